@@ -1,0 +1,167 @@
+/* disktest -- write a file of 1000 records, read it in order, read it at random.
+ *
+ * Measures     per pass of 1000 records of 512 bytes, each by its own system call: creating and
+ *              writing the file; reading it from the beginning; a seek and a read for each record of
+ *              a random order (the same order in every trial). Three metrics, as the paper has them.
+ * Leaves out   the disk: nothing is flushed, so half a megabyte stays in the system's cache. The
+ *              paper says as much: the number of buffers decides.
+ * Beware       the file system of the working directory is half of what is measured; it is in the
+ *              system's fingerprint. Each record read is checked to be the one asked for.
+ * After        Disktest of the PEGASUS paper (Silva, 1988).
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+enum { RECORDS = 1000, RECORD_BYTES = 512 };
+
+static struct {
+	char     path[PATH_MAX];
+	uint32_t record[RECORD_BYTES / sizeof(uint32_t)];
+	uint32_t order[RECORDS];
+	int      file;
+} s = { .file = -1 };
+
+/* A permutation of the records by Fisher and Yates, from Marsaglia's 32-bit xorshift. */
+static void shuffle(void)
+{
+	uint32_t state = 2463534242u;
+
+	for (uint32_t i = 0; i < RECORDS; i++)
+		s.order[i] = i;
+	for (uint32_t i = RECORDS - 1; i > 0; i--) {
+		state ^= state << 13;
+		state ^= state >> 17;
+		state ^= state << 5;
+		uint32_t other = state % (i + 1), held = s.order[i];
+
+		s.order[i] = s.order[other];
+		s.order[other] = held;
+	}
+}
+
+static int setup(void)
+{
+	int length = snprintf(s.path, sizeof(s.path), "%s/disktest", trial_directory());
+
+	if (length < 0 || (size_t)length >= sizeof(s.path))
+		return fail_check("the working directory's name is too long");
+	shuffle();
+	return 0;
+}
+
+static int write_pass(void)
+{
+	if (s.file >= 0)
+		close(s.file);
+	s.file = open(s.path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (s.file < 0)
+		return fail("open");
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		ssize_t put;
+
+		s.record[0] = s.record[RECORD_BYTES / sizeof(uint32_t) - 1] = i;
+		put = write(s.file, s.record, RECORD_BYTES);
+		if (put < 0)
+			return fail("write");
+		if (put != RECORD_BYTES)
+			return fail_check("%zd of %d bytes written", put, RECORD_BYTES);
+	}
+	return 0;
+}
+
+static int read_one(uint32_t expected)
+{
+	ssize_t got = read(s.file, s.record, RECORD_BYTES);
+
+	if (got < 0)
+		return fail("read");
+	if (got != RECORD_BYTES)
+		return fail_check("%zd of %d bytes read", got, RECORD_BYTES);
+	if (s.record[0] != expected || s.record[RECORD_BYTES / sizeof(uint32_t) - 1] != expected)
+		return fail_check("record %u read in place of record %u", s.record[0], expected);
+	return 0;
+}
+
+static int read_in_order_pass(void)
+{
+	int outcome;
+
+	if (lseek(s.file, 0, SEEK_SET) != 0)
+		return fail("lseek");
+	for (uint32_t i = 0; i < RECORDS; i++)
+		if ((outcome = read_one(i)))
+			return outcome;
+	return 0;
+}
+
+static int read_at_random_pass(void)
+{
+	int outcome;
+
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		off_t place = (off_t)s.order[i] * RECORD_BYTES;
+
+		if (lseek(s.file, place, SEEK_SET) != place)
+			return fail("lseek");
+		if ((outcome = read_one(s.order[i])))
+			return outcome;
+	}
+	return 0;
+}
+
+static int passes(uint64_t operations, int (*pass)(void))
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome)
+		outcome = pass();
+	return outcome;
+}
+
+static int write_records(uint64_t operations)
+{
+	return passes(operations, write_pass);
+}
+
+static int read_in_order(uint64_t operations)
+{
+	return passes(operations, read_in_order_pass);
+}
+
+static int read_at_random(uint64_t operations)
+{
+	return passes(operations, read_at_random_pass);
+}
+
+static void teardown(void)
+{
+	if (s.file >= 0)
+		close(s.file);
+	if (s.path[0])
+		unlink(s.path);
+}
+
+static const struct phase phases[] = {
+	{ "write", write_records },
+	{ "read_in_order", read_in_order },
+	{ "read_at_random", read_at_random },
+	{ 0 },
+};
+
+static const struct call calls[] = { { "write", 1000 }, { "read", 2000 }, { "lseek", 1001 }, { 0 } };
+
+const struct workload workload_disktest = {
+	.name      = "disktest",
+	.group     = "file",
+	.summary   = "1000 records of 512 bytes written, read in order, read at random",
+	.operation = "pass of 1000 records",
+	.setup     = setup,
+	.phases    = phases,
+	.teardown  = teardown,
+	.calls     = calls,
+};

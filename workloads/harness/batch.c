@@ -1,0 +1,136 @@
+/* batch.c -- see batch.h; the reasons for the numbers are in docs/measurement.md. */
+#include "batch.h"
+
+enum {
+	GOAL_NS         = 10000000,
+	CLOCK_STEPS     = 1000,
+	CLOCK_READINGS  = 200,
+	DOUBLINGS_MOST  = 3,
+	BATCHES_LEAST   = 5,
+	WARM_BATCHES    = 2,
+	SHORT_NS        = 1000, /* too short to aim from: multiply instead */
+};
+
+static uint64_t largest(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t larger = a > b ? a : b;
+
+	return larger > c ? larger : c;
+}
+
+static uint64_t goal_ns(const struct batch_aim *aim)
+{
+	return largest(aim->batch_ns ? aim->batch_ns : GOAL_NS,
+	               CLOCK_STEPS * aim->clock.resolution_ns, CLOCK_READINGS * aim->clock.cost_ns);
+}
+
+/* What the sizing has done so far: the last batch's duration is what the next size is aimed from. */
+struct sizing {
+	int (*run)(uint64_t operations);
+	uint64_t operations, elapsed_ns; /* of the last batch */
+	uint64_t spent, spent_ns;        /* of all */
+	uint64_t done;                   /* batches */
+};
+
+static int try_batch(struct sizing *s, uint64_t operations)
+{
+	uint64_t start = clock_ns();
+	int      outcome = s->run(operations);
+
+	s->elapsed_ns = clock_ns() - start;
+	s->operations = operations;
+	s->spent += operations;
+	s->spent_ns += s->elapsed_ns;
+	s->done++;
+	return outcome;
+}
+
+/* Grows the batch until it lasts 0.7 of the goal: tenfold while too short to aim, then by aiming. */
+static int grow(struct sizing *s, uint64_t goal)
+{
+	uint64_t operations = s->operations ? s->operations : 1;
+	int      outcome;
+
+	while (!(outcome = try_batch(s, operations)) && s->elapsed_ns < goal / 10 * 7) {
+		double aimed = 1.1 * (double)goal * (double)operations / (double)(s->elapsed_ns + 1);
+
+		if (s->elapsed_ns < SHORT_NS || aimed > 1000.0 * (double)operations)
+			operations *= 10;
+		else
+			operations = (uint64_t)aimed + 1;
+	}
+	return outcome;
+}
+
+/* Whether twice the operations took twice the time, within 2 %. */
+static int proportional(uint64_t once_ns, uint64_t twice_ns)
+{
+	uint64_t expected = 2 * once_ns, apart = twice_ns > expected ? twice_ns - expected
+	                                                             : expected - twice_ns;
+
+	return apart * 50 < expected;
+}
+
+static int find_operations(const struct batch_aim *aim, struct sizing *s)
+{
+	uint64_t goal = goal_ns(aim);
+	int      outcome;
+
+	for (int doubled = 0;; doubled++) {
+		uint64_t operations, elapsed_ns;
+
+		if ((outcome = grow(s, goal)))
+			return outcome;
+		operations = s->operations;
+		elapsed_ns = s->elapsed_ns;
+		/* One operation that fills the goal alone is a batch; there is nothing to prove. */
+		if (operations == 1 || doubled == DOUBLINGS_MOST)
+			return 0;
+		if ((outcome = try_batch(s, 2 * operations)))
+			return outcome;
+		if (proportional(elapsed_ns, s->elapsed_ns)) {
+			s->operations = operations;
+			s->elapsed_ns = elapsed_ns;
+			return 0;
+		}
+		goal *= 2;
+	}
+}
+
+int batch_size(const struct batch_aim *aim, int (*run)(uint64_t operations), struct batch_plan *plan)
+{
+	struct sizing s = { .run = run };
+	uint64_t      fit, whole_ns = aim->batches * 2 * goal_ns(aim);
+	int           outcome = 0;
+
+	if (aim->operations)
+		s.operations = aim->operations;
+	else if ((outcome = find_operations(aim, &s)))
+		return outcome;
+	plan->operations = s.operations;
+	while (s.spent_ns < aim->warmup_ns || (aim->warmup_ns && s.done < WARM_BATCHES))
+		if ((outcome = try_batch(&s, plan->operations)))
+			return outcome;
+
+	fit = s.elapsed_ns ? whole_ns / s.elapsed_ns : aim->batches;
+	if (fit < BATCHES_LEAST)
+		fit = BATCHES_LEAST;
+	/* Operations that were asked for are an exact order: so are the batches then. */
+	plan->batches = aim->operations || fit > aim->batches ? aim->batches : fit;
+	plan->spent = s.spent;
+	return 0;
+}
+
+int batch_measure(const struct batch_plan *plan, int (*run)(uint64_t operations),
+                  uint64_t durations_ns[])
+{
+	for (uint64_t i = 0; i < plan->batches; i++) {
+		uint64_t start = clock_ns();
+		int      outcome = run(plan->operations);
+
+		durations_ns[i] = clock_ns() - start;
+		if (outcome)
+			return outcome;
+	}
+	return 0;
+}

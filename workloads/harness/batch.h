@@ -1,0 +1,34 @@
+/* batch.h -- how many operations make a batch, and for how long to warm up. */
+#ifndef STEELYARD_BATCH_H
+#define STEELYARD_BATCH_H
+
+#include <stdint.h>
+
+#include "clock.h"
+
+struct batch_aim {
+	struct clock_facts clock;
+	uint64_t batch_ns;   /* wished length of a batch; 0: 10 ms, or more where the clock is poor */
+	uint64_t warmup_ns;  /* run at least this long before anything counts */
+	uint64_t operations; /* in a batch; 0: find out */
+	uint64_t batches;    /* at most */
+};
+
+struct batch_plan {
+	uint64_t operations; /* in a batch */
+	uint64_t batches;
+	uint64_t spent;      /* operations already done to find this out */
+};
+
+/* Sizes batches by running them: aims at 10 ms, 1000 clock steps and 200 clock readings, whichever
+ * is longest, and accepts a size when twice the operations take twice the time within 2 %. Goes on
+ * running, at least two batches and warmup_ns, so that what follows is warm. Batches longer than twice
+ * the aim are made fewer, but never fewer than 5. Returns 0 and fills *plan, or what `run` returned
+ * if that was not 0. */
+int batch_size(const struct batch_aim *aim, int (*run)(uint64_t operations), struct batch_plan *plan);
+
+/* Runs plan->batches batches and stores each one's duration. One pair of clock readings a batch. */
+int batch_measure(const struct batch_plan *plan, int (*run)(uint64_t operations),
+                  uint64_t durations_ns[]);
+
+#endif

@@ -1,0 +1,171 @@
+/* guard.c -- see guard.h. Linux only: systems are started from Linux.
+ *
+ * A kill -9 of the laboratory leaves no one to clean up, and a stopped (parked) process does not
+ * even notice that its input has ended. The guard does: it sleeps on a pipe that nobody writes.
+ * As a subreaper (prctl(2)) it inherits every orphan of the tree, so none can hide by a double fork;
+ * its private mount namespace takes with it what the command mounted.
+ */
+#include "guard.h"
+
+#include <stdio.h>
+
+#ifdef __linux__
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "parameters.h"
+#include "tree.h"
+
+static pid_t parent_of(pid_t pid)
+{
+	char  path[64], line[512], *name_end;
+	FILE *file;
+	int   parent = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	/* The name may hold spaces and brackets: what follows its last bracket is plain. */
+	if (fgets(line, sizeof(line), file) && (name_end = strrchr(line, ')')) &&
+	    sscanf(name_end + 1, " %*c %d", &parent) != 1)
+		parent = -1;
+	fclose(file);
+	return parent;
+}
+
+static int descends_from_us(pid_t pid)
+{
+	for (int depth = 0; pid > 1 && depth < 1000; depth++) {
+		pid = parent_of(pid);
+		if (pid == getpid())
+			return 1;
+	}
+	return 0;
+}
+
+/* Kills each descendant once. Returns how many there were. */
+static int kill_descendants(void)
+{
+	DIR           *processes = opendir("/proc");
+	struct dirent *entry;
+	int            killed = 0;
+
+	while (processes && (entry = readdir(processes))) {
+		uint64_t pid;
+
+		if (!parse_number(entry->d_name, &pid) && descends_from_us((pid_t)pid)) {
+			kill((pid_t)pid, SIGKILL);
+			killed++;
+		}
+	}
+	if (processes)
+		closedir(processes);
+	return killed;
+}
+
+static void end_all(void)
+{
+	for (int round = 0; round < 500; round++) {
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (!kill_descendants())
+			return;
+		usleep(2000);
+	}
+}
+
+/* Reaps whatever has ended. Returns 1 and its status if the command was among it. */
+static int command_ended(pid_t command, int *status)
+{
+	int   one, ended = 0;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &one, WNOHANG)) > 0)
+		if (pid == command) {
+			*status = one;
+			ended = 1;
+		}
+	return ended;
+}
+
+static void hide_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) == 0)
+		mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
+}
+
+int guard(int argc, char *argv[])
+{
+	sigset_t signals, before;
+	uint64_t lifeline;
+	int      signal_file, status = 0, null_file;
+	pid_t    command;
+
+	if (argc < 3 || parse_number(argv[0], &lifeline)) {
+		fprintf(stderr, "steelyard-load: guard LIFELINE SCRATCH COMMAND ...\n");
+		return 2;
+	}
+	setsid();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	hide_mounts();
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	fcntl((int)lifeline, F_SETFD, FD_CLOEXEC);
+	command = fork();
+	if (command == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		execvp(argv[2], argv + 2);
+		fprintf(stderr, "steelyard-load: %s: %s\n", argv[2], strerror(errno));
+		_exit(127);
+	}
+	/* The streams are the command's alone: its end must be seen as their end. */
+	null_file = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null_file, 0);
+	dup2(null_file, 1);
+	signal_file = signalfd(-1, &signals, SFD_CLOEXEC);
+	while (command > 0) {
+		struct signalfd_siginfo caught;
+		struct pollfd           polled[2] = { { .fd = (int)lifeline, .events = POLLIN },
+			                              { .fd = signal_file, .events = POLLIN } };
+
+		if (poll(polled, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (polled[0].revents)
+			break;
+		if (polled[1].revents &&
+		    read(signal_file, &caught, sizeof(caught)) == (ssize_t)sizeof(caught) &&
+		    (caught.ssi_signo != SIGCHLD || command_ended(command, &status)))
+			break;
+	}
+	end_all();
+	tree_remove(argv[1]);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+#else
+
+int guard(int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	fprintf(stderr, "steelyard-load: guard works on Linux only\n");
+	return 77;
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* guest.c -- see guest.h. Linux only: elsewhere no kernel is booted for the purpose. */
+#include "guest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef __linux__
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+static void loopback_up(void)
+{
+	struct ifreq request = { .ifr_flags = IFF_UP | IFF_RUNNING };
+	int          socket_file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	strcpy(request.ifr_name, "lo");
+	if (socket_file < 0 || ioctl(socket_file, SIOCSIFFLAGS, &request))
+		perror("steelyard-load: loopback");
+	if (socket_file >= 0)
+		close(socket_file);
+}
+
+/* A mount that is there already (EBUSY) is as good. */
+static void mount_one(const char *type, const char *where)
+{
+	mkdir(where, 0755);
+	if (mount(type, where, type, 0, NULL) && errno != EBUSY)
+		fprintf(stderr, "steelyard-load: mounting %s: %s\n", where, strerror(errno));
+}
+
+/* A terminal would echo requests, and turn the newlines of records into two characters. */
+static int open_stream(const char *device)
+{
+	struct termios terminal;
+	int            file = open(device, O_RDWR | O_NOCTTY);
+
+	if (file < 0)
+		return -1;
+	if (tcgetattr(file, &terminal) == 0) {
+		cfmakeraw(&terminal);
+		tcsetattr(file, TCSANOW, &terminal);
+	}
+	return dup2(file, 0) < 0 || dup2(file, 1) < 0 ? -1 : 0;
+}
+
+void guest_begin(void)
+{
+	const char *device = getenv("STEELYARD_STREAM");
+
+	mount_one("proc", "/proc");
+	mount_one("sysfs", "/sys");
+	mount_one("devtmpfs", "/dev");
+	loopback_up();
+	signal(SIGCHLD, SIG_DFL);
+	if (device && open_stream(device)) {
+		fprintf(stderr, "steelyard-load: %s: %s\n", device, strerror(errno));
+		guest_end();
+	}
+}
+
+void guest_end(void)
+{
+	sync();
+	reboot(RB_POWER_OFF);
+	exit(1);
+}
+
+#else
+
+void guest_begin(void)
+{
+	fprintf(stderr, "steelyard-load: can be a guest's init on Linux only\n");
+	exit(77);
+}
+
+void guest_end(void)
+{
+	exit(0);
+}
+
+#endif

@@ -1,0 +1,95 @@
+/* main.c -- one program with several names for its work: see usage below. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "fingerprint.h"
+#include "guard.h"
+#include "guest.h"
+#include "tree.h"
+#include "trial.h"
+
+static const char usage[] =
+	"usage: steelyard-load VERB ...\n"
+	"\n"
+	"The workloads of Steelyard, and the agent that runs them on request.\n"
+	"\n"
+	"  agent [DIRECTORY]           read requests from standard input, write records\n"
+	"  run WORKLOAD [NAME=VALUE]   one trial, its records to standard output\n"
+	"  list                        the workloads and their parameters\n"
+	"  describe [DIRECTORY [ROOT]] this system's fingerprint\n"
+	"  guard FD SCRATCH COMMAND    run a command and end all of it when FD ends\n"
+	"  --help, --version\n"
+	"\n"
+	"Trials work in directories of their own below DIRECTORY ($TMPDIR, or /tmp).\n"
+	"As a guest kernel's first process it is the agent, on the device STEELYARD_STREAM.\n"
+	"Exit status: 0 done, 1 failed, 2 usage, 77 unsupported here.\n"
+	"\n"
+	"  steelyard-load run syscall\n"
+	"  steelyard-load run pipe_transfer size=4096 batches=5\n"
+	"  echo 'trial 1 sieve copies=2' | steelyard-load agent\n";
+
+static const char *default_directory(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory ? directory : "/tmp";
+}
+
+static int guest(void)
+{
+	const char *directory = getenv("STEELYARD_DIRECTORY");
+
+	guest_begin();
+	agent_loop(directory ? directory : "/tmp");
+	guest_end();
+	return 1;
+}
+
+static int agent(const char *directory)
+{
+	struct stat status;
+
+	if (stat(directory, &status) || !S_ISDIR(status.st_mode) || access(directory, W_OK)) {
+		fprintf(stderr, "steelyard-load: '%s' is not a directory that can be written\n",
+		        directory);
+		return 2;
+	}
+	return agent_loop(directory);
+}
+
+int main(int argc, char *argv[])
+{
+	const char *verb = argc > 1 ? argv[1] : "--help";
+
+	self_path_set(argv[0]);
+	signal(SIGPIPE, SIG_IGN);
+	if (getpid() == 1 && getenv("STEELYARD_STREAM"))
+		return guest();
+	if (!strcmp(verb, "trial-process"))
+		return trial_process(argc - 2, argv + 2);
+	if (!strcmp(verb, "agent") && argc <= 3)
+		return agent(argc > 2 ? argv[2] : default_directory());
+	if (!strcmp(verb, "run") && argc > 2)
+		return agent_once(default_directory(), argc - 2, argv + 2);
+	if (!strcmp(verb, "guard"))
+		return guard(argc - 2, argv + 2);
+	if (!strcmp(verb, "list") && argc == 2) {
+		workloads_write();
+		return 0;
+	}
+	if (!strcmp(verb, "describe") && argc <= 4) {
+		fingerprint_write(argc > 2 ? argv[2] : default_directory(), argc > 3 ? argv[3] : "");
+		return 0;
+	}
+	if (!strcmp(verb, "--version")) {
+		hello_write();
+		return 0;
+	}
+	fputs(usage, strcmp(verb, "--help") ? stderr : stdout);
+	return strcmp(verb, "--help") ? 2 : 0;
+}

@@ -1,0 +1,55 @@
+/* parameters.c -- see parameters.h. */
+#include "parameters.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int parse_number(const char *text, uint64_t *value)
+{
+	if (!*text || strspn(text, "0123456789") != strlen(text))
+		return -1;
+	errno = 0;
+	*value = strtoull(text, NULL, 10);
+	return errno ? -1 : 0;
+}
+
+static const struct parameter *find(const struct parameter *const tables[], size_t table_count,
+                                    const char *name, size_t length)
+{
+	for (size_t i = 0; i < table_count; i++)
+		for (const struct parameter *p = tables[i]; p && p->name; p++)
+			if (strlen(p->name) == length && !strncmp(p->name, name, length))
+				return p;
+	return NULL;
+}
+
+int set_parameter(const struct parameter *const tables[], size_t table_count, const char *setting,
+                  char *why, size_t why_room)
+{
+	const char             *equals = strchr(setting, '=');
+	const struct parameter *p;
+	uint64_t                value;
+
+	if (!equals) {
+		snprintf(why, why_room, "'%.80s' is not of the form name=value", setting);
+		return -1;
+	}
+	p = find(tables, table_count, setting, (size_t)(equals - setting));
+	if (!p) {
+		snprintf(why, why_room, "there is no parameter '%.*s'",
+		         (int)(equals - setting > 80 ? 80 : equals - setting), setting);
+		return -1;
+	}
+	if (parse_number(equals + 1, &value) || value < p->least || value > p->most) {
+		snprintf(why, why_room,
+		         "parameter %s is '%.80s', and must be a whole number from %" PRIu64
+		         " to %" PRIu64,
+		         p->name, equals + 1, p->least, p->most);
+		return -1;
+	}
+	*p->value = value;
+	return 0;
+}

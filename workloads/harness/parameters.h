@@ -1,0 +1,19 @@
+/* parameters.h -- numbers from outside, by one strict door. */
+#ifndef STEELYARD_PARAMETERS_H
+#define STEELYARD_PARAMETERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../workload.h"
+
+/* Reads a whole decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1
+ * if `text` is anything but digits or does not fit. */
+int parse_number(const char *text, uint64_t *value);
+
+/* Sets one `name=value` in the table that knows the name; tables end with a NULL name, NULL tables
+ * are skipped. Returns 0, or -1 with a sentence in `why`. */
+int set_parameter(const struct parameter *const tables[], size_t table_count, const char *setting,
+                  char *why, size_t why_room);
+
+#endif

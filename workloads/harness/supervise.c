@@ -1,0 +1,406 @@
+/* supervise.c -- the agent's side of a trial: starts its processes, waits, relays. See trial.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "channel.h"
+#include "clock.h"
+#include "record.h"
+#include "tree.h"
+#include "trial.h"
+
+enum stage { STARTING, READY, SET, ENDED };
+
+struct copy {
+	pid_t      pid;
+	int        up, down;
+	char      *heard; /* bytes that came up and are not yet whole lines */
+	size_t     heard_count, heard_room;
+	char      *records; /* lines to relay when all is over */
+	size_t     records_count, records_room;
+	char       sizes[256]; /* what "ready" said */
+	char       outcome[16], why[512];
+	uint64_t   asked_ns, start_ns, end_ns;
+	enum stage stage;
+	int        reaped, wait_status;
+};
+
+static struct {
+	const struct request *request;
+	struct copy          *copies;
+	uint64_t              count;
+	int                   gate[2];
+	char                  directory[PATH_MAX - 64];
+	const char           *stopped; /* why the agent ended it: "timed out", "stopped"; or NULL */
+	const struct copy    *first_ended; /* before its time, so that the others were killed */
+	char                  why[512];
+} g;
+
+static void append(char **bytes, size_t *count, size_t *room, const char *more, size_t more_count)
+{
+	if (*count + more_count + 1 > *room) {
+		*room = 2 * *room + more_count + 1024;
+		*bytes = realloc(*bytes, *room);
+		if (!*bytes)
+			abort();
+	}
+	memcpy(*bytes + *count, more, more_count);
+	*count += more_count;
+	(*bytes)[*count] = 0;
+}
+
+static int cannot(const char *call)
+{
+	snprintf(g.why, sizeof(g.why), "%s: %s", call, strerror(errno));
+	return -1;
+}
+
+/* In the new process: the pipes go to their fixed numbers and the program starts afresh, so that
+ * addresses are drawn anew; `pad` moves the stack besides. */
+static void exec_copy(uint64_t number, const int ends[3])
+{
+	static char pad[65536 + 8] = "PAD=";
+	char       *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad, NULL };
+	const char *arguments[SETTINGS_MOST + 8] = { "steelyard-load", "trial-process" };
+	char        copy[24];
+	int         at = 2, high[3];
+
+#ifdef __linux__
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+	setpgid(0, 0);
+	signal(SIGPIPE, SIG_DFL);
+	for (int i = 0; i < 3; i++)
+		high[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 16);
+	for (int i = 0; i < 3; i++)
+		if (high[i] < 0 || dup2(high[i], CHANNEL_UP + i) < 0)
+			_exit(126);
+	/* Standard output is the agent's stream of records: a utility must not write into it. */
+	if (dup2(open("/dev/null", O_RDWR), 0) < 0 || dup2(0, 1) < 0)
+		_exit(126);
+	memset(pad + 4, 'x', settings.pad);
+	snprintf(copy, sizeof(copy), "%" PRIu64, number);
+	arguments[at++] = copy;
+	arguments[at++] = g.directory;
+	arguments[at++] = g.request->workload->name;
+	for (int i = 0; i < g.request->setting_count; i++)
+		arguments[at++] = g.request->settings[i];
+	execve(self_path(), (char *const *)(uintptr_t)arguments, environment);
+	_exit(126);
+}
+
+static int start_copy(uint64_t number)
+{
+	struct copy *copy = &g.copies[number];
+	int          up[2], down[2];
+
+	if (pipe2(up, O_CLOEXEC))
+		return cannot("pipe");
+	if (pipe2(down, O_CLOEXEC)) {
+		close(up[0]);
+		close(up[1]);
+		return cannot("pipe");
+	}
+	copy->asked_ns = clock_ns();
+	copy->pid = fork();
+	if (copy->pid == 0)
+		exec_copy(number, (int[]){ up[1], down[0], g.gate[0] });
+	close(up[1]);
+	close(down[0]);
+	copy->up = up[0];
+	copy->down = down[1];
+	if (copy->pid < 0)
+		return cannot("fork");
+	setpgid(copy->pid, copy->pid);
+	return 0;
+}
+
+static void kill_all(void)
+{
+	for (uint64_t i = 0; i < g.count; i++)
+		if (g.copies[i].pid > 0 && !g.copies[i].reaped)
+			kill(-g.copies[i].pid, SIGKILL);
+}
+
+static void hear_line(struct copy *copy, char *line)
+{
+	int used = 0;
+
+	if (*line == '{') {
+		append(&copy->records, &copy->records_count, &copy->records_room, line, strlen(line));
+		append(&copy->records, &copy->records_count, &copy->records_room, "\n", 1);
+	} else if (!strncmp(line, "ready ", 6)) {
+		snprintf(copy->sizes, sizeof(copy->sizes), "%s", line + 6);
+		copy->stage = READY;
+	} else if (!strcmp(line, "set")) {
+		copy->stage = SET;
+	} else if (sscanf(line, "span %" SCNu64 " %" SCNu64, &copy->start_ns, &copy->end_ns) == 2) {
+		return;
+	} else if (sscanf(line, "outcome %15s%n", copy->outcome, &used) == 1) {
+		snprintf(copy->why, sizeof(copy->why), "%s", line + used + (line[used] == ' '));
+	}
+}
+
+static void hear(struct copy *copy)
+{
+	char    bytes[65536], *start, *newline;
+	ssize_t got = read(copy->up, bytes, sizeof(bytes));
+
+	if (got < 0 && errno == EINTR)
+		return;
+	if (got <= 0) {
+		copy->stage = ENDED;
+		close(copy->up);
+		copy->up = -1;
+		return;
+	}
+	append(&copy->heard, &copy->heard_count, &copy->heard_room, bytes, (size_t)got);
+	start = copy->heard;
+	while ((newline = strchr(start, '\n'))) {
+		*newline = 0;
+		hear_line(copy, start);
+		start = newline + 1;
+	}
+	copy->heard_count -= (size_t)(start - copy->heard);
+	memmove(copy->heard, start, copy->heard_count + 1);
+}
+
+/* Whether every copy has come to `stage`; one that ended before it stops the others. */
+static int all_at(enum stage stage)
+{
+	int all = 1;
+
+	for (uint64_t i = 0; i < g.count; i++) {
+		if (g.copies[i].stage == ENDED && g.gate[1] >= 0 && !g.first_ended) {
+			g.first_ended = &g.copies[i];
+			kill_all();
+		}
+		if (g.copies[i].stage != stage)
+			all = 0;
+	}
+	return all;
+}
+
+static void answer_all(void)
+{
+	for (uint64_t i = 0; i < g.count; i++) {
+		write_all(g.copies[i].down, g.copies[0].sizes, strlen(g.copies[0].sizes));
+		write_all(g.copies[i].down, "\n", 1);
+		g.copies[i].stage = STARTING;
+	}
+}
+
+/* Waits until all copies have ended, leading them through the gate on the way. */
+static void lead(int (*line_waiting)(const char *id))
+{
+	struct pollfd *polled = calloc(g.count + 1, sizeof(*polled));
+	uint64_t       deadline = clock_ns() + settings.limit_ms * 1000000;
+
+	if (!polled)
+		abort();
+	while (!all_at(ENDED)) {
+		uint64_t now = clock_ns();
+		int      patience = now < deadline ? (int)((deadline - now) / 1000000) + 1 : 1000;
+
+		for (uint64_t i = 0; i < g.count; i++)
+			polled[i] = (struct pollfd){ .fd = g.copies[i].up, .events = POLLIN };
+		polled[g.count] = (struct pollfd){ .fd = g.stopped || !line_waiting ? -1 : 0,
+			                           .events = POLLIN };
+		if (poll(polled, g.count + 1, patience) < 0 && errno != EINTR)
+			abort();
+		for (uint64_t i = 0; i < g.count; i++)
+			if (polled[i].revents)
+				hear(&g.copies[i]);
+		if (polled[g.count].revents && !g.stopped && line_waiting(g.request->id)) {
+			g.stopped = "stopped";
+			kill_all();
+		}
+		if (clock_ns() >= deadline && !g.stopped) {
+			g.stopped = "timed out";
+			snprintf(g.why, sizeof(g.why), "not done after %" PRIu64 " ms",
+			         settings.limit_ms);
+			kill_all();
+		}
+		if (all_at(READY))
+			answer_all();
+		if (g.gate[1] >= 0 && all_at(SET)) {
+			close(g.gate[1]);
+			g.gate[1] = -1;
+		}
+	}
+	free(polled);
+}
+
+static void reap_all(void)
+{
+	for (uint64_t i = 0; i < g.count; i++) {
+		struct copy *copy = &g.copies[i];
+
+		if (copy->pid <= 0)
+			continue;
+		while (waitpid(copy->pid, &copy->wait_status, 0) < 0 && errno == EINTR)
+			;
+		copy->reaped = 1;
+		/* Whatever the copy left behind in its group: a script's utility, a partner. */
+		kill(-copy->pid, SIGKILL);
+	}
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+static const char *copy_status(const struct copy *copy)
+{
+	if (copy->pid <= 0)
+		return "not started";
+	if (WIFSIGNALED(copy->wait_status))
+		return "killed";
+	return *copy->outcome ? copy->outcome : "failed";
+}
+
+/* Whose outcome is the trial's: the first that ended before the gate, else the worst. */
+static const struct copy *spokesman(void)
+{
+	static const char *const worse[] = { "ok", "unsupported", "failed", "killed", "not started" };
+	const struct copy       *chosen = g.first_ended;
+
+	for (int rank = 0; rank < 5 && !g.first_ended; rank++)
+		for (uint64_t i = g.count; i-- > 0;)
+			if (!strcmp(copy_status(&g.copies[i]), worse[rank]))
+				chosen = &g.copies[i];
+	return chosen;
+}
+
+static void write_processes(void)
+{
+	record_open("processes");
+	record_text("trial", g.request->id);
+	record_list("processes");
+	for (uint64_t i = 0; i < g.count; i++) {
+		const struct copy *copy = &g.copies[i];
+
+		record_object(NULL);
+		record_number("copy", i);
+		record_number("asked_ns", copy->asked_ns);
+		if (copy->start_ns) {
+			record_number("start_ns", copy->start_ns);
+			record_number("end_ns", copy->end_ns);
+		} else {
+			record_null("start_ns");
+			record_null("end_ns");
+		}
+		record_text("status", copy_status(copy));
+		if (copy->pid > 0 && WIFSIGNALED(copy->wait_status))
+			record_number("signal", (uint64_t)WTERMSIG(copy->wait_status));
+		else
+			record_null("signal");
+		record_object_close();
+	}
+	record_list_close();
+	record_close(1);
+}
+
+static int write_end(void)
+{
+	const struct copy *copy = spokesman();
+	const char        *status = copy ? copy_status(copy) : "failed", *why = g.why;
+	int                signal_number = 0;
+
+	if (g.stopped) {
+		status = g.stopped;
+	} else if (copy) {
+		if (!strcmp(status, "not started"))
+			status = "failed";
+		else if (WIFSIGNALED(copy->wait_status))
+			signal_number = WTERMSIG(copy->wait_status);
+		else if (*copy->why)
+			why = copy->why;
+		else if (!*copy->outcome)
+			snprintf(g.why, sizeof(g.why), "the process ended with status %d unheard",
+			         WEXITSTATUS(copy->wait_status));
+	}
+	record_open("end");
+	record_text("trial", g.request->id);
+	record_text("status", status);
+	record_text("reason", *why ? why : NULL);
+	if (signal_number)
+		record_number("signal", (uint64_t)signal_number);
+	else
+		record_null("signal");
+	record_number("clock_ns", clock_ns());
+	record_close(1);
+	return strcmp(status, "ok");
+}
+
+static void write_begin(void)
+{
+	record_open("begin");
+	record_text("trial", g.request->id);
+	record_text("workload", g.request->workload->name);
+	record_object("parameters");
+	for (const struct parameter *p = trial_parameters; p->name; p++)
+		record_number(p->name, *p->value);
+	for (const struct parameter *p = g.request->workload->parameters; p && p->name; p++)
+		record_number(p->name, *p->value);
+	record_object_close();
+	record_number("clock_ns", clock_ns());
+	record_close(1);
+}
+
+int trial_supervise(const struct request *request, const char *directory,
+                    int (*line_waiting)(const char *id))
+{
+	int bad, made = 0;
+
+	memset(&g, 0, sizeof(g));
+	g.request = request;
+	g.gate[0] = g.gate[1] = -1;
+	g.copies = calloc(settings.copies, sizeof(*g.copies));
+	if (!g.copies)
+		abort();
+	write_begin();
+	snprintf(g.directory, sizeof(g.directory), "%s/trial-XXXXXX", directory);
+	if (!mkdtemp(g.directory))
+		bad = cannot("making the working directory");
+	else
+		bad = (made = 1, pipe2(g.gate, O_CLOEXEC) ? cannot("pipe") : 0);
+	while (!bad && g.count < settings.copies)
+		bad = start_copy(g.count++);
+	if (bad)
+		kill_all();
+	for (uint64_t i = 0; i < g.count; i++)
+		if (g.copies[i].pid <= 0)
+			g.copies[i].stage = ENDED;
+	lead(line_waiting);
+	reap_all();
+	for (uint64_t i = 0; i < g.count; i++) {
+		if (g.copies[i].records && !g.stopped)
+			write_all(1, g.copies[i].records, g.copies[i].records_count);
+		close(g.copies[i].down);
+		free(g.copies[i].records);
+		free(g.copies[i].heard);
+	}
+	if (g.gate[0] >= 0)
+		close(g.gate[0]);
+	if (g.gate[1] >= 0)
+		close(g.gate[1]);
+	if (made)
+		tree_remove(g.directory);
+	write_processes();
+	bad = write_end();
+	free(g.copies);
+	return bad;
+}

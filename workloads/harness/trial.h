@@ -1,0 +1,60 @@
+/* trial.h -- one trial: what is asked for, the processes that do it, the agent that waits for them.
+ *
+ *	agent                    trial process (one a copy, a fresh exec of this program)
+ *	  begin record
+ *	  fork, exec ----------> setup, size batches, warm up
+ *	  <--------------------- "ready", operations of each phase
+ *	  "operations" --------> (every copy shall do the same work: copy 0's sizes)
+ *	  <--------------------- "set"
+ *	  closes the gate -----> all copies go at once, measure, tear down
+ *	  <--------------------- samples, usage; outcome; exit
+ *	  relays, processes, end records
+ */
+#ifndef STEELYARD_TRIAL_H
+#define STEELYARD_TRIAL_H
+
+#include <stdint.h>
+
+#include "../workload.h"
+
+enum { SETTINGS_MOST = 32, ID_ROOM = 64 };
+
+/* What a request line asks for. Settings are kept as they came: the trial processes read them. */
+struct request {
+	char                   id[ID_ROOM];
+	const struct workload *workload;
+	const char            *settings[SETTINGS_MOST]; /* name=value; ends with NULL */
+	int                    setting_count;
+};
+
+/* The parameters that every workload has; set from a request by request_parse. */
+struct trial_settings {
+	uint64_t copies;     /* identical processes behind one barrier */
+	uint64_t batches;    /* at most, of each phase */
+	uint64_t operations; /* in a batch; 0: find out */
+	uint64_t batch_ns;   /* wished; 0: find out */
+	uint64_t warmup_ns;
+	uint64_t limit_ms;   /* the whole trial; then it is killed and has timed out */
+	uint64_t pad;        /* bytes added to the environment, to move the stack */
+};
+
+extern struct trial_settings settings;
+extern const struct parameter trial_parameters[];
+
+extern const struct workload *const workloads[]; /* ends with NULL */
+const struct workload *workload_find(const char *name);
+
+/* Splits "ID WORKLOAD name=value ..." in place and checks every setting. Returns 0, or -1 with a
+ * sentence in `why`. */
+int request_parse(char *line, struct request *request, char *why, size_t why_room);
+
+/* In the agent: runs the trial and writes its records to standard output. `line_waiting` is called
+ * when standard input has something; it returns nonzero to have the trial stopped (NULL: standard
+ * input is let alone). Working files go under `directory`. Returns 0 if the trial was ok, else nonzero (the end record says what). */
+int trial_supervise(const struct request *request, const char *directory,
+                    int (*line_waiting)(const char *id));
+
+/* In the trial process, whose arguments trial_supervise made: does the work. */
+int trial_process(int argc, char *argv[]);
+
+#endif
