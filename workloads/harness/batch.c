@@ -5,8 +5,8 @@ enum {
 	GOAL_NS         = 10000000,
 	CLOCK_STEPS     = 1000,
 	CLOCK_READINGS  = 200,
-	DOUBLINGS_MOST  = 3,
-	BATCHES_LEAST   = 5,
+	DOUBLINGS_MOST  = 2,
+	BATCHES_LEAST   = 3,
 	WARM_BATCHES    = 2,
 	SHORT_NS        = 1000, /* too short to aim from: multiply instead */
 };
@@ -62,13 +62,13 @@ static int grow(struct sizing *s, uint64_t goal)
 	return outcome;
 }
 
-/* Whether twice the operations took twice the time, within 2 %. */
+/* Whether twice the operations took twice the time, within 5 %. */
 static int proportional(uint64_t once_ns, uint64_t twice_ns)
 {
 	uint64_t expected = 2 * once_ns, apart = twice_ns > expected ? twice_ns - expected
 	                                                             : expected - twice_ns;
 
-	return apart * 50 < expected;
+	return apart * 20 < expected;
 }
 
 static int find_operations(const struct batch_aim *aim, struct sizing *s)

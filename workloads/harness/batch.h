@@ -21,10 +21,10 @@ struct batch_plan {
 };
 
 /* Sizes batches by running them: aims at 10 ms, 1000 clock steps and 200 clock readings, whichever
- * is longest, and accepts a size when twice the operations take twice the time within 2 %. Goes on
- * running, at least two batches and warmup_ns, so that what follows is warm. Batches longer than twice
- * the aim are made fewer, but never fewer than 5. Returns 0 and fills *plan, or what `run` returned
- * if that was not 0. */
+ * is longest, and accepts a size when twice the operations take twice the time within 5 %; else
+ * doubles the aim, twice at most. Goes on running, at least two batches and warmup_ns, so that what
+ * follows is warm. Batches that turn out longer than twice the aim are made fewer, but never fewer
+ * than 3. Returns 0 and fills *plan, or what `run` returned if that was not 0. */
 int batch_size(const struct batch_aim *aim, int (*run)(uint64_t operations), struct batch_plan *plan);
 
 /* Runs plan->batches batches and stores each one's duration. One pair of clock readings a batch. */

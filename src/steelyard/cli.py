@@ -1,0 +1,325 @@
+"""The command line: one function per verb, which wires the parts together and prints.
+
+Standard output is data, standard error is progress and advice. The modules that reckon and draw are
+imported by the verbs that need them, so that --help answers at once.
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from steelyard.errors import SteelyardError, UnknownName, UsageError
+
+_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+_STANDARD_STUDY = "pegasus"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Does what the arguments say and returns the exit status: 0 done, 1 failed, 2 usage, 77
+    unsupported here, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if words and not words[0].startswith("-") and words[0] not in _VERBS:
+            raise UnknownName("command", words[0], _VERBS)
+        arguments = _parser().parse_args(words)
+        return int(arguments.verb(arguments))
+    except SystemExit as leaving:  # argparse has printed its help or its complaint
+        return int(leaving.code or 0)
+    except SteelyardError as error:
+        _say(f"steelyard: {error}")
+        return error.exit_status
+    except KeyboardInterrupt:
+        _say("steelyard: interrupted")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        _close_output()
+        return 0
+    except OSError as error:
+        _say(f"steelyard: {error}")
+        return 1
+
+
+def entry() -> NoReturn:
+    """The installed command. A request to terminate is taken like Ctrl-C: all is put in order first."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    status = main()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_output()
+    sys.exit(status)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _close_output() -> None:
+    """Whoever read us has seen enough; Python would complain again when it flushes at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+# The verbs
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    if len(arguments.systems) < 2:
+        raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")
+    return _weigh(arguments, arguments.study, arguments.systems)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    return _weigh(arguments, arguments.study, arguments.systems)
+
+
+def _weigh(arguments: argparse.Namespace, study_name: str, systems: Sequence[str] | None) -> int:
+    """Measures what the study asks for, or goes on where the same command stopped; then reports."""
+    from steelyard import experiment
+
+    order = experiment.Order(
+        study=study_name,
+        systems=tuple(systems) if systems else None,
+        only=tuple(arguments.only),
+        budget=arguments.budget,
+        margin=arguments.margin,
+        seed=arguments.seed,
+        archive=_archive(arguments),
+        directory=arguments.directory,
+        resume=not arguments.new,
+        command=shlex.join(["steelyard", *sys.argv[1:]]),
+    )
+    done = experiment.carry_out(order)
+    return _print_report(done, arguments)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from steelyard import archive
+
+    return _print_report(archive.find(_archive(arguments), arguments.experiment), arguments)
+
+
+def _print_report(experiment: object, arguments: argparse.Namespace) -> int:
+    from steelyard import comparison, report, study
+    from steelyard.archive import Experiment
+
+    assert isinstance(experiment, Experiment)
+    margin = study.fraction(arguments.margin) if arguments.margin else None
+    found = comparison.of(experiment, baseline=arguments.baseline, margin=margin)
+    if arguments.html:
+        report.write_html(found, Path(arguments.html), reference=arguments.reference)
+        _say(f"steelyard: the report is in {arguments.html}")
+    report.print_out(found, form=arguments.format, reference=arguments.reference)
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from steelyard import experiment, report
+
+    order = experiment.Order(
+        study=arguments.study,
+        systems=tuple(arguments.systems) if arguments.systems else None,
+        only=tuple(arguments.only),
+        budget=arguments.budget,
+        margin=None,
+        seed=arguments.seed,
+        archive=_archive(arguments),
+        directory=None,
+        resume=False,
+        command="",
+    )
+    report.print_plan(experiment.plan_of(order), blocks=arguments.blocks, form=arguments.format)
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from steelyard import report
+
+    report.print_list(arguments.kind, form=arguments.format)
+    return 0
+
+
+def _archive_verb(arguments: argparse.Namespace) -> int:
+    from steelyard import archive, report
+
+    root = _archive(arguments)
+    if arguments.action == "list":
+        report.print_experiments(archive.experiments(root), form=arguments.format)
+    elif arguments.action == "show":
+        report.print_header(archive.find(root, arguments.experiment), form=arguments.format)
+    elif arguments.action == "merge":
+        count = archive.merge(root, Path(arguments.source))
+        _say(f"steelyard: {count} experiments copied into {root}")
+    else:
+        archive.export(archive.find(root, arguments.experiment), arguments.table, Path(arguments.file))
+    return 0
+
+
+# Arguments
+
+
+def _archive(arguments: argparse.Namespace) -> Path:
+    from steelyard import archive
+
+    return Path(arguments.archive) if arguments.archive else archive.default_root()
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="steelyard",
+        description="Weighs one operating system against another: which is faster, at what kind of work, "
+        "by how much, and how surely.",
+        epilog=_EXAMPLES["steelyard"],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    verbs = parser.add_subparsers(title="commands, in the order of work", metavar="COMMAND", required=True)
+    for name, (function, summary, declare) in _VERBS.items():
+        verb = verbs.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=_EXAMPLES[name],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        declare(verb)
+        verb.add_argument("--archive", metavar="DIR", help="where experiments are kept "
+                          "(default: STEELYARD_ARCHIVE, or ~/.local/share/steelyard)")
+        verb.set_defaults(verb=function)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
+        from importlib.metadata import version
+
+        print(f"steelyard {version('steelyard')}")
+        parser.exit()
+
+
+def _declare_measuring(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--only", action="append", default=[], metavar="WORKLOAD",
+                      help="only this workload of the study; may be given again")
+    verb.add_argument("--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m "
+                      "(default: the study's)")
+    verb.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
+    verb.add_argument("--directory", metavar="DIR", help="where workloads make their files "
+                      "(default: the temporary directory); its file system is part of what is measured")
+    verb.add_argument("--new", action="store_true",
+                      help="begin anew, even if the same command was interrupted before")
+
+
+def _declare_reporting(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--margin", metavar="PERCENT",
+                      help="the smallest difference that matters, such as 2%% (default: by group of workload)")
+    verb.add_argument("--html", metavar="FILE", help="write the report as one self-contained page")
+    verb.add_argument("--baseline", metavar="SYSTEM", help="compare with this system (default: the first)")
+    verb.add_argument("--reference", metavar="SYSTEM",
+                      help="normalise a paper's tables to this column of theirs (default: the paper's own)")
+    _declare_format(verb)
+
+
+def _declare_format(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--format", choices=("text", "json", "csv"), default="text",
+                      help="of what is printed (default: text)")
+
+
+def _declare_compare(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("systems", nargs="+", metavar="SYSTEM", help="the baseline, then what is compared "
+                      "with it; see steelyard list systems")
+    verb.add_argument("--study", default=_STANDARD_STUDY, help="bundled name or file (default: %(default)s)")
+    _declare_measuring(verb)
+    _declare_reporting(verb)
+
+
+def _declare_run(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("study", help="bundled name (see steelyard list studies) or file")
+    verb.add_argument("--systems", nargs="+", metavar="SYSTEM", help="in place of the study's")
+    _declare_measuring(verb)
+    _declare_reporting(verb)
+
+
+def _declare_plan(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("study", help="bundled name or file")
+    verb.add_argument("--systems", nargs="+", metavar="SYSTEM", help="in place of the study's")
+    verb.add_argument("--blocks", type=int, default=1, metavar="N", help="print so many blocks (default: 1)")
+    _declare_measuring(verb)
+    _declare_format(verb)
+
+
+def _declare_report(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("experiment", nargs="?", help="its name or directory (default: the newest)")
+    _declare_reporting(verb)
+
+
+def _declare_list(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("kind", nargs="?", choices=("systems", "workloads", "studies"), default="systems")
+    _declare_format(verb)
+
+
+def _declare_archive(verb: argparse.ArgumentParser) -> None:
+    actions = verb.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _declare_format(actions.add_parser("list", help="every experiment"))
+    show = actions.add_parser("show", help="what an experiment was")
+    show.add_argument("experiment", nargs="?")
+    _declare_format(show)
+    merge = actions.add_parser("merge", help="copy another archive's experiments into this one")
+    merge.add_argument("source", metavar="DIR")
+    export = actions.add_parser("export", help="write a table of an experiment as CSV, JSON or Parquet")
+    export.add_argument("experiment")
+    export.add_argument("file", help="ending in .csv, .json or .parquet")
+    export.add_argument("--table", choices=("trials", "samples", "systems", "events"), default="samples")
+
+
+_Declare = Callable[[argparse.ArgumentParser], None]
+_VERBS: dict[str, tuple[Callable[[argparse.Namespace], int], str, _Declare]] = {
+    "compare": (_compare, "compare systems with each other", _declare_compare),
+    "run": (_run, "run a study; the same command goes on where it was interrupted", _declare_run),
+    "plan": (_plan, "print what a study would run, in which order, for how long", _declare_plan),
+    "report": (_report, "report an experiment, again", _declare_report),
+    "list": (_list, "list the systems, workloads or studies there are", _declare_list),
+    "archive": (_archive_verb, "list, show, merge or export experiments", _declare_archive),
+}
+
+_EXAMPLES = {
+    "steelyard": """examples:
+  steelyard compare native uml              this kernel against User-mode Linux
+  steelyard run pegasus                     a paper's experiment, its figures beside today's
+  steelyard report --html report.html       the newest experiment, as a page""",
+    "compare": """examples:
+  steelyard compare native uml gvisor --study pegasus --html report.html
+  steelyard compare native native --budget 60s          a machine with itself: finds nothing
+  steelyard compare native ssh:server2 --only syscall --margin 2%""",
+    "run": """examples:
+  steelyard run pegasus
+  steelyard run pegasus --systems native uml --budget 10m
+  steelyard run ./my-study.toml --seed 1""",
+    "plan": """examples:
+  steelyard plan pegasus
+  steelyard plan pegasus --systems native uml --seed 1 --format csv""",
+    "report": """examples:
+  steelyard report
+  steelyard report --html report.html
+  steelyard report 20260131-120000-pegasus-1a2b --baseline uml --format json""",
+    "list": """examples:
+  steelyard list systems
+  steelyard list workloads --format json""",
+    "archive": """examples:
+  steelyard archive list
+  steelyard archive merge /mnt/other/archive
+  steelyard archive export 20260131-120000-pegasus-1a2b samples.csv""",
+}

@@ -1,0 +1,58 @@
+"""Everything that can go wrong in a way a person can mend, as one tree.
+
+    SteelyardError               exit status 1
+    ├── UsageError               2   something the user wrote: names the thing, quotes it, says what is allowed
+    │   ├── StudyError           2   in a study file
+    │   └── UnknownName          2   no such system, workload, study...; suggests the nearest
+    ├── Unsupported              77  a system cannot start here; says what to install
+    ├── SystemFailed             1   a system started and then died or fell silent
+    └── ArchiveError             1   the archive cannot be written or read
+
+A trial that fails is not among them: that is an outcome, and data.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class SteelyardError(Exception):
+    """What a person can mend. Its text is one sentence, ready to be shown."""
+
+    exit_status = 1
+
+
+class UsageError(SteelyardError):
+    """Something the user wrote is wrong."""
+
+    exit_status = 2
+
+
+class StudyError(UsageError):
+    """A study file is wrong: names the file, the key, the value, and what is allowed."""
+
+    def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
+        super().__init__(f"study {file}: {key} is {value!r}, but must be {allowed}")
+
+
+class UnknownName(UsageError):
+    """There is no such thing; the nearest known name is suggested."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        advice = f"did you mean '{near[0]}'?" if near else f"known are: {', '.join(names)}"
+        super().__init__(f"{where}there is no {kind} '{name}'; {advice}")
+
+
+class Unsupported(SteelyardError):
+    """A system cannot start here."""
+
+    exit_status = 77
+
+
+class SystemFailed(SteelyardError):
+    """A system died, fell silent, or spoke nonsense."""
+
+
+class ArchiveError(SteelyardError):
+    """The archive cannot be written or read."""

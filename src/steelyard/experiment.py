@@ -1,0 +1,154 @@
+"""Carries out an order: study, plan, systems and archive put together, from the first start to the
+closed experiment."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard import archive, comparison, plan, programs, runner, study, systems
+from steelyard.archive import Experiment, Journal
+from steelyard.errors import SystemFailed, UsageError
+from steelyard.plan import Plan
+from steelyard.progress import Reporter
+from steelyard.runner import Running
+from steelyard.systems.agent import Agent
+from steelyard.systems.system import System, check
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for, as it was written."""
+
+    study: str
+    systems: tuple[str, ...] | None  # None: the study's
+    only: tuple[str, ...]
+    budget: str | None
+    margin: str | None
+    seed: int | None
+    archive: Path
+    directory: str | None
+    resume: bool
+    command: str
+
+
+def plan_of(order: Order) -> Plan:
+    """The plan that the order means; nothing is started. Raises UsageError and its kin."""
+    chosen = study.read(order.study)
+    study.check(chosen, programs.catalogue().limits(), file=order.study)
+    if order.only:
+        chosen = study.only(chosen, order.only)
+    if order.budget:
+        budget_s = study.duration_s(order.budget)
+        chosen = replace(chosen, design=replace(chosen.design, budget_s=budget_s))
+    if order.margin:
+        margin = study.fraction(order.margin)
+        chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
+    labels = systems.label(order.systems or chosen.systems)
+    seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
+    return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
+
+
+def carry_out(order: Order) -> Experiment:
+    """The experiment, closed. If it is interrupted it stays open, and the same order goes on with it."""
+    made = plan_of(order)
+    members = _members(made)
+    directory = _directory(order)
+    same = archive.identity(
+        made,
+        budget_s=made.study.design.budget_s,
+        programs=[_digest_of(programs.load(system.program)) for system in members.values()],
+    )
+    if order.seed is not None:
+        same = f"{same}-{order.seed}"
+    with archive.measuring(order.archive):
+        found = archive.unfinished(order.archive, same) if order.resume else None
+        if found is not None:
+            made = replace(made, seed=found.header["seed"])
+            print(f"steelyard: going on with {found.name}", file=sys.stderr)
+        else:
+            details = _details(members, directory, order.command)
+            found = archive.create(
+                order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
+            )
+        _measure(found, made, members, directory)
+        return archive.close(found)
+
+
+def _measure(found: Experiment, made: Plan, members: Mapping[str, System], directory: Path) -> None:
+    """Runs what is left of the plan into the experiment's journal."""
+    journal = Journal(found)
+
+    def start(name: str) -> Running:
+        return Agent(members[name], directory=directory)
+
+    with closing(journal), Reporter(made, found.name) as reporter:
+        events = runner.run(
+            made,
+            start=start,
+            boots_afresh=frozenset(name for name, system in members.items() if system.boot),
+            decide=lambda blocks: comparison.decided(found),
+            notify=reporter.progress,
+            earlier=archive.earlier(found),
+        )
+        with closing(events):
+            for event in events:
+                journal.append(event)
+                reporter.event(event)
+
+
+def _members(made: Plan) -> dict[str, System]:
+    """The system behind each label. Raises, before anything is measured, if one is not to be had."""
+    members = {}
+    for label in made.systems:
+        system = systems.find(label.partition("#")[0], made.study.definitions)
+        check(system)
+        members[label] = replace(system, name=label)
+    return members
+
+
+def _directory(order: Order) -> Path:
+    directory = Path(order.directory or tempfile.gettempdir()).absolute()
+    if not directory.is_dir() or not os.access(directory, os.W_OK):
+        raise UsageError(f"--directory is '{directory}', but must be a directory that can be written")
+    return directory
+
+
+def _digest_of(program: Path) -> str:
+    import hashlib
+
+    return hashlib.sha256(program.read_bytes()).hexdigest()
+
+
+def _details(members: Mapping[str, System], directory: Path, command: str) -> dict[str, Any]:
+    """What the header says besides the plan, so that the archive needs nothing else to be understood."""
+    from importlib.metadata import version
+
+    described = subprocess.run(
+        [programs.load("glibc"), "describe", directory], stdout=subprocess.PIPE, check=True
+    )
+    return {
+        "command": command,
+        "steelyard": version("steelyard"),
+        "python": sys.version.split()[0],
+        "directory": str(directory),
+        "host": json.loads(described.stdout),
+        "boot_systems": [name for name, system in members.items() if system.boot],
+        "system_summaries": {name: system.summary for name, system in members.items()},
+        "workloads": {
+            workload.name: {
+                "group": workload.group,
+                "summary": workload.summary,
+                "operation": workload.operation,
+                "metrics": workload.metrics,
+            }
+            for workload in programs.catalogue().workloads
+        },
+    }

@@ -1,0 +1,327 @@
+"""Runs a plan on its systems and yields what happened, as it happens: starts, outcomes, looks."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from steelyard import plan as plans
+from steelyard import records
+from steelyard.errors import SteelyardError, SystemFailed
+from steelyard.plan import Plan, Trial
+from steelyard.records import ClockReading, Outcome
+from steelyard.study import Cell
+
+Record = dict[str, Any]
+Pair = tuple[str, Cell]  # a system and a cell
+
+# A trial's agent ends it at its limit; an agent that has not by then is itself lost.
+_GRACE_S = 5.0
+# So many failures running on one system and cell, and it is not tried again.
+_FAILURES_MOST = 2
+_PRESSURE = Path("/proc/pressure/cpu")
+
+
+class Running(Protocol):
+    """What the runner needs of an agent; `systems.agent.Agent` is the real one."""
+
+    hello: Record
+    fingerprint: Record
+
+    def send(self, request: str) -> None: ...
+    def records(self, deadline: float) -> Iterator[Record]: ...
+    def park(self) -> None: ...
+    def resume(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A system has come up: its agent's greeting and its fingerprint."""
+
+    system: str
+    boot: int
+    hello: Record
+    fingerprint: Record
+    start_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """So many blocks are done; these pairs were decided by then."""
+
+    blocks: int
+    decided: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the run stands, for people."""
+
+    block: int
+    trial: Trial
+    position: int
+    trials: int  # in this block
+    open_pairs: int
+    spent_s: float
+    left_s: float  # at most
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What an interrupted run of the same plan left behind."""
+
+    done: frozenset[tuple[int, str, Cell]] = frozenset()
+    boots: Mapping[str, int] = field(default_factory=dict)
+    looks: tuple[Look, ...] = ()
+    hopeless: frozenset[Pair] = frozenset()
+    spent_s: float = 0.0
+
+
+Event = Started | Outcome | Look
+
+
+def run(
+    plan: Plan,
+    *,
+    start: Callable[[str], Running],
+    boots_afresh: Collection[str],
+    decide: Callable[[int], Collection[Pair]],
+    notify: Callable[[Progress], None],
+    earlier: Earlier,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Event]:
+    """Yields every event of the experiment, in order; when it ends, every system has been closed.
+
+    `start` brings a system up; `boots_afresh` are those whose start is a boot; `decide` says, after so
+    many blocks, which pairs need no more. Stops when all pairs are decided, at the last look, or before
+    a block that the budget would not cover. A system that cannot start at the beginning raises what
+    `start` raises; one that dies later yields failed outcomes, and is started again for the next block.
+    """
+    course = _Course(plan, start, earlier, clock)
+    try:
+        for system in plan.systems:
+            yield course.bring_up(system)
+        for trials in plans.blocks(plan):
+            number = trials[0].block
+            planned = course.left_of(trials)
+            if planned and not course.affords(planned):
+                break
+            if planned:
+                yield from course.refresh(planned, boots_afresh)
+            for position, trial in enumerate(planned):
+                notify(course.progress(trial, position, len(planned)))
+                yield course.attempt(trial)
+            course.blocks_done = number + 1
+            if number + 1 in plan.study.design.looks and number + 1 not in course.looked:
+                yield course.look(decide)
+            if not course.open_pairs():
+                return
+        if course.blocks_done not in course.looked and course.blocks_done:
+            yield course.look(decide)
+    finally:
+        course.close()
+
+
+class _Course:
+    """The state of one run: agents that are up, what is decided, what time is spent."""
+
+    def __init__(
+        self, plan: Plan, start: Callable[[str], Running], earlier: Earlier, clock: Callable[[], float]
+    ) -> None:
+        self.plan = plan
+        self.agents: dict[str, Running | None] = dict.fromkeys(plan.systems)
+        self.looked = {look.blocks for look in earlier.looks}
+        self.blocks_done = 0
+        self._start = start
+        self._clock = clock
+        self._done = earlier.done
+        self._boots = dict(earlier.boots)
+        self._decided: set[Pair] = {pair for look in earlier.looks for pair in look.decided}
+        self._hopeless: set[Pair] = set(earlier.hopeless)
+        self._failures: dict[Pair, int] = {}
+        self._used: set[str] = set()  # systems that have run a trial since they came up
+        self._gone: dict[str, str] = {}  # systems that are down, and why
+        self._begun = clock() - earlier.spent_s
+        self._costs: dict[Pair | str, float] = {}  # seconds of the last trial, or of the last start
+
+    def spent_s(self) -> float:
+        return self._clock() - self._begun
+
+    def close(self) -> None:
+        for system, agent in self.agents.items():
+            if agent is not None:
+                agent.close()
+                self.agents[system] = None
+
+    def bring_up(self, system: str) -> Started:
+        """Starts the system, again if it was up, and parks it."""
+        begun = self._clock()
+        old = self.agents[system]
+        if old is not None:
+            self.agents[system] = None
+            old.close()
+        agent = self._start(system)
+        self.agents[system] = agent
+        agent.park()
+        self._gone.pop(system, None)
+        self._used.discard(system)
+        self._boots[system] = self._boots.get(system, 0) + 1
+        self._costs[system] = self._clock() - begun
+        return Started(system, self._boots[system], agent.hello, agent.fingerprint, self._costs[system])
+
+    def refresh(self, planned: tuple[Trial, ...], boots_afresh: Collection[str]) -> Iterator[Started]:
+        """Before a block: boots what is to be booted, and starts again what has died."""
+        number = planned[0].block
+        for system in {trial.system: None for trial in planned}:
+            booted = system in boots_afresh and plans.starts_afresh(self.plan, number)
+            if system in self._gone or (booted and system in self._used):
+                try:
+                    yield self.bring_up(system)
+                except SteelyardError as error:
+                    self._gone[system] = str(error)
+
+    def open_pairs(self) -> set[Pair]:
+        """The pairs that need more trials: undecided ones, and the baseline's where any is."""
+        baseline, *others = self.plan.systems
+        undecided = {
+            (system, cell)
+            for system in others
+            for cell in self.plan.cells
+            if not {(system, cell), (baseline, cell)} & self._hopeless
+            and (system, cell) not in self._decided
+        }
+        if not others:
+            return {(baseline, cell) for cell in self.plan.cells} - self._hopeless
+        return undecided | {(baseline, cell) for _, cell in undecided}
+
+    def left_of(self, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+        """What of a block is still to be run. Blocks before the last look of an earlier run are over."""
+        number = trials[0].block
+        if any(number < blocks for blocks in self.looked):
+            return ()
+        open_trials = plans.remaining(trials, self.open_pairs())
+        return tuple(
+            trial for trial in open_trials if (number, trial.system, trial.cell) not in self._done
+        )
+
+    def affords(self, planned: tuple[Trial, ...]) -> bool:
+        """Whether the budget covers the block, by what each of its trials cost last time. The first
+        block is always afforded: without it there is nothing to show."""
+        if not self._done and self.blocks_done == 0:
+            return True
+        cost = sum(self._costs.get((trial.system, trial.cell), 0.0) for trial in planned)
+        cost += sum(self._costs.get(system, 0.0) for system in {trial.system for trial in planned}
+                    if self.plan.study.design.blocks_per_boot == 1 and self._boots[system] > 1)
+        return self.spent_s() + cost <= self.plan.study.design.budget_s
+
+    def progress(self, trial: Trial, position: int, trials: int) -> Progress:
+        spent = self.spent_s()
+        left = max(0.0, self.plan.study.design.budget_s - spent)
+        return Progress(trial.block, trial, position, trials, len(self.open_pairs()), spent, left)
+
+    def look(self, decide: Callable[[int], Collection[Pair]]) -> Look:
+        decided = tuple(pair for pair in decide(self.blocks_done) if pair not in self._decided)
+        self._decided.update(decided)
+        self.looked.add(self.blocks_done)
+        return Look(self.blocks_done, decided)
+
+    def attempt(self, trial: Trial) -> Outcome:
+        """Runs one trial, whatever comes of it."""
+        pair = (trial.system, trial.cell)
+        begun = self._clock()
+        result = self._attempt(trial)
+        self._costs[pair] = self._clock() - begun
+        self._failures[pair] = 0 if result.status == "ok" else self._failures.get(pair, 0) + 1
+        if result.status == "unsupported" or self._failures[pair] >= _FAILURES_MOST:
+            self._hopeless.add(pair)
+        return result
+
+    def _attempt(self, trial: Trial) -> Outcome:
+        agent = self.agents[trial.system]
+        boot = self._boots[trial.system]
+        began = time.time()
+        if agent is None:
+            return records.failed(trial, boot, self._gone[trial.system], began=began)
+        self._used.add(trial.system)
+        try:
+            agent.resume()
+            result = _perform(agent, trial, self.plan, boot)
+            agent.park()
+        except SystemFailed as error:
+            self._lose(trial.system, str(error))
+            return records.failed(trial, boot, str(error), began=began)
+        except _Silent:
+            reason = f"the agent fell silent for {self.plan.study.design.trial_limit_s + _GRACE_S:g} s"
+            self._lose(trial.system, reason)
+            return records.failed(trial, boot, reason, status="timed out", began=began)
+        return result
+
+    def _lose(self, system: str, reason: str) -> None:
+        agent = self.agents[system]
+        self.agents[system] = None
+        self._gone[system] = reason
+        if agent is not None:
+            agent.close()
+
+
+def request(trial: Trial, parameters: Mapping[str, int]) -> str:
+    """The request line for a trial, with these parameters besides the cell's own."""
+    settings = dict(parameters) | {"pad": trial.pad} | dict(trial.cell.parameters)
+    words = [f"{name}={value}" for name, value in settings.items()]
+    return " ".join(["trial", trial.name, trial.cell.workload, *words])
+
+
+def _perform(agent: Running, trial: Trial, plan: Plan, boot: int) -> Outcome:
+    """The outcome of the trial as the agent tells it. Raises SystemFailed, or _Silent if it tells nothing.
+
+    Both clocks are read before and after, when nothing runs: then the answer comes at once, and what the
+    two clocks differ by over the trial is not the asking's fault.
+    """
+    began = time.time()
+    limit_s = plan.study.design.trial_limit_s
+    deadline = time.monotonic() + limit_s + _GRACE_S
+    parameters = dict(plan.study.trial) | {"limit_ms": int(limit_s * 1000)}
+    before = _read_clocks(agent, deadline)
+    waited_before = _pressure_us()
+    agent.send(request(trial, parameters))
+    heard = []
+    for record in agent.records(deadline):
+        heard.append(record)
+        if record["record"] == "error":
+            return records.failed(trial, boot, str(record["reason"]), began=began)
+        if record["record"] == "end":
+            break
+    else:
+        raise _Silent
+    waited_after = _pressure_us()
+    after = _read_clocks(agent, deadline)
+    pressure = None
+    if waited_before is not None and waited_after is not None:
+        pressure = (waited_after - waited_before) * 1000 / (after.host_ns - before.host_ns)
+    return records.outcome(
+        trial, boot, heard, began=began, before=before, after=after, pressure=pressure
+    )
+
+
+class _Silent(Exception):
+    """The agent said nothing until its time was over."""
+
+
+def _read_clocks(agent: Running, deadline: float) -> ClockReading:
+    asked = time.monotonic_ns()
+    agent.send("clock")
+    for record in agent.records(deadline):
+        if record["record"] == "clock":
+            heard = time.monotonic_ns()
+            return ClockReading(record["clock_ns"], (asked + heard) // 2, (heard - asked) // 2)
+    raise _Silent
+
+
+def _pressure_us() -> int | None:
+    """Microseconds since the start in which some process waited for a processor; None if unknown."""
+    try:
+        return int(_PRESSURE.read_text().split("total=", 1)[1].split(maxsplit=1)[0])
+    except (OSError, IndexError, ValueError):
+        return None

@@ -1,0 +1,37 @@
+"""The words a comparison ends in, from two intervals and one margin.
+
+All on the log scale, positive where the system is better than the baseline.
+"""
+
+import math
+
+from steelyard.statistics.signed_rank import Estimate
+
+FASTER = "faster"
+SLOWER = "slower"
+EQUIVALENT = "equivalent"
+FASTER_OPEN = "faster, size open"
+SLOWER_OPEN = "slower, size open"
+UNRESOLVED = "unresolved"
+
+FIRM = (FASTER, SLOWER, EQUIVALENT)  # need no more blocks
+
+
+def word(difference: Estimate, equivalence: Estimate, *, margin: float) -> str:
+    """The verdict: `difference` with its 95 % interval, `equivalence` with its 90 % interval (that is,
+    two one-sided tests), `margin` the smallest difference that matters, as a fraction."""
+    far = math.log1p(margin)
+    if difference.low is None or difference.high is None:
+        return UNRESOLVED
+    if difference.low > far:
+        return FASTER
+    if difference.high < -far:
+        return SLOWER
+    if equivalence.low is not None and equivalence.high is not None:
+        if -far < equivalence.low and equivalence.high < far:
+            return EQUIVALENT
+    if difference.low > 0:
+        return FASTER_OPEN
+    if difference.high < 0:
+        return SLOWER_OPEN
+    return UNRESOLVED

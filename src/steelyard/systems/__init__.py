@@ -1,0 +1,45 @@
+"""The systems that can be compared. To add one: a file here, and a line in BUILT_IN.
+
+A system is a command that starts an agent; `System` says which command, and the little besides that
+differs: which build of the load program it runs, and whether its start is a boot.
+"""
+
+from collections.abc import Sequence
+
+from steelyard.errors import UnknownName, UsageError
+from steelyard.study import SystemDefinition
+from steelyard.systems import custom, gvisor, native, ssh, uml
+from steelyard.systems.system import System
+
+BUILT_IN: tuple[System, ...] = (native.NATIVE, native.NATIVE_MUSL, gvisor.GVISOR, uml.UML, ssh.SSH)
+
+
+def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
+    """The system of that name: one the user defined, a built-in one, or `ssh:HOST`.
+
+    Raises UnknownName or UsageError.
+    """
+    known = {system.name: system for system in BUILT_IN}
+    defined = {definition.name: definition for definition in definitions}
+    if name in defined:
+        definition = defined[name]
+        base = find(definition.base) if definition.base else None
+        return custom.make(definition, base)
+    kind, colon, host = name.partition(":")
+    if kind == "ssh":
+        if not colon or not host:
+            raise UsageError("system 'ssh' needs a host: write ssh:HOST, as the ssh command knows it")
+        return ssh.to_host(name, host)
+    if name not in known:
+        raise UnknownName("system", name, [*known, *defined])
+    return known[name]
+
+
+def label(names: Sequence[str]) -> tuple[str, ...]:
+    """The names with a number after each repetition, so that `native native` can be told apart."""
+    seen: dict[str, int] = {}
+    labels = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        labels.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(labels)

@@ -1,0 +1,205 @@
+"""A running agent: the process that a system's command started, and the two streams to it."""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from steelyard import programs
+from steelyard.errors import SystemFailed
+from steelyard.systems.system import Place, System, check
+
+Record = dict[str, Any]
+
+_TAIL_LINES = 20  # of what a system says besides records: kept for the message if it fails
+_QUIT_LIMIT_S = 3.0
+_PROTOCOL = 1
+
+
+def descendants(root: int, *, proc: Path = Path("/proc")) -> list[int]:
+    """The processes that descend from `root`, parents first, those that a debugger holds left out.
+
+    User-mode Linux and gVisor hold their guests' processes by ptrace: a signal to one of those would
+    be taken for the guest's, and they do not run while their holder is stopped.
+    """
+    children: dict[int, list[int]] = {}
+    for entry in proc.iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                status = (entry / "status").read_text()
+            except OSError:
+                continue  # it ended while we looked
+            if "\nTracerPid:\t0\n" in status:
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = []
+    waiting = [root]
+    while waiting:
+        more = children.get(waiting.pop(0), [])
+        found += more
+        waiting += more
+    return found
+
+
+class Agent:
+    """A system that is up. Open it, send requests, read records, park it, close it.
+
+    The command runs under the load program's guard, which kills all that came of it when this process
+    dies, however it dies, and removes the scratch directory.
+    """
+
+    def __init__(self, system: System, *, directory: Path) -> None:
+        """Starts the system; its working files go below `directory`. Raises Unsupported or SystemFailed."""
+        check(system)
+        self.system = system
+        self.parked = False
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._unread = b""
+        self._lines: deque[bytes] = deque()
+        program = programs.load(system.program)
+        scratch = Path(tempfile.mkdtemp(prefix="steelyard-", dir=directory))
+        place = Place(program, scratch)
+        system.prepare(place)
+        lifeline, self._lifeline = os.pipe()
+        guard = [str(programs.load("glibc")), "guard", str(lifeline), str(scratch)]
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
+        self._process = subprocess.Popen(
+            [*guard, *system.command(place)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            pass_fds=(lifeline,),
+        )
+        os.close(lifeline)
+        assert self._process.stdin and self._process.stdout
+        self._input, self._output = self._process.stdin, self._process.stdout
+        os.set_blocking(self._output.fileno(), False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+        try:
+            self.hello = self._greeting()
+            self.fingerprint = self.ask("describe", "system")
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _greeting(self) -> Record:
+        hello = self._wait_for("hello", self.system.start_limit_s)
+        if hello["protocol"] != _PROTOCOL:
+            raise SystemFailed(
+                f"system '{self.system.name}' speaks protocol {hello['protocol']!r}, not {_PROTOCOL}: "
+                "it runs another version of the load program"
+            )
+        if self.system.settle_s:
+            time.sleep(self.system.settle_s)
+        return hello
+
+    def ask(self, request: str, kind: str) -> Record:
+        """The first record of that kind that comes after the request."""
+        self.send(request)
+        return self._wait_for(kind, self.system.start_limit_s)
+
+    def _wait_for(self, kind: str, limit_s: float) -> Record:
+        deadline = time.monotonic() + limit_s
+        for record in self.records(deadline):
+            if record["record"] == kind:
+                return record
+        raise SystemFailed(
+            f"system '{self.system.name}' said nothing for {limit_s:g} s{self.last_words()}"
+        )
+
+    def send(self, request: str) -> None:
+        """Sends one request line. Raises SystemFailed if nobody is there to read it."""
+        try:
+            self._input.write(request.encode() + b"\n")
+            self._input.flush()
+        except OSError as error:
+            raise SystemFailed(f"system '{self.system.name}' has ended{self.last_words()}") from error
+
+    def records(self, deadline: float) -> Iterator[Record]:
+        """Records as they come, until time.monotonic() reaches `deadline`. Raises SystemFailed when the
+        stream ends. Lines that are no records (a kernel's messages) are kept for `last_words`."""
+        while True:
+            while self._lines:
+                record = self._parse(self._lines.popleft())
+                if record is not None:
+                    yield record
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            if self._selector.select(left):
+                self._read()
+
+    def _read(self) -> None:
+        more = self._output.read(1 << 20)
+        if more == b"":
+            raise SystemFailed(f"system '{self.system.name}' has ended{self.last_words()}")
+        *lines, self._unread = (self._unread + (more or b"")).split(b"\n")
+        self._lines.extend(lines)
+
+    def _parse(self, line: bytes) -> Record | None:
+        if line.startswith(b'{"record":'):
+            try:
+                record: Record = json.loads(line)
+                return record
+            except ValueError:
+                pass
+        self._tail.append(line.decode(errors="replace").rstrip())
+        return None
+
+    def last_words(self) -> str:
+        """What the system said besides records, its last lines, for a message; "" if nothing."""
+        self._errors.seek(0)
+        spoken = [*self._tail, *self._errors.read()[-4000:].decode(errors="replace").splitlines()]
+        words = [line.strip() for line in spoken if line.strip()][-3:]
+        return f"; its last words: {' | '.join(words)}" if words else ""
+
+    def park(self) -> None:
+        """Stops the system's processes, so that it does not disturb another's trial."""
+        self._signal(signal.SIGSTOP)
+        self.parked = True
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+        self.parked = False
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.system.here:
+            for process in descendants(self._process.pid):
+                try:
+                    os.kill(process, number)
+                except ProcessLookupError:
+                    continue
+
+    def close(self) -> None:
+        """Ends the system: asks it to quit, and then lets the guard end whatever is left."""
+        if self.parked:
+            self.resume()
+        try:
+            self._input.write(b"quit\n")
+            self._input.close()
+            self._process.wait(_QUIT_LIMIT_S)
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            pass
+        finally:
+            os.close(self._lifeline)
+            self._process.wait()
+            self._selector.close()
+            self._output.close()
+            self._errors.close()

@@ -1,0 +1,47 @@
+"""What a system is to the rest of the program: the command that starts its agent, and how to find
+out beforehand that it cannot start."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.errors import Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an agent works: a directory of its own, removed when it has ended."""
+
+    program: Path  # the load program
+    scratch: Path
+
+
+def _nothing(place: Place) -> None:
+    """Most systems need no preparation."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system, by the command that starts its agent on the two standard streams."""
+
+    name: str
+    summary: str
+    command: Callable[[Place], list[str]]
+    program: str = "glibc"  # the build of the load program that runs in it
+    boot: bool = False  # whether a start is a boot: a kernel of its own begins to run
+    needs: tuple[tuple[str, str], ...] = ()  # (executable, the Debian package that brings it)
+    prepare: Callable[[Place], None] = _nothing  # before the command; raises Unsupported
+    settle_s: float = 0.0  # after the agent's greeting, before anything is measured
+    start_limit_s: float = 30.0  # a start that takes longer has failed
+    here: bool = True  # runs on this machine: can be parked, and its clock can be checked
+
+
+def check(system: System) -> None:
+    """Raises Unsupported, saying what to install, if an executable that the system needs is missing."""
+    for executable, package in system.needs:
+        if shutil.which(executable) is None:
+            raise Unsupported(
+                f"system '{system.name}' cannot start: {executable} is not installed "
+                f"(on Debian: apt-get install {package})"
+            )
