@@ -141,6 +141,8 @@ class Cost:
     """What one operation costs on one system: medians over trials, in ns."""
 
     system: str
+    workload: str
+    copies: int
     cell: str
     metric: str
     real_ns: float
@@ -552,7 +554,9 @@ class _Analysis:
             lens = GROUP if self.cells[label].copies > 1 else COST
             for system, by_block in by_system.items():
                 real = float(np.median([one.lenses[lens] for one in by_block.values()]))
-                yield Cost(system, label, metric, real, *used[system, label, metric])
+                cell = self.cells[label]
+                yield Cost(system, cell.workload, cell.copies, label, metric, real,
+                           *used[system, label, metric])
 
     def _facts(self) -> tuple[SystemFacts, ...]:
         first: dict[str, tuple[Any, Any]] = {}

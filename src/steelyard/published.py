@@ -1,0 +1,164 @@
+"""Turns a paper's table and today's costs into one table: the paper's columns beside today's."""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from steelyard.comparison import Cost, Gain, Weighing
+from steelyard.errors import UnknownName
+from steelyard.study import Study, Table, TableRow
+
+NOTHING = "–"  # a figure that there is none of
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A table ready to be shown: every row has a text for every heading."""
+
+    title: str
+    note: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+_Figures = Mapping[tuple[str, str, str], float]  # system, workload, metric: value
+
+
+def tables(weighing: Weighing, study: Study, *, reference: str | None = None) -> tuple[Printed, ...]:
+    """Every published table of the study, today's systems in further columns.
+
+    `reference` is the published system that the geometric means take as 1 (Fleming and Wallace, 1986);
+    by default the one whose name begins like the paper's own. Raises UnknownName.
+    """
+    return tuple(_table(weighing, table, reference) for table in study.tables)
+
+
+def figures(paper: str, table: str) -> dict[tuple[str, str, str], float]:
+    """The figures of a published table: by system, workload and metric (real, user, sys, cpu, gain)."""
+    file = Path(str(resources.files("steelyard"))) / "published" / f"{paper}.csv"
+    with open(file, encoding="utf-8", newline="") as lines:
+        return {
+            (row["system"], row["workload"], row["metric"]): float(row["value"])
+            for row in csv.DictReader(lines)
+            if row["table"] == table
+        }
+
+
+def _table(weighing: Weighing, table: Table, reference: str | None) -> Printed:
+    printed = figures(table.paper, table.name)
+    theirs = list(dict.fromkeys(system for system, _, _ in printed))
+    chosen = reference or next((name for name in theirs if name.startswith("PEGASUS")), theirs[0])
+    if chosen not in theirs:
+        raise UnknownName("published system", chosen, theirs, where=f"{table.title}: ")
+    today = _Today(weighing)
+    rows = [
+        (row.published, f"{row.operations:,}", *_their_cells(printed, theirs, row), *today.cells(row))
+        for row in table.rows
+    ]
+    rows.append(("geometric mean", "", *_their_means(printed, theirs, chosen), *today.means(table.rows)))
+    note = (
+        f"{table.note} Geometric means of real time, {chosen} = 1 for the paper's columns and "
+        f"{weighing.baseline} = 1 for today's; above 1 is slower."
+    )
+    headings = ("program", "operations", *theirs, "gain, paper", *today.headings())
+    return Printed(table.title, note, headings, tuple(rows))
+
+
+def _their_cells(printed: _Figures, theirs: Iterable[str], row: TableRow) -> Iterable[str]:
+    gain = NOTHING
+    for system in theirs:
+        real = printed.get((system, row.published, "real"))
+        cpu = printed.get((system, row.published, "cpu"))
+        user, kernel = (printed.get((system, row.published, part)) for part in ("user", "sys"))
+        if (system, row.published, "gain") in printed:
+            gain = f"{printed[system, row.published, 'gain']:.1f}"
+        if real is None:
+            yield NOTHING
+        elif user is not None and kernel is not None:
+            yield f"{real:.1f} ({user:.1f}+{kernel:.1f})"
+        else:
+            yield f"{real:.1f}" + (f" ({cpu:.1f})" if cpu is not None else "")
+    yield gain
+
+
+def _their_means(printed: _Figures, theirs: Iterable[str], reference: str) -> Iterable[str]:
+    base = {workload: value for (system, workload, metric), value in printed.items()
+            if system == reference and metric == "real"}
+    for system in theirs:
+        logs = [math.log(printed[system, workload, "real"] / value)
+                for workload, value in base.items() if (system, workload, "real") in printed]
+        yield f"{math.exp(sum(logs) / len(logs)):.2f}" if logs else NOTHING
+    yield ""
+
+
+class _Today:
+    """Today's systems as columns: for each, one copy, P copies (time divided by P), and the gain."""
+
+    def __init__(self, weighing: Weighing) -> None:
+        self._weighing = weighing
+        self._systems = [system.name for system in weighing.systems]
+        self._copies = max((gain.copies for gain in weighing.gains), default=1)
+
+    def headings(self) -> Iterable[str]:
+        for system in self._systems:
+            yield f"{system}, 1 copy"
+            if self._copies > 1:
+                yield f"{system}, {self._copies} copies"
+                yield f"gain, {system}"
+
+    def cells(self, row: TableRow) -> Iterable[str]:
+        for system in self._systems:
+            yield self._cost(system, row, 1)
+            if self._copies > 1:
+                yield self._cost(system, row, self._copies)
+                yield self._gain(system, row.workload)
+
+    def means(self, rows: Iterable[TableRow]) -> Iterable[str]:
+        """The geometric mean of each column over the baseline's column for one copy."""
+        workloads = [row.workload for row in rows]
+        base = {workload: self._real(self._weighing.baseline, workload, 1) for workload in workloads}
+        for system in self._systems:
+            for copies in (1, self._copies) if self._copies > 1 else (1,):
+                logs = [math.log(real / first) for workload in workloads
+                        if (real := self._real(system, workload, copies))
+                        and (first := base[workload])]
+                yield f"{math.exp(sum(logs) / len(logs)):.2f}" if logs else NOTHING
+            if self._copies > 1:
+                yield ""
+
+    def _costs(self, system: str, workload: str, copies: int) -> list[Cost]:
+        return [cost for cost in self._weighing.costs
+                if cost.system == system and cost.workload == workload and cost.copies == copies]
+
+    def _real(self, system: str, workload: str, copies: int) -> float | None:
+        return sum(cost.real_ns for cost in self._costs(system, workload, copies)) or None
+
+    def _cost(self, system: str, row: TableRow, copies: int) -> str:
+        """real (user + sys) of all the workload's metrics together, for the row's operations."""
+        costs = self._costs(system, row.workload, copies)
+        if not costs:
+            return NOTHING
+        real, user, kernel = (
+            sum(getattr(cost, part) for cost in costs) * row.operations / 1e9
+            for part in ("real_ns", "user_ns", "system_ns")
+        )
+        return f"{seconds(real)} ({seconds(user)}+{seconds(kernel)})"
+
+    def _gain(self, system: str, workload: str) -> str:
+        found: list[Gain] = [gain for gain in self._weighing.gains
+                             if gain.system == system and gain.workload == workload]
+        if not found:
+            return NOTHING
+        logs = [math.log(gain.gain.value) for gain in found]
+        return f"{math.exp(sum(logs) / len(logs)):.1f}"
+
+
+def seconds(value: float) -> str:
+    """A time in seconds to three significant digits, with the unit that suits it."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return "0"
