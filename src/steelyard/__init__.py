@@ -1,5 +1,6 @@
 """Steelyard weighs one operating system against another.
 
-The modules stand in reading order, and each imports only from earlier ones: errors, study, plan,
-programs, systems, records, runner, archive, statistics, comparison, charts, report, cli.
+The modules stand in reading order, and each imports only from earlier ones: errors, study,
+study_file, plan, programs, systems, records, runner, journal, archive, statistics, weighing,
+observations, comparison, summary, progress, experiment, published, charts, report, cli.
 """

@@ -13,13 +13,12 @@ last of them last, so that an experiment is closed if and only if its events.par
 experiment is never changed, so archives merge by copying.
 """
 
-import dataclasses
 import fcntl
 import hashlib
-import io
 import json
 import os
 import secrets
+import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,14 +29,12 @@ from typing import Any
 
 import duckdb
 
-from steelyard.errors import ArchiveError, UnknownName
+from steelyard import journal
+from steelyard.errors import ArchiveError, UnknownName, UsageError
 from steelyard.plan import Plan
-from steelyard.records import Outcome
-from steelyard.runner import Earlier, Event, Look, Started
 from steelyard.study import Cell
 
 VERSION = 1
-JOURNAL = "journal.jsonl"
 HEADER = "experiment.json"
 _TABLES = ("trials", "samples", "systems", "events")  # the last one's file closes the experiment
 
@@ -51,15 +48,14 @@ _TRIAL_COLUMNS = """
                  switches_involuntary BIGINT, blocks_read BIGINT, blocks_written BIGINT)[],
     processes STRUCT(copy BIGINT, asked_ns BIGINT, start_ns BIGINT, end_ns BIGINT, status VARCHAR,
                      signal BIGINT)[]"""
-_SAMPLE_COLUMNS = (
-    "samples STRUCT(copy BIGINT, metric VARCHAR, operations UBIGINT, durations_ns BIGINT[])[]"
-)
-_EVENT_COLUMNS = "kind VARCHAR, recorded DOUBLE, hello JSON, fingerprint JSON, start_s DOUBLE, blocks BIGINT, "\
-    "decided JSON, note VARCHAR"
+_SAMPLE_COLUMNS = "samples STRUCT(copy BIGINT, metric VARCHAR, operations UBIGINT, durations_ns BIGINT[])[]"
+_EVENT_COLUMNS = """
+    kind VARCHAR, recorded DOUBLE, hello JSON, fingerprint JSON, start_s DOUBLE, blocks BIGINT,
+    decided JSON, note VARCHAR"""
 
 _FROM_JOURNAL = {
     "trials": "SELECT row_number() OVER (ORDER BY block, position, began) AS trial, {trial} "
-              "FROM journal WHERE kind = 'trial'",
+    "FROM journal WHERE kind = 'trial'",
     # One row a batch. Operations and durations stay whole numbers, as they were measured.
     "samples": """
         SELECT t.trial, s.copy, s.metric, unnest(generate_series(1, len(s.durations_ns))) AS batch,
@@ -67,8 +63,10 @@ _FROM_JOURNAL = {
         FROM (SELECT j.block, j.position, j.began, unnest(j.samples) AS s
               FROM journal j WHERE kind = 'trial') AS taken
         JOIN trials t USING (block, position, began)""",
-    "systems": "SELECT system, boot, recorded, hello, fingerprint, start_s FROM journal WHERE kind = 'system'",
-    "events": "SELECT kind, recorded, blocks, decided, note FROM journal WHERE kind IN ('look', 'note')",
+    "systems": """
+        SELECT system, boot, recorded, hello, fingerprint, start_s FROM journal WHERE kind = 'system'""",
+    "events": """
+        SELECT kind, recorded, blocks, decided, note FROM journal WHERE kind IN ('look', 'note')""",
 }
 
 
@@ -96,9 +94,17 @@ def default_root() -> Path:
 
 def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
     """What makes two commands the same: the one goes on where the other stopped."""
-    told = json.dumps([plan.study.text, plan.systems, [cell.label for cell in plan.cells],
-                       sorted(plan.study.margins.items()), plan.study.design.looks, budget_s,
-                       list(programs)])
+    told = json.dumps(
+        [
+            plan.study.text,
+            plan.systems,
+            [cell.label for cell in plan.cells],
+            sorted(plan.study.margins.items()),
+            plan.study.design.looks,
+            budget_s,
+            list(programs),
+        ]
+    )
     return hashlib.sha256(told.encode()).hexdigest()
 
 
@@ -120,17 +126,17 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
         "created": time.time(),
         **details,
     }
-    with _explained(path):
+    with journal.explained(path):
         path.mkdir(parents=True)
         _write_synced(path / HEADER, json.dumps(header, indent=1).encode())
-        _write_synced(path / JOURNAL, b"")
+        _write_synced(path / journal.NAME, b"")
     return Experiment(path, header)
 
 
 def experiments(root: Path) -> list[Experiment]:
     """Every experiment of the archive, the oldest first. Raises ArchiveError for one that is damaged."""
     found = []
-    for path in sorted((root / "experiments").glob("*/")):
+    for path in sorted((root / "experiments").glob("[!.]*/")):
         if not (path / HEADER).exists():
             continue  # killed while it was being made: nothing was measured yet
         found.append(_open(path))
@@ -176,7 +182,7 @@ def measuring(root: Path) -> Iterator[None]:
     """Holds this host's right to measure into the archive: two experiments at once would disturb each
     other. Raises ArchiveError if another process holds it. Ends with the process, however that ends."""
     path = root / f"measuring-{socket.gethostname()}.lock"
-    with _explained(root):
+    with journal.explained(root):
         root.mkdir(parents=True, exist_ok=True)
         file = open(path, "a+b")  # noqa: SIM115 -- held until the with statement ends
     with file:
@@ -195,113 +201,6 @@ def measuring(root: Path) -> Iterator[None]:
         yield
 
 
-class Journal:
-    """An open experiment's journal. Each append is on the disk, whole, when it returns."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        """Opens the journal and cuts off a line that a crash cut short. Raises ArchiveError."""
-        self._path = experiment.path / JOURNAL
-        with _explained(experiment.path):
-            self._file = open(self._path, "r+b", buffering=0)  # noqa: SIM115
-            self._size = _whole_lines(self._file)
-            self._file.truncate(self._size)
-            self._file.seek(self._size)
-
-    def append(self, event: Event | str) -> None:
-        """Adds one event, or a note. Raises ArchiveError; the journal is then as it was before."""
-        line = json.dumps(_journal_line(event), separators=(",", ":")).encode() + b"\n"
-        try:
-            written = 0
-            while written < len(line):
-                written += self._file.write(line[written:]) or 0
-            os.fsync(self._file.fileno())
-        except BaseException as error:
-            # Also when interrupted in the middle of a line. Shrinking needs no space, and what a crash now would leave is cut off when opened again.
-            self._file.truncate(self._size)
-            self._file.seek(self._size)
-            if isinstance(error, OSError):
-                raise _cannot_write(self._path, error) from error
-            raise
-        self._size += len(line)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _whole_lines(file: io.FileIO) -> int:
-    """How many bytes of the file are whole lines."""
-    size = file.seek(0, os.SEEK_END)
-    while size:
-        start = max(0, size - 65536)
-        file.seek(start)
-        newline = file.read(size - start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        size = start
-    return 0
-
-
-def _journal_line(event: Event | str) -> dict[str, Any]:
-    now = time.time()
-    if isinstance(event, str):
-        return {"kind": "note", "recorded": now, "note": event}
-    if isinstance(event, Started):
-        return {"kind": "system", "recorded": now, **dataclasses.asdict(event)}
-    if isinstance(event, Look):
-        decided = [[system, cell.workload, list(cell.parameters)] for system, cell in event.decided]
-        return {"kind": "look", "recorded": now, "blocks": event.blocks, "decided": decided}
-    trial = event.trial
-    return {
-        "kind": "trial",
-        "recorded": now,
-        "block": trial.block,
-        "position": trial.position,
-        "system": trial.system,
-        "workload": trial.cell.workload,
-        "cell": trial.cell.label,
-        "copies": trial.cell.copies,
-        "parameters": dict(trial.cell.parameters),
-        "pad": trial.pad,
-        **{field.name: _plain(getattr(event, field.name))
-           for field in dataclasses.fields(event) if field.name != "trial"},
-    }
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, tuple):
-        return [dataclasses.asdict(one) for one in value]
-    return value
-
-
-def earlier(experiment: Experiment) -> Earlier:
-    """What an open experiment's journal says has been done, so that a run can go on from there."""
-    done: set[tuple[int, str, Cell]] = set()
-    boots: dict[str, int] = {}
-    looks: list[Look] = []
-    failures: dict[tuple[str, Cell], list[str]] = {}
-    spent = 0.0
-    cells = {cell.label: cell for cell in cells_of(experiment)}
-    last_at: float | None = None
-    for line in _lines(experiment):
-        # A gap of more than a minute between events is a time when nobody measured.
-        if last_at is not None and 0 <= line["recorded"] - last_at < 60:
-            spent += line["recorded"] - last_at
-        last_at = line["recorded"]
-        if line["kind"] == "system":
-            boots[line["system"]] = line["boot"]
-        elif line["kind"] == "look":
-            looks.append(Look(line["blocks"], tuple(
-                (system, Cell(workload, tuple((name, value) for name, value in parameters)))
-                for system, workload, parameters in line["decided"])))
-        elif line["kind"] == "trial":
-            cell = cells[line["cell"]]
-            done.add((line["block"], line["system"], cell))
-            failures.setdefault((line["system"], cell), []).append(line["status"])
-    hopeless = {pair for pair, statuses in failures.items()
-                if "unsupported" in statuses or (len(statuses) > 1 and "ok" not in statuses[-2:])}
-    return Earlier(frozenset(done), boots, tuple(looks), frozenset(hopeless), spent)
-
-
 def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
     """The cells of the experiment's plan, in the study's order."""
     return tuple(
@@ -310,23 +209,11 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
     )
 
 
-def _lines(experiment: Experiment) -> Iterator[dict[str, Any]]:
-    path = experiment.path / JOURNAL
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return  # cut short by a crash: it never happened
-            try:
-                yield json.loads(line)
-            except ValueError:
-                raise ArchiveError(f"{path}, line {number} is damaged: {line[:60]!r}...") from None
-
-
 def close(experiment: Experiment) -> Experiment:
     """Turns the journal into Parquet, and then removes it. Raises ArchiveError; until the last file is
     in place the experiment stays open, with its journal."""
     connection = connect(experiment)
-    with _explained(experiment.path):
+    with journal.explained(experiment.path):
         for table in _TABLES:
             draft = experiment.path / f".{table}.parquet"
             try:
@@ -335,12 +222,47 @@ def close(experiment: Experiment) -> Experiment:
                     os.fsync(file.fileno())
             except (OSError, duckdb.Error) as error:
                 draft.unlink(missing_ok=True)
-                raise _cannot_write(draft, error) from error
+                raise journal.cannot_write(draft, error) from error
             draft.rename(experiment.path / f"{table}.parquet")
         _sync_directory(experiment.path)
-        (experiment.path / JOURNAL).unlink()
+        (experiment.path / journal.NAME).unlink()
     connection.close()
     return experiment
+
+
+def merge(root: Path, source: Path) -> int:
+    """Copies the closed experiments of another archive that this one lacks; returns how many. Each is
+    copied beside its place and renamed into it. Raises ArchiveError if `source` is no archive."""
+    if not (source / "experiments").is_dir():
+        raise ArchiveError(f"'{source}' is no archive: it has no directory 'experiments'")
+    copied = 0
+    with journal.explained(root):
+        (root / "experiments").mkdir(parents=True, exist_ok=True)
+        for one in experiments(source):
+            place = root / "experiments" / one.name
+            if one.closed and not place.exists():
+                draft = place.with_name(f".{one.name}.draft")
+                shutil.rmtree(draft, ignore_errors=True)
+                shutil.copytree(one.path, draft)
+                draft.rename(place)
+                copied += 1
+    return copied
+
+
+_EXPORTS = {".csv": "FORMAT csv, HEADER", ".json": "FORMAT json, ARRAY true", ".parquet": "FORMAT parquet"}
+
+
+def export(experiment: Experiment, table: str, file: Path) -> None:
+    """Writes one table of the experiment to the file, by the file's ending. Raises UsageError for another
+    ending, ArchiveError if the file cannot be written."""
+    form = _EXPORTS.get(file.suffix)
+    if form is None:
+        raise UsageError(f"'{file}' ends in none of {', '.join(_EXPORTS)}")
+    with connect(experiment) as connection:
+        try:
+            connection.execute(f"COPY {table} TO '{_quoted(file)}' ({form})")
+        except duckdb.Error as error:
+            raise ArchiveError(f"'{file}' cannot be written: {error}") from error
 
 
 def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:
@@ -360,7 +282,7 @@ def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:
 
 
 def _read_journal(connection: duckdb.DuckDBPyConnection, experiment: Experiment) -> None:
-    for _ in _lines(experiment):
+    for _ in journal.lines(experiment.path):
         pass  # a damaged line is named with its number, before SQL meets it
     columns = f"{_EVENT_COLUMNS}, {_TRIAL_COLUMNS}, {_SAMPLE_COLUMNS}"
     connection.execute(f"CREATE TABLE shape ({columns})")
@@ -370,7 +292,7 @@ def _read_journal(connection: duckdb.DuckDBPyConnection, experiment: Experiment)
     connection.execute(
         f"CREATE TABLE journal AS SELECT * FROM read_json(?, format='newline_delimited', "
         f"ignore_errors=true, maximum_object_size=268435456, columns={spec})",
-        [str(experiment.path / JOURNAL)],
+        [str(experiment.path / journal.NAME)],
     )
     connection.execute(f"CREATE TABLE trial_shape ({_TRIAL_COLUMNS})")
     names = ", ".join(row[0] for row in connection.execute("DESCRIBE trial_shape").fetchall())
@@ -395,20 +317,3 @@ def _sync_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _cannot_write(path: Path, error: Exception) -> ArchiveError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return ArchiveError(
-        f"{path} cannot be written: {reason}; choose another place with --archive DIR, or make room and "
-        "give the same command again: it goes on where it stopped"
-    )
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turns the operating system's refusals into an ArchiveError that names the place."""
-    try:
-        yield
-    except OSError as error:
-        raise _cannot_write(Path(error.filename or path), error) from error

@@ -109,12 +109,12 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _print_report(experiment: object, arguments: argparse.Namespace) -> int:
-    from steelyard import comparison, report, study
+    from steelyard import report, study, summary
     from steelyard.archive import Experiment
 
     assert isinstance(experiment, Experiment)
     margin = study.fraction(arguments.margin) if arguments.margin else None
-    found = comparison.of(experiment, baseline=arguments.baseline, margin=margin)
+    found = summary.of(experiment, baseline=arguments.baseline, margin=margin)
     if arguments.html:
         report.write_html(found, Path(arguments.html), reference=arguments.reference)
         _say(f"steelyard: the report is in {arguments.html}")
@@ -123,7 +123,8 @@ def _print_report(experiment: object, arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from steelyard import experiment, report
+    from steelyard import experiment
+    from steelyard.report import listing
 
     order = experiment.Order(
         study=arguments.study,
@@ -132,30 +133,31 @@ def _plan(arguments: argparse.Namespace) -> int:
         budget=arguments.budget,
         margin=None,
         seed=arguments.seed,
-        archive=_archive(arguments),
+        archive=Path(),
         directory=None,
         resume=False,
         command="",
     )
-    report.print_plan(experiment.plan_of(order), blocks=arguments.blocks, form=arguments.format)
+    listing.print_plan(experiment.plan_of(order), blocks=arguments.blocks, form=arguments.format)
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from steelyard import report
+    from steelyard.report import listing
 
-    report.print_list(arguments.kind, form=arguments.format)
+    listing.print_list(arguments.kind, form=arguments.format)
     return 0
 
 
 def _archive_verb(arguments: argparse.Namespace) -> int:
-    from steelyard import archive, report
+    from steelyard import archive
+    from steelyard.report import listing
 
     root = _archive(arguments)
     if arguments.action == "list":
-        report.print_experiments(archive.experiments(root), form=arguments.format)
+        listing.print_experiments(archive.experiments(root), form=arguments.format)
     elif arguments.action == "show":
-        report.print_header(archive.find(root, arguments.experiment), form=arguments.format)
+        listing.print_header(archive.find(root, arguments.experiment), form=arguments.format)
     elif arguments.action == "merge":
         count = archive.merge(root, Path(arguments.source))
         _say(f"steelyard: {count} experiments copied into {root}")
@@ -197,10 +199,16 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         declare(verb)
-        verb.add_argument("--archive", metavar="DIR", help="where experiments are kept "
-                          "(default: STEELYARD_ARCHIVE, or ~/.local/share/steelyard)")
         verb.set_defaults(verb=function)
     return parser
+
+
+def _declare_place(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--archive",
+        metavar="DIR",
+        help="where experiments are kept (default: STEELYARD_ARCHIVE, or ~/.local/share/steelyard)",
+    )
 
 
 class _Version(argparse.Action):
@@ -212,35 +220,58 @@ class _Version(argparse.Action):
 
 
 def _declare_measuring(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--only", action="append", default=[], metavar="WORKLOAD",
-                      help="only this workload of the study; may be given again")
-    verb.add_argument("--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m "
-                      "(default: the study's)")
+    verb.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="WORKLOAD",
+        help="only this workload of the study; may be given again",
+    )
+    verb.add_argument(
+        "--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m (default: the study's)"
+    )
     verb.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
-    verb.add_argument("--directory", metavar="DIR", help="where workloads make their files "
-                      "(default: the temporary directory); its file system is part of what is measured")
-    verb.add_argument("--new", action="store_true",
-                      help="begin anew, even if the same command was interrupted before")
+    verb.add_argument(
+        "--directory",
+        metavar="DIR",
+        help="where workloads make their files "
+        "(default: the temporary directory); its file system is part of what is measured",
+    )
+    verb.add_argument(
+        "--new", action="store_true", help="begin anew, even if the same command was interrupted before"
+    )
 
 
 def _declare_reporting(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--margin", metavar="PERCENT",
-                      help="the smallest difference that matters, such as 2%% (default: by group of workload)")
+    verb.add_argument(
+        "--margin",
+        metavar="PERCENT",
+        help="the smallest difference that matters, such as 2%% (default: by workload)",
+    )
     verb.add_argument("--html", metavar="FILE", help="write the report as one self-contained page")
     verb.add_argument("--baseline", metavar="SYSTEM", help="compare with this system (default: the first)")
-    verb.add_argument("--reference", metavar="SYSTEM",
-                      help="normalise a paper's tables to this column of theirs (default: the paper's own)")
+    verb.add_argument(
+        "--reference",
+        metavar="SYSTEM",
+        help="normalise a paper's tables to this column of theirs (default: the paper's own)",
+    )
     _declare_format(verb)
+    _declare_place(verb)
 
 
 def _declare_format(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--format", choices=("text", "json", "csv"), default="text",
-                      help="of what is printed (default: text)")
+    verb.add_argument(
+        "--format", choices=("text", "json", "csv"), default="text", help="of what is printed (default: text)"
+    )
 
 
 def _declare_compare(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("systems", nargs="+", metavar="SYSTEM", help="the baseline, then what is compared "
-                      "with it; see steelyard list systems")
+    verb.add_argument(
+        "systems",
+        nargs="+",
+        metavar="SYSTEM",
+        help="the baseline, then what is compared with it; see steelyard list systems",
+    )
     verb.add_argument("--study", default=_STANDARD_STUDY, help="bundled name or file (default: %(default)s)")
     _declare_measuring(verb)
     _declare_reporting(verb)
@@ -257,7 +288,15 @@ def _declare_plan(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("study", help="bundled name or file")
     verb.add_argument("--systems", nargs="+", metavar="SYSTEM", help="in place of the study's")
     verb.add_argument("--blocks", type=int, default=1, metavar="N", help="print so many blocks (default: 1)")
-    _declare_measuring(verb)
+    verb.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="WORKLOAD",
+        help="only this workload of the study; may be given again",
+    )
+    verb.add_argument("--budget", metavar="TIME", help="such as 60s or 5m (default: the study's)")
+    verb.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
     _declare_format(verb)
 
 
@@ -273,7 +312,8 @@ def _declare_list(verb: argparse.ArgumentParser) -> None:
 
 def _declare_archive(verb: argparse.ArgumentParser) -> None:
     actions = verb.add_subparsers(dest="action", metavar="ACTION", required=True)
-    _declare_format(actions.add_parser("list", help="every experiment"))
+    listed = actions.add_parser("list", help="every experiment")
+    _declare_format(listed)
     show = actions.add_parser("show", help="what an experiment was")
     show.add_argument("experiment", nargs="?")
     _declare_format(show)
@@ -283,6 +323,8 @@ def _declare_archive(verb: argparse.ArgumentParser) -> None:
     export.add_argument("experiment")
     export.add_argument("file", help="ending in .csv, .json or .parquet")
     export.add_argument("--table", choices=("trials", "samples", "systems", "events"), default="samples")
+    for action in (listed, show, merge, export):
+        _declare_place(action)
 
 
 _Declare = Callable[[argparse.ArgumentParser], None]

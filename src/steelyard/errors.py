@@ -1,7 +1,7 @@
 """Everything that can go wrong in a way a person can mend, as one tree.
 
     SteelyardError               exit status 1
-    ├── UsageError               2   something the user wrote: names the thing, quotes it, says what is allowed
+    ├── UsageError               2   what the user wrote: names the thing, quotes it, says what is allowed
     │   ├── StudyError           2   in a study file
     │   └── UnknownName          2   no such system, workload, study...; suggests the nearest
     ├── Unsupported              77  a system cannot start here; says what to install

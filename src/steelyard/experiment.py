@@ -1,21 +1,23 @@
 """Carries out an order: study, plan, systems and archive put together, from the first start to the
 closed experiment."""
 
+import hashlib
 import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard import archive, comparison, plan, programs, runner, study, systems
-from steelyard.archive import Experiment, Journal
-from steelyard.errors import SystemFailed, UsageError
+from steelyard import archive, plan, programs, runner, study, study_file, summary, systems
+from steelyard.archive import Experiment
+from steelyard.errors import UsageError
+from steelyard.journal import Journal, earlier
 from steelyard.plan import Plan
 from steelyard.progress import Reporter
 from steelyard.runner import Running
@@ -41,7 +43,7 @@ class Order:
 
 def plan_of(order: Order) -> Plan:
     """The plan that the order means; nothing is started. Raises UsageError and its kin."""
-    chosen = study.read(order.study)
+    chosen = study_file.read(order.study)
     study.check(chosen, programs.catalogue().limits(), file=order.study)
     if order.only:
         chosen = study.only(chosen, order.only)
@@ -84,7 +86,7 @@ def carry_out(order: Order) -> Experiment:
 
 def _measure(found: Experiment, made: Plan, members: Mapping[str, System], directory: Path) -> None:
     """Runs what is left of the plan into the experiment's journal."""
-    journal = Journal(found)
+    journal = Journal(found.path)
 
     def start(name: str) -> Running:
         return Agent(members[name], directory=directory)
@@ -94,9 +96,9 @@ def _measure(found: Experiment, made: Plan, members: Mapping[str, System], direc
             made,
             start=start,
             boots_afresh=frozenset(name for name, system in members.items() if system.boot),
-            decide=lambda blocks: comparison.decided(found),
+            decide=lambda blocks: summary.decided(found),
             notify=reporter.progress,
-            earlier=archive.earlier(found),
+            earlier=earlier(found.path, {cell.label: cell for cell in archive.cells_of(found)}),
         )
         with closing(events):
             for event in events:
@@ -122,8 +124,6 @@ def _directory(order: Order) -> Path:
 
 
 def _digest_of(program: Path) -> str:
-    import hashlib
-
     return hashlib.sha256(program.read_bytes()).hexdigest()
 
 

@@ -47,7 +47,7 @@ def make(study: Study, *, systems: tuple[str, ...], processors: int, seed: int) 
 def block(plan: Plan, number: int) -> tuple[Trial, ...]:
     """Block `number`: every cell in random order, and in each cell every system in random order."""
     chance = random.Random(f"steelyard {plan.seed} {number}")
-    trials = []
+    trials: list[Trial] = []
     for cell in chance.sample(plan.cells, len(plan.cells)):
         for system in chance.sample(plan.systems, len(plan.systems)):
             trials.append(Trial(number, len(trials), system, cell, chance.randint(0, PAD_MOST)))

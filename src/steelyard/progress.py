@@ -35,7 +35,8 @@ class Reporter:
         self._task = self._bar.add_task("starting", total=self._budget_s, where="")
         self._console.print(
             f"steelyard: {plan.study.name} on {', '.join(plan.systems)}; at most "
-            f"{clock_text(self._budget_s)}; seed {plan.seed}; experiment {name}", markup=False,
+            f"{clock_text(self._budget_s)}; seed {plan.seed}; experiment {name}",
+            markup=False,
         )
 
     def __enter__(self) -> "Reporter":
@@ -49,7 +50,8 @@ class Reporter:
         if kind is KeyboardInterrupt:
             self._console.print(
                 "steelyard: stopped; what was measured is kept. The same command goes on from here, and "
-                "steelyard report shows what there is.", markup=False,
+                "steelyard report shows what there is.",
+                markup=False,
             )
 
     def progress(self, now: runner.Progress) -> None:
@@ -68,8 +70,9 @@ class Reporter:
     def event(self, event: runner.Event) -> None:
         """Says what people should know at once: a look's result, and the first failure of its kind."""
         if isinstance(event, runner.Look):
-            self._console.print(f"steelyard: after {event.blocks} blocks, "
-                                f"{len(event.decided)} more comparisons decided")
+            self._console.print(
+                f"steelyard: after {event.blocks} blocks, {len(event.decided)} more comparisons decided"
+            )
         if isinstance(event, Outcome) and event.status != "ok":
             what = (event.trial.system, event.trial.cell.label)
             if what not in self._complained:

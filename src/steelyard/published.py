@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from steelyard.comparison import Cost, Gain, Weighing
 from steelyard.errors import UnknownName
 from steelyard.study import Study, Table, TableRow
+from steelyard.weighing import Cost, Gain, Weighing
 
 NOTHING = "–"  # a figure that there is none of
 
@@ -85,11 +85,17 @@ def _their_cells(printed: _Figures, theirs: Iterable[str], row: TableRow) -> Ite
 
 
 def _their_means(printed: _Figures, theirs: Iterable[str], reference: str) -> Iterable[str]:
-    base = {workload: value for (system, workload, metric), value in printed.items()
-            if system == reference and metric == "real"}
+    base = {
+        workload: value
+        for (system, workload, metric), value in printed.items()
+        if system == reference and metric == "real"
+    }
     for system in theirs:
-        logs = [math.log(printed[system, workload, "real"] / value)
-                for workload, value in base.items() if (system, workload, "real") in printed]
+        logs = [
+            math.log(printed[system, workload, "real"] / value)
+            for workload, value in base.items()
+            if (system, workload, "real") in printed
+        ]
         yield f"{math.exp(sum(logs) / len(logs)):.2f}" if logs else NOTHING
     yield ""
 
@@ -122,16 +128,21 @@ class _Today:
         base = {workload: self._real(self._weighing.baseline, workload, 1) for workload in workloads}
         for system in self._systems:
             for copies in (1, self._copies) if self._copies > 1 else (1,):
-                logs = [math.log(real / first) for workload in workloads
-                        if (real := self._real(system, workload, copies))
-                        and (first := base[workload])]
+                logs = [
+                    math.log(real / first)
+                    for workload in workloads
+                    if (real := self._real(system, workload, copies)) and (first := base[workload])
+                ]
                 yield f"{math.exp(sum(logs) / len(logs)):.2f}" if logs else NOTHING
             if self._copies > 1:
                 yield ""
 
     def _costs(self, system: str, workload: str, copies: int) -> list[Cost]:
-        return [cost for cost in self._weighing.costs
-                if cost.system == system and cost.workload == workload and cost.copies == copies]
+        return [
+            cost
+            for cost in self._weighing.costs
+            if cost.system == system and cost.workload == workload and cost.copies == copies
+        ]
 
     def _real(self, system: str, workload: str, copies: int) -> float | None:
         return sum(cost.real_ns for cost in self._costs(system, workload, copies)) or None
@@ -148,8 +159,9 @@ class _Today:
         return f"{seconds(real)} ({seconds(user)}+{seconds(kernel)})"
 
     def _gain(self, system: str, workload: str) -> str:
-        found: list[Gain] = [gain for gain in self._weighing.gains
-                             if gain.system == system and gain.workload == workload]
+        found: list[Gain] = [
+            gain for gain in self._weighing.gains if gain.system == system and gain.workload == workload
+        ]
         if not found:
             return NOTHING
         logs = [math.log(gain.gain.value) for gain in found]

@@ -1,7 +1,7 @@
 """Runs a plan on its systems and yields what happened, as it happens: starts, outcomes, looks."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -91,7 +91,7 @@ def run(
     notify: Callable[[Progress], None],
     earlier: Earlier,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Yields every event of the experiment, in order; when it ends, every system has been closed.
 
     `start` brings a system up; `boots_afresh` are those whose start is a boot; `decide` says, after so
@@ -189,8 +189,7 @@ class _Course:
             (system, cell)
             for system in others
             for cell in self.plan.cells
-            if not {(system, cell), (baseline, cell)} & self._hopeless
-            and (system, cell) not in self._decided
+            if not {(system, cell), (baseline, cell)} & self._hopeless and (system, cell) not in self._decided
         }
         if not others:
             return {(baseline, cell) for cell in self.plan.cells} - self._hopeless
@@ -202,9 +201,7 @@ class _Course:
         if any(number < blocks for blocks in self.looked):
             return ()
         open_trials = plans.remaining(trials, self.open_pairs())
-        return tuple(
-            trial for trial in open_trials if (number, trial.system, trial.cell) not in self._done
-        )
+        return tuple(trial for trial in open_trials if (number, trial.system, trial.cell) not in self._done)
 
     def affords(self, planned: tuple[Trial, ...]) -> bool:
         """Whether the budget covers the block, by what each of its trials cost last time. The first
@@ -212,8 +209,11 @@ class _Course:
         if not self._done and self.blocks_done == 0:
             return True
         cost = sum(self._costs.get((trial.system, trial.cell), 0.0) for trial in planned)
-        cost += sum(self._costs.get(system, 0.0) for system in {trial.system for trial in planned}
-                    if self.plan.study.design.blocks_per_boot == 1 and self._boots[system] > 1)
+        cost += sum(
+            self._costs.get(system, 0.0)
+            for system in {trial.system for trial in planned}
+            if self.plan.study.design.blocks_per_boot == 1 and self._boots[system] > 1
+        )
         return self.spent_s() + cost <= self.plan.study.design.budget_s
 
     def progress(self, trial: Trial, position: int, trials: int) -> Progress:
@@ -300,9 +300,7 @@ def _perform(agent: Running, trial: Trial, plan: Plan, boot: int) -> Outcome:
     pressure = None
     if waited_before is not None and waited_after is not None:
         pressure = (waited_after - waited_before) * 1000 / (after.host_ns - before.host_ns)
-    return records.outcome(
-        trial, boot, heard, began=began, before=before, after=after, pressure=pressure
-    )
+    return records.outcome(trial, boot, heard, began=began, before=before, after=after, pressure=pressure)
 
 
 class _Silent(Exception):

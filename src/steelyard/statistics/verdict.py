@@ -27,9 +27,9 @@ def word(difference: Estimate, equivalence: Estimate, *, margin: float) -> str:
         return FASTER
     if difference.high < -far:
         return SLOWER
-    if equivalence.low is not None and equivalence.high is not None:
-        if -far < equivalence.low and equivalence.high < far:
-            return EQUIVALENT
+    low, high = equivalence.low, equivalence.high
+    if low is not None and high is not None and -far < low and high < far:
+        return EQUIVALENT
     if difference.low > 0:
         return FASTER_OPEN
     if difference.high < 0:

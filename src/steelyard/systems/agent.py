@@ -79,7 +79,8 @@ class Agent:
             pass_fds=(lifeline,),
         )
         os.close(lifeline)
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
         os.set_blocking(self._output.fileno(), False)
         self._selector = selectors.DefaultSelector()
@@ -120,9 +121,7 @@ class Agent:
         for record in self.records(deadline):
             if record["record"] == kind:
                 return record
-        raise SystemFailed(
-            f"system '{self.system.name}' said nothing for {limit_s:g} s{self.last_words()}"
-        )
+        raise SystemFailed(f"system '{self.system.name}' said nothing for {limit_s:g} s{self.last_words()}")
 
     def send(self, request: str) -> None:
         """Sends one request line. Raises SystemFailed if nobody is there to read it."""

@@ -53,7 +53,8 @@ def _prepare(host: str, place: Place) -> None:
     if answer.stdout.strip() == b"present":
         return
     # Written under another name first: a copy that was cut short is never started.
-    copy = f"mkdir -p {path.rpartition('/')[0]} && cat > {path}.new && chmod 755 {path}.new && mv {path}.new {path}"
+    folder = path.rpartition("/")[0]
+    copy = f"mkdir -p {folder} && cat > {path}.new && chmod 755 {path}.new && mv {path}.new {path}"
     answer = _ssh(host, f"{copy} && {check}", given=place.program.read_bytes())
     if answer.returncode:
         reason = _last_line(answer.stderr) if answer.stderr.strip() else "its checksum there differs"

@@ -1,0 +1,51 @@
+# make          build, and install into .venv; .venv/bin/steelyard is then the command
+# make demo     compare this machine's kernel with two others, and write report.html
+# make test     run the tests
+#
+# Each installs what it needs first (as root or with sudo: Debian packages; else it names them), and does
+# again only what has changed.
+
+SHELL    := /bin/bash
+PYTHON   ?= python3
+PACKAGES := build-essential python3 python3-venv musl-tools user-mode-linux runsc
+TESTING  := strace openssh-server openssh-client clang chromium-headless-shell e2fsprogs
+VENV     := .venv/bin
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+SOURCES  := $(shell find src workloads meson.build pyproject.toml README.md -type f -not -path '*/__pycache__/*')
+
+.PHONY: all demo test check format clean
+
+all: .stamps/installed
+
+demo: .stamps/installed
+	$(VENV)/steelyard compare native uml gvisor --study pegasus --html report.html
+
+test: .stamps/testing .stamps/installed check
+	$(VENV)/python -m pytest tests
+
+# What a reader of the code relies on without running it.
+check: .stamps/installed
+	$(VENV)/ruff check src tests bench
+	$(VENV)/mypy
+
+clean:
+	rm -rf .venv build .stamps
+
+.stamps/packages: scripts/install-packages
+	@mkdir -p .stamps
+	scripts/install-packages $(PACKAGES)
+	@touch $@
+
+.stamps/testing: scripts/install-packages
+	@mkdir -p .stamps
+	scripts/install-packages $(TESTING)
+	@touch $@
+
+.stamps/environment: .stamps/packages pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(VENV)/pip install --quiet --upgrade meson-python meson ninja
+	@touch $@
+
+.stamps/installed: .stamps/environment $(SOURCES)
+	$(VENV)/pip install --quiet --no-build-isolation -Cbuild-dir=build '.[test]'
+	@touch $@

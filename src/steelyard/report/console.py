@@ -1,0 +1,177 @@
+"""Prints a weighing for people at a terminal: sentences first, then tables."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.published import Printed
+from steelyard.report import wording
+from steelyard.statistics import verdict
+from steelyard.weighing import Comparison, Weighing
+
+_STYLES = {
+    verdict.FASTER: "green",
+    verdict.SLOWER: "red",
+    verdict.EQUIVALENT: "cyan",
+    verdict.FASTER_OPEN: "green dim",
+    verdict.SLOWER_OPEN: "red dim",
+    verdict.UNRESOLVED: "yellow",
+}
+_WIDTH_PIPED = 140  # where no terminal says how wide it is
+
+
+def make_console() -> Console:
+    """A console on standard output; wide where nobody looks at it, so that no table is broken."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_WIDTH_PIPED)
+
+
+def print_weighing(weighing: Weighing, *, tables: Sequence[Printed]) -> None:
+    """The verdict in a sentence a system, then everything behind it."""
+    console = make_console()
+    for sentence in headlines(weighing):
+        console.print(Text(sentence, style="bold"))
+    for table in _comparison_tables(weighing):
+        console.print(table)
+    _print_indices(console, weighing)
+    _print_gains(console, weighing)
+    for printed in tables:
+        _print_published(console, printed)
+    for note in notes(weighing):
+        console.print(Text(f"note: {note}"))
+    console.print(Text(_provenance(weighing), style="dim"))
+
+
+def headlines(weighing: Weighing) -> Iterable[str]:
+    """The sentences that stand above everything."""
+    whole = [index for index in weighing.indices if index.group == "all"]
+    if not whole:
+        yield f"{weighing.trials} trials on {weighing.baseline}: too little to compare anything with it"
+    for index in whole:
+        yield wording.headline(index, weighing.baseline)
+
+
+def notes(weighing: Weighing) -> Iterable[str]:
+    """What limits the verdicts, and what went wrong."""
+    yield from weighing.warnings
+    for one in weighing.troubles:
+        trials = "trial" if one.trials == 1 else "trials"
+        reason = one.reason or "no reason given"
+        yield f"{one.trials} {trials} of {one.cell} {one.status} on {one.system}: {reason}"
+    for system in weighing.systems:
+        if system.is_boot:
+            boots = "boot" if system.boots == 1 else "boots"
+            yield f"{system.name}: the verdicts hold for {system.boots} {boots} of it"
+    if not weighing.experiment.closed:
+        yield "the experiment is not finished; the command that began it goes on with it"
+
+
+def _comparison_tables(weighing: Weighing) -> Iterable[Table]:
+    for system in dict.fromkeys(one.system for one in weighing.comparisons):
+        table = Table(
+            title=f"{system} against {weighing.baseline}",
+            title_justify="left",
+            pad_edge=False,
+            box=None,
+            header_style="bold",
+        )
+        for heading in ("workload", "metric"):
+            table.add_column(heading)
+        for heading in (weighing.baseline, system, "ratio"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("interval", no_wrap=True)
+        table.add_column("verdict")
+        table.add_column("blocks", justify="right")
+        table.add_column("remarks")
+        for one in weighing.comparisons:
+            if one.system == system:
+                table.add_row(*_cells(one))
+        yield table
+
+
+def _cells(one: Comparison) -> Iterable[str | Text]:
+    yield Text(one.cell)
+    yield one.metric
+    for value in (one.baseline_value, one.value):
+        yield wording.time_ns(value.value) if value else "–"
+    yield wording.factor(one.ratio.value) if one.ratio else "–"
+    yield Text(wording.interval(one.ratio) if one.ratio else "")
+    yield Text(wording.verdict_text(one), style=_STYLES[one.verdict])
+    yield str(one.blocks)
+    yield Text(wording.remarks(one))
+
+
+def _print_indices(console: Console, weighing: Weighing) -> None:
+    table = Table(
+        title="Geometric means of the ratios (above 1: better than the baseline)",
+        title_justify="left",
+        pad_edge=False,
+        box=None,
+        header_style="bold",
+    )
+    for heading in ("system", "group", "ratio", "interval", "metrics", "verdict"):
+        table.add_column(heading)
+    for index in weighing.indices:
+        if index.ratio is not None:
+            table.add_row(
+                index.system,
+                index.group,
+                wording.factor(index.ratio.value),
+                Text(wording.interval(index.ratio)),
+                str(index.metrics),
+                Text(f"{wording.MARKS[index.verdict]} {index.verdict}", style=_STYLES[index.verdict]),
+            )
+    if table.row_count:
+        console.print(table)
+
+
+def _print_gains(console: Console, weighing: Weighing) -> None:
+    table = Table(
+        title="Gain with several copies (as many as copies: full)",
+        title_justify="left",
+        pad_edge=False,
+        box=None,
+        header_style="bold",
+    )
+    for heading in ("workload", "metric", "copies", "system", "gain", "95 % interval"):
+        table.add_column(heading)
+    for gain in weighing.gains:
+        table.add_row(
+            gain.workload,
+            gain.metric,
+            str(gain.copies),
+            gain.system,
+            wording.factor(gain.gain.value),
+            Text(wording.interval(gain.gain)),
+        )
+    if table.row_count:
+        console.print(table)
+
+
+def _print_published(console: Console, printed: Printed) -> None:
+    """A published table has more systems than a terminal has room for: so its columns become rows."""
+    table = Table(
+        title=printed.title,
+        title_justify="left",
+        caption=printed.note,
+        caption_justify="left",
+        pad_edge=False,
+        box=None,
+        header_style="bold",
+    )
+    turned = list(zip(printed.headings, *printed.rows, strict=True))
+    for heading in turned[0]:
+        table.add_column(heading)
+    for row in turned[1:]:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _provenance(weighing: Weighing) -> str:
+    header = weighing.experiment.header
+    return (
+        f"experiment {weighing.experiment.name}: {weighing.trials} trials in {weighing.blocks} blocks, "
+        f"seed {header['seed']}, Steelyard {header['steelyard']}"
+    )

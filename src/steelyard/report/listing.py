@@ -1,0 +1,146 @@
+"""Prints what there is: plans, systems, workloads, studies, experiments."""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from steelyard import plan as plans
+from steelyard import programs, study_file, systems
+from steelyard.archive import Experiment
+from steelyard.errors import SteelyardError
+from steelyard.plan import Plan
+from steelyard.progress import clock_text
+from steelyard.report import plain
+from steelyard.report.console import make_console
+from steelyard.systems.system import check
+
+Row = dict[str, Any]
+
+
+def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
+    """The first blocks of the plan, trial by trial; for people, what surrounds them as well."""
+    rows = [
+        {
+            "block": trial.block + 1,
+            "position": trial.position + 1,
+            "system": trial.system,
+            "workload": trial.cell.workload,
+            "parameters": _parameters(trial.cell.parameters),
+            "pad": trial.pad,
+        }
+        for number in range(min(blocks, plan.study.design.looks[-1]))
+        for trial in plans.block(plan, number)
+    ]
+    if form == "text":
+        design = plan.study.design
+        boots = "each block" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} blocks"
+        print(
+            f"study {plan.study.name}: {len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
+        )
+        print(
+            f"looks after {', '.join(map(str, design.looks))} blocks; at most {clock_text(design.budget_s)}; "
+            f"what boots is booted before {boots}"
+        )
+    print_table(rows, form=form)
+
+
+def print_list(kind: str, *, form: str) -> None:
+    """The systems, workloads or studies there are."""
+    rows = {"systems": _systems, "workloads": _workloads, "studies": _studies}[kind]()
+    print_table(list(rows), form=form)
+
+
+def print_experiments(found: Sequence[Experiment], *, form: str) -> None:
+    """An experiment a row, the oldest first."""
+    print_table(
+        [
+            {
+                "experiment": one.name,
+                "study": one.header["study"],
+                "systems": ", ".join(one.header["systems"]),
+                "begun": time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.header["created"])) + " UTC",
+                "state": "closed" if one.closed else "open",
+            }
+            for one in found
+        ],
+        form=form,
+    )
+
+
+def print_header(experiment: Experiment, *, form: str) -> None:
+    """All that the experiment's header says."""
+    if form == "json":
+        print(json.dumps(dict(experiment.header), indent=1))
+        return
+    skipped = ("study_text", "workloads", "host", "cells")
+    rows = [
+        {"key": key, "value": value if isinstance(value, str) else json.dumps(value)}
+        for key, value in experiment.header.items()
+        if key not in skipped
+    ]
+    print_table(rows, form=form)
+
+
+def print_table(rows: Sequence[Row], *, form: str) -> None:
+    """Like rows as text, JSON or CSV. Texts are shown as they are, never taken for markup."""
+    if form != "text":
+        plain.print_rows(rows, form=form)
+        return
+    table = Table(pad_edge=False, box=None, header_style="bold")
+    for heading in rows[0] if rows else []:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*(Text(str(value)) for value in row.values()))
+    console = make_console()
+    console.print(table if rows else Text("nothing"))
+
+
+def _parameters(parameters: Iterable[tuple[str, int]]) -> str:
+    return " ".join(f"{name}={value}" for name, value in parameters)
+
+
+def _systems() -> Iterable[Row]:
+    for system in systems.BUILT_IN:
+        try:
+            check(system)
+            programs.load(system.program)
+            state = "can start here" if system.name != "ssh" else "needs a host: ssh:HOST"
+        except SteelyardError as error:
+            state = str(error)
+        yield {
+            "system": system.name,
+            "summary": system.summary,
+            "boot": "yes" if system.boot else "no",
+            "state": state,
+        }
+
+
+def _workloads() -> Iterable[Row]:
+    for workload in programs.catalogue().workloads:
+        yield {
+            "workload": workload.name,
+            "group": workload.group,
+            "summary": workload.summary,
+            "operation": workload.operation,
+            "metrics": ", ".join(workload.metrics),
+            "parameters": ", ".join(_levels(one) for one in workload.parameters),
+        }
+
+
+def _levels(parameter: programs.Parameter) -> str:
+    return f"{parameter.name}={parameter.initial} ({parameter.least} to {parameter.most})"
+
+
+def _studies() -> Iterable[Row]:
+    for name in study_file.bundled():
+        one = study_file.read(name)
+        yield {
+            "study": name,
+            "title": one.title,
+            "systems": ", ".join(one.systems),
+            "workloads": ", ".join(levels.workload for levels in one.workloads),
+        }

@@ -1,0 +1,87 @@
+"""Prints a weighing for programs: JSON as docs/records.md has it, or CSV with a comparison a row."""
+
+import csv
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.weighing import Comparison, Weighing
+
+
+def print_json(weighing: Weighing) -> None:
+    """One object; figures as they were computed, nothing rounded."""
+    json.dump(as_object(weighing), sys.stdout, indent=1)
+    print()
+
+
+def as_object(weighing: Weighing) -> dict[str, Any]:
+    """The object that `--format json` prints."""
+    return {
+        "experiment": weighing.experiment.name,
+        "study": weighing.experiment.header["study"],
+        "closed": weighing.experiment.closed,
+        "baseline": weighing.baseline,
+        "margin": dict(weighing.experiment.header["margins"]),
+        "blocks": weighing.blocks,
+        "trials": weighing.trials,
+        "comparisons": [_comparison(one) for one in weighing.comparisons],
+        "indices": [dataclasses.asdict(one) for one in weighing.indices],
+        "gains": [dataclasses.asdict(one) for one in weighing.gains],
+        "costs": [dataclasses.asdict(one) for one in weighing.costs],
+        "troubles": [dataclasses.asdict(one) for one in weighing.troubles],
+        "systems": [dataclasses.asdict(one) for one in weighing.systems],
+        "warnings": list(weighing.warnings),
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    return {**dataclasses.asdict(one), "parameters": dict(one.parameters), "flags": list(one.flags)}
+
+
+_COLUMNS = (
+    "cell",
+    "metric",
+    "unit",
+    "direction",
+    "lens",
+    "system",
+    "baseline",
+    "margin",
+    "verdict",
+    "p_adjusted",
+    "blocks",
+    "boots",
+)
+_ESTIMATES = ("baseline_value", "value", "ratio")
+
+
+def print_csv(weighing: Weighing) -> None:
+    """A comparison a row; an estimate has the columns NAME, NAME_low, NAME_high, NAME_level."""
+    writer = csv.writer(sys.stdout)
+    bounds = [f"{name}{part}" for name in _ESTIMATES for part in ("", "_low", "_high", "_level")]
+    writer.writerow([*_COLUMNS, *bounds, "flags"])
+    for one in weighing.comparisons:
+        writer.writerow([*(getattr(one, name) for name in _COLUMNS), *_parts(one), "; ".join(one.flags)])
+
+
+def _parts(one: Comparison) -> Iterable[float | None]:
+    for name in _ESTIMATES:
+        estimate: Estimate | None = getattr(one, name)
+        if estimate is None:
+            yield from (None, None, None, None)
+        else:
+            yield from (estimate.value, estimate.low, estimate.high, estimate.level)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], *, form: str) -> None:
+    """A list of like rows as JSON or CSV."""
+    if form == "json":
+        json.dump(list(rows), sys.stdout, indent=1)
+        print()
+    elif rows:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,24 @@
+"""The median with its exact interval by order statistics.
+
+The number of values below the true median is binomial with one half, whatever the distribution.
+"""
+
+import numpy as np
+
+from steelyard.statistics.signed_rank import Array, Estimate
+
+
+def median(values: Array, *, alpha: float = 0.05) -> Estimate:
+    """The median with its 1 - alpha interval. Shape: n values, n >= 1; with too few there is no interval."""
+    ordered = np.sort(values)
+    count = len(ordered)
+    outside, chance = 0, 0.5**count
+    tail = chance  # P(at most `outside` values below the true median)
+    while tail <= alpha / 2:
+        outside += 1
+        chance *= (count - outside + 1) / outside
+        tail += chance
+    value = float(np.median(ordered))
+    if outside == 0:
+        return Estimate(value)
+    return Estimate(value, float(ordered[outside - 1]), float(ordered[-outside]), 1 - alpha)

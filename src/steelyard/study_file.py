@@ -1,0 +1,234 @@
+"""Turns a TOML file into a `Study`, or says what is wrong with it: file, key, value, what is allowed."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import StudyError, UnknownName, UsageError
+from steelyard.study import (
+    MARGINS,
+    PROCESSORS,
+    Design,
+    Levels,
+    Study,
+    SystemDefinition,
+    Table,
+    TableRow,
+    duration_s,
+)
+
+
+def bundled() -> dict[str, Path]:
+    """Name and file of every study that comes with Steelyard."""
+    folder = Path(str(resources.files("steelyard"))) / "studies"
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+
+
+def read(name: str) -> Study:
+    """The study of that bundled name, or in that file (a name with a slash or ending in .toml).
+
+    Raises UnknownName, StudyError, or UsageError where the file cannot be read.
+    """
+    known = bundled()
+    path = Path(name) if "/" in name or name.endswith(".toml") else known.get(name)
+    if path is None:
+        raise UnknownName("study", name, known)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise UsageError(f"study '{name}' cannot be read: {reason}") from error
+    return parse(text, file=str(path))
+
+
+def parse(text: str, *, file: str) -> Study:
+    """The study that the text describes; `file` is for messages only. Raises StudyError."""
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"study {file} is not TOML: {error}") from error
+    reader = _Reader(file, tree, "")
+    study = Study(
+        name=reader.text("name"),
+        title=reader.text("title"),
+        text=text,
+        systems=tuple(reader.texts("systems", ("native", "native-musl"))),
+        workloads=tuple(_levels(part) for part in reader.parts("workload")),
+        design=_design(reader.part("design")),
+        margins=MARGINS | _margins(reader.part("margin")),
+        trial=tuple(sorted(_trial(reader.part("trial")).items())),
+        definitions=tuple(_definition(name, part) for name, part in reader.named_parts("system").items()),
+        tables=tuple(_table(part) for part in reader.parts("table")),
+    )
+    reader.finish()
+    if not study.workloads:
+        raise StudyError(file, "workload", [], "at least one [[workload]] with a name")
+    return study
+
+
+class _Reader:
+    """Takes keys out of one TOML table, checks each, and refuses what nobody took."""
+
+    def __init__(self, file: str, tree: Mapping[str, Any], prefix: str) -> None:
+        self.file = file
+        self.prefix = prefix
+        self._tree = dict(tree)
+        self._taken: set[str] = set()
+
+    def wrong(self, key: str, value: object, allowed: str) -> StudyError:
+        return StudyError(self.file, f"{self.prefix}{key}", value, allowed)
+
+    def _take(self, key: str, default: object) -> Any:
+        self._taken.add(key)
+        return self._tree.get(key, default)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self._take(key, default)
+        if not isinstance(value, str) or (not value and default is None):
+            raise self.wrong(key, value, "a text")
+        return value
+
+    def texts(self, key: str, default: Iterable[str]) -> list[str]:
+        value = self._take(key, list(default))
+        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            raise self.wrong(key, value, "a list of texts")
+        return value
+
+    def whole(self, key: str, default: int, least: int) -> int:
+        value = self._take(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise self.wrong(key, value, f"a whole number of at least {least}")
+        return value
+
+    def wholes(self, key: str, default: Iterable[int]) -> list[int]:
+        value = self._take(key, list(default))
+        good = isinstance(value, list) and all(type(one) is int and one > 0 for one in value)
+        if not good or not value:
+            raise self.wrong(key, value, "a list of positive whole numbers")
+        return list(value)
+
+    def truth(self, key: str, default: bool) -> bool:
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(key, value, "true or false")
+        return value
+
+    def time(self, key: str, default: float) -> float:
+        value = self._take(key, None)
+        if value is None:
+            return default
+        try:
+            return duration_s(value if isinstance(value, str) else "")
+        except UsageError:
+            raise self.wrong(key, value, 'a time such as "90s" or "5m"') from None
+
+    def rest(self) -> dict[str, Any]:
+        left = {key: value for key, value in self._tree.items() if key not in self._taken}
+        self._taken |= set(left)
+        return left
+
+    def part(self, key: str) -> "_Reader":
+        value = self._take(key, {})
+        if not isinstance(value, dict):
+            raise self.wrong(key, value, f"a table [{key}]")
+        return _Reader(self.file, value, f"{self.prefix}{key}.")
+
+    def parts(self, key: str) -> list["_Reader"]:
+        value = self._take(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise self.wrong(key, value, f"tables [[{self.prefix}{key}]]")
+        return [
+            _Reader(self.file, one, f"{self.prefix}{key} {number}: ")
+            for number, one in enumerate(value, start=1)
+        ]
+
+    def named_parts(self, key: str) -> dict[str, "_Reader"]:
+        part = self.part(key)
+        for name, value in part._tree.items():
+            if not isinstance(value, dict):
+                raise self.wrong(f"{key}.{name}", value, f"a table [{key}.{name}]")
+        return {name: part.part(name) for name in list(part._tree)}
+
+    def finish(self) -> None:
+        for key in self._tree:
+            if key not in self._taken:
+                where = f"study {self.file}: "
+                raise UnknownName(
+                    "key", f"{self.prefix}{key}", (f"{self.prefix}{one}" for one in self._taken), where=where
+                )
+
+
+def _levels(part: _Reader) -> Levels:
+    name = part.text("name")
+    varied = []
+    for key, value in part.rest().items():
+        values = value if isinstance(value, list) else [value]
+        if not values or not all(one == PROCESSORS or (type(one) is int and one >= 0) for one in values):
+            raise part.wrong(key, value, f'whole numbers, or "{PROCESSORS}"')
+        varied.append((key, tuple(values)))
+    return Levels(name, tuple(sorted(varied)))
+
+
+def _design(part: _Reader) -> Design:
+    usual = Design()
+    design = Design(
+        looks=tuple(part.wholes("looks", usual.looks)),
+        blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1),
+        budget_s=part.time("budget", usual.budget_s),
+        trial_limit_s=part.time("trial_limit", usual.trial_limit_s),
+    )
+    if list(design.looks) != sorted(set(design.looks)) or len(design.looks) > 4:
+        raise part.wrong("looks", list(design.looks), "one to four rising numbers of blocks")
+    part.finish()
+    return design
+
+
+def _margins(part: _Reader) -> dict[str, float]:
+    margins = part.rest()
+    for group, value in margins.items():
+        if group not in MARGINS:
+            raise UnknownName("group", group, MARGINS, where=f"study {part.file}: margin: ")
+        if not isinstance(value, float) or not 0 < value < 1:
+            raise part.wrong(group, value, "a fraction such as 0.02")
+    return margins
+
+
+def _trial(part: _Reader) -> dict[str, int]:
+    parameters = part.rest()
+    for key, value in parameters.items():
+        if type(value) is not int or value < 0:
+            raise part.wrong(key, value, "a whole number")
+    return parameters
+
+
+def _definition(name: str, part: _Reader) -> SystemDefinition:
+    definition = SystemDefinition(
+        name=name,
+        command=tuple(part.texts("command", ())),
+        base=part.text("base", ""),
+        program=part.text("program", "glibc"),
+        boot=part.truth("boot", False),
+        directory=part.text("directory", ""),
+    )
+    part.finish()
+    if bool(definition.command) == bool(definition.base):
+        raise part.wrong(
+            "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
+        )
+    if definition.program not in ("glibc", "musl"):
+        raise part.wrong("program", definition.program, '"glibc" or "musl"')
+    return definition
+
+
+def _table(part: _Reader) -> Table:
+    rows = []
+    for row in part.parts("row"):
+        rows.append(TableRow(row.text("published"), row.text("workload"), row.whole("operations", 1, 1)))
+        row.finish()
+    table = Table(
+        part.text("name"), part.text("title"), part.text("paper"), part.text("note", ""), tuple(rows)
+    )
+    part.finish()
+    return table

@@ -1,0 +1,116 @@
+"""What can be said of an experiment: the frozen objects that every report shows, and nothing else does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.archive import Experiment
+from steelyard.statistics.signed_rank import Estimate
+
+CLOCK_MARGIN = 0.005  # a system's clock that differs more from the laboratory's is reported
+# A difference in one of these is a difference of hardware, or of what passes for it.
+HARDWARE = ("cpu_model", "cpu_count", "memory_bytes", "architecture")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of one cell, one system against the baseline."""
+
+    workload: str
+    parameters: tuple[tuple[str, int], ...]
+    cell: str  # the workload and its parameters as one label
+    group: str
+    metric: str
+    unit: str  # of the values, such as "ns per call"
+    direction: str  # "lower" or "higher": which is better
+    lens: str
+    system: str
+    baseline: str
+    baseline_value: Estimate | None
+    value: Estimate | None
+    ratio: Estimate | None  # above 1: the system is better than the baseline
+    margin: float
+    verdict: str
+    p_adjusted: float | None
+    blocks: int  # pairs that the verdict rests on
+    boots: int  # of the system; 1 where its start is no boot
+    blocks_needed: int | None  # to settle an open one, if the noise stays as it is
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The geometric mean of ratios over a group's metrics, or over all groups (group is "all")."""
+
+    system: str
+    group: str
+    ratio: Estimate | None
+    metrics: int
+    missing: tuple[str, ...]  # metrics that one of the two systems lacks
+    blocks: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much more work P copies do together than one: P means a full gain."""
+
+    system: str
+    workload: str
+    metric: str
+    copies: int
+    gain: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Trials of one cell on one system that did not end well."""
+
+    system: str
+    cell: str
+    status: str
+    trials: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one operation costs on one system: medians over trials, in ns."""
+
+    system: str
+    workload: str
+    copies: int
+    cell: str
+    metric: str
+    real_ns: float
+    user_ns: float
+    system_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFacts:
+    """A system as it described itself when it first came up."""
+
+    name: str
+    boots: int
+    is_boot: bool
+    hello: Mapping[str, Any]
+    fingerprint: Mapping[str, Any]
+    clock_apart: float | None  # its clock against the laboratory's: median over trials, as a fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """All that can be said of an experiment; console, CSV, JSON and HTML show the same object."""
+
+    experiment: Experiment
+    baseline: str
+    systems: tuple[SystemFacts, ...]
+    comparisons: tuple[Comparison, ...]
+    indices: tuple[Index, ...]
+    gains: tuple[Gain, ...]
+    costs: tuple[Cost, ...]
+    troubles: tuple[Trouble, ...]
+    blocks: int
+    trials: int
+    warnings: tuple[str, ...]
