@@ -1,18 +1,24 @@
 """Another host with a shell: the load program is copied there, checked, and started by ssh.
 
 The host is named as the ssh command knows it: an alias of ~/.ssh/config, user@host, or
-ssh://user@host:port. Nothing is asked: keys must be in order.
+ssh://user@host:port. Nothing is asked: keys must be in order. STEELYARD_SSH_CONFIG names a file to read in
+place of ~/.ssh/config.
 """
 
 import hashlib
+import os
 import subprocess
 from functools import partial
 
 from steelyard.errors import Unsupported, UsageError
 from steelyard.systems.system import Place, System
 
-_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 _COPY_LIMIT_S = 120
+
+
+def _ssh_command() -> list[str]:
+    config = os.environ.get("STEELYARD_SSH_CONFIG")
+    return ["ssh", *(["-F", config] if config else []), "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
 
 
 def _remote_path(digest: str) -> str:
@@ -27,7 +33,7 @@ def _ssh(host: str, script: str, *, given: bytes = b"") -> subprocess.CompletedP
     """Runs a script of ours on the host. Nothing but a digest of ours is ever put into it."""
     try:
         return subprocess.run(
-            ["ssh", *_OPTIONS, "--", host, script],
+            [*_ssh_command(), "--", host, script],
             input=given,
             capture_output=True,
             timeout=_COPY_LIMIT_S,
@@ -63,7 +69,7 @@ def _prepare(host: str, place: Place) -> None:
 
 def _command(host: str, place: Place) -> list[str]:
     # The agent makes and removes its own directories in the remote temporary directory.
-    return ["ssh", *_OPTIONS, "-T", "--", host, f"exec {_remote_path(_digest(place))} agent"]
+    return [*_ssh_command(), "-T", "--", host, f"exec {_remote_path(_digest(place))} agent"]
 
 
 def _no_host(place: Place) -> list[str]:

@@ -1,0 +1,225 @@
+"""The real systems: each starts, says who it is, runs every workload, is parked, and leaves nothing."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from steelyard import programs, systems
+from steelyard.errors import SystemFailed, UnknownName, Unsupported, UsageError
+from steelyard.study import SystemDefinition
+from steelyard.systems.agent import Agent, descendants
+from steelyard.systems.system import System, check
+
+HERE = [
+    "native",
+    "native-musl",
+    pytest.param("gvisor", marks=pytest.mark.gvisor),
+    pytest.param("uml", marks=pytest.mark.uml),
+]
+
+
+def run(agent: Agent, request: str) -> list[dict]:
+    """The records of one trial."""
+    agent.send(request)
+    heard = []
+    for record in agent.records(time.monotonic() + 60):
+        heard.append(record)
+        if record["record"] in ("end", "error"):
+            return heard
+    raise AssertionError(f"no end after {heard}")
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_every_workload_runs_on_it_or_says_why_not(name: str, tmp_path: Path) -> None:
+    with Agent(systems.find(name), directory=tmp_path) as agent:
+        for workload in programs.catalogue().workloads:
+            end = run(agent, f"trial 1 {workload.name} batches=1 operations=1 warmup_ns=0")[-1]
+            assert end["status"] in ("ok", "unsupported"), (workload.name, end)
+            assert end["status"] == "ok" or end["reason"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_it_runs_the_program_it_was_given(name: str, tmp_path: Path) -> None:
+    import hashlib
+
+    system = systems.find(name)
+    with Agent(system, directory=tmp_path) as agent:
+        expected = hashlib.sha256(programs.load(system.program).read_bytes()).hexdigest()
+        assert agent.hello["program_sha256"] == expected
+
+
+@pytest.mark.uml
+def test_uml_is_another_kernel_and_sees_the_working_directory(tmp_path: Path) -> None:
+    with Agent(systems.find("uml"), directory=tmp_path) as agent:
+        assert agent.fingerprint["kernel_release"] != os.uname().release
+        assert agent.fingerprint["cpu_model"] == "UML"
+        assert agent.fingerprint["directory"].startswith(str(tmp_path))
+        assert agent.fingerprint["file_system"] == "hostfs"
+
+
+@pytest.mark.uml
+def test_uml_refuses_a_directory_whose_name_has_a_space(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    with pytest.raises(Unsupported, match="has a space in its name"):
+        Agent(systems.find("uml"), directory=tmp_path / "a b")
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_a_parked_system_uses_no_processor_and_wakes_again(name: str, tmp_path: Path) -> None:
+    with Agent(systems.find(name), directory=tmp_path) as agent:
+        agent.park()
+        processes = descendants(agent._process.pid)
+        states = [
+            (Path("/proc") / str(one) / "stat").read_text().rpartition(")")[2].split()[0] for one in processes
+        ]
+        assert processes != []
+        assert set(states) <= {"T"}, states
+        agent.resume()
+        assert run(agent, "trial 1 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_when_the_laboratory_is_killed_nothing_is_left(name: str, tmp_path: Path) -> None:
+    """A laboratory that has started and parked the system is killed outright, and cannot clean up."""
+    import sys
+
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom steelyard import systems\n"
+        "from steelyard.systems.agent import Agent\n"
+        "agent = Agent(systems.find(sys.argv[1]), directory=Path(sys.argv[2]))\n"
+        "agent.park()\nprint('up', flush=True)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", script, name, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as laboratory:
+        assert laboratory.stdout is not None
+        assert laboratory.stdout.readline() == "up\n"
+        members = descendants(laboratory.pid)
+        assert members != []
+        laboratory.kill()
+
+    deadline = time.monotonic() + 10
+    while (left := [one for one in members if _alive(one)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def _alive(process: int) -> bool:
+    """Whether the process still runs; one that only waits to be reaped does not."""
+    try:
+        return (Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_system_that_is_not_installed_is_refused_with_what_to_install() -> None:
+    system = System("moon", "", lambda place: [], needs=(("moon-kernel", "moon-linux"),))
+    with pytest.raises(Unsupported, match="apt-get install moon-linux"):
+        check(system)
+
+
+def test_a_system_that_says_nothing_fails_with_its_last_words(tmp_path: Path) -> None:
+    system = System("mute", "", lambda place: ["sh", "-c", "echo sorry >&2; sleep 60"], start_limit_s=0.5)
+    with pytest.raises(SystemFailed, match=r"'mute' said nothing for 0.5 s; its last words: sorry"):
+        Agent(system, directory=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_system_that_ends_at_once_fails_with_its_last_words(tmp_path: Path) -> None:
+    system = System("short", "", lambda place: ["sh", "-c", "echo no such thing; exit 3"])
+    with pytest.raises(SystemFailed, match=r"'short' has ended; its last words: no such thing"):
+        Agent(system, directory=tmp_path)
+
+
+def test_a_system_of_the_users_is_three_lines(tmp_path: Path) -> None:
+    definition = SystemDefinition("nice", command=("nice", "-n", "5", "{program}", "agent", "{scratch}"))
+    with Agent(systems.find("nice", [definition]), directory=tmp_path) as agent:
+        assert run(agent, "trial 1 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
+
+
+def test_an_unknown_system_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'gvisor'"):
+        systems.find("gvizor")
+
+
+@pytest.mark.parametrize("name", ["ssh", "ssh:", "ssh:-oProxyCommand=x", "ssh:a b"])
+def test_a_host_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        systems.find(name)
+
+
+def test_the_same_system_twice_gets_two_names() -> None:
+    assert systems.label(["native", "uml", "native"]) == ("native", "uml", "native#2")
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A host with a shell: this one, by an ssh server of our own on a loopback port, with its own keys."""
+    for name in ("host_key", "user_key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "sshd_config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host_key\nUsePAM no\nStrictModes no\n"
+        f"AuthorizedKeysFile {tmp_path}/user_key.pub\nPermitRootLogin prohibit-password\n"
+        f"PidFile {tmp_path}/pid\nSetEnv HOME={tmp_path}/home\n"
+    )
+    (tmp_path / "ssh_config").write_text(
+        f"Host bench\n HostName 127.0.0.1\n Port {port}\n IdentityFile {tmp_path}/user_key\n"
+        f" UserKnownHostsFile {tmp_path}/known\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n"
+    )
+    (tmp_path / "home").mkdir()
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    server = subprocess.Popen(
+        ["/usr/sbin/sshd", "-D", "-e", "-f", tmp_path / "sshd_config"], stderr=subprocess.DEVNULL
+    )
+    monkeypatch.setenv("STEELYARD_SSH_CONFIG", str(tmp_path / "ssh_config"))
+    for _ in range(100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        time.sleep(0.05)
+    yield "ssh:bench"
+    server.terminate()
+    server.wait()
+
+
+@pytest.mark.ssh
+@pytest.mark.root
+def test_a_host_by_ssh_gets_the_program_and_runs_it(host: str, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    for _ in range(2):  # the second time, the program is there already
+        with Agent(systems.find(host), directory=tmp_path / "work") as agent:
+            assert run(agent, "trial 1 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
+
+
+@pytest.mark.ssh
+@pytest.mark.root
+def test_a_program_that_was_changed_on_the_host_is_copied_again(host: str, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    system = systems.find(host)
+    with Agent(system, directory=tmp_path / "work") as agent:
+        digest = agent.hello["program_sha256"]
+    copies = [*Path.home().glob(f".cache/steelyard/{digest}/steelyard-load"),
+              *(tmp_path / "home").glob(f".cache/steelyard/{digest}/steelyard-load")]  # fmt: skip
+    assert copies
+    copies[0].write_bytes(b"#!/bin/sh\necho spoilt\n")
+
+    with Agent(system, directory=tmp_path / "work") as agent:
+        assert agent.hello["program_sha256"] == digest
+
+
+@pytest.mark.ssh
+def test_a_host_that_does_not_answer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ssh_config").write_text("Host nowhere\n HostName 127.0.0.1\n Port 1\n")
+    monkeypatch.setenv("STEELYARD_SSH_CONFIG", str(tmp_path / "ssh_config"))
+    with pytest.raises(Unsupported, match=r"system 'ssh:nowhere' cannot start: .*refused"):
+        Agent(systems.find("ssh:nowhere"), directory=tmp_path)
