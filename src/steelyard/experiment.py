@@ -53,7 +53,10 @@ def plan_of(order: Order) -> Plan:
     if order.margin:
         margin = study.fraction(order.margin)
         chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
-    labels = systems.label(order.systems or chosen.systems)
+    names = order.systems or chosen.systems
+    for name in names:
+        systems.find(name, chosen.definitions)
+    labels = systems.label(names)
     seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
     return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
 

@@ -1,0 +1,312 @@
+"""The command line as a stranger meets it: help, wrong words, lists, and a whole comparison of fakes."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import COMMAND, Run
+
+VERBS = ("compare", "run", "plan", "report", "list", "archive")
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_every_help_ends_in_worked_examples(steelyard: Run, verb: str) -> None:
+    answer = steelyard(*verb.split(), "--help")
+
+    assert answer.returncode == 0
+    assert "steelyard" in answer.stdout.partition("examples:")[2]
+    assert answer.stderr == ""
+
+
+def test_help_imports_nothing_that_reckons_or_draws() -> None:
+    """What makes --help quick, without asserting a time."""
+    script = (
+        "import sys; from steelyard import cli; cli.main(['--help']); print(*sys.modules, file=sys.stderr)"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert {"numpy", "duckdb", "altair", "rich", "jinja2"} & set(answer.stderr.split()) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["comapre", "native", "uml"], "there is no command 'comapre'; did you mean 'compare'?"),
+        (["compare", "native"], "compare needs at least two systems"),
+        (["compare", "native", "umll"], "there is no system 'umll'; did you mean 'uml'?"),
+        (
+            ["compare", "native", "native", "--study", "pegasos"],
+            "no study 'pegasos'; did you mean 'pegasus'?",
+        ),
+        (["compare", "native", "native", "--only", "seive"], "no workload 'seive'; did you mean 'sieve'?"),
+        (["compare", "native", "native", "--budget", "5"], "'5' is not a time; write a number and s, m or h"),
+        (["compare", "native", "native", "--budget", "0s"], "'0s' is not a time"),
+        (["compare", "native", "native", "--margin", "2x"], "'2x' is not a margin"),
+        (["compare", "native", "native", "--directory", "/none"], "--directory is '/none', but must be"),
+        (["compare", "native", "native", "--seed", "x"], "argument --seed: invalid int value: 'x'"),
+        (["run", "./none.toml"], "study './none.toml' cannot be read: No such file or directory"),
+        (["run"], "the following arguments are required: study"),
+        (["plan", "pegasus", "--systems", "natve"], "no system 'natve'; did you mean 'native'?"),
+        (["report", "none"], "there is no experiment 'none'"),
+        (["archive", "merge", "/none"], "'/none' is no archive"),
+        (["list", "plants"], "argument kind: invalid choice: 'plants'"),
+        (["frobnicate"], "there is no command 'frobnicate'"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_wrong_words_get_a_sentence_and_status_2(steelyard: Run, words: list[str], said: str) -> None:
+    answer = steelyard(*words)
+
+    assert said in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert len(answer.stderr.strip().splitlines()) == 1
+    assert answer.returncode in (1, 2) if words[:1] in (["report"], ["archive"]) else answer.returncode == 2
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('[[workload]]\nname = "sysall"', "there is no workload 'sysall'; did you mean 'syscall'?"),
+        ('[[workload]]\nname = "sieve"\nsize = 3', "workload sieve: there is no parameter 'size'"),
+        (
+            '[[workload]]\nname = "sieve"\ncopies = 0',
+            "workload sieve: copies is 0, but must be from 1 to 1024",
+        ),
+        ("[design]\nlooks = [3, 2]", "design.looks is [3, 2], but must be one to four rising numbers"),
+        ("[desing]\nlooks = [3]", "there is no key 'desing'; did you mean 'design'?"),
+        ("name =", "is not TOML"),
+    ],
+)
+def test_a_bad_study_is_refused_with_file_key_and_value(
+    steelyard: Run, tmp_path: Path, line: str, said: str
+) -> None:
+    file = tmp_path / "a study.toml"
+    file.write_text(
+        f'name = "x"\ntitle = "x"\n{line}\n' + ("" if "workload" in line else '[[workload]]\nname = "sieve"')
+    )
+
+    answer = steelyard("run", str(file))
+
+    assert said in answer.stderr
+    assert str(file) in answer.stderr
+    assert answer.returncode == 2
+
+
+def test_lists_are_data_in_each_format(steelyard: Run) -> None:
+    for kind, expected in (("systems", "native"), ("workloads", "sieve"), ("studies", "pegasus")):
+        assert expected in steelyard("list", kind).stdout
+        rows = json.loads(steelyard("list", kind, "--format", "json").stdout)
+        assert expected in {row[kind.replace("studies", "study").rstrip("s")] for row in rows}
+        table = list(csv.DictReader(io.StringIO(steelyard("list", kind, "--format", "csv").stdout)))
+        assert len(table) == len(rows)
+
+
+def test_the_plan_is_printed_and_is_the_same_again(steelyard: Run) -> None:
+    words = ("plan", "pegasus", "--seed", "7", "--blocks", "2", "--format", "csv")
+    first, second = steelyard(*words).stdout, steelyard(*words).stdout
+
+    rows = list(csv.DictReader(io.StringIO(first)))
+    assert first == second
+    assert {row["block"] for row in rows} == {"1", "2"}
+    assert {row["system"] for row in rows} == {"native", "native-musl"}
+
+
+def test_a_closed_pipe_ends_quietly(archive: Path) -> None:
+    command = f"{COMMAND} plan pegasus --blocks 28 --format csv | head -1"
+    answer = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False
+    )
+
+    assert answer.stdout.startswith("block")
+    assert answer.stderr == ""
+    assert answer.returncode == 0
+
+
+def compare(steelyard: Run, study: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return steelyard("run", study, *words)
+
+
+def test_twice_as_slow_is_found_to_be_twice_as_slow(steelyard: Run, write_study: Callable[..., str]) -> None:
+    study = write_study(systems={"quick": "time=1000", "slow": "time=2000 seed=2"})
+    answer = steelyard("run", study, "--format", "json")
+
+    (one,) = json.loads(answer.stdout)["comparisons"]
+    assert answer.returncode == 0, answer.stderr
+    assert (one["system"], one["baseline"], one["verdict"]) == ("slow", "quick", "slower")
+    assert 0.49 < one["ratio"]["low"] < 0.5 < one["ratio"]["high"] < 0.51
+    assert one["direction"] == "lower"
+    assert one["unit"] == "ns per call"
+
+
+def test_the_report_can_be_had_again_against_another_baseline(
+    steelyard: Run, write_study: Callable[..., str], tmp_path: Path
+) -> None:
+    study = write_study(systems={"quick": "time=1000", "slow": "time=2000 seed=2"})
+    steelyard("run", study)
+
+    turned = json.loads(steelyard("report", "--baseline", "slow", "--format", "json").stdout)
+    table = list(csv.DictReader(io.StringIO(steelyard("report", "--format", "csv").stdout)))
+    page = steelyard("report", "--html", str(tmp_path / "a page.html"))
+
+    assert turned["comparisons"][0]["verdict"] == "faster"
+    assert table[0]["verdict"] == "slower"
+    assert page.returncode == 0
+    assert "&lt;b&gt;" in (tmp_path / "a page.html").read_text()  # the kernel calls itself "Fake <b>&"
+
+
+def test_equal_systems_are_equivalent(steelyard: Run, write_study: Callable[..., str]) -> None:
+    study = write_study(systems={"one": "time=1000 seed=1", "two": "time=1000 seed=2"}, looks="[12]")
+    (one,) = json.loads(steelyard("run", study, "--format", "json").stdout)["comparisons"]
+
+    assert one["verdict"] == "equivalent"
+    assert one["ratio"]["low"] < 1 < one["ratio"]["high"]
+
+
+def test_a_single_trial_is_shown_with_a_word_that_it_is_too_little(
+    steelyard: Run, write_study: Callable[..., str], tmp_path: Path
+) -> None:
+    study = write_study(systems={"alone": "time=1000"}, looks="[1]")
+    answer = steelyard("run", study, "--html", str(tmp_path / "page.html"))
+
+    assert answer.returncode == 0, answer.stderr
+    assert "too little to compare" in answer.stdout
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_a_system_that_dies_fails_its_trials_and_the_rest_goes_on(
+    steelyard: Run, write_study: Callable[..., str]
+) -> None:
+    study = write_study(
+        systems={"sound": "", "frail": "seed=2 die=3"}, workloads="syscall sieve", looks="[8]"
+    )
+    answer = steelyard("run", study, "--format", "json")
+    found = json.loads(answer.stdout)
+
+    # It dies in its third trial, so once in every second block, for it is started anew each time.
+    assert answer.returncode == 0
+    assert {(one["status"], one["system"]) for one in found["troubles"]} == {("failed", "frail")}
+    assert all(one["blocks"] >= 4 for one in found["comparisons"])
+    assert "frail: system 'frail' has ended" in answer.stderr
+
+
+def test_a_workload_that_hangs_has_timed_out(
+    steelyard: Run, write_study: Callable[..., str], tmp_path: Path
+) -> None:
+    study = write_study(systems={"sound": "", "stuck": "hang=2"}, looks="[3]")
+    Path(study).write_text(Path(study).read_text().replace('"5s"', '"1s"'))
+    found = json.loads(steelyard("run", study, "--format", "json").stdout)
+
+    assert ("timed out", "stuck") in {(one["status"], one["system"]) for one in found["troubles"]}
+    assert "fell silent" in str(found["troubles"])
+
+
+def test_what_is_unsupported_says_why(steelyard: Run, write_study: Callable[..., str]) -> None:
+    study = write_study(systems={"able": "", "unable": "unsupported"}, looks="[3]")
+    found = json.loads(steelyard("run", study, "--format", "json").stdout)
+
+    (one,) = found["comparisons"]
+    assert one["verdict"] == "unresolved"
+    assert one["value"] is None
+    assert one["flags"] == ["1 trial unsupported on unable: this system has no such thing"]
+
+
+def test_a_clock_that_runs_wrong_is_reported_with_the_verdict(
+    steelyard: Run, write_study: Callable[..., str]
+) -> None:
+    study = write_study(systems={"true": "time=1000", "wrong": "time=2000 lag=100"}, looks="[8]")
+    found = json.loads(steelyard("run", study, "--format", "json").stdout)
+
+    assert any("the clock of wrong differs" in flag for flag in found["comparisons"][0]["flags"])
+    assert any("the clock of wrong differs" in warning for warning in found["warnings"])
+
+
+def test_the_archive_must_be_writable(
+    steelyard: Run, write_study: Callable[..., str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    study = write_study(systems={"one": "", "two": ""})
+    answer = steelyard("run", study, "--archive", str(tmp_path / "file" / "archive"))
+
+    assert answer.returncode == 1
+    assert "cannot be written" in answer.stderr
+    assert "--archive DIR" in answer.stderr
+
+
+def test_a_read_only_home_is_named(write_study: Callable[..., str], tmp_path: Path) -> None:
+    study = write_study(systems={"one": "", "two": ""})
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("XDG", "STEELYARD"))
+    }
+    answer = subprocess.run(
+        [COMMAND, "run", study],
+        env=environment | {"HOME": "/proc"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert answer.returncode == 1
+    assert "/proc/.local" in answer.stderr
+    assert "--archive DIR" in answer.stderr
+
+
+def test_names_with_spaces_work(write_study: Callable[..., str], steelyard: Run, tmp_path: Path) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[2]")
+    (tmp_path / "work here").mkdir()
+    words = ("--archive", str(tmp_path / "an archive"), "--directory", str(tmp_path / "work here"))
+    answer = steelyard("run", study, *words)
+
+    assert answer.returncode == 0, answer.stderr
+    assert list((tmp_path / "work here").iterdir()) == []
+
+
+def test_experiments_can_be_listed_shown_merged_and_exported(
+    steelyard: Run, write_study: Callable[..., str], tmp_path: Path
+) -> None:
+    steelyard("run", write_study(systems={"one": "", "two": ""}, looks="[2]"))
+    (listed,) = json.loads(steelyard("archive", "list", "--format", "json").stdout)
+    shown = json.loads(steelyard("archive", "show", "--format", "json").stdout)
+    other = str(tmp_path / "other")
+    merged = steelyard("archive", "merge", str(tmp_path / "archive"), "--archive", other)
+    exported = steelyard(
+        "archive", "export", listed["experiment"], str(tmp_path / "s.csv"), "--archive", other
+    )
+
+    assert listed["state"] == "closed"
+    assert shown["study"] == "small"
+    assert "1 experiments copied" in merged.stderr
+    assert exported.returncode == 0
+    assert len((tmp_path / "s.csv").read_text().splitlines()) == 1 + 2 * 2 * 5
+
+
+def test_pegasus_prints_the_papers_figures_beside_todays(steelyard: Run) -> None:
+    words = ("run", "pegasus", "--systems", "native", "native-musl", "--only", "sieve", "--budget", "1s")
+    answer = steelyard(*words)
+
+    assert answer.returncode == 0, answer.stderr
+    assert "Table I" in answer.stdout
+    assert "3.1 (3.0+0.0)" in answer.stdout
+    assert "PEGASUS 32.2" in answer.stdout
+    assert "native-musl, 1 copy" in answer.stdout
+
+
+def test_the_installed_command_needs_no_terminal_and_no_network(
+    write_study: Callable[..., str], archive: Path
+) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[1]")
+    alone = ["unshare", "--net"] if os.geteuid() == 0 and shutil.which("unshare") else []
+    answer = subprocess.run(
+        [*alone, COMMAND, "run", study, "--archive", archive], capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+
+    assert answer.returncode == 0, answer.stderr
+    assert "\x1b" not in answer.stdout + answer.stderr

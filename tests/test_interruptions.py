@@ -1,0 +1,177 @@
+"""Whatever happens in the middle, nothing measured is lost, nothing runs on, and the same command resumes."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import COMMAND, Run
+
+Write = Callable[..., str]
+
+
+def begin(study: str, archive: Path, directory: Path, trials: int) -> subprocess.Popen[str]:
+    """A run that has so many trials in its journal."""
+    command = [COMMAND, "run", study, "--archive", archive, "--directory", directory]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(kept(archive)) < trials:
+        assert time.monotonic() < deadline
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.02)
+    return running
+
+
+def kept(archive: Path) -> list[tuple[int, str, str]]:
+    """Block, system and cell of each trial in the archive's only journal."""
+    found = []
+    for journal in archive.glob("experiments/*/journal.jsonl"):
+        for line in journal.read_bytes().split(b"\n")[:-1]:
+            event = json.loads(line)
+            if event["kind"] == "trial":
+                found.append((event["block"], event["system"], event["cell"]))
+    return found
+
+
+def ours(marker: Path) -> list[str]:
+    """Processes whose command line names the directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str(marker) in (entry / "cmdline").read_text():
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9), (signal.SIGHUP, 130)],
+)
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    steelyard: Run, write_study: Write, archive: Path, directory: Path, number: int, status: int
+) -> None:
+    study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[8]")
+    running = begin(study, archive, directory, trials=5)
+    running.send_signal(number)
+    _, said = running.communicate(timeout=20)
+    before = kept(archive)
+
+    assert running.returncode == status
+    assert "Traceback" not in said
+    deadline = time.monotonic() + 5
+    while ours(directory) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert ours(directory) == []
+    assert list(directory.iterdir()) == []
+
+    answer = steelyard("run", study, "--directory", str(directory), "--format", "json")
+    found = json.loads(answer.stdout)
+    assert "going on with" in answer.stderr
+    assert len(before) >= 5
+    assert found["trials"] == 8 * 2 * 2
+    assert len(list(archive.glob("experiments/*"))) == 1
+    assert json.loads(steelyard("archive", "list", "--format", "json").stdout)[0]["state"] == "closed"
+
+
+def test_a_finished_command_begins_anew(steelyard: Run, write_study: Write, archive: Path) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[1]")
+    steelyard("run", study)
+    steelyard("run", study)
+
+    assert len(list(archive.glob("experiments/*"))) == 2
+
+
+def test_a_journal_line_cut_short_costs_that_trial_only(
+    steelyard: Run, write_study: Write, archive: Path, directory: Path
+) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[8]")
+    running = begin(study, archive, directory, trials=6)
+    running.kill()
+    running.communicate()
+    (journal,) = archive.glob("experiments/*/journal.jsonl")
+    journal.write_bytes(journal.read_bytes()[:-40])
+
+    assert "too few" in steelyard("report").stdout  # readable as it is
+    answer = steelyard("run", study, "--directory", str(directory), "--format", "json")
+    assert json.loads(answer.stdout)["trials"] == 16
+
+
+def test_a_damaged_line_is_named(steelyard: Run, write_study: Write, archive: Path, directory: Path) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[8]")
+    running = begin(study, archive, directory, trials=4)
+    running.kill()
+    running.communicate()
+    (journal,) = archive.glob("experiments/*/journal.jsonl")
+    lines = journal.read_bytes().split(b"\n")
+    lines[2] = b"\x00" * 10
+    journal.write_bytes(b"\n".join(lines))
+
+    for answer in (steelyard("report"), steelyard("run", study, "--directory", str(directory))):
+        assert answer.returncode == 1
+        assert "line 3 is damaged" in answer.stderr
+        assert "Traceback" not in answer.stderr
+
+
+def test_a_second_experiment_at_once_is_refused(
+    steelyard: Run, write_study: Write, archive: Path, directory: Path
+) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[200]")
+    running = begin(study, archive, directory, trials=2)
+    answer = steelyard("run", study)
+    running.send_signal(signal.SIGINT)
+    running.communicate()
+
+    assert answer.returncode == 1
+    assert f"by process {running.pid}" in answer.stderr
+    assert "disturb each other" in answer.stderr
+
+
+@pytest.mark.root
+def test_a_full_disk_loses_nothing_and_the_run_goes_on_later(
+    steelyard: Run, write_study: Write, tmp_path: Path, directory: Path
+) -> None:
+    small = tmp_path / "small disk"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small], check=False)
+    if mounted.returncode:
+        pytest.skip("may not mount here")
+    try:
+        study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[40]")
+        words = ("--archive", str(small), "--directory", str(directory))
+        full = steelyard("run", study, *words)
+        subprocess.run(["mount", "-o", "remount,size=4m", small], check=True)
+        before = len(kept(small))
+        resumed = steelyard("run", study, *words, "--format", "json")
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+    assert full.returncode == 1
+    assert "No space left on device" in full.stderr
+    assert "goes on where it stopped" in full.stderr
+    assert "Traceback" not in full.stderr
+    assert before > 0
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads(resumed.stdout)["trials"] >= before
+
+
+def test_nothing_else_is_written_than_the_archive(
+    steelyard: Run, write_study: Write, archive: Path, directory: Path, tmp_path: Path
+) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[1]")
+    before = set(os.listdir(tmp_path))
+    steelyard("run", study, "--directory", str(directory), HOME=str(tmp_path))
+
+    assert set(os.listdir(tmp_path)) - before == {"archive"}
+    assert list(directory.iterdir()) == []
