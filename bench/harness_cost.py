@@ -1,0 +1,46 @@
+"""What the harness costs, as a share of the cheapest workload's operation: null against all others.
+
+    python bench/harness_cost.py
+
+Workloads in random order in each of 20 rounds; medians of the rounds' lower quartiles.
+"""
+
+import json
+import random
+import statistics
+import subprocess
+
+import machine
+
+from steelyard import programs
+
+ROUNDS = 20
+
+
+def per_operation_ns(workload: str) -> float:
+    """The lower quartile of one trial's batches of its first metric, in ns per operation."""
+    answer = subprocess.run([programs.load("glibc"), "run", workload], stdout=subprocess.PIPE, check=True)
+    samples = next(
+        record for record in map(json.loads, answer.stdout.splitlines()) if record["record"] == "samples"
+    )
+    return sorted(samples["durations_ns"])[len(samples["durations_ns"]) // 4] / samples["operations"]
+
+
+def main() -> None:
+    names = [workload.name for workload in programs.catalogue().workloads]
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(ROUNDS):
+        for name in random.sample(names, len(names)):
+            found[name].append(per_operation_ns(name))
+    middle = {name: statistics.median(values) for name, values in found.items()}
+    cheapest = min((name for name in names if name != "null"), key=lambda name: middle[name])
+    print(machine.describe())
+    for name in sorted(names, key=lambda name: middle[name]):
+        print(
+            f"{name:16} {middle[name]:14.4f} ns per operation, the harness {middle['null'] / middle[name]:.4%}"
+        )
+    print(f"the harness costs {middle['null'] / middle[cheapest]:.2%} of the cheapest operation ({cheapest})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""How long a report over an archive of one million samples takes, as a whole process.
+
+    python bench/report_of_a_million.py
+
+The archive is made here, by the product's own journal, from made-up durations: 12 cells, 2 systems.
+"""
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+
+from steelyard import archive, plan, study_file
+from steelyard.journal import Journal
+from steelyard.plan import Plan
+from steelyard.records import Outcome, Samples, Usage
+from steelyard.runner import Started
+
+SAMPLES = 1_000_000
+BLOCKS = 28
+RUNS = 5
+
+
+def make(root: Path) -> int:
+    """Writes the experiment and returns how many samples it holds."""
+    made = plan.make(study_file.read("pegasus"), systems=("one", "two"), processors=2, seed=1)
+    details = {
+        "command": "steelyard run pegasus", "steelyard": "bench", "python": "", "directory": "/tmp", "host": {},
+        "boot_systems": [], "system_summaries": {},
+        "workloads": {
+            cell.workload: {"group": "cpu", "summary": "", "operation": "call", "metrics": ["time"]}
+            for cell in made.cells
+        },
+    }  # fmt: skip
+    experiment = archive.create(root, made, budget_s=1, same="", details=details)
+    journal = Journal(experiment.path)
+    for system in made.systems:
+        hello = {"program_sha256": "0", "compiler": "", "libc": ""}
+        journal.append(Started(system, 1, hello, {"kernel": "none"}, 0.1))
+    count = sum(_append(journal, made, number) for number in range(BLOCKS))
+    journal.close()
+    archive.close(experiment)
+    return count
+
+
+def _append(journal: Journal, made: Plan, number: int) -> int:
+    trials = plan.block(made, number)
+    each = SAMPLES // BLOCKS // len(trials) + 1
+    for trial in trials:
+        durations = tuple(random.randint(9_000_000, 11_000_000) for _ in range(each))
+        used = Usage(0, "time", each, 1, 1, 0, 0, 0, 0, 0, 0)
+        journal.append(Outcome(trial, 1, "ok", host_ns=10**9, guest_ns=10**9, clock_doubt_ns=1000,
+                               samples=(Samples(0, "time", 1000, durations),), usage=(used,)))  # fmt: skip
+    return each * len(trials)
+
+
+def main() -> None:
+    steelyard = Path(sys.executable).with_name("steelyard")
+    print(machine.describe())
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        print(f"{make(root):,} samples")
+        for words in (["--format", "json"], ["--html", str(root / "report.html")]):
+            times = []
+            for _ in range(RUNS):
+                begun = time.perf_counter()
+                subprocess.run([steelyard, "report", "--archive", root, *words], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, check=True)  # fmt: skip
+                times.append(time.perf_counter() - begun)
+            print(f"report {words[0]}: {statistics.median(times):.2f} s (median of {RUNS})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""How often a system is found to differ from itself: native against native, twenty times, 60 s each.
+
+    python bench/same_with_itself.py [TIMES [BUDGET]]
+
+Counts the verdicts; "faster" or "slower" is always wrong here. Takes twenty minutes, in which nothing else
+should run.
+"""
+
+import collections
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import machine
+
+WRONG = ("faster", "slower")
+
+
+def main() -> None:
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    budget = sys.argv[2] if len(sys.argv) > 2 else "60s"
+    steelyard = Path(sys.executable).with_name("steelyard")
+    study = Path(__file__).with_name("same_with_itself.toml")
+    counts: collections.Counter[str] = collections.Counter()
+    blocks = []
+    print(machine.describe(), flush=True)
+    with tempfile.TemporaryDirectory() as archive:
+        for seed in range(times):
+            answer = subprocess.run(
+                [steelyard, "compare", "native", "native", "--study", study, "--budget", budget,
+                 "--seed", str(seed), "--archive", archive, "--format", "json"],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+            )  # fmt: skip
+            found = json.loads(answer.stdout)
+            verdicts = [one["verdict"] for one in found["comparisons"]]
+            blocks.append(found["blocks"])
+            counts.update(verdicts)
+            for one in found["comparisons"]:
+                if one["verdict"] not in ("equivalent", "unresolved"):
+                    print(f"seed {seed}: {one['cell']} {one['metric']}: {one['verdict']}, {one['ratio']}")
+            print(f"seed {seed}: {found['blocks']} blocks, {dict(collections.Counter(verdicts))}", flush=True)
+    total = sum(counts.values())
+    wrong = sum(counts[word] for word in WRONG)
+    opened = sum(count for word, count in counts.items() if "open" in word)
+    print(f"{total} verdicts in {times} experiments of {min(blocks)} to {max(blocks)} blocks: {dict(counts)}")
+    print(
+        f"faster or slower: {wrong} = {wrong / total:.1%}; with size open besides: {opened} = {opened / total:.1%}"
+    )
+
+
+if __name__ == "__main__":
+    main()
