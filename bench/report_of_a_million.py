@@ -30,7 +30,7 @@ def make(root: Path) -> int:
     """Writes the experiment and returns how many samples it holds."""
     made = plan.make(study_file.read("pegasus"), systems=("one", "two"), processors=2, seed=1)
     details = {
-        "command": "steelyard run pegasus", "steelyard": "bench", "python": "", "directory": "/tmp", "host": {},
+        "command": "", "steelyard": "bench", "python": "", "directory": "/tmp", "host": {},
         "boot_systems": [], "system_summaries": {},
         "workloads": {
             cell.workload: {"group": "cpu", "summary": "", "operation": "call", "metrics": ["time"]}

@@ -45,9 +45,8 @@ def main() -> None:
     wrong = sum(counts[word] for word in WRONG)
     opened = sum(count for word, count in counts.items() if "open" in word)
     print(f"{total} verdicts in {times} experiments of {min(blocks)} to {max(blocks)} blocks: {dict(counts)}")
-    print(
-        f"faster or slower: {wrong} = {wrong / total:.1%}; with size open besides: {opened} = {opened / total:.1%}"
-    )
+    print(f"faster or slower: {wrong} = {wrong / total:.1%}")
+    print(f"with the size left open: {opened} = {opened / total:.1%}")
 
 
 if __name__ == "__main__":

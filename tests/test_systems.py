@@ -68,6 +68,7 @@ def test_uml_refuses_a_directory_whose_name_has_a_space(tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     with pytest.raises(Unsupported, match="has a space in its name"):
         Agent(systems.find("uml"), directory=tmp_path / "a b")
+    assert list((tmp_path / "a b").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", HERE)

@@ -30,6 +30,7 @@ class Reporter:
             TextColumn("{task.fields[where]}"),
             console=self._console,
             transient=True,
+            auto_refresh=False,  # nobody draws while a trial runs: only before one
             disable=not sys.stderr.isatty(),
         )
         self._task = self._bar.add_task("starting", total=self._budget_s, where="")
@@ -65,6 +66,7 @@ class Reporter:
         )
         if self._bar.disable and now.block != self._block:
             self._console.print(f"steelyard: block {now.block + 1}, {now.trials} trials, {left} left")
+        self._bar.refresh()
         self._block = now.block
 
     def event(self, event: runner.Event) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ from steelyard.systems.system import Place, System, check
 Record = dict[str, Any]
 
 _TAIL_LINES = 20  # of what a system says besides records: kept for the message if it fails
+_TAIL_BYTES = 4000
 _QUIT_LIMIT_S = 3.0
 _PROTOCOL = 1
 
@@ -67,7 +69,11 @@ class Agent:
         program = programs.load(system.program)
         scratch = Path(tempfile.mkdtemp(prefix="steelyard-", dir=directory))
         place = Place(program, scratch)
-        system.prepare(place)
+        try:
+            system.prepare(place)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
         lifeline, self._lifeline = os.pipe()
         guard = [str(programs.load("glibc")), "guard", str(lifeline), str(scratch)]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
@@ -164,8 +170,10 @@ class Agent:
 
     def last_words(self) -> str:
         """What the system said besides records, its last lines, for a message; "" if nothing."""
-        self._errors.seek(0)
-        spoken = [*self._tail, *self._errors.read()[-4000:].decode(errors="replace").splitlines()]
+        file = self._errors.fileno()
+        # By position: the offset is the system's as well, and must stay where it writes.
+        written = os.pread(file, _TAIL_BYTES, max(0, os.fstat(file).st_size - _TAIL_BYTES))
+        spoken = [*self._tail, *written.decode(errors="replace").splitlines()]
         words = [line.strip() for line in spoken if line.strip()][-3:]
         return f"; its last words: {' | '.join(words)}" if words else ""
 
