@@ -36,9 +36,8 @@ def main() -> None:
     cheapest = min((name for name in names if name != "null"), key=lambda name: middle[name])
     print(machine.describe())
     for name in sorted(names, key=lambda name: middle[name]):
-        print(
-            f"{name:16} {middle[name]:14.4f} ns per operation, the harness {middle['null'] / middle[name]:.4%}"
-        )
+        share = middle["null"] / middle[name]
+        print(f"{name:16} {middle[name]:14.4f} ns per operation, the harness {share:.4%}")
     print(f"the harness costs {middle['null'] / middle[cheapest]:.2%} of the cheapest operation ({cheapest})")
 
 
