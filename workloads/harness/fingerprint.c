@@ -179,10 +179,8 @@ static void unescape(char *text)
 	char *to = text;
 
 	for (; *text; text++) {
-		unsigned value;
-
-		if (*text == '\\' && sscanf(text + 1, "%3o", &value) == 1) {
-			*to++ = (char)value;
+		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
+			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
 			text += 3;
 		} else {
 			*to++ = *text;
@@ -200,6 +198,20 @@ static int lies_in(const char *directory, const char *mount)
 	        (directory[length] == '/' || directory[length] == 0));
 }
 
+/* The word of that number, from 0, in a line of words with one space between; cut off behind. Take
+ * later words of a line first. */
+static char *word_of(char *words, int number)
+{
+	while (number--) {
+		words = strchr(words, ' ');
+		if (!words)
+			return NULL;
+		words++;
+	}
+	words[strcspn(words, " \n")] = 0;
+	return *words ? words : NULL;
+}
+
 /* The type and options of the longest mount that holds the directory; of equals, the last. */
 static void write_file_system(const char *directory, const char *root)
 {
@@ -212,11 +224,14 @@ static void write_file_system(const char *directory, const char *root)
 	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
 	mounts = fopen(path, "r");
 	while (mounts && fgets(line, sizeof(line), mounts)) {
-		char  mount[4096], mount_options[256], type[64];
-		char *dash = strstr(line, " - ");
+		char *dash = strstr(line, " - "), *mount, *mount_options, *type;
 
-		if (!dash || sscanf(line, "%*s %*s %*s %*s %4095s %255s", mount, mount_options) != 2 ||
-		    sscanf(dash + 3, "%63s", type) != 1)
+		if (!dash || !(type = word_of(dash + 3, 0)))
+			continue;
+		*dash = 0;
+		mount_options = word_of(line, 5);
+		mount = word_of(line, 4);
+		if (!mount || !mount_options)
 			continue;
 		unescape(mount);
 		if (lies_in(where, mount) && strlen(mount) >= longest) {

@@ -29,20 +29,20 @@
 
 static pid_t parent_of(pid_t pid)
 {
-	char  path[64], line[512], *name_end;
-	FILE *file;
-	int   parent = -1;
+	char     path[64], line[512], *rest;
+	uint64_t parent = 0;
+	FILE    *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "r");
 	if (!file)
 		return -1;
 	/* The name may hold spaces and brackets: what follows its last bracket is plain. */
-	if (fgets(line, sizeof(line), file) && (name_end = strrchr(line, ')')) &&
-	    sscanf(name_end + 1, " %*c %d", &parent) != 1)
-		parent = -1;
+	rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	fclose(file);
-	return parent;
+	if (!rest || !strtok_r(rest + 1, " ", &rest) || take_number(&rest, &parent))
+		return -1;
+	return (pid_t)parent;
 }
 
 static int descends_from_us(pid_t pid)

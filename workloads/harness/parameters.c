@@ -16,6 +16,13 @@ int parse_number(const char *text, uint64_t *value)
 	return errno ? -1 : 0;
 }
 
+int take_number(char **rest, uint64_t *value)
+{
+	char *word = strtok_r(*rest, " ", rest);
+
+	return word ? parse_number(word, value) : -1;
+}
+
 static const struct parameter *find(const struct parameter *const tables[], size_t table_count,
                                     const char *name, size_t length)
 {

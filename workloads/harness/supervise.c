@@ -19,6 +19,7 @@
 
 #include "channel.h"
 #include "clock.h"
+#include "parameters.h"
 #include "record.h"
 #include "tree.h"
 #include "trial.h"
@@ -138,20 +139,27 @@ static void kill_all(void)
 
 static void hear_line(struct copy *copy, char *line)
 {
-	int used = 0;
+	char *rest = line, *word;
 
 	if (*line == '{') {
 		append(&copy->records, &copy->records_count, &copy->records_room, line, strlen(line));
 		append(&copy->records, &copy->records_count, &copy->records_room, "\n", 1);
-	} else if (!strncmp(line, "ready ", 6)) {
-		snprintf(copy->sizes, sizeof(copy->sizes), "%s", line + 6);
-		copy->stage = READY;
-	} else if (!strcmp(line, "set")) {
-		copy->stage = SET;
-	} else if (sscanf(line, "span %" SCNu64 " %" SCNu64, &copy->start_ns, &copy->end_ns) == 2) {
 		return;
-	} else if (sscanf(line, "outcome %15s%n", copy->outcome, &used) == 1) {
-		snprintf(copy->why, sizeof(copy->why), "%s", line + used + (line[used] == ' '));
+	}
+	word = strtok_r(rest, " ", &rest);
+	if (!word)
+		return;
+	if (!strcmp(word, "ready")) {
+		snprintf(copy->sizes, sizeof(copy->sizes), "%s", rest);
+		copy->stage = READY;
+	} else if (!strcmp(word, "set")) {
+		copy->stage = SET;
+	} else if (!strcmp(word, "span")) {
+		if (take_number(&rest, &copy->start_ns) || take_number(&rest, &copy->end_ns))
+			copy->start_ns = copy->end_ns = 0;
+	} else if (!strcmp(word, "outcome") && (word = strtok_r(rest, " ", &rest))) {
+		snprintf(copy->outcome, sizeof(copy->outcome), "%s", word);
+		snprintf(copy->why, sizeof(copy->why), "%s", rest);
 	}
 }
 

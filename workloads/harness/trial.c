@@ -217,8 +217,8 @@ static int prepare(void)
 /* Tells the agent this copy's batch sizes, takes copy 0's in their place, and waits at the gate. */
 static int wait_at_gate(void)
 {
-	char line[256];
-	int  length = 0, used = 0, outcome;
+	char line[256], *rest = line;
+	int  length = 0, outcome;
 
 	for (int i = 0; i < phase_count(); i++)
 		length += snprintf(line + length, sizeof(line) - (size_t)length,
@@ -226,11 +226,11 @@ static int wait_at_gate(void)
 		                   t.plans[i].batches);
 	if (channel_say("ready%s\n", line) || channel_hear(line, sizeof(line)))
 		return fail("agent");
-	for (int i = 0, more; i < phase_count(); i++, used += more) {
+	for (int i = 0; i < phase_count(); i++) {
 		uint64_t own = t.plans[i].batches;
 
-		if (sscanf(line + used, " %" SCNu64 " %" SCNu64 "%n", &t.plans[i].operations,
-		           &t.plans[i].batches, &more) != 2)
+		if (take_number(&rest, &t.plans[i].operations) ||
+		    take_number(&rest, &t.plans[i].batches))
 			return fail_check("the agent's answer was not understood");
 		if (t.plans[i].batches > own) {
 			free(t.durations_ns[i]);
