@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -232,7 +231,7 @@ def test_the_guard_ends_all_that_came_of_its_command(tmp_path: Path) -> None:
     (scratch / "file").write_text("x")
     reading, writing = os.pipe()
     marker = f"9{os.getpid()}.5"
-    script = f"setsid sleep {marker} & sleep {marker} & kill -STOP $!; echo ready; wait"
+    script = f"setsid sleep {marker} & sleep {marker} & sleep 0.3; kill -STOP $!; echo ready; wait"
     guard = subprocess.Popen(
         [programs.load("glibc"), "guard", str(reading), scratch, "sh", "-c", script],
         pass_fds=(reading,), stdout=subprocess.PIPE, text=True,
@@ -240,8 +239,7 @@ def test_the_guard_ends_all_that_came_of_its_command(tmp_path: Path) -> None:
     os.close(reading)
     assert guard.stdout is not None
     assert guard.stdout.readline() == "ready\n"
-    while len(_processes(marker)) < 2:
-        time.sleep(0.01)
+    assert len(_processes(marker)) == 2
 
     os.close(writing)
     guard.communicate(timeout=10)
