@@ -254,9 +254,3 @@ def exp(estimate: Estimate) -> Estimate:
     """The ratio that an estimate on the log scale stands for."""
     low, high = (None if bound is None else math.exp(bound) for bound in (estimate.low, estimate.high))
     return Estimate(math.exp(estimate.value), low, high, estimate.level)
-
-
-def __getattr__(name: str) -> object:  # TEMPORARY shim for the page's author
-    from steelyard import summary, weighing
-
-    return getattr(summary, name, None) or getattr(weighing, name)

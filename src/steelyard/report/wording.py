@@ -68,7 +68,8 @@ def _bounds(pair: list[float], form: str | None) -> str:
 
 def headline(index: Index, baseline: str) -> str:
     """One sentence for a system: how it stands against the baseline on the whole."""
-    what = f"over {index.metrics} metrics" + (f" ({len(index.missing)} missing)" if index.missing else "")
+    metrics = "metric" if index.metrics == 1 else "metrics"
+    what = f"over {index.metrics} {metrics}" + (f" ({len(index.missing)} missing)" if index.missing else "")
     if index.ratio is None:
         return f"{index.system}: no block has every metric, so there is no figure for the whole"
     if index.ratio.low is None:

@@ -1,0 +1,342 @@
+"""Turns a weighing into one HTML file that opens anywhere, offline: verdict, charts, tables, method."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from steelyard import archive, charts, study_file
+from steelyard.errors import SteelyardError
+from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
+from steelyard.published import NOTHING, Printed
+from steelyard.report import wording
+from steelyard.statistics import verdict
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.weighing import HARDWARE, Comparison, Gain, Index, SystemFacts, Weighing
+
+_BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+_WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
+_LOOKS = "SELECT blocks FROM events WHERE kind = 'look' ORDER BY recorded"
+_COUNTS = "SELECT count(*) FROM samples"
+_LENSES = {
+    FLOOR: "lower quartile of batches",
+    TYPICAL: "median of batches",
+    COST: "mean of batches",
+    GROUP: "slowest copy, over all work",
+}
+# Facts that say where the agent ran, not what the system is.
+_SILENT = ("record", "protocol")
+
+
+def write(path: Path, weighing: Weighing, *, tables: Sequence[Printed]) -> None:
+    """Writes the page to the path, whole or not at all. Raises OSError, ArchiveError."""
+    content = html(weighing, tables=tables)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def html(weighing: Weighing, *, tables: Sequence[Printed]) -> str:
+    """The whole page. Reads the experiment's samples from its archive. Raises ArchiveError."""
+    prepare()
+    shown = _shown(weighing)
+    template = _environment().get_template("page.html")
+    return template.render(shown, tables=tables, bundle=Markup(prepare().result()))
+
+
+@cache
+def prepare() -> "Future[str]":
+    """Begins to put the page's JavaScript together, in another process: it takes over a second, in
+    which this one can do the rest. Whoever knows early that a page will be wanted may call this first.
+    """
+    pool = ThreadPoolExecutor(1)
+    bundle = pool.submit(_bundle)
+    pool.shutdown(wait=False)
+    return bundle
+
+
+def _bundle() -> str:
+    # A thread alone would not do, because vl_convert holds Python's lock all the while.
+    told = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=True)
+    return told.stdout.decode()
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "factor": wording.factor,
+        "interval": wording.interval,
+        "duration": wording.time_ns,
+        "change": _short,
+        "remarks": wording.remarks,
+        "utc": _utc,
+        "value": _value,
+        "level": _level,
+        "json": _json,
+    }
+    environment.globals |= {"verdicts": charts.VERDICTS, "lenses": _LENSES, "NOTHING": NOTHING}
+    return environment
+
+
+def _shown(weighing: Weighing) -> dict[str, Any]:
+    """Everything that the template names."""
+    header = weighing.experiment.header
+    names = [system.name for system in weighing.systems]
+    groups = _by_group(weighing.comparisons)
+    rows = [_row(one) for members in groups.values() for one in members]
+    means = [_mean_row(one) for one in _whole_first(weighing.indices)]
+    return {
+        "weighing": weighing,
+        "header": header,
+        "names": names,
+        "shapes": {name: charts.shape_of(number) for number, name in enumerate(names)},
+        "others": [name for name in header["systems"] if name != weighing.baseline],
+        "sentences": [sentence(weighing, name) for name in header["systems"] if name != weighing.baseline],
+        "groups": groups,
+        "gains": _gains(weighing.gains),
+        "facts": facts(weighing.systems),
+        "hardware": HARDWARE,
+        "indices": _whole_first(weighing.indices),
+        "has_intervals": any(row.ratio and row.ratio.low for row in rows),
+        "charts": {"config": charts.CONFIG, **_forests(rows, means, weighing.baseline)},
+        "again": again(header),
+        **_measured(weighing, names),
+    }
+
+
+def _forests(rows: list[charts.Row], means: list[charts.Row], baseline: str) -> dict[str, Any]:
+    plots = {"means": means, "forest": rows, "near": charts.near_one(rows)}
+    return {
+        "forests": {
+            name: {
+                width: charts.forest(plot, baseline=baseline, is_wide=width == "wide")
+                for width in ("wide", "narrow")
+            }
+            for name, plot in plots.items()
+            if plot
+        }
+    }
+
+
+def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
+    """What only the archive's tables know: the samples' panels, and when it was measured."""
+    lenses = {(one.cell, one.metric): one.lens for one in weighing.comparisons}
+    with archive.connect(weighing.experiment) as connection:
+        panels = charts.panels(connection, systems=names, lenses=lenses)
+        began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
+        looks = [blocks for (blocks,) in connection.execute(_LOOKS).fetchall()]
+        count = connection.execute(_COUNTS).fetchall()[0][0]
+    try:
+        plan = study_file.parse(weighing.experiment.header.get("study_text", ""), file="in the archive")
+    except SteelyardError:
+        plan = None  # of a version to come: the text itself is shown all the same
+    groups = _panel_groups(weighing, panels)
+    marks = {group: [panels[one["key"]].marks for one in members] for group, members in groups.items()}
+    spec = charts.samples(names)
+    return {
+        "panels": panels,
+        "panel_groups": groups,
+        "samples_spec": spec,
+        "panel_marks": marks,
+        "began": began,
+        "ended": ended,
+        "busy_s": busy_s,
+        "looks": looks,
+        "sample_count": count,
+        "study": plan,
+    }
+
+
+def _panel_groups(weighing: Weighing, panels: Mapping[tuple[str, str], charts.Panel]) -> dict[str, list[Any]]:
+    """The panels' cells and metrics, in the study's order, by group of workloads."""
+    workloads = weighing.experiment.header["workloads"]
+    found: dict[str, list[Any]] = {}
+    for cell in archive.cells_of(weighing.experiment):
+        workload = workloads[cell.workload]
+        for metric in workload["metrics"]:
+            if (cell.label, metric) in panels:
+                found.setdefault(workload["group"], []).append(
+                    {
+                        "label": label(cell.label, metric),
+                        "operation": workload["operation"],
+                        "key": (cell.label, metric),
+                        "copies": cell.copies,
+                        "summary": workload["summary"],
+                    }
+                )
+    return found
+
+
+# Rows and tables
+
+
+def label(cell: str, metric: str) -> str:
+    """The cell and, where it has more than the one, its metric."""
+    return cell if metric == "time" else f"{cell}, {metric}"
+
+
+def _row(one: Comparison) -> charts.Row:
+    text = _short(one.ratio).replace(" times", "×") if one.ratio else "no pair"
+    name = label(one.cell, one.metric)
+    return charts.Row(one.group, name, one.system, one.ratio, one.verdict, one.margin, text)
+
+
+def _mean_row(one: Index) -> charts.Row:
+    name = "all groups" if one.group == "all" else one.group
+    text = _short(one.ratio).replace(" times", "×") if one.ratio else "no pair"
+    return charts.Row("geometric means", name, one.system, one.ratio, one.verdict, 0.01, text)
+
+
+def _whole_first(indices: Sequence[Index]) -> list[Index]:
+    """The indices over all groups, then group by group, the systems side by side."""
+    order = ["all", *dict.fromkeys(one.group for one in indices)]
+    return sorted(indices, key=lambda one: order.index(one.group))
+
+
+def _by_group(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
+    found: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        found.setdefault(one.group, []).append(one)
+    return found
+
+
+def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Estimate]]:
+    """By workload (and metric) and copies: each system's gain."""
+    found: dict[tuple[str, int], dict[str, Estimate]] = {}
+    for one in gains:
+        found.setdefault((label(one.workload, one.metric), one.copies), {})[one.system] = one.gain
+    return found
+
+
+def facts(systems: Sequence[SystemFacts]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """What the systems say of themselves: the facts that differ, and those that do not; a text a system."""
+    told = [_flat({**one.fingerprint, **one.hello}) for one in systems]
+    differ: dict[str, list[str]] = {}
+    same: dict[str, list[str]] = {}
+    for name in dict.fromkeys([*HARDWARE, *(key for one in told for key in one)]):
+        texts = [one.get(name, NOTHING) for one in told]
+        if any(text != NOTHING for text in texts):
+            (differ if len(set(texts)) > 1 else same)[name] = texts
+    return differ, same
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{prefix}{name}: ")
+        elif name not in _SILENT:
+            found[prefix + name] = NOTHING if value is None else str(value)
+    return found
+
+
+def again(header: Mapping[str, Any]) -> str | None:
+    """The command that repeats the experiment, in the same random order."""
+    command = header.get("command")
+    if not command or "--seed" in command:
+        return command
+    return f"{command} --seed {header['seed']}"
+
+
+# The verdict in words
+
+
+def sentence(weighing: Weighing, system: str) -> dict[str, Any]:
+    """The verdict on one system: what is said first, what is notable, and how many of each verdict."""
+    ours = [one for one in weighing.comparisons if one.system == system]
+    whole = next((one for one in weighing.indices if one.system == system and one.group == "all"), None)
+    head = f"{system} has nothing that could be compared with {weighing.baseline}"
+    word = verdict.UNRESOLVED
+    if whole is not None:
+        head = wording.headline(whole, weighing.baseline)
+        if whole.ratio is not None and whole.ratio.level is not None:
+            word = whole.verdict
+            head += f"; the interval is at {_level(whole.ratio)}"
+    counts = Counter(one.verdict for one in ours)
+    found = [(name, counts[name]) for name in charts.VERDICTS if counts[name]]
+    return {
+        "system": system,
+        "verdict": word,
+        "head": f"{head}.",
+        "notable": _notable(ours),
+        "metrics": len(ours),
+        "counts": found,
+    }
+
+
+def _notable(ours: Sequence[Comparison]) -> str:
+    """In a sentence: the extremes among the sure verdicts, and the groups where nothing differs for sure."""
+    found = []
+    for word, most, best in ((verdict.SLOWER, "slowest", min), (verdict.FASTER, "fastest", max)):
+        sure = [
+            (one.ratio.value, one.ratio, label(one.cell, one.metric))
+            for one in ours
+            if one.verdict == word and one.ratio
+        ]
+        if sure:
+            _, ratio, where = best(sure, key=lambda one: one[0])
+            found.append(f"{most} at {where}: {wording.how_much(ratio)}, at {_level(ratio)}")
+    for word in (verdict.EQUIVALENT, verdict.UNRESOLVED):
+        groups = [
+            group for group, members in _by_group(ours).items() if all(one.verdict == word for one in members)
+        ]
+        if groups:
+            found.append(f"{word} on all {' and '.join(groups)} work")
+    told = "; ".join(found)
+    return f"{told[:1].upper()}{told[1:]}." if told else ""
+
+
+# Figures
+
+
+def _short(estimate: Estimate) -> str:
+    """The ratio in words without its interval."""
+    return wording.how_much(Estimate(estimate.value))
+
+
+def _level(estimate: Estimate) -> str:
+    return NOTHING if estimate.level is None else f"{100 * estimate.level:.3g} %"
+
+
+def _value(number: float, unit: str) -> str:
+    """A value of a comparison: a time in the unit that suits it, anything else as it is."""
+    return wording.time_ns(number) if unit.startswith("ns") else f"{wording.factor(number)} {unit}"
+
+
+def _utc(seconds: float | None) -> str:
+    return NOTHING if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
+def _json(value: object) -> Markup:
+    """JSON that no text in it can break out of a script element."""
+    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))

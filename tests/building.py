@@ -1,0 +1,153 @@
+"""Builds small experiments with known numbers, by the archive's own front door: create, append, close."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from steelyard import archive
+from steelyard import plan as plans
+from steelyard.archive import Experiment
+from steelyard.journal import Journal
+from steelyard.plan import Plan, Trial
+from steelyard.records import Outcome, Process, Samples, Usage
+from steelyard.runner import Look, Started
+from steelyard.study import MARGINS, Design, Levels, Study
+
+SECOND_NS = 1_000_000_000
+
+# Workloads as a header describes them: one of each kind of lens, and one with two metrics.
+GROUPS = {
+    "null": "harness",
+    "sieve": "cpu",
+    "syscall": "syscall",
+    "memory_copy": "memory",
+    "pipe_latency": "ipc",
+    "shell": "process",
+    "disktest": "file",
+}
+METRICS = {"disktest": ("write", "read")}
+
+
+def metrics_of(workload: str) -> tuple[str, ...]:
+    return METRICS.get(workload, ("time",))
+
+
+def plan(
+    *workloads: str,
+    systems: Sequence[str] = ("a", "b"),
+    copies: Sequence[int] = (),
+    looks: Sequence[int] = (12,),
+    seed: int = 1,
+    blocks_per_boot: int = 1,
+    budget_s: float = 1e6,
+    margins: Mapping[str, float] | None = None,
+) -> Plan:
+    """A plan for these workloads (`syscall` if none is named), its blocks up to the last look."""
+    levels = (("copies", tuple(copies)),) if copies else ()
+    study = Study(
+        name="small",
+        title="a small study",
+        text="small",
+        systems=tuple(systems),
+        workloads=tuple(Levels(workload, levels) for workload in workloads or ("syscall",)),
+        design=Design(looks=tuple(looks), blocks_per_boot=blocks_per_boot, budget_s=budget_s),
+        margins=dict(margins or MARGINS),
+    )
+    return plans.make(study, systems=tuple(systems), processors=2, seed=seed)
+
+
+def outcome(
+    trial: Trial,
+    ns: float = 1000.0,
+    *,
+    boot: int = 1,
+    metrics: Sequence[str] | None = None,
+    operations: int = 1_000_000,
+    batches: int = 5,
+    user: float = 0.75,
+    system: float = 0.25,
+    clock: float = 1.0,
+    **others: Any,
+) -> Outcome:
+    """A trial that went well: every batch of every copy takes `ns` per operation, by a clock that runs
+    `clock` times as fast as the laboratory's; `user` and `system` are shares of that time."""
+    named = metrics_of(trial.cell.workload) if metrics is None else metrics
+    each = [(copy, metric) for copy in range(trial.cell.copies) for metric in named]
+    done = operations * batches
+    fields: dict[str, Any] = {
+        "host_ns": SECOND_NS,
+        "guest_ns": round(SECOND_NS * clock),
+        "clock_doubt_ns": 0,
+        "pressure": 0.0,
+        "samples": tuple(
+            Samples(copy, metric, operations, (round(ns * operations),) * batches) for copy, metric in each
+        ),
+        "usage": tuple(
+            Usage(copy, metric, done, round(ns * done * user), round(ns * done * system), *[0] * 6)
+            for copy, metric in each
+        ),
+        "processes": tuple(
+            Process(copy, 1, 2, 3, "ok", None) for copy in dict.fromkeys(copy for copy, _ in each)
+        ),
+    }
+    return Outcome(trial, boot, "ok", **(fields | others))
+
+
+def bad(trial: Trial, status: str, reason: str | None = None, **others: Any) -> Outcome:
+    """A trial that did not end well."""
+    return Outcome(trial, others.pop("boot", 1), status, reason, **others)
+
+
+def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
+    """What a header says besides the plan, as far as the analysis reads it."""
+    return {
+        "boot_systems": list(boot_systems),
+        "workloads": {
+            name: {"group": group, "summary": name, "operation": "call", "metrics": list(metrics_of(name))}
+            for name, group in GROUPS.items()
+        },
+    }
+
+
+def started(system: str, boot: int = 1, **fingerprint: Any) -> Started:
+    hello = {"protocol": 1, "program_sha256": "00ff", "compiler": "gcc", "libc": "glibc"}
+    return Started(system, boot, hello, {"kernel": system, **fingerprint}, 0.5)
+
+
+def new(root: Path, made: Plan, *, boot_systems: Sequence[str] = (), same: str = "same") -> Experiment:
+    """An experiment with nothing in it yet."""
+    return archive.create(root, made, budget_s=100.0, same=same, details=details(boot_systems))
+
+
+def experiment(
+    root: Path,
+    made: Plan,
+    measured: Callable[[Trial], Outcome | None],
+    *,
+    boot_systems: Sequence[str] = (),
+    fingerprints: Mapping[str, Mapping[str, Any]] | None = None,
+    closed: bool = False,
+) -> Experiment:
+    """An experiment in which every trial of the plan went as `measured` says; None: it was not run.
+
+    Each system's start is written before its first trial, and again for each further boot.
+    """
+    found = new(root, made, boot_systems=boot_systems)
+    journal = Journal(found.path)
+    up: set[tuple[str, int]] = set()
+    count = 0
+    for trials in plans.blocks(made):
+        for trial in trials:
+            told = measured(trial)
+            if told is None:
+                continue
+            if (trial.system, told.boot) not in up:
+                up.add((trial.system, told.boot))
+                facts = (fingerprints or {}).get(trial.system, {})
+                journal.append(started(trial.system, told.boot, **facts))
+            count += 1
+            journal.append(replace(told, began=float(count)))
+    journal.append(Look(made.study.design.looks[-1], ()))
+    journal.close()
+    return archive.close(found) if closed else found

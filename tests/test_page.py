@@ -1,0 +1,349 @@
+"""The page: its text for fixed experiments, and the page itself in a real browser."""
+
+import html as markup
+import json
+import re
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import building
+import jinja2
+import pytest
+
+from steelyard import charts, published, summary
+from steelyard.plan import Trial
+from steelyard.records import Outcome
+from steelyard.report import page
+from steelyard.statistics import verdict
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.weighing import Comparison, Weighing
+
+HOSTILE = '</script><script>alert("x")</script><b>&'
+BROWSERS = ("chromium-headless-shell", "chromium")
+BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+TABLE = published.Printed("Table I", "a note", ("program", "old", "today"), (("sieve", "7.1 (7.0)", "2 s"),))
+
+
+@pytest.fixture
+def weigh(tmp_path: Path) -> Callable[..., Weighing]:
+    """Weighs an experiment of three workloads in which system b takes `times` as long as system a."""
+
+    def made(
+        times: float = 2.0,
+        *,
+        systems: tuple[str, ...] = ("a", "b"),
+        blocks: int = 12,
+        spoil: Callable[[Trial], Outcome | None] = lambda trial: None,
+        facts: dict[str, dict[str, object]] | None = None,
+    ) -> Weighing:
+        plan = building.plan(
+            "sieve", "syscall", "disktest", systems=systems, looks=(max(blocks, 1),), copies=(1, 2)
+        )
+
+        def measured(trial: Trial) -> Outcome:
+            noise = 1 + 0.001 * ((trial.block * 7 + trial.position * 3) % 5)
+            slow = times if trial.system == "b" else 1.0
+            return spoil(trial) or building.outcome(trial, 1000.0 * noise * slow)
+
+        return summary.of(building.experiment(tmp_path / "archive", plan, measured, fingerprints=facts))
+
+    return made
+
+
+def text_of(page_text: str) -> str:
+    """What a reader sees: no scripts, styles or tags."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page_text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", markup.unescape(re.sub(r"<[^>]*>", " ", bare)))
+
+
+def json_of(page_text: str, name: str) -> dict[str, object]:
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page_text, re.DOTALL)
+    assert found
+    parsed: dict[str, object] = json.loads(found[1])
+    return parsed
+
+
+def test_the_verdict_stands_first_in_a_sentence(weigh: Callable[..., Weighing]) -> None:
+    text = text_of(page.html(weigh(2.0), tables=()))
+
+    assert "b is 2.000 times slower [" in text
+    assert "than a, in geometric mean over 8 metrics; the interval is at 95 %." in text
+    assert text.index("b is 2.000 times slower") < text.index("Ratios to a")
+
+
+def test_every_comparison_is_in_the_table_with_its_verdict_and_level(weigh: Callable[..., Weighing]) -> None:
+    weighing = weigh(2.0)
+    text = text_of(page.html(weighing, tables=()))
+
+    for one in weighing.comparisons:
+        assert one.verdict in verdict.FIRM
+        assert one.cell in text
+    assert text.count("2.000 times slower") >= len(weighing.comparisons)
+    assert "2.00 ms" not in text
+
+
+def test_names_from_files_are_escaped(weigh: Callable[..., Weighing]) -> None:
+    def spoil(trial: Trial) -> Outcome | None:
+        return building.bad(trial, "failed", HOSTILE) if trial.block == 3 else None
+
+    weighing = weigh(systems=("a", HOSTILE), spoil=spoil, facts={"a": {"cpu_model": HOSTILE}})
+    hostile_table = published.Printed(HOSTILE, HOSTILE, ("program", HOSTILE), ((HOSTILE, HOSTILE),))
+    header = {**weighing.experiment.header, "command": HOSTILE, "study_text": HOSTILE}
+    weighing = replace(weighing, experiment=replace(weighing.experiment, header=header))
+
+    written = page.html(weighing, tables=(hostile_table,))
+
+    assert HOSTILE not in written
+    assert 'alert("x")</script>' not in written
+    assert written.count("<script") == written.count("</script>") == 4
+    assert HOSTILE in text_of(written)
+    assert HOSTILE in json.dumps(json_of(written, "panels"), ensure_ascii=False).replace('\\"', '"')
+
+
+def test_nothing_is_fetched(weigh: Callable[..., Weighing]) -> None:
+    written = page.html(weigh(), tables=(TABLE,))
+
+    assert "default-src 'none'" in written
+    own = re.sub(r"<script>.*?</script>", "", written, flags=re.DOTALL)
+    assert not re.search(r"https?:|@import|url\(|<link|\bsrc=", own)
+
+
+def test_a_page_is_written_whole_or_not_at_all(weigh: Callable[..., Weighing], tmp_path: Path) -> None:
+    weighing = weigh()
+    target = tmp_path / "out" / "report.html"
+    target.parent.mkdir()
+    target.write_text("earlier")
+    with pytest.raises(jinja2.UndefinedError):
+        page.write(target, weighing, tables=(None,))  # type: ignore[arg-type]
+    assert target.read_text() == "earlier"
+
+    page.write(target, weighing, tables=())
+
+    assert target.read_text(encoding="utf-8").endswith("</html>")
+    assert [path.name for path in target.parent.iterdir()] == ["report.html"]
+    assert stat.S_IMODE(target.stat().st_mode) & 0o400
+
+
+def test_a_folder_that_is_not_there_is_an_os_error(weigh: Callable[..., Weighing], tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        page.write(tmp_path / "none" / "report.html", weigh(), tables=())
+
+
+def test_too_few_blocks_are_said_to_be_too_few(weigh: Callable[..., Weighing]) -> None:
+    text = text_of(page.html(weigh(blocks=1), tables=()))
+
+    assert "too few for a verdict" in text
+    assert "There is too little to say more." in text
+    assert "the interval is at" not in text
+
+
+def test_one_system_alone_is_weighed_against_nothing(weigh: Callable[..., Weighing]) -> None:
+    text = text_of(page.html(weigh(systems=("a",)), tables=()))
+
+    assert "Only a was measured: there is nothing to weigh it against." in text
+    assert "How it was measured" in text
+
+
+def test_trials_that_did_not_end_well_are_told_with_their_reason(weigh: Callable[..., Weighing]) -> None:
+    def spoil(trial: Trial) -> Outcome | None:
+        if trial.system == "b" and trial.cell.workload == "disktest":
+            return building.bad(trial, "unsupported", "no such call")
+        return None
+
+    text = text_of(page.html(weigh(spoil=spoil), tables=()))
+
+    assert "24 of 144 trials did not end well" in text
+    assert "unsupported 12 no such call" in text
+    assert "no pair" in json.dumps(json_of(page.html(weigh(spoil=spoil), tables=()), "charts"))
+
+
+def test_a_published_table_keeps_every_figure(weigh: Callable[..., Weighing]) -> None:
+    text = text_of(page.html(weigh(), tables=(TABLE,)))
+
+    assert "Table I a note" in text
+    assert "program sieve old 7.1 (7.0) today 2 s" in text
+
+
+def test_facts_that_differ_stand_apart_and_hardware_is_marked(weigh: Callable[..., Weighing]) -> None:
+    facts = {
+        "a": {"cpu_model": "X", "mitigations": {"l1tf": "none", "mds": "same"}, "page_bytes": 4096},
+        "b": {"cpu_model": "Y", "mitigations": {"l1tf": "PTI", "mds": "same"}, "page_bytes": 4096},
+    }
+    weighing = weigh(facts=facts)
+
+    differ, same = page.facts(weighing.systems)
+
+    assert differ == {"cpu_model": ["X", "Y"], "kernel": ["a", "b"], "mitigations: l1tf": ["none", "PTI"]}
+    assert same["mitigations: mds"] == ["same", "same"]
+    assert "cpu model hardware X Y" in text_of(page.html(weighing, tables=()))
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("steelyard compare a b", "steelyard compare a b --seed 7"),
+        ("steelyard compare a b --seed 7", "steelyard compare a b --seed 7"),
+        (None, None),
+    ],
+)
+def test_the_command_to_repeat_it_has_the_seed(command: str | None, expected: str | None) -> None:
+    assert page.again({"command": command, "seed": 7}) == expected
+
+
+# Charts
+
+
+def row(value: float, *, group: str = "cpu", word: str = verdict.SLOWER, spread: float = 1.1) -> charts.Row:
+    ratio = Estimate(value, value / spread, value * spread, 0.95)
+    return charts.Row(group, "sieve", "b", ratio, word, 0.01, "slower")
+
+
+def test_every_verdict_has_a_shape_of_its_own() -> None:
+    looks = [(shape.path, shape.is_filled) for shape in charts.VERDICTS.values()]
+
+    assert list(charts.VERDICTS) == [
+        verdict.FASTER,
+        verdict.SLOWER,
+        verdict.EQUIVALENT,
+        verdict.FASTER_OPEN,
+        verdict.SLOWER_OPEN,
+        verdict.UNRESOLVED,
+    ]
+    assert len(set(looks)) == len(looks)
+
+
+@pytest.mark.parametrize("is_wide", [True, False])
+def test_a_forest_plot_holds_every_interval_and_the_line_at_one(is_wide: bool) -> None:
+    spec = charts.forest([row(0.002), row(3.0, group="file")], baseline="a", is_wide=is_wide)
+    low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+
+    assert low < 0.002 / 1.1 < 1 < 3.3 < high
+    assert spec["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
+
+
+def test_what_lies_near_one_is_shown_again_only_where_the_scale_hides_it() -> None:
+    near = row(0.99, spread=1.01)
+
+    assert charts.near_one([near, row(0.01)]) == [near]
+    assert charts.near_one([near, row(0.8)]) == []
+
+
+def test_a_comparison_without_pairs_has_a_line_and_no_mark() -> None:
+    empty = charts.Row("cpu", "sieve", "b", None, verdict.UNRESOLVED, 0.01, "no pair")
+    told = json.dumps(charts.forest([empty], baseline="a", is_wide=True))
+
+    assert "no pair" in told
+    assert "NaN" not in told
+
+
+def test_panels_show_the_number_that_the_comparison_uses(weigh: Callable[..., Weighing]) -> None:
+    weighing = weigh(2.0)
+    panels = json_of(page.html(weighing, tables=()), "panels")["marks"]
+    assert isinstance(panels, dict)
+
+    alone, pair = panels["cpu"]
+
+    for marks, copies in ((alone, 1), (pair, 2)):
+        values = sorted(mark["value"] for mark in marks if mark["system"] == "b")
+        assert len(values) == 12
+        compared = next(one for one in weighing.comparisons if one.cell == f"sieve copies={copies}")
+        assert compared.value
+        assert values[5] <= compared.value.value * 1.001
+        assert values[6] >= compared.value.value * 0.999
+        assert all(mark["low"] <= mark["value"] <= mark["high"] for mark in marks)
+
+
+def test_a_long_experiment_stays_a_small_page(tmp_path: Path) -> None:
+    plan = building.plan("syscall", looks=(250,))
+    found = building.experiment(tmp_path, plan, building.outcome)
+    panels = json_of(page.html(summary.of(found), tables=()), "panels")["marks"]
+    assert isinstance(panels, dict)
+
+    assert len(panels["syscall"][0]) <= 2 * 100
+    assert "a mark is 3 blocks" in page.html(summary.of(found), tables=())
+
+
+# In a browser
+
+_PROBE = """<script>
+const report = (text) => { document.title = "probe"; document.body.innerHTML = "<pre id=probe></pre>";
+  document.getElementById("probe").textContent = text; };
+const frame = document.createElement("iframe");
+frame.srcdoc = PAGE; frame.style = "width:390px;height:800px;border:0"; document.body.append(frame);
+const started = Date.now();
+const look = () => {
+  const inside = frame.contentDocument;
+  if (inside?.documentElement?.dataset.drawn !== "all" && Date.now() - started < 20000)
+    return setTimeout(look, 50);
+  report(JSON.stringify({
+    drawn: inside.documentElement.dataset.drawn,
+    charts: inside.querySelectorAll(".chart").length,
+    svgs: inside.querySelectorAll(".chart svg").length,
+    marks: inside.querySelectorAll(".mark-symbol path").length,
+    beyond: inside.documentElement.scrollWidth - inside.documentElement.clientWidth,
+    fetched: frame.contentWindow.performance.getEntriesByType("resource").length,
+  }));
+};
+look();
+</script>"""
+
+
+def seen_in_browser(content: str, folder: Path) -> dict[str, object]:
+    """What a probe finds in the page when Chromium shows it at the width of a phone."""
+    assert BROWSER
+    probe = folder / "probe.html"
+    inlined = json.dumps(content).replace("<", "\\u003c")
+    probe.write_text(f"<!DOCTYPE html><body>{_PROBE.replace('PAGE', inlined)}", encoding="utf-8")
+    command = [
+        BROWSER,
+        "--no-sandbox",
+        "--disable-gpu",
+        "--headless",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
+    told = subprocess.run(
+        [*command, "--virtual-time-budget=30000", "--dump-dom", f"file://{probe}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    found = re.search(r'<pre id="probe">(.*?)</pre>', told, re.DOTALL)
+    assert found, told[-2000:]
+    seen: dict[str, object] = json.loads(markup.unescape(found[1]))
+    return seen
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(BROWSERS)} is installed")
+def test_a_browser_draws_every_chart_on_a_phone_without_fetching_anything(
+    weigh: Callable[..., Weighing], tmp_path: Path
+) -> None:
+    weighing = weigh(50.0, facts={"a": {"kernel_command_line": "x" * 400 + HOSTILE}})
+
+    seen = seen_in_browser(page.html(weighing, tables=(TABLE,)), tmp_path)
+
+    comparisons = len(weighing.comparisons)
+    assert seen["drawn"] == "all"
+    assert seen["charts"] == seen["svgs"] == 2 + comparisons
+    marks = seen["marks"]
+    assert isinstance(marks, int)
+    assert marks >= comparisons + 12 * 2 * comparisons
+    assert seen["beyond"] == 0, "the page scrolls sideways"
+    assert seen["fetched"] == 0
+
+
+def test_one_comparison_may_be_shown_by_hand(weigh: Callable[..., Weighing]) -> None:
+    """A flag, a direction and a unit that no workload of today has."""
+    weighing = weigh()
+    first = weighing.comparisons[0]
+    odd: Comparison = replace(first, unit="MB/s", direction="higher", flags=("holds for this boot only",))
+
+    text = text_of(page.html(replace(weighing, comparisons=(odd, *weighing.comparisons[1:])), tables=()))
+
+    assert "holds for this boot only" in text
+    assert "MB/s" in text
