@@ -114,6 +114,8 @@ def _print_report(experiment: object, arguments: argparse.Namespace) -> int:
 
     assert isinstance(experiment, Experiment)
     margin = study.fraction(arguments.margin) if arguments.margin else None
+    if arguments.html:
+        report.prepare_html()
     found = summary.of(experiment, baseline=arguments.baseline, margin=margin)
     if arguments.html:
         report.write_html(found, Path(arguments.html), reference=arguments.reference)

@@ -171,6 +171,6 @@ class _Today:
 def seconds(value: float) -> str:
     """A time in seconds to three significant digits, with the unit that suits it."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
-        if value >= scale:
+        if value >= 0.9995 * scale:
             return f"{value / scale:.3g} {unit}"
     return "0"

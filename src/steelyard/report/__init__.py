@@ -28,6 +28,13 @@ def print_out(weighing: Weighing, *, form: str, reference: str | None) -> None:
         console.print_weighing(weighing, tables=tables_of(weighing, reference))
 
 
+def prepare_html() -> None:
+    """Begins, beside what else is done, what takes longest about a page: its charts' program."""
+    from steelyard.report import page
+
+    page.prepare()
+
+
 def write_html(weighing: Weighing, path: Path, *, reference: str | None) -> None:
     """Writes the weighing as one page. Raises UsageError where the file cannot be written."""
     from steelyard.report import page  # draws charts: a second to import, and only for this

@@ -1,5 +1,7 @@
 """Says figures in words, the same on the console and on the page. Rounding happens here alone."""
 
+import math
+
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Comparison, Index
@@ -19,18 +21,23 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 def time_ns(value: float) -> str:
     """A time given in ns, to three digits, with the unit that suits it: 51.9 µs."""
     for scale, unit in _TIMES:
-        if abs(value) >= scale:
-            return f"{value / scale:.3g} {unit}" if value / scale < 999.5 else f"{value / scale:.0f} {unit}"
-    return f"{value:.3g} ns"
+        if abs(value) >= 0.9995 * scale:
+            return f"{digits(value / scale)} {unit}"
+    return f"{digits(value * 1000)} ps"
+
+
+def digits(number: float, *, count: int = 3) -> str:
+    """The number to so many significant digits, never in powers of ten: 0.00512, 427, 1.03, 12,300."""
+    rounded = float(f"{number:.{count - 1}e}")
+    if rounded == 0:
+        return "0"
+    places = count - 1 - math.floor(math.log10(abs(rounded)))
+    return f"{rounded:,.{max(0, places)}f}"
 
 
 def factor(ratio: float) -> str:
-    """A ratio to three digits and never in powers of ten: 0.00512, 427, 1.03."""
-    if ratio >= 100:
-        return f"{ratio:,.0f}"
-    if ratio >= 0.1:
-        return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.1f}"
-    return f"{ratio:.3g}"
+    """A ratio: to three digits, and near 1 to three decimals, where the third digit is what matters."""
+    return f"{ratio:.3f}" if 0.8 < ratio < 1.25 else digits(ratio)
 
 
 def interval(estimate: Estimate) -> str:
@@ -44,26 +51,16 @@ def how_much(ratio: Estimate) -> str:
     """The ratio as people say it: "2.31 times slower [2.25, 2.36]" or "1.2 % faster [0.8, 1.6]"."""
     slower = ratio.value < 1
     word = "slower" if slower else "faster"
-    bounds = (ratio.low, ratio.high)
-    if 0.8 < ratio.value < 1.25:
-        percents = [None if one is None else _percent(one, slower) for one in bounds]
-        shown = _bounds(sorted(one for one in percents if one is not None), "{:.1f}")
-        return f"{_percent(ratio.value, slower):.1f} % {word}{shown}"
-    times = [None if one is None else (1 / one if slower else one) for one in bounds]
-    shown = _bounds(sorted(one for one in times if one is not None), None)
-    return f"{factor(1 / ratio.value if slower else ratio.value)} times {word}{shown}"
+    near = 0.8 < ratio.value < 1.25
 
+    def said(one: float) -> float:
+        """As a multiple, or in percent how much more; below 0 where a bound lies on the other side of 1."""
+        multiple = 1 / one if slower else one
+        return (multiple - 1) * 100 if near else multiple
 
-def _percent(ratio: float, slower: bool) -> float:
-    """How much more time the slower one takes, in percent; negative where the bound lies beyond 1."""
-    return ((1 / ratio if slower else ratio) - 1) * 100
-
-
-def _bounds(pair: list[float], form: str | None) -> str:
-    if len(pair) < 2:
-        return ""
-    low, high = (form.format(one) if form else factor(one) for one in pair)
-    return f" [{low}, {high}]"
+    bounds = sorted(said(one) for one in (ratio.low, ratio.high) if one is not None)
+    shown = f" [{', '.join(digits(one) for one in bounds)}]" if bounds else ""
+    return f"{digits(said(ratio.value))} {'%' if near else 'times'} {word}{shown}"
 
 
 def headline(index: Index, baseline: str) -> str:
