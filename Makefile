@@ -47,5 +47,5 @@ clean:
 	@touch $@
 
 .stamps/installed: .stamps/environment $(SOURCES)
-	$(VENV)/pip install --quiet --no-build-isolation -Cbuild-dir=build '.[test]'
+	$(VENV)/pip install --quiet --no-build-isolation --config-settings=build-dir=build '.[test]'
 	@touch $@

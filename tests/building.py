@@ -1,6 +1,8 @@
 """Builds small experiments with known numbers, by the archive's own front door: create, append, close."""
 
-from collections.abc import Callable, Mapping, Sequence
+import resource
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -151,3 +153,15 @@ def experiment(
     journal.append(Look(made.study.design.looks[-1], ()))
     journal.close()
     return archive.close(found) if closed else found
+
+
+@contextmanager
+def no_room_beyond(size: int) -> Iterator[None]:
+    """No file can be longer than that: writes beyond it fail as on a full disk (Python ignores the
+    signal). The limit is this process's soft one, and is put back."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
