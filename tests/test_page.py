@@ -14,10 +14,10 @@ import building
 import jinja2
 import pytest
 
-from steelyard import charts, published, summary
+from steelyard import charts, summary
 from steelyard.plan import Trial
 from steelyard.records import Outcome
-from steelyard.report import page
+from steelyard.report import page, published
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Comparison, Weighing
@@ -70,9 +70,9 @@ def json_of(page_text: str, name: str) -> dict[str, object]:
 def test_the_verdict_stands_first_in_a_sentence(weigh: Callable[..., Weighing]) -> None:
     text = text_of(page.html(weigh(2.0), tables=()))
 
-    assert "b is 2.000 times slower [" in text
+    assert "b is 2.00 times slower [" in text
     assert "than a, in geometric mean over 8 metrics; the interval is at 95 %." in text
-    assert text.index("b is 2.000 times slower") < text.index("Ratios to a")
+    assert text.index("b is 2.00 times slower") < text.index("Ratios to a")
 
 
 def test_every_comparison_is_in_the_table_with_its_verdict_and_level(weigh: Callable[..., Weighing]) -> None:
@@ -82,7 +82,7 @@ def test_every_comparison_is_in_the_table_with_its_verdict_and_level(weigh: Call
     for one in weighing.comparisons:
         assert one.verdict in verdict.FIRM
         assert one.cell in text
-    assert text.count("2.000 times slower") >= len(weighing.comparisons)
+    assert text.count("2.00 times slower") >= len(weighing.comparisons)
     assert "2.00 ms" not in text
 
 

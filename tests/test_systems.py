@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import programs, systems
-from steelyard.errors import SystemFailed, UnknownName, Unsupported, UsageError
+from steelyard.errors import UnknownName, Unsupported, UsageError
 from steelyard.study import SystemDefinition
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
@@ -127,14 +127,14 @@ def test_a_system_that_is_not_installed_is_refused_with_what_to_install() -> Non
 
 def test_a_system_that_says_nothing_fails_with_its_last_words(tmp_path: Path) -> None:
     system = System("mute", "", lambda place: ["sh", "-c", "echo sorry >&2; sleep 60"], start_limit_s=0.5)
-    with pytest.raises(SystemFailed, match=r"'mute' said nothing for 0.5 s; its last words: sorry"):
+    with pytest.raises(Unsupported, match=r"'mute' cannot start: it said nothing for 0.5 s; .*: sorry"):
         Agent(system, directory=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_system_that_ends_at_once_fails_with_its_last_words(tmp_path: Path) -> None:
     system = System("short", "", lambda place: ["sh", "-c", "echo no such thing; exit 3"])
-    with pytest.raises(SystemFailed, match=r"'short' has ended; its last words: no such thing"):
+    with pytest.raises(Unsupported, match=r"'short' cannot start: it has ended; .*: no such thing"):
         Agent(system, directory=tmp_path)
 
 

@@ -2,5 +2,5 @@
 
 The modules stand in reading order, and each imports only from earlier ones: errors, study,
 study_file, plan, programs, systems, records, runner, journal, archive, statistics, weighing,
-observations, comparison, summary, progress, experiment, published, charts, report, cli.
+observations, comparison, summary, progress, experiment, charts, report, cli.
 """

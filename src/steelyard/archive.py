@@ -128,8 +128,11 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
     }
     with journal.explained(path):
         path.mkdir(parents=True)
-        _write_synced(path / HEADER, json.dumps(header, indent=1).encode())
+        # The header last, and whole at once: a directory without one is no experiment yet.
         _write_synced(path / journal.NAME, b"")
+        draft = path / f".{HEADER}"
+        _write_synced(draft, json.dumps(header, indent=1).encode())
+        draft.rename(path / HEADER)
     return Experiment(path, header)
 
 
@@ -211,7 +214,10 @@ def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
 
 def close(experiment: Experiment) -> Experiment:
     """Turns the journal into Parquet, and then removes it. Raises ArchiveError; until the last file is
-    in place the experiment stays open, with its journal."""
+    in place the experiment stays open, with its journal. A closed one is left as it is."""
+    if experiment.closed:
+        (experiment.path / journal.NAME).unlink(missing_ok=True)
+        return experiment
     connection = connect(experiment)
     with journal.explained(experiment.path):
         for table in _TABLES:
@@ -228,6 +234,12 @@ def close(experiment: Experiment) -> Experiment:
         (experiment.path / journal.NAME).unlink()
     connection.close()
     return experiment
+
+
+def discard_if_empty(experiment: Experiment) -> None:
+    """Removes an experiment in which no trial was begun: a system could not start."""
+    if not any(line["kind"] == "trial" for line in journal.lines(experiment.path)):
+        shutil.rmtree(experiment.path)
 
 
 def merge(root: Path, source: Path) -> int:

@@ -96,7 +96,8 @@ class _Comparing:
             worse = max(
                 signed_rank.p_greater(draft.units, than=-far), signed_rank.p_greater(-draft.units, than=-far)
             )
-            raw.append(min(1.0, worse * widen))
+            enough = len(draft.units) >= _PAIRS_LEAST
+            raw.append(min(1.0, worse * widen) if enough else 1.0)
         return {
             (draft.key, draft.system): p <= _RATE
             for draft, p in zip(drafts, false_discovery.adjusted(raw), strict=True)
@@ -160,8 +161,10 @@ class _Comparing:
         flags = list(self._trouble_flags(label, draft.system))
         if len(draft.units) < _PAIRS_LEAST:
             flags.append(f"only {len(draft.units)} pairs: a verdict needs at least {_PAIRS_LEAST}")
-        if draft.system in self.seen.boot_systems and self.seen.boots(draft.system, draft.key) == 1:
-            flags.append("holds for this boot only")
+        for system in (self.seen.baseline, draft.system):
+            if system in self.seen.boot_systems and self.seen.boots(system, draft.key) == 1:
+                flags.append("holds for this boot only")
+                break
         for system in (self.seen.baseline, draft.system):
             apart = self.seen.clocks.get((system, label), 0.0)
             if abs(apart) > CLOCK_MARGIN:

@@ -16,7 +16,7 @@ from typing import Any
 
 from steelyard import archive, plan, programs, runner, study, study_file, summary, systems
 from steelyard.archive import Experiment
-from steelyard.errors import UsageError
+from steelyard.errors import SteelyardError, UsageError
 from steelyard.journal import Journal, earlier
 from steelyard.plan import Plan
 from steelyard.progress import Reporter
@@ -83,7 +83,11 @@ def carry_out(order: Order) -> Experiment:
             found = archive.create(
                 order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
             )
-        _measure(found, made, members, directory)
+        try:
+            _measure(found, made, members, directory)
+        except SteelyardError:
+            archive.discard_if_empty(found)
+            raise
         return archive.close(found)
 
 

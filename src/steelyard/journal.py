@@ -142,6 +142,8 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
 
 def lines(directory: Path) -> Iterator[dict[str, Any]]:
     path = directory / NAME
+    if not path.exists():
+        raise ArchiveError(f"experiment {directory} is damaged: it is open, and has no {NAME}")
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):

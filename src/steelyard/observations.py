@@ -6,7 +6,7 @@ because what differs from boot to boot is then what is replicated.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,8 +47,8 @@ _VALUES = """
     ORDER BY t.block"""
 
 _STATUSES = """
-    SELECT system, cell, status, count(*) AS trials, any_value(reason) AS reason,
-           any_value(signal) AS signal
+    SELECT system, cell, status, count(*) AS trials, min(reason) AS reason,
+           min(signal) AS signal
     FROM trials WHERE status <> 'ok' GROUP BY system, cell, status ORDER BY system, cell, status"""
 
 # What a system's clock differs by, as a fraction of the trial, beyond what the reading itself may have
@@ -101,14 +101,17 @@ class Observations:
     def _read_values(self) -> dict[Key, dict[str, dict[int, Value]]]:
         """For each cell and metric, for each system, for each block: the trial's numbers."""
         found: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
+        timeless: Counter[tuple[str, str, str]] = Counter()
         for block, system, boot, cell, metric, *numbers in self.connection.execute(_VALUES).fetchall():
             if min(numbers) > 0:
                 lenses = dict(zip((FLOOR, TYPICAL, COST, GROUP), numbers, strict=True))
                 found[cell, metric][system][block] = Value(boot, lenses)
             else:
-                self.troubles.append(
-                    Trouble(system, cell, "failed", 1, f"{metric} took no time by its clock")
-                )
+                timeless[system, cell, metric] += 1
+        self.troubles += [
+            Trouble(system, cell, "failed", count, f"{metric} took no time by its clock")
+            for (system, cell, metric), count in sorted(timeless.items())
+        ]
         return found
 
     def _read_disturbed(self) -> set[tuple[int, str, str]]:

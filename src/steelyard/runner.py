@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -150,10 +151,12 @@ class _Course:
         return self._clock() - self._begun
 
     def close(self) -> None:
-        for system, agent in self.agents.items():
-            if agent is not None:
-                agent.close()
-                self.agents[system] = None
+        """Closes every agent, also when closing one of them is interrupted."""
+        with ExitStack() as stack:
+            for system, agent in self.agents.items():
+                if agent is not None:
+                    stack.callback(agent.close)
+                    self.agents[system] = None
 
     def bring_up(self, system: str) -> Started:
         """Starts the system, again if it was up, and parks it."""

@@ -1,5 +1,6 @@
 """Turns a TOML file into a `Study`, or says what is wrong with it: file, key, value, what is allowed."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -24,6 +25,12 @@ def bundled() -> dict[str, Path]:
     """Name and file of every study that comes with Steelyard."""
     folder = Path(str(resources.files("steelyard"))) / "studies"
     return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+
+
+def published_papers() -> dict[str, Path]:
+    """Name and file of every paper whose figures come with Steelyard."""
+    folder = Path(str(resources.files("steelyard"))) / "published"
+    return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
 
 def read(name: str) -> Study:
@@ -51,10 +58,10 @@ def parse(text: str, *, file: str) -> Study:
         raise UsageError(f"study {file} is not TOML: {error}") from error
     reader = _Reader(file, tree, "")
     study = Study(
-        name=reader.text("name"),
+        name=reader.name("name"),
         title=reader.text("title"),
         text=text,
-        systems=tuple(reader.texts("systems", ("native", "native-musl"))),
+        systems=tuple(reader.texts("systems", ("native", "native-musl"), least=1)),
         workloads=tuple(_levels(part) for part in reader.parts("workload")),
         design=_design(reader.part("design")),
         margins=MARGINS | _margins(reader.part("margin")),
@@ -90,11 +97,19 @@ class _Reader:
             raise self.wrong(key, value, "a text")
         return value
 
-    def texts(self, key: str, default: Iterable[str]) -> list[str]:
-        value = self._take(key, list(default))
-        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
-            raise self.wrong(key, value, "a list of texts")
+    def name(self, key: str) -> str:
+        """A text that can be part of a file's name."""
+        value = self.text(key)
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", value):
+            raise self.wrong(key, value, "letters, digits, dots, hyphens and underscores")
         return value
+
+    def texts(self, key: str, default: Iterable[str], *, least: int = 0) -> list[str]:
+        value = self._take(key, list(default))
+        good = isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+        if not good or len(value) < least:
+            raise self.wrong(key, value, "a list of texts")
+        return list(value)
 
     def whole(self, key: str, default: int, least: int) -> int:
         value = self._take(key, default)
@@ -231,4 +246,7 @@ def _table(part: _Reader) -> Table:
         part.text("name"), part.text("title"), part.text("paper"), part.text("note", ""), tuple(rows)
     )
     part.finish()
+    papers = published_papers()
+    if table.paper not in papers:
+        raise part.wrong("paper", table.paper, f"one of {', '.join(papers)}")
     return table

@@ -140,12 +140,23 @@ def _costs(seen: Observations) -> Iterable[Cost]:
         (system, cell, metric): (user, kernel)
         for system, cell, metric, user, kernel in seen.connection.execute(_USAGE).fetchall()
     }
-    for (label, metric), by_system in seen.values.items():
+    for label, metric in seen.cells_and_metrics():
         cell = seen.cells[label]
         lens = GROUP if cell.copies > 1 else COST
-        for system, by_block in by_system.items():
-            real = float(np.median([one.lenses[lens] for one in by_block.values()]))
-            yield Cost(system, cell.workload, cell.copies, label, metric, real, *used[system, label, metric])
+        for system in seen.names:
+            values = [
+                one.lenses[lens] for one in seen.values.get((label, metric), {}).get(system, {}).values()
+            ]
+            if values:
+                yield Cost(
+                    system,
+                    cell.workload,
+                    cell.copies,
+                    label,
+                    metric,
+                    float(np.median(values)),
+                    *used[system, label, metric],
+                )
 
 
 def _facts(seen: Observations) -> tuple[SystemFacts, ...]:

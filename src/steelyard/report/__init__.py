@@ -5,9 +5,9 @@
 
 from pathlib import Path
 
-from steelyard import published, study_file
+from steelyard import study_file
 from steelyard.errors import UsageError
-from steelyard.report import console, plain
+from steelyard.report import console, plain, published
 from steelyard.weighing import Weighing
 
 

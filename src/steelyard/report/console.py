@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.published import Printed
 from steelyard.report import wording
+from steelyard.report.published import Printed
 from steelyard.statistics import verdict
 from steelyard.weighing import Comparison, Weighing
 

@@ -19,8 +19,8 @@ from markupsafe import Markup
 from steelyard import archive, charts, study_file
 from steelyard.errors import SteelyardError
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
-from steelyard.published import NOTHING, Printed
 from steelyard.report import wording
+from steelyard.report.published import NOTHING, Printed
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, SystemFacts, Weighing

@@ -20,6 +20,8 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 
 def time_ns(value: float) -> str:
     """A time given in ns, to three digits, with the unit that suits it: 51.9 µs."""
+    if value == 0:
+        return "0 ns"
     for scale, unit in _TIMES:
         if abs(value) >= 0.9995 * scale:
             return f"{digits(value / scale)} {unit}"
@@ -90,5 +92,5 @@ def remarks(one: Comparison) -> str:
     """The flags, and how many blocks would settle what is open."""
     words = list(one.flags)
     if one.blocks_needed is not None and one.blocks:
-        words.insert(0, f"some {one.blocks_needed} blocks would settle {one.margin:.0%}")
+        words.insert(0, f"some {one.blocks_needed} blocks would settle {one.margin * 100:g} %")
     return "; ".join(words)

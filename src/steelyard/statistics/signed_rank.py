@@ -5,7 +5,6 @@ pairs whose differences are symmetric about their centre, and the random order o
 block makes them so when there is no difference. Checked against published critical values in tests.
 """
 
-import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -64,8 +63,8 @@ def estimate(differences: Array, *, alpha: float) -> Estimate:
 def p_greater(differences: Array, *, than: float = 0.0) -> float:
     """P of differences at least so far above `than`, if their centre were `than`: one-sided, exact.
 
-    Differences equal to `than` are dropped, and tied ones share their mean rank rounded down, which
-    errs on the side of no finding. 1.0 when nothing is left.
+    Differences equal to `than` are dropped; tied ones share their mean rank, and the distribution is that
+    of the ranks as they are shared. 1.0 when nothing is left.
     """
     shifted = differences - than
     shifted = shifted[shifted != 0]
@@ -73,11 +72,23 @@ def p_greater(differences: Array, *, than: float = 0.0) -> float:
         return 1.0
     sizes = np.abs(shifted)
     order = np.sort(sizes)
-    first = np.searchsorted(order, sizes, side="left") + 1
-    last = np.searchsorted(order, sizes, side="right")
-    ranks = (first + last) / 2
-    statistic = math.floor(float(ranks[shifted > 0].sum()) + 1e-9)
-    return float(sum(distribution(len(shifted))[statistic:]))
+    # Twice the mean rank of those as large: a whole number.
+    ranks = np.searchsorted(order, sizes, side="left") + 1 + np.searchsorted(order, sizes, side="right")
+    statistic = int(ranks[shifted > 0].sum())
+    if len(np.unique(order)) == len(order):
+        return float(sum(distribution(len(order))[statistic // 2 :]))
+    return float(_distribution_of(ranks)[statistic:].sum())
+
+
+def _distribution_of(ranks: NDArray[np.int64]) -> Array:
+    """As `distribution`, for any whole numbers in place of the ranks 1 .. n."""
+    chance = np.zeros(int(ranks.sum()) + 1)
+    chance[0] = 1.0
+    for rank in ranks:
+        shifted = np.zeros_like(chance)
+        shifted[rank:] = chance[: len(chance) - rank]
+        chance = (chance + shifted) / 2
+    return chance
 
 
 def p_two_sided(differences: Array) -> float:

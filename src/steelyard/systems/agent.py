@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from steelyard import programs
-from steelyard.errors import SystemFailed
+from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.systems.system import Place, System, check
 
 Record = dict[str, Any]
@@ -59,10 +59,11 @@ class Agent:
     """
 
     def __init__(self, system: System, *, directory: Path) -> None:
-        """Starts the system; its working files go below `directory`. Raises Unsupported or SystemFailed."""
+        """Starts the system; its working files go below `directory`. Raises Unsupported if it cannot."""
         check(system)
         self.system = system
         self.parked = False
+        self._is_up = False
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._unread = b""
         self._lines: deque[bytes] = deque()
@@ -94,6 +95,7 @@ class Agent:
         try:
             self.hello = self._greeting()
             self.fingerprint = self.ask("describe", "system")
+            self._is_up = True
         except BaseException:
             self.close()
             raise
@@ -109,9 +111,9 @@ class Agent:
     def _greeting(self) -> Record:
         hello = self._wait_for("hello", self.system.start_limit_s)
         if hello["protocol"] != _PROTOCOL:
-            raise SystemFailed(
-                f"system '{self.system.name}' speaks protocol {hello['protocol']!r}, not {_PROTOCOL}: "
-                "it runs another version of the load program"
+            raise self._failure(
+                f"speaks protocol {hello['protocol']!r}, not {_PROTOCOL}: it runs another version of the "
+                "load program"
             )
         if self.system.settle_s:
             time.sleep(self.system.settle_s)
@@ -127,7 +129,13 @@ class Agent:
         for record in self.records(deadline):
             if record["record"] == kind:
                 return record
-        raise SystemFailed(f"system '{self.system.name}' said nothing for {limit_s:g} s{self.last_words()}")
+        raise self._failure(f"said nothing for {limit_s:g} s{self.last_words()}")
+
+    def _failure(self, what: str) -> SteelyardError:
+        """The error that says what the system did: while it starts, that it cannot start here."""
+        if self._is_up:
+            return SystemFailed(f"system '{self.system.name}' {what}")
+        return Unsupported(f"system '{self.system.name}' cannot start: it {what}")
 
     def send(self, request: str) -> None:
         """Sends one request line. Raises SystemFailed if nobody is there to read it."""
@@ -135,7 +143,7 @@ class Agent:
             self._input.write(request.encode() + b"\n")
             self._input.flush()
         except OSError as error:
-            raise SystemFailed(f"system '{self.system.name}' has ended{self.last_words()}") from error
+            raise self._failure(f"has ended{self.last_words()}") from error
 
     def records(self, deadline: float) -> Iterator[Record]:
         """Records as they come, until time.monotonic() reaches `deadline`. Raises SystemFailed when the
@@ -154,7 +162,7 @@ class Agent:
     def _read(self) -> None:
         more = self._output.read(1 << 20)
         if more == b"":
-            raise SystemFailed(f"system '{self.system.name}' has ended{self.last_words()}")
+            raise self._failure(f"has ended{self.last_words()}")
         *lines, self._unread = (self._unread + (more or b"")).split(b"\n")
         self._lines.extend(lines)
 

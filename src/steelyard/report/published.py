@@ -4,10 +4,10 @@ import csv
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 
+from steelyard import study_file
 from steelyard.errors import UnknownName
+from steelyard.report import wording
 from steelyard.study import Study, Table, TableRow
 from steelyard.weighing import Cost, Gain, Weighing
 
@@ -31,28 +31,42 @@ def tables(weighing: Weighing, study: Study, *, reference: str | None = None) ->
     """Every published table of the study, today's systems in further columns.
 
     `reference` is the published system that the geometric means take as 1 (Fleming and Wallace, 1986);
-    by default the one whose name begins like the paper's own. Raises UnknownName.
+    by default, and in a table that lacks it, the paper's own. Raises UnknownName.
     """
+    columns = {table.name: _systems(figures(table.paper, table.name)) for table in study.tables}
+    known = {system for systems in columns.values() for system in systems}
+    if reference is not None and reference not in known:
+        raise UnknownName("published system", reference, known, where=f"study {study.name}: ")
     return tuple(_table(weighing, table, reference) for table in study.tables)
 
 
 def figures(paper: str, table: str) -> dict[tuple[str, str, str], float]:
     """The figures of a published table: by system, workload and metric (real, user, sys, cpu, gain)."""
-    file = Path(str(resources.files("steelyard"))) / "published" / f"{paper}.csv"
-    with open(file, encoding="utf-8", newline="") as lines:
-        return {
-            (row["system"], row["workload"], row["metric"]): float(row["value"])
-            for row in csv.DictReader(lines)
-            if row["table"] == table
-        }
+    papers = study_file.published_papers()
+    if paper not in papers:
+        raise UnknownName("paper", paper, papers)
+    with open(papers[paper], encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    known = {row["table"] for row in rows}
+    if table not in known:
+        raise UnknownName("table", table, known, where=f"paper {paper}: ")
+    return {
+        (row["system"], row["workload"], row["metric"]): float(row["value"])
+        for row in rows
+        if row["table"] == table
+    }
+
+
+def _systems(printed: "_Figures") -> list[str]:
+    """The columns of a published table, in its order."""
+    return list(dict.fromkeys(system for system, _, _ in printed))
 
 
 def _table(weighing: Weighing, table: Table, reference: str | None) -> Printed:
     printed = figures(table.paper, table.name)
-    theirs = list(dict.fromkeys(system for system, _, _ in printed))
-    chosen = reference or next((name for name in theirs if name.startswith("PEGASUS")), theirs[0])
-    if chosen not in theirs:
-        raise UnknownName("published system", chosen, theirs, where=f"{table.title}: ")
+    theirs = _systems(printed)
+    own = next((name for name in theirs if name.startswith("PEGASUS")), theirs[0])
+    chosen = reference if reference in theirs else own
     today = _Today(weighing)
     rows = [
         (row.published, f"{row.operations:,}", *_their_cells(printed, theirs, row), *today.cells(row))
@@ -138,11 +152,13 @@ class _Today:
                 yield ""
 
     def _costs(self, system: str, workload: str, copies: int) -> list[Cost]:
-        return [
+        """The costs of every metric of the workload's first cell with so many copies."""
+        found = [
             cost
             for cost in self._weighing.costs
             if cost.system == system and cost.workload == workload and cost.copies == copies
         ]
+        return [cost for cost in found if cost.cell == found[0].cell]
 
     def _real(self, system: str, workload: str, copies: int) -> float | None:
         return sum(cost.real_ns for cost in self._costs(system, workload, copies)) or None
@@ -153,10 +169,10 @@ class _Today:
         if not costs:
             return NOTHING
         real, user, kernel = (
-            sum(getattr(cost, part) for cost in costs) * row.operations / 1e9
+            sum(getattr(cost, part) for cost in costs) * row.operations
             for part in ("real_ns", "user_ns", "system_ns")
         )
-        return f"{seconds(real)} ({seconds(user)}+{seconds(kernel)})"
+        return f"{wording.time_ns(real)} ({wording.time_ns(user)}+{wording.time_ns(kernel)})"
 
     def _gain(self, system: str, workload: str) -> str:
         found: list[Gain] = [
@@ -166,11 +182,3 @@ class _Today:
             return NOTHING
         logs = [math.log(gain.gain.value) for gain in found]
         return f"{math.exp(sum(logs) / len(logs)):.1f}"
-
-
-def seconds(value: float) -> str:
-    """A time in seconds to three significant digits, with the unit that suits it."""
-    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
-        if value >= 0.9995 * scale:
-            return f"{value / scale:.3g} {unit}"
-    return "0"

@@ -1,0 +1,823 @@
+"""From an archive to verdicts: experiments with known numbers, and what must be said of them."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import building
+import numpy as np
+import pytest
+
+from steelyard import archive, comparison, summary
+from steelyard.archive import Experiment
+from steelyard.errors import UnknownName
+from steelyard.observations import COST, FLOOR, GROUP, TYPICAL, Observations, Value
+from steelyard.plan import Plan, Trial
+from steelyard.records import Outcome, Samples
+from steelyard.statistics import verdict
+from steelyard.study import Cell
+from steelyard.weighing import Comparison, Index, Trouble, Weighing
+
+Times = Callable[[Trial], float]
+DIRECTIONS = (verdict.FASTER, verdict.SLOWER, verdict.FASTER_OPEN, verdict.SLOWER_OPEN)
+
+
+def _noise(trial: Trial, deviation: float) -> float:
+    """A factor of its own for every trial, whatever the order in which they are asked for."""
+    words = f"{trial.block} {trial.system} {trial.cell.label}".encode()
+    return math.exp(np.random.default_rng(list(words)).normal(0, deviation))
+
+
+def _weigh(root: Path, made: Plan, measured: Callable[[Trial], Outcome | None], **others: object) -> Weighing:
+    return summary.of(building.experiment(root, made, measured, **others))  # type: ignore[arg-type]
+
+
+def _times(times: Times) -> Callable[[Trial], Outcome]:
+    return lambda trial: building.outcome(trial, times(trial))
+
+
+def _only(weighing: Weighing) -> Comparison:
+    (one,) = weighing.comparisons
+    return one
+
+
+@contextmanager
+def _observing(found: Experiment, baseline: str | None = None) -> Iterator[Observations]:
+    with archive.connect(found) as connection:
+        yield Observations(found, connection, baseline=baseline)
+
+
+# --- the right direction, and the right size
+
+
+@pytest.mark.parametrize(("factor", "word", "ratio"), [(2.0, "slower", 0.5), (0.5, "faster", 2.0)])
+def test_a_ratio_of_two_is_found_exactly_and_in_the_right_direction(
+    tmp_path: Path, factor: float, word: str, ratio: float
+) -> None:
+    weighing = _weigh(
+        tmp_path, building.plan(), _times(lambda trial: 1000 * (factor if trial.system == "b" else 1))
+    )
+
+    one = _only(weighing)
+    assert (one.workload, one.cell, one.metric, one.group) == ("syscall", "syscall", "time", "syscall")
+    assert (one.system, one.baseline, one.unit, one.direction) == ("b", "a", "ns per call", "lower")
+    assert one.verdict == word
+    assert one.ratio is not None
+    assert (one.ratio.value, one.ratio.low, one.ratio.high) == pytest.approx((ratio,) * 3)
+    assert one.baseline_value is not None
+    assert (one.baseline_value.value, one.baseline_value.low) == (1000.0, 1000.0)
+    assert one.value is not None
+    assert one.value.value == 1000.0 * factor
+    assert (one.blocks, one.boots, one.blocks_needed, one.flags) == (12, 1, None, ())
+    assert one.p_adjusted == pytest.approx(2 / 2**12)
+
+
+def test_the_interval_holds_the_true_ratio_and_the_medians_their_values(tmp_path: Path) -> None:
+    weighing = _weigh(
+        tmp_path,
+        building.plan(looks=(24,)),
+        _times(lambda trial: 1000 * (1.3 if trial.system == "b" else 1) * _noise(trial, 0.02)),
+    )
+
+    one = _only(weighing)
+    assert one.verdict == verdict.SLOWER
+    assert one.ratio is not None
+    assert one.ratio.low is not None
+    assert one.ratio.high is not None
+    assert one.ratio.low < 1 / 1.3 < one.ratio.high
+    assert one.ratio.high - one.ratio.low < 0.04
+    assert one.ratio.level == pytest.approx(0.95)
+
+
+def test_drift_that_all_share_changes_nothing(tmp_path: Path) -> None:
+    def drifting(trial: Trial) -> float:
+        return 1000 * 1.5**trial.block * (1.1 if trial.system == "b" else 1)
+
+    one = _only(_weigh(tmp_path, building.plan(), _times(drifting)))
+
+    assert one.verdict == verdict.SLOWER
+    assert one.ratio is not None
+    assert one.ratio.value == pytest.approx(1 / 1.1)
+
+
+@pytest.mark.parametrize("looks", [(12,), (12, 24, 48)])
+def test_systems_that_hardly_differ_are_equivalent(tmp_path: Path, looks: tuple[int, ...]) -> None:
+    one = _only(
+        _weigh(tmp_path, building.plan(looks=looks), _times(lambda trial: 1000 * _noise(trial, 0.002)))
+    )
+
+    assert one.verdict == verdict.EQUIVALENT
+    assert one.margin == 0.01
+    assert one.ratio is not None
+    assert one.ratio.value == pytest.approx(1, abs=0.003)
+    assert one.blocks_needed is None
+
+
+def test_a_real_difference_that_does_not_matter_yet_has_its_size_open(tmp_path: Path) -> None:
+    # 1 % more time, with the margin at 1 %: surely slower, not surely by more than the margin.
+    one = _only(
+        _weigh(
+            tmp_path,
+            building.plan(looks=(24,)),
+            _times(lambda trial: 1000 * (1.01 if trial.system == "b" else 1) * _noise(trial, 0.003)),
+        )
+    )
+
+    assert one.verdict == verdict.SLOWER_OPEN
+    assert one.blocks_needed is not None
+    assert one.blocks_needed > 24
+
+
+def test_noise_leaves_it_unresolved_and_says_how_many_blocks_it_takes(tmp_path: Path) -> None:
+    one = _only(_weigh(tmp_path, building.plan(), _times(lambda trial: 1000 * _noise(trial, 0.1))))
+
+    assert one.verdict == verdict.UNRESOLVED
+    assert one.blocks_needed is not None
+    assert one.blocks_needed > 100  # (3.29 * 0.1 * sqrt 2 / 0.00995)^2 is some 2200
+
+
+def test_the_margin_is_the_group_s_and_another_may_take_its_place(tmp_path: Path) -> None:
+    made = building.plan("sieve", "disktest", margins={"cpu": 0.01, "file": 0.2})
+    found = building.experiment(
+        tmp_path, made, _times(lambda trial: 1000 * (1.1 if trial.system == "b" else 1))
+    )
+
+    usual = {one.group: (one.margin, one.verdict) for one in summary.of(found).comparisons}
+    wide = {one.group: (one.margin, one.verdict) for one in summary.of(found, margin=0.5).comparisons}
+
+    assert usual == {"cpu": (0.01, verdict.SLOWER), "file": (0.2, verdict.SLOWER_OPEN)}
+    assert {margin for margin, _ in wide.values()} == {0.5}
+
+
+@pytest.mark.parametrize("looks", [(5,), (5, 12), (5, 12, 24)])
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_five_blocks_give_no_verdict_and_say_so(
+    tmp_path: Path, looks: tuple[int, ...], factor: float
+) -> None:
+    made = building.plan(looks=looks)
+
+    def measured(trial: Trial) -> Outcome | None:
+        time = 1000 * (factor if trial.system == "b" else 1) * _noise(trial, 1e-4)
+        return building.outcome(trial, time) if trial.block < 5 else None
+
+    one = _only(_weigh(tmp_path, made, measured))
+
+    assert one.verdict == verdict.UNRESOLVED
+    assert "only 5 pairs: a verdict needs at least 6" in one.flags
+    assert one.blocks == 5
+    assert one.blocks_needed is not None
+    assert one.blocks_needed >= 6
+
+
+def test_six_blocks_can_give_a_verdict(tmp_path: Path) -> None:
+    one = _only(
+        _weigh(
+            tmp_path,
+            building.plan(looks=(6,)),
+            _times(lambda trial: 1000 * (2 if trial.system == "b" else 1) * _noise(trial, 1e-4)),
+        )
+    )
+
+    assert one.verdict == verdict.SLOWER
+    assert one.flags == ()
+
+
+def test_every_system_is_weighed_against_the_first_or_the_one_that_is_named(tmp_path: Path) -> None:
+    times = {"a": 1000, "b": 2000, "c": 4000}
+    found = building.experiment(
+        tmp_path, building.plan(systems=("a", "b", "c")), _times(lambda trial: times[trial.system])
+    )
+
+    def ratios(baseline: str | None) -> dict[str, float]:
+        weighing = summary.of(found, baseline=baseline)
+        return {one.system: one.ratio.value for one in weighing.comparisons if one.ratio}
+
+    assert ratios(None) == pytest.approx({"b": 0.5, "c": 0.25})
+    assert ratios("c") == pytest.approx({"a": 4.0, "b": 2.0})
+    with pytest.raises(UnknownName, match="did you mean"):
+        summary.of(found, baseline="aa")
+
+
+def test_open_and_closed_experiments_weigh_the_same(tmp_path: Path) -> None:
+    found = building.experiment(
+        tmp_path, building.plan("sieve", "shell"), _times(lambda trial: 1000 * _noise(trial, 0.01))
+    )
+    before = summary.of(found)
+    archive.close(found)
+    after = summary.of(found)
+
+    assert after.comparisons == before.comparisons
+    assert after.indices == before.indices
+    assert after.costs == before.costs
+    assert after == before
+
+
+def test_costs_stand_in_the_study_s_order(tmp_path: Path) -> None:
+    workloads = ("shell", "sieve", "syscall", "disktest")
+    weighing = _weigh(tmp_path, building.plan(*workloads, systems=("b", "a")), _times(lambda trial: 1000))
+
+    metrics = [(workload, metric) for workload in workloads for metric in building.metrics_of(workload)]
+    assert [(cost.workload, cost.metric, cost.system) for cost in weighing.costs] == [
+        (workload, metric, system) for workload, metric in metrics for system in ("b", "a")
+    ]
+
+
+def test_an_experiment_with_nothing_in_it_is_weighed_without_a_verdict(tmp_path: Path) -> None:
+    one = _only(_weigh(tmp_path, building.plan(), lambda trial: None))
+
+    assert (one.verdict, one.ratio, one.blocks) == (verdict.UNRESOLVED, None, 0)
+    assert one.flags == ("no block has both systems",)
+
+
+# --- lenses
+
+
+def test_each_lens_is_as_by_hand(tmp_path: Path) -> None:
+    # Five batches of ten operations: 1, 2, 3, 4 and 90 ns each. The lower quartile is 2, the median 3.
+    def measured(trial: Trial) -> Outcome:
+        samples = (Samples(0, "time", 10, (10, 20, 30, 40, 900)),)
+        return building.outcome(trial, samples=samples)
+
+    found = building.experiment(tmp_path, building.plan("sieve", "pipe_latency"), measured)
+
+    with _observing(found) as seen:
+        lenses = seen.values["sieve", "time"]["a"][0].lenses
+        assert (lenses[FLOOR], lenses[TYPICAL], lenses[COST], lenses[GROUP]) == (2.0, 3.0, 20.0, 20.0)
+        assert (seen.lens("sieve"), seen.lens("pipe_latency")) == (FLOOR, TYPICAL)
+        median = seen.median(("pipe_latency", "time"), "b")
+        assert median is not None
+        assert median.value == 3.0
+
+
+def test_a_group_s_time_is_that_of_its_slowest_copy_over_all_its_work(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        samples = (Samples(0, "time", 10, (100, 100)), Samples(1, "time", 10, (300, 300)))
+        return building.outcome(trial, samples=samples, metrics=("time",))
+
+    found = building.experiment(tmp_path, building.plan("sieve", copies=(2,)), measured)
+
+    with _observing(found) as seen:
+        lenses = seen.values["sieve copies=2", "time"]["a"][0].lenses
+        assert lenses[GROUP] == 600 / 20 / 2  # 600 ns for 20 operations of each of 2 copies
+        assert seen.lens("sieve copies=2") == GROUP
+
+
+def test_a_difference_in_the_tail_alone_is_said(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        rare = 400_000_000 if trial.system == "b" else 100_000_000
+        batches = (*[100_000_000] * 19, rare)
+        return building.outcome(trial, samples=(Samples(0, "time", 1_000_000, batches),))
+
+    one = _only(_weigh(tmp_path, building.plan(), measured))
+
+    assert one.verdict == verdict.EQUIVALENT
+    assert one.flags == ("by the mean of its batches it is slower: the difference is in the tail",)
+
+
+# --- boots
+
+
+def _in_boots(blocks_per_boot: int, effect: float) -> Callable[[Trial], Outcome]:
+    """On b each boot has a factor of its own; a does not boot."""
+
+    def measured(trial: Trial) -> Outcome:
+        if trial.system == "a":
+            return building.outcome(trial, 1000 * _noise(trial, 1e-4))
+        boot = trial.block // blocks_per_boot + 1
+        return building.outcome(trial, 1000 * effect * (1 + 0.05 * (boot % 2)), boot=boot)
+
+    return measured
+
+
+def test_where_a_system_boots_its_boots_are_what_is_counted(tmp_path: Path) -> None:
+    found = building.experiment(
+        tmp_path, building.plan(blocks_per_boot=4), _in_boots(4, 2.0), boot_systems=("b",)
+    )
+
+    with _observing(found) as seen:
+        key = ("syscall", "time")
+        by_block = seen.differences(key, "b", FLOOR)
+        units = seen.units(key, "b", by_block)
+
+    assert len(by_block) == 12
+    assert list(units) == pytest.approx(
+        [np.mean([by_block[block] for block in range(first, first + 4)]) for first in (0, 4, 8)]
+    )
+    one = _only(summary.of(found))
+    assert (one.blocks, one.boots, one.verdict) == (12, 3, verdict.UNRESOLVED)
+    assert "only 3 pairs: a verdict needs at least 6" in one.flags
+
+
+def test_enough_boots_give_a_verdict(tmp_path: Path) -> None:
+    one = _only(
+        _weigh(
+            tmp_path, building.plan(blocks_per_boot=2, looks=(16,)), _in_boots(2, 2.0), boot_systems=("b",)
+        )
+    )
+
+    assert (one.blocks, one.boots, one.verdict, one.flags) == (16, 8, verdict.SLOWER, ())
+
+
+def test_a_start_that_is_no_boot_is_no_unit(tmp_path: Path) -> None:
+    one = _only(_weigh(tmp_path, building.plan(), _in_boots(4, 2.0)))
+
+    assert (one.blocks, one.boots, one.verdict) == (12, 1, verdict.SLOWER)
+
+
+@pytest.mark.parametrize("baseline", ["a", "b"])
+def test_one_boot_alone_is_flagged_whichever_of_the_two_it_is(tmp_path: Path, baseline: str) -> None:
+    found = building.experiment(
+        tmp_path,
+        building.plan(blocks_per_boot=100),
+        _times(lambda trial: 1000 * (2 if trial.system == "b" else 1)),
+        boot_systems=("b",),
+    )
+
+    one = _only(summary.of(found, baseline=baseline))
+
+    assert one.verdict in (verdict.SLOWER, verdict.FASTER)
+    assert any("this boot only" in flag for flag in one.flags)
+
+
+def test_two_systems_that_boot_are_paired_boot_by_boot(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        return building.outcome(trial, 1000, boot=trial.block // 3 + 1)
+
+    found = building.experiment(tmp_path, building.plan(), measured, boot_systems=("a", "b"))
+
+    with _observing(found) as seen:
+        key = ("syscall", "time")
+        assert len(seen.units(key, "b", seen.differences(key, "b", FLOOR))) == 4
+
+
+# --- troubles
+
+
+def test_trials_that_failed_appear_as_troubles_and_flags(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        if trial.system == "b" and trial.block in (3, 7):
+            return building.bad(trial, "failed", "write: No space left on device")
+        if trial.system == "a" and trial.block == 5:
+            return building.bad(trial, "killed", signal=9)
+        return building.outcome(trial, 1000 * (2 if trial.system == "b" else 1))
+
+    weighing = _weigh(tmp_path, building.plan(), measured)
+
+    one = _only(weighing)
+    assert weighing.troubles == (
+        Trouble("a", "syscall", "killed", 1, "signal 9"),
+        Trouble("b", "syscall", "failed", 2, "write: No space left on device"),
+    )
+    assert (one.blocks, one.verdict) == (9, verdict.SLOWER)
+    assert set(one.flags) == {
+        "1 trial killed on a: signal 9",
+        "2 trials failed on b: write: No space left on device",
+    }
+    assert (weighing.blocks, weighing.trials) == (12, 24)
+
+
+def test_another_cell_s_or_system_s_trouble_is_not_flagged_here(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        if trial.block == 0 and (trial.system, trial.cell.workload) == ("c", "shell"):
+            return building.bad(trial, "timed out")
+        return building.outcome(trial)
+
+    weighing = _weigh(tmp_path, building.plan("sieve", "shell", systems=("a", "b", "c")), measured)
+
+    flagged = [(one.system, one.workload) for one in weighing.comparisons if one.flags]
+    assert flagged == [("c", "shell")]
+
+
+def test_what_a_system_cannot_do_is_said_with_its_reason_and_never_a_zero(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        if trial.system == "b" and trial.cell.workload == "shell":
+            return building.bad(trial, "unsupported", "there is no /bin/sh")
+        return building.outcome(trial)
+
+    weighing = _weigh(tmp_path, building.plan("sieve", "shell"), measured)
+
+    (shell,) = (one for one in weighing.comparisons if one.workload == "shell")
+    assert (shell.verdict, shell.ratio, shell.value, shell.p_adjusted) == (
+        verdict.UNRESOLVED,
+        None,
+        None,
+        None,
+    )
+    assert shell.flags == ("12 trials unsupported on b: there is no /bin/sh",)
+    assert shell.baseline_value is not None
+    (whole,) = (index for index in weighing.indices if index.group == "all")
+    assert whole.missing == ("shell time",)
+    assert whole.metrics == 1
+    assert whole.ratio is not None
+    assert whole.ratio.value == pytest.approx(1.0)
+
+
+def test_a_missing_metric_is_in_the_index_s_missing(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        metrics = ("write",) if trial.system == "b" else ("write", "read")
+        return building.outcome(trial, metrics=metrics)
+
+    weighing = _weigh(tmp_path, building.plan("disktest"), measured)
+
+    (index,) = weighing.indices
+    assert index.missing == ("disktest read",)
+    assert {one.metric: one.blocks for one in weighing.comparisons} == {"write": 12, "read": 0}
+
+
+def test_a_metric_that_took_no_time_by_its_clock_is_a_trouble_and_not_a_number(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        if trial.system == "b":
+            return building.outcome(trial, samples=(Samples(0, "time", 10, (0, 0, 0)),))
+        return building.outcome(trial)
+
+    weighing = _weigh(tmp_path, building.plan(), measured)
+
+    assert _only(weighing).value is None
+    assert weighing.troubles == (Trouble("b", "syscall", "failed", 12, "time took no time by its clock"),)
+
+
+# --- clocks
+
+
+@pytest.mark.parametrize(
+    ("clock", "doubt_ns", "flag"),
+    [
+        (1.0, 0, None),
+        (1.004, 0, None),
+        (1.006, 0, "+0.60%"),
+        (0.99, 0, "-1.00%"),
+        (1.006, 2_000_000, None),  # 6 ms apart, of which 2 ms may be the asking's
+        (1.02, 2_000_000, "+1.80%"),
+        (0.98, 20_000_000, None),
+    ],
+)
+def test_a_clock_that_differs_beyond_half_a_percent_and_its_doubt_is_flagged(
+    tmp_path: Path, clock: float, doubt_ns: int, flag: str | None
+) -> None:
+    def measured(trial: Trial) -> Outcome:
+        if trial.system == "a":
+            return building.outcome(trial)
+        return building.outcome(trial, clock=clock, clock_doubt_ns=doubt_ns)
+
+    weighing = _weigh(tmp_path, building.plan(), measured)
+
+    text = f"the clock of b differs from this machine's by {flag}"
+    assert _only(weighing).flags == (() if flag is None else (text,))
+    assert weighing.warnings == (() if flag is None else (text,))
+
+
+def test_the_baseline_s_clock_is_checked_as_well(tmp_path: Path) -> None:
+    weighing = _weigh(
+        tmp_path,
+        building.plan(),
+        lambda trial: building.outcome(trial, clock=1.05 if trial.system == "a" else 1.0),
+    )
+
+    assert _only(weighing).flags == ("the clock of a differs from this machine's by +5.00%",)
+
+
+def test_one_late_answer_does_not_make_a_wrong_clock(tmp_path: Path) -> None:
+    weighing = _weigh(
+        tmp_path,
+        building.plan(),
+        lambda trial: building.outcome(trial, clock=2.0 if trial.block == 4 else 1.0),
+    )
+
+    assert _only(weighing).flags == ()
+
+
+# --- disturbed blocks
+
+
+def _disturbed(blocks: Callable[[Trial], bool], slow: float) -> Callable[[Trial], Outcome]:
+    """In some blocks other processes waited on b, and its trial took so much longer; b is else equal."""
+
+    def measured(trial: Trial) -> Outcome:
+        hit = trial.system == "b" and blocks(trial)
+        time = 1000 * _noise(trial, 1e-4) * (slow if hit else 1)
+        return building.outcome(trial, time, pressure=0.6 if hit else 0.01 + 0.001 * (trial.block % 3))
+
+    return measured
+
+
+def test_disturbed_blocks_that_change_nothing_are_counted_and_kept(tmp_path: Path) -> None:
+    one = _only(_weigh(tmp_path, building.plan(), _disturbed(lambda trial: trial.block in (2, 9), 1.0)))
+
+    assert (one.blocks, one.verdict) == (12, verdict.EQUIVALENT)
+    assert one.flags == ("2 of 12 blocks disturbed by other work; unchanged without them",)
+
+
+def test_a_verdict_that_rests_on_disturbed_blocks_is_withdrawn(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        # In 11 of 24 blocks, where others waited, b is far slower; else it is a little faster, but once.
+        hit = trial.system == "b" and trial.block < 11
+        factors = [1.5] * 11 + [1.004] + [0.998] * 12
+        factor = factors[trial.block] if trial.system == "b" else 1.0
+        return building.outcome(trial, 1000 * factor * _noise(trial, 1e-5), pressure=0.9 if hit else 0.0)
+
+    found = building.experiment(tmp_path, building.plan(looks=(24,)), measured)
+    one = _only(summary.of(found))
+
+    assert one.verdict == verdict.UNRESOLVED
+    assert one.flags[:2] == (
+        "11 of 24 blocks disturbed by other work",
+        "the verdict rests on disturbed blocks",
+    )
+    assert one.blocks == 24
+    assert one.blocks_needed is not None
+
+
+def test_too_few_undisturbed_blocks_to_check_are_said(tmp_path: Path) -> None:
+    one = _only(
+        _weigh(tmp_path, building.plan(looks=(8,)), _disturbed(lambda trial: trial.block in (1, 3, 5), 1.0))
+    )
+
+    assert one.flags == ("3 of 8 blocks disturbed by other work; too few without them to check",)
+
+
+@pytest.mark.parametrize("pressure", [None, 0.0, 0.04])
+def test_waiting_that_is_usual_or_slight_or_unknown_disturbs_nothing(
+    tmp_path: Path, pressure: float | None
+) -> None:
+    def measured(trial: Trial) -> Outcome:
+        return building.outcome(trial, pressure=pressure if trial.block == 3 else 0.0)
+
+    assert _only(_weigh(tmp_path, building.plan(), measured)).flags == ()
+
+
+def test_a_cell_that_waits_by_nature_is_not_called_disturbed(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        return building.outcome(trial, pressure=0.9 + 0.01 * (trial.block % 5))
+
+    assert _only(_weigh(tmp_path, building.plan("pipe_latency"), measured)).flags == ()
+
+
+# --- sums
+
+
+def _indices(weighing: Weighing) -> dict[str, Index]:
+    return {index.group: index for index in weighing.indices}
+
+
+def test_the_index_is_the_geometric_mean_in_which_groups_weigh_the_same(tmp_path: Path) -> None:
+    # cpu: b takes 2 times as long. file: write 8 times, read 2 times: 4 in the mean. All: sqrt 8.
+    factors = {"sieve": {"time": 2.0}, "disktest": {"write": 8.0, "read": 2.0}}
+
+    def measured(trial: Trial) -> Outcome:
+        of_b = factors[trial.cell.workload]
+        samples = tuple(
+            Samples(0, metric, 1000, (round(1e6 * (factor if trial.system == "b" else 1)),) * 4)
+            for metric, factor in of_b.items()
+        )
+        return building.outcome(trial, samples=samples)
+
+    indices = _indices(_weigh(tmp_path, building.plan("sieve", "disktest"), measured))
+
+    values = {group: index.ratio.value for group, index in indices.items() if index.ratio}
+    assert values == pytest.approx({"cpu": 1 / 2, "file": 1 / 4, "all": 8**-0.5})
+    assert {group: index.metrics for group, index in indices.items()} == {"cpu": 1, "file": 2, "all": 3}
+    assert {index.verdict for index in indices.values()} == {verdict.SLOWER}
+
+
+def test_the_empty_loop_is_no_part_of_the_index(tmp_path: Path) -> None:
+    def times(trial: Trial) -> float:
+        return 1000 * (5 if (trial.system, trial.cell.workload) == ("b", "null") else 1)
+
+    weighing = _weigh(tmp_path, building.plan("null", "sieve"), _times(times))
+
+    assert list(_indices(weighing)) == ["all"]
+    index = _indices(weighing)["all"]
+    assert index.metrics == 1
+    assert index.ratio is not None
+    assert index.ratio.value == pytest.approx(1.0)
+
+
+def test_the_geometric_mean_is_the_inverse_when_the_baseline_is_exchanged(tmp_path: Path) -> None:
+    factors = {"sieve": 2.0, "shell": 1.0, "syscall": 0.5, "pipe_latency": 1.7}
+    found = building.experiment(
+        tmp_path,
+        building.plan(*factors),
+        _times(
+            lambda trial: (
+                1000 * (factors[trial.cell.workload] if trial.system == "b" else 1) * _noise(trial, 0.02)
+            )
+        ),
+    )
+
+    forth, back = (_indices(summary.of(found, baseline=name)) for name in ("a", "b"))
+
+    assert list(forth) == list(back)
+    for group in forth:
+        one, other = forth[group].ratio, back[group].ratio
+        assert one is not None
+        assert other is not None
+        assert one.value == pytest.approx(1 / other.value)
+        assert one.low == pytest.approx(1 / other.high)  # type: ignore[operator]
+        assert one.high == pytest.approx(1 / other.low)  # type: ignore[operator]
+
+
+def test_comparisons_turn_round_when_the_baseline_is_exchanged(tmp_path: Path) -> None:
+    found = building.experiment(
+        tmp_path,
+        building.plan("sieve", "shell"),
+        _times(lambda trial: 1000 * (1.2 if trial.system == "b" else 1) * _noise(trial, 0.01)),
+    )
+
+    forth, back = (summary.of(found, baseline=name).comparisons for name in ("a", "b"))
+
+    for one, other in zip(forth, back, strict=True):
+        assert (one.verdict, other.verdict) == (verdict.SLOWER, verdict.FASTER)
+        assert one.ratio is not None
+        assert other.ratio is not None
+        assert one.ratio.value == pytest.approx(1 / other.ratio.value)
+        assert one.p_adjusted == pytest.approx(other.p_adjusted)
+
+
+def test_only_blocks_with_every_metric_count_for_the_index(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome | None:
+        if trial.cell.workload == "shell" and trial.block >= 8:
+            return None
+        return building.outcome(trial)
+
+    assert _indices(_weigh(tmp_path, building.plan("sieve", "shell"), measured))["all"].blocks == 8
+
+
+def test_without_a_block_that_has_every_metric_there_is_no_index(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome | None:
+        even = trial.block % 2 == 0
+        return building.outcome(trial) if even == (trial.cell.workload == "sieve") else None
+
+    index = _indices(_weigh(tmp_path, building.plan("sieve", "shell"), measured))["all"]
+
+    assert (index.ratio, index.blocks, index.verdict) == (None, 0, verdict.UNRESOLVED)
+
+
+@pytest.mark.parametrize(("together", "gain"), [(1.0, 2.0), (2.0, 1.0), (4.0, 0.5)])
+def test_the_gain_is_p_when_p_copies_take_the_same_time_as_one(
+    tmp_path: Path, together: float, gain: float
+) -> None:
+    def times(trial: Trial) -> float:
+        return 1000 * (together if trial.cell.copies == 2 else 1) * (3 if trial.system == "b" else 1)
+
+    weighing = _weigh(tmp_path, building.plan("sieve", copies=(1, 2)), _times(times))
+
+    assert [(one.system, one.workload, one.metric, one.copies) for one in weighing.gains] == [
+        ("a", "sieve", "time", 2),
+        ("b", "sieve", "time", 2),
+    ]
+    assert [one.gain.value for one in weighing.gains] == pytest.approx([gain, gain])
+
+
+def test_a_gain_needs_the_cell_with_one_copy(tmp_path: Path) -> None:
+    assert _weigh(tmp_path, building.plan("sieve", copies=(2,)), _times(lambda trial: 1000)).gains == ()
+
+
+def test_an_operation_s_costs_are_real_user_and_sys(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        slow = 2 if trial.system == "b" else 1
+        return building.outcome(trial, 1000 * slow, user=0.5, system=0.125)
+
+    weighing = _weigh(tmp_path, building.plan("sieve", copies=(1, 2)), measured)
+
+    told = {
+        (cost.system, cost.copies): (cost.real_ns, cost.user_ns, cost.system_ns) for cost in weighing.costs
+    }
+    # Two copies share the time between them; what each operation uses of a processor stays.
+    assert told == {
+        ("a", 1): (1000.0, 500.0, 125.0),
+        ("a", 2): (500.0, 500.0, 125.0),
+        ("b", 1): (2000.0, 1000.0, 250.0),
+        ("b", 2): (1000.0, 1000.0, 250.0),
+    }
+
+
+# --- what limits every verdict
+
+
+@pytest.mark.parametrize("fact", ["cpu_model", "cpu_count", "memory_bytes", "architecture"])
+def test_other_hardware_is_warned_of_and_another_kernel_is_not(tmp_path: Path, fact: str) -> None:
+    prints = {"a": {fact: 1, "kernel": "x"}, "b": {fact: 2, "kernel": "y"}}
+
+    weighing = _weigh(tmp_path, building.plan(), _times(lambda trial: 1000), fingerprints=prints)
+
+    assert weighing.warnings == (f"the hardware differs: {fact} is 1 on a and 2 on b",)
+
+
+def test_the_systems_are_told_of_as_they_described_themselves(tmp_path: Path) -> None:
+    weighing = _weigh(tmp_path, building.plan(blocks_per_boot=4), _in_boots(4, 1.0), boot_systems=("b",))
+
+    assert [(one.name, one.boots, one.is_boot) for one in weighing.systems] == [
+        ("a", 1, False),
+        ("b", 3, True),
+    ]
+    assert weighing.systems[1].fingerprint["kernel"] == "b"
+    assert weighing.systems[1].clock_apart == 0.0
+
+
+# --- what is decided early
+
+
+def test_a_pair_is_decided_when_its_every_metric_is(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        loud = _noise(trial, 0.3)
+        if trial.cell.workload == "disktest":
+            samples = tuple(
+                Samples(0, metric, 1000, (round(1e6 * noise),) * 4)
+                for metric, noise in (("write", loud), ("read", 1.0))
+            )
+            return building.outcome(trial, samples=samples)
+        return building.outcome(trial, 1000 * (loud if trial.cell.workload == "shell" else 1))
+
+    found = building.experiment(
+        tmp_path, building.plan("sieve", "shell", "disktest", systems=("a", "b", "c")), measured
+    )
+
+    assert sorted(summary.decided(found)) == [("b", Cell("sieve")), ("c", Cell("sieve"))]
+
+
+def test_nothing_is_decided_before_anything_is_measured(tmp_path: Path) -> None:
+    assert summary.decided(building.new(tmp_path, building.plan())) == []
+
+
+# --- a system against itself
+
+
+CELLS = ("sieve", "syscall", "memory_copy", "pipe_latency", "shell")
+
+
+def _simulated(
+    seen: Observations, chance: np.random.Generator, *, deviation: float, blocks: int, effect: float = 0.0
+) -> tuple[Comparison, ...]:
+    """The comparisons of an experiment whose numbers are drawn and not read: `effect` on b, as a log."""
+    for key in seen.cells_and_metrics():
+        shared = chance.normal(0, 3 * deviation, size=blocks)  # what a block does to both
+        for system in seen.names:
+            own = chance.standard_t(3, size=blocks) * deviation + effect * (system == "b")
+            seen.values[key][system] = {
+                block: Value(1, dict.fromkeys((FLOOR, TYPICAL, COST, GROUP), math.exp(log)))
+                for block, log in enumerate(shared + own)
+            }
+    return comparison.all_of(seen)
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Iterator[Observations]:
+    """The observations of an experiment of five workloads, to be filled."""
+    made = building.plan(*CELLS, looks=(12, 24, 48))
+    with _observing(building.experiment(tmp_path, made, lambda trial: None)) as seen:
+        yield seen
+
+
+@pytest.mark.parametrize("blocks", [12, 24])
+def test_a_system_against_itself_differs_in_few_reports(seen: Observations, blocks: int) -> None:
+    reports = 250
+    chance = np.random.default_rng(blocks)
+    with_claim = wrong = 0
+    for _ in range(reports):
+        words = [one.verdict for one in _simulated(seen, chance, deviation=0.02, blocks=blocks)]
+        with_claim += any(word in DIRECTIONS for word in words)
+        wrong += sum(word in (verdict.FASTER, verdict.SLOWER) for word in words)
+
+    assert with_claim / reports < 0.05 + 4 * math.sqrt(0.05 * 0.95 / reports)
+    assert wrong / reports / len(CELLS) < 0.01
+
+
+def test_a_quiet_system_against_itself_is_equivalent(seen: Observations) -> None:
+    chance = np.random.default_rng(5)
+    words = [one.verdict for _ in range(60) for one in _simulated(seen, chance, deviation=0.001, blocks=24)]
+
+    assert words.count(verdict.EQUIVALENT) / len(words) > 0.95
+
+
+def test_what_is_exactly_at_the_margin_is_seldom_called_equivalent_or_beyond_it(seen: Observations) -> None:
+    chance = np.random.default_rng(6)
+    found = [
+        one
+        for _ in range(150)
+        for one in _simulated(seen, chance, deviation=0.004, blocks=24, effect=math.log(1.02))
+        if one.margin == 0.02
+    ]
+
+    share = len(found)
+    assert share == 150 * 3
+    bound = 0.05 + 4 * math.sqrt(0.05 * 0.95 / share)
+    assert sum(one.verdict == verdict.EQUIVALENT for one in found) / share < bound
+    assert sum(one.verdict == verdict.SLOWER for one in found) / share < bound
+
+
+def test_archives_of_a_system_against_itself_hold_few_differences(tmp_path: Path) -> None:
+    made = building.plan(*CELLS, "disktest")
+    claims = total = 0
+    for number in range(12):
+        chance = np.random.default_rng([number, 99])
+        weighing = _weigh(
+            tmp_path / str(number),
+            made,
+            lambda trial, chance=chance: building.outcome(trial, 1000 * math.exp(chance.normal(0, 0.03))),  # type: ignore[misc]
+        )
+        claims += sum(one.verdict in DIRECTIONS for one in weighing.comparisons)
+        total += len(weighing.comparisons)
+
+    assert total == 12 * 7
+    assert claims <= 4

@@ -1,0 +1,225 @@
+"""The journal: whole lines or none, and a run that goes on where another stopped."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import building
+import pytest
+
+from steelyard import journal
+from steelyard import plan as plans
+from steelyard.errors import ArchiveError
+from steelyard.journal import Journal
+from steelyard.runner import Look
+from steelyard.study import Cell
+
+PLAN = building.plan("sieve", "shell", looks=(4,))
+CELLS = {cell.label: cell for cell in PLAN.cells}
+TRIALS = [trial for trials in plans.blocks(PLAN) for trial in trials]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """An open experiment with two systems up and three trials done."""
+    found = building.new(tmp_path / "archive", PLAN)
+    open_journal = Journal(found.path)
+    for system in ("a", "b"):
+        open_journal.append(building.started(system))
+    for trial in TRIALS[:3]:
+        open_journal.append(building.outcome(trial))
+    open_journal.close()
+    return found.path
+
+
+def _path(directory: Path) -> Path:
+    return directory / journal.NAME
+
+
+def _kinds(directory: Path) -> list[str]:
+    return [line["kind"] for line in journal.lines(directory)]
+
+
+def _done(directory: Path) -> set[tuple[int, str, Cell]]:
+    return set(journal.earlier(directory, CELLS).done)
+
+
+def _triples(count: int) -> set[tuple[int, str, Cell]]:
+    return {(trial.block, trial.system, trial.cell) for trial in TRIALS[:count]}
+
+
+def test_an_event_is_one_line_of_json_in_the_order_it_happened(directory: Path) -> None:
+    text = _path(directory).read_bytes()
+
+    assert text.endswith(b"\n")
+    assert [json.loads(line)["kind"] for line in text.splitlines()] == ["system"] * 2 + ["trial"] * 3
+
+
+def test_what_is_appended_is_on_the_disk_when_append_returns(directory: Path) -> None:
+    open_journal = Journal(directory)
+    open_journal.append(Look(1, ()))
+
+    assert _kinds(directory)[-1] == "look"
+    open_journal.close()
+
+
+def test_a_journal_opened_again_goes_on_at_its_end(directory: Path) -> None:
+    before = _path(directory).read_bytes()
+
+    again = Journal(directory)
+    again.append('a note with "quotes", a\nnew line and ü')
+    again.close()
+
+    assert _path(directory).read_bytes().startswith(before)
+    assert list(journal.lines(directory))[-1]["note"] == 'a note with "quotes", a\nnew line and ü'
+
+
+@pytest.mark.parametrize("left", [1, 20, 200])
+def test_a_line_cut_short_never_happened_and_its_trial_is_to_be_run_again(directory: Path, left: int) -> None:
+    whole = _path(directory).read_bytes()
+    last = whole.rstrip(b"\n").rfind(b"\n") + 1
+    _path(directory).write_bytes(whole[: last + left])
+
+    assert _done(directory) == _triples(2)
+
+    again = Journal(directory)
+    assert _path(directory).read_bytes() == whole[:last]
+    again.append(building.outcome(TRIALS[2]))
+    again.close()
+    assert _done(directory) == _triples(3)
+    assert _kinds(directory) == ["system"] * 2 + ["trial"] * 3
+
+
+def test_a_line_that_lacks_only_its_newline_never_happened(directory: Path) -> None:
+    _path(directory).write_bytes(_path(directory).read_bytes()[:-1])
+
+    assert _done(directory) == _triples(2)
+    Journal(directory).close()
+    assert _kinds(directory) == ["system"] * 2 + ["trial"] * 2
+
+
+def test_a_long_line_cut_short_is_cut_off_whole(directory: Path) -> None:
+    before = _path(directory).read_bytes()
+    _path(directory).write_bytes(before + b'{"kind":"note","note":"' + b"x" * 300_000)
+
+    Journal(directory).close()
+
+    assert _path(directory).read_bytes() == before
+
+
+def test_a_journal_of_nothing_but_half_a_line_becomes_empty(directory: Path) -> None:
+    _path(directory).write_bytes(b'{"kind":"sys')
+
+    Journal(directory).close()
+
+    assert _path(directory).read_bytes() == b""
+    assert list(journal.lines(directory)) == []
+
+
+@pytest.mark.parametrize("damage", [b"\x00" * 40, b'{"kind":"tri', b"\xff\xfe\xfd", b""])
+def test_a_damaged_line_in_the_middle_is_named_with_file_and_number(directory: Path, damage: bytes) -> None:
+    lines = _path(directory).read_bytes().splitlines()
+    lines[2] = damage
+    _path(directory).write_bytes(b"\n".join(lines) + b"\n")
+
+    with pytest.raises(ArchiveError) as refusal:
+        journal.earlier(directory, CELLS)
+
+    assert f"{_path(directory)}, line 3 is damaged" in str(refusal.value)
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was_and_says_what_to_do(directory: Path) -> None:
+    before = _path(directory).read_bytes()
+    open_journal = Journal(directory)
+
+    with building.no_room_beyond(len(before) + 50), pytest.raises(ArchiveError) as refusal:
+        open_journal.append(building.outcome(TRIALS[3]))
+
+    assert _path(directory).read_bytes() == before
+    assert str(_path(directory)) in str(refusal.value)
+    assert "File too large" in str(refusal.value)
+    assert "--archive" in str(refusal.value)
+
+    open_journal.append(building.outcome(TRIALS[3]))  # there is room again
+    open_journal.close()
+    assert _done(directory) == _triples(4)
+
+
+def test_a_journal_that_is_not_there_cannot_be_opened(directory: Path) -> None:
+    _path(directory).unlink()
+
+    with pytest.raises(ArchiveError, match=r"journal\.jsonl"):
+        Journal(directory)
+
+
+def test_what_was_done_is_known_by_block_system_and_cell(directory: Path) -> None:
+    assert _done(directory) == _triples(3)
+
+
+def test_the_last_boot_of_each_system_is_known(directory: Path) -> None:
+    open_journal = Journal(directory)
+    open_journal.append(building.started("b", 2))
+    open_journal.append(building.started("b", 3))
+    open_journal.close()
+
+    assert journal.earlier(directory, CELLS).boots == {"a": 1, "b": 3}
+
+
+def test_looks_come_back_as_they_were(tmp_path: Path) -> None:
+    made = building.plan("sieve", copies=(1, 2))
+    found = building.new(tmp_path, made)
+    look = Look(12, (("b", made.cells[1]),))
+    open_journal = Journal(found.path)
+    open_journal.append(look)
+    open_journal.close()
+
+    assert journal.earlier(found.path, {cell.label: cell for cell in made.cells}).looks == (look,)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "given_up"),
+    [
+        ("ok ok", False),
+        ("failed", False),
+        ("ok failed", False),
+        ("failed ok", False),
+        ("failed ok failed", False),
+        ("failed failed", True),
+        ("ok failed timed_out", True),
+        ("unsupported", True),
+        ("ok unsupported", True),
+    ],
+)
+def test_what_was_given_up_stays_given_up(tmp_path: Path, statuses: str, given_up: bool) -> None:
+    found = building.new(tmp_path, PLAN)
+    open_journal = Journal(found.path)
+    trials = [trial for trial in TRIALS if (trial.system, trial.cell) == ("b", Cell("sieve"))]
+    for trial, status in zip(trials, statuses.split(), strict=False):
+        told = building.outcome(trial)
+        open_journal.append(told if status == "ok" else building.bad(trial, status.replace("_", " ")))
+    open_journal.close()
+
+    expected = {("b", Cell("sieve"))} if given_up else set()
+    assert set(journal.earlier(found.path, CELLS).hopeless) == expected
+
+
+def test_the_time_spent_leaves_out_the_pauses_when_nobody_measured(directory: Path) -> None:
+    lines = [json.loads(line) for line in _path(directory).read_bytes().splitlines()]
+    for line, recorded in zip(lines, [1000.0, 1002.0, 1007.0, 90000.0, 90003.5], strict=True):
+        line["recorded"] = recorded
+    _path(directory).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert journal.earlier(directory, CELLS).spent_s == 2.0 + 5.0 + 3.5
+
+
+def test_whole_numbers_are_written_as_they_were_measured(directory: Path) -> None:
+    great = 2**62 + 1
+    told = building.outcome(TRIALS[3])
+    told = replace(told, guest_ns=great, samples=(replace(told.samples[0], durations_ns=(great, 2**53 + 1)),))
+    open_journal = Journal(directory)
+    open_journal.append(told)
+    open_journal.close()
+
+    line = list(journal.lines(directory))[-1]
+    assert line["guest_ns"] == great
+    assert line["samples"][0]["durations_ns"] == [great, 2**53 + 1]

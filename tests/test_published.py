@@ -1,0 +1,235 @@
+"""Published tables: the paper's figures as printed, and today's beside them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from steelyard import study_file
+from steelyard.archive import Experiment
+from steelyard.errors import UnknownName
+from steelyard.report import published
+from steelyard.report.published import NOTHING, Printed
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.study import Study
+from steelyard.weighing import Cost, Gain, SystemFacts, Weighing
+
+STUDY = study_file.read("pegasus")
+WORKLOADS = ("sieve", "syscall", "funcall", "pipe_transfer", "shell", "disktest")
+
+
+def _weighing(
+    costs: Sequence[Cost] = (), gains: Sequence[Gain] = (), systems: Sequence[str] = ("native", "uml")
+) -> Weighing:
+    facts = tuple(SystemFacts(name, 1, False, {}, {}, None) for name in systems)
+    return Weighing(
+        experiment=Experiment(Path("none"), {}),
+        baseline="native",
+        systems=facts,
+        comparisons=(),
+        indices=(),
+        gains=tuple(gains),
+        costs=tuple(costs),
+        troubles=(),
+        blocks=0,
+        trials=0,
+        warnings=(),
+    )
+
+
+def _cost(system: str, workload: str, real_ns: float, *, copies: int = 1, metric: str = "time") -> Cost:
+    cell = f"{workload} copies={copies}"
+    return Cost(system, workload, copies, cell, metric, real_ns, real_ns * 0.75, real_ns * 0.25)
+
+
+def _table(name: str, weighing: Weighing | None = None, reference: str | None = None) -> Printed:
+    one = replace(STUDY, tables=tuple(table for table in STUDY.tables if table.name == name))
+    (table,) = published.tables(weighing or _weighing(), one, reference=reference)
+    return table
+
+
+def _column(table: Printed, heading: str) -> dict[str, str]:
+    place = table.headings.index(heading)
+    return {row[0]: row[place] for row in table.rows}
+
+
+# As printed in the paper: seconds, real (cpu) or real (user + sys), and the gain.
+TABLE_1 = {
+    "AT&T 3B2": ["7.1 (7.0)", "3.5 (3.4)", "48.0 (47.8)", "10.2 (5.3)", "30.3 (12.5)"],
+    "ALTOS 586-30": ["7.0 (6.9)", "5.5 (4.8)", "37.0 (36.8)", "11.0 (6.5)", "70.0 (15.1)"],
+    "ZILOG 11+": ["5.0 (4.9)", "4.0 (4.0)", "15.0 (14.9)", "9.0 (3.9)", "30.0 (10.7)"],
+    "PEGASUS 32.1": [
+        "3.1 (3.0+0.0)",
+        "1.5 (0.1+1.4)",
+        "18.9 (18.8+0.1)",
+        "10.5 (0.1+4.6)",
+        "33.8 (0.2+15.1)",
+    ],
+    "PEGASUS 32.2": ["1.7 (2.6+0.1)", "1.4 (0.2+2.4)", "10.6 (19.4+0.3)", "7.9 (0.2+6.9)", "33.9 (0.2+15.7)"],
+    "gain, paper": ["1.8", "1.1", "1.8", "1.3", "1.0"],
+}
+TABLE_2 = {
+    "VAX-780": ["1.7 (1.5+0.1)", "4.8 (0.4+4.0)", "3.3 (0.3+1.8)", "3.2 (0.1+1.2)"],
+    "VAX-750": ["2.4 (1.7+0.1)", "7.0 (0.8+6.2)", "3.8 (0.4+1.5)", "4.6 (0.2+2.1)"],
+    "PDP-11/70": ["2.3 (1.6+0.1)", "8.0 (0.2+7.5)", "4.0 (0.2+1.7)", "8.1 (0.0+3.4)"],
+    "PEGASUS 32.1": ["1.6 (1.5+0.0)", "3.8 (0.3+3.5)", "3.6 (0.3+2.8)", "4.5 (0.0+2.0)"],
+    "PEGASUS 32.2": ["0.8 (1.3+0.1)", "3.1 (0.3+6.1)", "3.1 (0.3+2.0)", "3.8 (0.1+3.3)"],
+    "gain, paper": ["2.0", "1.2", "1.2", "1.2"],
+}
+
+
+@pytest.mark.parametrize(("name", "columns"), [("I", TABLE_1), ("II", TABLE_2)])
+def test_the_paper_s_figures_appear_as_printed(name: str, columns: dict[str, list[str]]) -> None:
+    table = _table(name)
+
+    assert table.headings[2 : 2 + len(columns)] == tuple(columns)
+    for heading, figures in columns.items():
+        assert list(_column(table, heading).values())[:-1] == figures
+
+
+@pytest.mark.parametrize(
+    ("name", "programs"),
+    [
+        ("I", ["sieve", "syscall", "funcall", "piper", "disktest"]),
+        ("II", ["sieve", "syscall", "shell", "piper"]),
+    ],
+)
+def test_the_rows_are_the_paper_s_programs_and_their_mean(name: str, programs: list[str]) -> None:
+    assert [row[0] for row in _table(name).rows] == [*programs, "geometric mean"]
+
+
+def test_every_row_has_a_text_for_every_heading() -> None:
+    gain = Gain("native", "sieve", "time", 2, Estimate(1.9))
+    for weighing in (_weighing(), _weighing([_cost("native", "sieve", 1e6)], [gain])):
+        for table in published.tables(weighing, STUDY):
+            assert {len(row) for row in table.rows} == {len(table.headings)}
+
+
+# --- geometric means
+
+
+@pytest.mark.parametrize("name", ["I", "II"])
+def test_the_paper_s_own_system_is_one(name: str) -> None:
+    table = _table(name)
+
+    assert _column(table, "PEGASUS 32.1")["geometric mean"] == "1.00"
+    assert "PEGASUS 32.1 = 1" in table.note
+    assert "native = 1" in table.note
+
+
+def test_the_paper_s_means_are_as_by_hand() -> None:
+    # Table II: (1.7/1.6 * 4.8/3.8 * 3.3/3.6 * 3.2/4.5)^(1/4) = 0.967, and so on.
+    means = {heading: _column(_table("II"), heading)["geometric mean"] for heading in TABLE_2}
+
+    assert means == {
+        "VAX-780": "0.97",
+        "VAX-750": "1.31",
+        "PDP-11/70": "1.57",
+        "PEGASUS 32.1": "1.00",
+        "PEGASUS 32.2": "0.74",
+        "gain, paper": "",
+    }
+
+
+def test_the_means_can_be_taken_over_another_of_the_paper_s_systems() -> None:
+    table = _table("II", reference="VAX-780")
+
+    assert _column(table, "VAX-780")["geometric mean"] == "1.00"
+    assert _column(table, "PEGASUS 32.1")["geometric mean"] == "1.03"  # 1 / 0.967
+    assert "VAX-780 = 1" in table.note
+
+
+def test_a_reference_that_one_table_has_leaves_the_others_at_their_own() -> None:
+    first, second = published.tables(_weighing(), STUDY, reference="VAX-780")
+
+    assert _column(first, "PEGASUS 32.1")["geometric mean"] == "1.00"
+    assert _column(second, "VAX-780")["geometric mean"] == "1.00"
+
+
+@pytest.mark.parametrize(("reference", "near"), [("VAX-781", "VAX-780"), ("PEGASUS", "PEGASUS 32")])
+def test_a_reference_that_the_paper_has_not_is_refused_and_the_nearest_suggested(
+    reference: str, near: str
+) -> None:
+    with pytest.raises(UnknownName, match=rf"no published system '{reference}'; did you mean '{near}"):
+        _table("II", reference=reference)
+
+
+# --- today's systems
+
+
+def test_today_s_costs_are_for_the_operations_in_the_second_column() -> None:
+    table = _table("I", _weighing([_cost("native", "sieve", 1_000_000.0), _cost("uml", "syscall", 4000.0)]))
+
+    assert _column(table, "operations")["sieve"] == "10"
+    assert _column(table, "operations")["syscall"] == "10,000"
+    assert _column(table, "native, 1 copy")["sieve"] == "10.0 ms (7.50 ms+2.50 ms)"
+    assert _column(table, "uml, 1 copy")["syscall"] == "40.0 ms (30.0 ms+10.0 ms)"
+
+
+def test_what_was_not_measured_is_a_dash_and_never_a_zero() -> None:
+    table = _table("I", _weighing([_cost("native", "sieve", 1_000_000.0)]))
+
+    assert _column(table, "uml, 1 copy") == dict.fromkeys(
+        ["sieve", "syscall", "funcall", "piper", "disktest", "geometric mean"], NOTHING
+    )
+    assert _column(table, "native, 1 copy")["disktest"] == NOTHING
+
+
+def test_the_metrics_of_a_workload_are_told_together() -> None:
+    costs = [_cost("native", "disktest", 1e9, metric=metric) for metric in ("write", "read")]
+
+    assert _column(_table("I", _weighing(costs)), "native, 1 copy")["disktest"] == "2.00 s (1.50 s+500 ms)"
+
+
+def test_several_copies_and_their_gain_have_columns_of_their_own() -> None:
+    costs = [_cost("native", "sieve", 1e6), _cost("native", "sieve", 5.5e5, copies=2)]
+    gains = [Gain("native", "sieve", "time", 2, Estimate(1.82, 1.8, 1.84))]
+
+    table = _table("I", _weighing(costs, gains))
+
+    assert [heading for heading in table.headings if "native" in heading] == [
+        "native, 1 copy",
+        "native, 2 copies",
+        "gain, native",
+    ]
+    assert _column(table, "native, 2 copies")["sieve"] == "5.50 ms (4.12 ms+1.38 ms)"
+    assert _column(table, "gain, native")["sieve"] == "1.8"
+    assert _column(table, "gain, uml")["sieve"] == NOTHING
+
+
+def test_today_s_means_are_over_the_baseline_s_column_for_one_copy() -> None:
+    costs = [
+        _cost(system, workload, 1000.0 * factor, copies=copies)
+        for system, copies, factor in (("native", 1, 1), ("native", 2, 0.5), ("uml", 1, 4), ("uml", 2, 2))
+        for workload in WORKLOADS
+    ]
+    gains = [Gain("native", "sieve", "time", 2, Estimate(2.0))]
+
+    table = _table("I", _weighing(costs, gains))
+
+    means = {heading: _column(table, heading)["geometric mean"] for heading in table.headings[-6:]}
+    assert means == {
+        "native, 1 copy": "1.00",
+        "native, 2 copies": "0.50",
+        "gain, native": "",
+        "uml, 1 copy": "4.00",
+        "uml, 2 copies": "2.00",
+        "gain, uml": "",
+    }
+
+
+def test_a_study_without_tables_prints_none() -> None:
+    assert published.tables(_weighing(), replace(STUDY, tables=())) == ()
+
+
+def _with(study: Study, **changes: str) -> Study:
+    return replace(study, tables=(replace(study.tables[0], **changes),))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("changes", [{"paper": "nobody"}, {"name": "IX"}])
+def test_a_table_that_nobody_published_is_refused_by_name(changes: dict[str, str]) -> None:
+    (wrong,) = changes.values()
+
+    with pytest.raises(UnknownName, match=f"'{wrong}'"):
+        published.tables(_weighing(), _with(STUDY, **changes))

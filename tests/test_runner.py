@@ -1,0 +1,675 @@
+"""The runner, with fake agents and a fake clock on the other side of its seams."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import pytest
+from building import plan as make_plan
+
+from steelyard import plan as plans
+from steelyard import runner
+from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.plan import Plan, Trial
+from steelyard.records import Outcome
+from steelyard.runner import Earlier, Event, Look, Pair, Progress, Started
+from steelyard.study import Cell
+
+SIEVE, SHELL = Cell("sieve"), Cell("shell")
+Record = dict[str, Any]
+
+
+class Laboratory:
+    """All that the fake agents do, in order, and what they are to do.
+
+    `behave` says how the n-th trial (from 1) that a system is asked for goes: ok, failed, unsupported,
+    dies, silent, or an exception to be raised. `starts` says what a system's n-th start raises.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.trial_s: dict[str, float] = {}  # by system; 1 s otherwise
+        self.start_s: dict[str, float] = {}  # by system; nothing otherwise
+        self.behave: Callable[[str, str, int], str | BaseException] = lambda system, workload, number: "ok"
+        self.starts: Callable[[str, int], BaseException | None] = lambda system, number: None
+        self.log: list[str] = []
+        self.ran: list[tuple[str, str]] = []  # the trial's name and its system
+        self.requests: list[str] = []
+        self.asked: dict[str, int] = {}
+        self.started: dict[str, int] = {}
+        self.agents: list[FakeAgent] = []
+        self.active_with_others: list[str] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def start(self, system: str) -> "FakeAgent":
+        self.started[system] = self.started.get(system, 0) + 1
+        self.log.append(f"start {system}")
+        self.now += self.start_s.get(system, 0.0)
+        error = self.starts(system, self.started[system])
+        if error is not None:
+            raise error
+        agent = FakeAgent(self, system)
+        self.agents.append(agent)
+        return agent
+
+    def up(self) -> list[str]:
+        return [agent.system for agent in self.agents if not agent.closed]
+
+
+class FakeAgent:
+    """An agent that measures nothing, and does as the laboratory says."""
+
+    def __init__(self, laboratory: Laboratory, system: str) -> None:
+        self.laboratory = laboratory
+        self.system = system
+        self.parked = False
+        self.closed = 0
+        self.hello: Record = {"record": "hello", "protocol": 1}
+        self.fingerprint: Record = {"record": "system", "kernel": system}
+        self._said: deque[Record | BaseException] = deque()
+
+    def send(self, request: str) -> None:
+        assert not self.closed
+        assert not self.parked
+        if request == "clock":
+            self._said.append({"record": "clock", "clock_ns": time.monotonic_ns()})
+            return
+        self._trial(request)
+
+    def _trial(self, request: str) -> None:
+        laboratory = self.laboratory
+        _, name, workload, *_ = request.split()
+        others = [one for one in laboratory.agents if one is not self and not one.closed]
+        laboratory.active_with_others += [one.system for one in others if not one.parked]
+        laboratory.now += laboratory.trial_s.get(self.system, 1.0)
+        laboratory.ran.append((name, self.system))
+        laboratory.requests.append(request)
+        laboratory.log.append(f"trial {self.system}")
+        number = laboratory.asked[self.system] = laboratory.asked.get(self.system, 0) + 1
+        told = laboratory.behave(self.system, workload, number)
+        if isinstance(told, BaseException):
+            self._said.append(told)
+        elif told == "dies":
+            self._said.append(SystemFailed(f"system '{self.system}' has ended"))
+        elif told == "error":
+            self._said.append({"record": "error", "reason": "no such workload"})
+        elif told != "silent":
+            self._said += self._records(told)
+
+    def _records(self, status: str) -> Iterable[Record]:
+        reason = None if status == "ok" else f"it is {status}"
+        yield {"record": "begin"}
+        if status == "ok":
+            yield {
+                "record": "samples",
+                "copy": 0,
+                "metric": "time",
+                "unit": "ns",
+                "operations": 7,
+                "durations_ns": [701, 702],
+            }
+        yield {"record": "end", "status": status, "reason": reason, "signal": None}
+
+    def records(self, deadline: float) -> Iterator[Record]:
+        while self._said:
+            one = self._said.popleft()
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+
+    def park(self) -> None:
+        self.parked = True
+
+    def resume(self) -> None:
+        self.parked = False
+
+    def close(self) -> None:
+        self.closed += 1
+        self.laboratory.log.append(f"close {self.system}")
+
+
+def _run(
+    laboratory: Laboratory,
+    plan: Plan,
+    *,
+    boots_afresh: Collection[str] = (),
+    decide: Callable[[int], Collection[Pair]] = lambda blocks: (),
+    notify: Callable[[Progress], None] = lambda progress: None,
+    earlier: Earlier = Earlier(),  # noqa: B008 -- frozen
+) -> Iterator[Event]:
+    return runner.run(
+        plan,
+        start=laboratory.start,
+        boots_afresh=boots_afresh,
+        decide=decide,
+        notify=notify,
+        earlier=earlier,
+        clock=laboratory.clock,
+    )
+
+
+def _outcomes(events: Iterable[Event]) -> list[Outcome]:
+    return [event for event in events if isinstance(event, Outcome)]
+
+
+def _looks(events: Iterable[Event]) -> list[Look]:
+    return [event for event in events if isinstance(event, Look)]
+
+
+def _planned(plan: Plan) -> list[Trial]:
+    return [trial for trials in plans.blocks(plan) for trial in trials]
+
+
+@pytest.fixture
+def laboratory() -> Laboratory:
+    return Laboratory()
+
+
+# --- the order of running
+
+
+def test_the_order_of_running_is_the_plan(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(3, 6))
+
+    events = list(_run(laboratory, plan))
+
+    assert [(name, system) for name, system in laboratory.ran] == [
+        (trial.name, trial.system) for trial in _planned(plan)
+    ]
+    assert [outcome.trial for outcome in _outcomes(events)] == _planned(plan)
+
+
+def test_every_system_is_started_first_in_the_plan_s_order_and_told_of(laboratory: Laboratory) -> None:
+    laboratory.start_s = {"b": 2.5}
+
+    events = list(_run(laboratory, make_plan(looks=(2,))))
+
+    assert events[:2] == [
+        Started("a", 1, {"record": "hello", "protocol": 1}, {"record": "system", "kernel": "a"}, 0.0),
+        Started("b", 1, {"record": "hello", "protocol": 1}, {"record": "system", "kernel": "b"}, 2.5),
+    ]
+    assert not any(isinstance(event, Started) for event in events[2:])
+
+
+def test_while_one_system_is_measured_all_others_are_parked(laboratory: Laboratory) -> None:
+    list(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(4,)), boots_afresh=("b",)))
+
+    assert len(laboratory.ran) == 12
+    assert laboratory.active_with_others == []
+
+
+def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_parameters(
+    laboratory: Laboratory,
+) -> None:
+    plan = make_plan("sieve", copies=(2,), looks=(1,))
+    list(_run(laboratory, plan))
+
+    first = plans.block(plan, 0)[0]
+    words = laboratory.requests[0].split()
+    assert words[:3] == ["trial", "0.0", "sieve"]
+    assert sorted(words[3:]) == sorted(["copies=2", f"pad={first.pad}", "limit_ms=30000"])
+
+
+def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
+    trial = Trial(3, 4, "a", Cell("sieve", (("batches", 5),)), 99)
+
+    assert (
+        runner.request(trial, {"batches": 1, "limit_ms": 7}) == "trial 3.4 sieve batches=5 limit_ms=7 pad=99"
+    )
+
+
+def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> None:
+    first, *_ = _outcomes(_run(laboratory, make_plan(looks=(1,))))
+
+    assert (first.status, first.reason, first.boot) == ("ok", None, 1)
+    assert first.samples[0].operations == 7
+    assert first.samples[0].durations_ns == (701, 702)
+    assert first.host_ns is not None
+    assert first.host_ns > 0
+    assert first.clock_doubt_ns is not None
+    assert first.guest_ns is not None
+    # The fake agent's clock is the laboratory's: they agree within the doubt, to the rounding.
+    assert abs(first.guest_ns - first.host_ns) <= first.clock_doubt_ns + 2
+
+
+def test_people_are_told_of_every_trial_before_it_runs(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", looks=(2,), budget_s=100.0)
+    told: list[tuple[Progress, int]] = []
+
+    list(_run(laboratory, plan, notify=lambda progress: told.append((progress, len(laboratory.ran)))))
+
+    assert [progress.trial for progress, _ in told] == _planned(plan)
+    assert [ran for _, ran in told] == list(range(8))
+    assert [progress.position for progress, _ in told] == [0, 1, 2, 3] * 2
+    assert [progress.spent_s for progress, _ in told] == [float(second) for second in range(8)]
+    assert [progress.left_s for progress, _ in told] == [100.0 - second for second in range(8)]
+    assert {progress.open_pairs for progress, _ in told} == {4}
+
+
+def test_one_system_alone_runs_to_the_last_look(laboratory: Laboratory) -> None:
+    events = list(_run(laboratory, make_plan(systems=("a",), looks=(2, 5))))
+
+    assert len(_outcomes(events)) == 5
+    assert [look.blocks for look in _looks(events)] == [2, 5]
+
+
+# --- systems that die
+
+
+def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_next_block(
+    laboratory: Laboratory,
+) -> None:
+    plan = make_plan("sieve", "shell", looks=(4,))
+    laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 3) else "ok"
+
+    events = list(_run(laboratory, plan))
+
+    by_block = [[one.status for one in _outcomes(events) if one.trial.block == block] for block in range(4)]
+    assert by_block[0] == by_block[2] == by_block[3] == ["ok"] * 4
+    failed = [one for one in _outcomes(events) if one.status == "failed"]
+    assert [(one.trial.system, one.trial.block) for one in failed] == [("b", 1), ("b", 1)]
+    assert {one.reason for one in failed} == {"system 'b' has ended"}
+    assert [(event.system, event.boot) for event in events if isinstance(event, Started)] == [
+        ("a", 1),
+        ("b", 1),
+        ("b", 2),
+    ]
+    assert {one.boot for one in _outcomes(events) if one.trial.system == "b" and one.trial.block > 1} == {2}
+
+
+def test_a_system_that_dies_is_closed_once(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 1) else "ok"
+
+    list(_run(laboratory, make_plan(looks=(3,))))
+
+    assert [agent.closed for agent in laboratory.agents] == [1, 1, 1]
+    assert [agent.system for agent in laboratory.agents] == ["a", "b", "b"]
+
+
+def test_a_system_that_falls_silent_has_timed_out_and_is_started_again(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: "silent" if (system, number) == ("b", 2) else "ok"
+
+    outcomes = _outcomes(_run(laboratory, make_plan(looks=(4,))))
+
+    assert [one.status for one in outcomes if one.trial.system == "b"] == ["ok", "timed out", "ok", "ok"]
+    (silent,) = (one for one in outcomes if one.status == "timed out")
+    assert silent.reason == "the agent fell silent for 35 s"
+    assert laboratory.started == {"a": 1, "b": 2}
+
+
+def test_a_system_that_cannot_come_up_again_stays_failed_while_the_rest_goes_on(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("c", 1) else "ok"
+    laboratory.starts = lambda system, number: (
+        Unsupported("system 'c' cannot start: no memory") if system == "c" and number > 1 else None
+    )
+
+    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(5,))))
+
+    of_c = [(one.status, one.reason) for one in outcomes if one.trial.system == "c"]
+    assert of_c == [
+        ("failed", "system 'c' has ended"),
+        ("failed", "system 'c' cannot start: no memory"),
+    ]
+    assert [one.status for one in outcomes if one.trial.system == "b"] == ["ok"] * 5
+    assert [one.status for one in outcomes if one.trial.system == "a"] == ["ok"] * 5
+
+
+def test_a_system_that_cannot_start_at_the_beginning_ends_the_run_and_closes_the_others(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.starts = lambda system, number: Unsupported("no runsc") if system == "b" else None
+
+    with pytest.raises(Unsupported, match="no runsc"):
+        list(_run(laboratory, make_plan(looks=(2,))))
+
+    assert laboratory.log == ["start a", "start b", "close a"]
+
+
+def test_a_failed_trial_leaves_the_system_up(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: "failed" if (system, number) == ("b", 2) else "ok"
+
+    outcomes = _outcomes(_run(laboratory, make_plan(looks=(4,))))
+
+    assert [one.status for one in outcomes if one.trial.system == "b"] == ["ok", "failed", "ok", "ok"]
+    assert laboratory.started == {"a": 1, "b": 1}
+
+
+def test_a_request_that_the_agent_refuses_is_a_failed_trial(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: "error" if (system, number) == ("b", 1) else "ok"
+
+    outcomes = _outcomes(_run(laboratory, make_plan(looks=(2,))))
+
+    (failed,) = (one for one in outcomes if one.status != "ok")
+    assert (failed.status, failed.reason, failed.trial.system) == ("failed", "no such workload", "b")
+
+
+# --- pairs that are given up
+
+
+def test_unsupported_is_not_tried_again_and_the_baseline_not_for_it_alone(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: (
+        "unsupported" if (system, workload) == ("b", "shell") else "ok"
+    )
+
+    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", looks=(4,))))
+
+    ran = [(one.trial.block, one.trial.system, one.status) for one in outcomes if one.trial.cell == SHELL]
+    assert [entry for entry in ran if entry[0] > 0] == []
+    assert ("b", "unsupported") in {(system, status) for _, system, status in ran}
+    assert len([one for one in outcomes if one.trial.cell == SIEVE]) == 8
+
+
+def test_unsupported_on_one_system_does_not_stop_the_other(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: "unsupported" if system == "b" else "ok"
+
+    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(4,))))
+
+    assert len([one for one in outcomes if one.trial.system == "b"]) == 1
+    assert len([one for one in outcomes if one.trial.system == "c"]) == 4
+    assert len([one for one in outcomes if one.trial.system == "a"]) == 4
+
+
+def test_two_failures_in_a_row_and_a_pair_is_given_up(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: (
+        "failed" if system == "b" and number in (2, 4, 5) else "ok"
+    )
+
+    outcomes = _outcomes(_run(laboratory, make_plan(looks=(12,))))
+
+    assert [one.status for one in outcomes if one.trial.system == "b"] == [
+        "ok",
+        "failed",
+        "ok",
+        "failed",
+        "failed",
+    ]
+
+
+def test_what_the_baseline_cannot_do_is_not_tried_on_anybody_again(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: (
+        "unsupported" if (system, workload) == ("a", "shell") else "ok"
+    )
+
+    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(3,))))
+
+    assert {one.trial.block for one in outcomes if one.trial.cell == SHELL} == {0}
+    assert len([one for one in outcomes if one.trial.cell == SIEVE]) == 9
+
+
+# --- decided pairs
+
+
+def test_a_decided_pair_drops_out_but_the_baseline_stays_while_anybody_needs_it(
+    laboratory: Laboratory,
+) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(2, 4, 6))
+    answers: dict[int, list[Pair]] = {2: [("b", SIEVE)], 4: [("b", SIEVE), ("c", SIEVE), ("b", SHELL)], 6: []}
+
+    events = list(_run(laboratory, plan, decide=lambda blocks: answers[blocks]))
+
+    ran = [{(one.trial.system, one.trial.cell) for one in _outcomes(events) if one.trial.block == block}
+           for block in range(6)]  # fmt: skip
+    everything = {(system, cell) for system in "abc" for cell in (SIEVE, SHELL)}
+    assert ran[0] == ran[1] == everything
+    assert ran[2] == ran[3] == everything - {("b", SIEVE)}
+    assert ran[4] == ran[5] == {("a", SHELL), ("c", SHELL)}
+    assert _looks(events) == [
+        Look(2, (("b", SIEVE),)),
+        Look(4, (("c", SIEVE), ("b", SHELL))),
+        Look(6, ()),
+    ]
+
+
+def test_what_is_left_of_a_block_stays_in_its_order(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(1, 3))
+
+    events = list(_run(laboratory, plan, decide=lambda blocks: [("b", SIEVE)]))
+
+    kept = [
+        trial for trial in _planned(plan) if trial.block == 0 or (trial.system, trial.cell) != ("b", SIEVE)
+    ]
+    assert [one.trial for one in _outcomes(events)] == kept
+
+
+def test_the_run_ends_when_everything_is_decided(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", looks=(3, 6))
+
+    events = list(_run(laboratory, plan, decide=lambda blocks: [("b", SIEVE)]))
+
+    assert len(_outcomes(events)) == 6
+    assert events[-1] == Look(3, (("b", SIEVE),))
+
+
+def test_looks_happen_after_the_planned_blocks_and_at_no_other(laboratory: Laboratory) -> None:
+    asked = []
+    plan = make_plan(looks=(2, 3, 7))
+
+    def decide(blocks: int) -> Collection[Pair]:
+        asked.append((blocks, len(laboratory.ran)))
+        return ()
+
+    events = list(_run(laboratory, plan, decide=decide))
+
+    assert asked == [(2, 4), (3, 6), (7, 14)]
+    assert [look.blocks for look in _looks(events)] == [2, 3, 7]
+    assert isinstance(events[-1], Look)
+
+
+def test_a_run_that_the_budget_ends_is_looked_at_once_more(laboratory: Laboratory) -> None:
+    events = list(_run(laboratory, make_plan(looks=(2, 100), budget_s=10.0)))
+
+    assert [look.blocks for look in _looks(events)] == [2, 5]
+    assert events[-1] == Look(5, ())
+
+
+# --- boots
+
+
+def _boots(laboratory: Laboratory, system: str) -> list[int]:
+    """How many trials of the system there were before each of its starts."""
+    found, trials = [], 0
+    for line in laboratory.log:
+        trials += line == f"trial {system}"
+        if line == f"start {system}":
+            found.append(trials)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("blocks_per_boot", "boots"), [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4]), (4, [0, 4]), (6, [0])]
+)
+def test_a_system_whose_start_is_a_boot_is_booted_between_blocks_as_the_study_says(
+    laboratory: Laboratory, blocks_per_boot: int, boots: list[int]
+) -> None:
+    plan = make_plan(looks=(6,), blocks_per_boot=blocks_per_boot)
+
+    events = list(_run(laboratory, plan, boots_afresh=("b",)))
+
+    assert _boots(laboratory, "b") == boots
+    assert _boots(laboratory, "a") == [0]
+    expected = [1 + block // blocks_per_boot for block in range(6)]
+    assert [one.boot for one in _outcomes(events) if one.trial.system == "b"] == expected
+    assert {one.boot for one in _outcomes(events) if one.trial.system == "a"} == {1}
+
+
+def test_before_a_boot_the_old_one_is_closed(laboratory: Laboratory) -> None:
+    list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+
+    of_b = [line for line in laboratory.log if line.endswith(" b")]
+    assert of_b == ["start b", "trial b", "close b"] * 3
+
+
+def test_a_system_with_nothing_left_to_do_is_not_booted_again(laboratory: Laboratory) -> None:
+    plan = make_plan(systems=("a", "b", "c"), looks=(2, 6))
+
+    list(_run(laboratory, plan, boots_afresh=("b", "c"), decide=lambda blocks: [("b", Cell("syscall"))]))
+
+    assert laboratory.started == {"a": 1, "b": 2, "c": 6}
+
+
+# --- the budget
+
+
+def test_the_budget_ends_the_run_before_a_block_that_does_not_fit(laboratory: Laboratory) -> None:
+    laboratory.trial_s = {"a": 1.0, "b": 2.0}
+
+    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0)))
+
+    assert len(_outcomes(events)) == 6  # three blocks of 3 s; a fourth would end at 12 s
+    assert laboratory.now == 9.0
+
+
+def test_a_block_that_fits_exactly_is_run(laboratory: Laboratory) -> None:
+    assert len(_outcomes(_run(laboratory, make_plan(looks=(100,), budget_s=8.0)))) == 8
+
+
+def test_the_first_block_is_run_whatever_it_costs(laboratory: Laboratory) -> None:
+    laboratory.trial_s = {"a": 1000.0}
+
+    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0)))
+
+    assert len(_outcomes(events)) == 2
+    assert _looks(events) == [Look(1, ())]
+
+
+def test_boots_count_against_the_budget(laboratory: Laboratory) -> None:
+    laboratory.start_s = {"b": 8.0}
+
+    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=40.0), boots_afresh=("b",)))
+
+    assert len(_outcomes(events)) == 8  # four blocks, each 2 s and a boot of 8 s
+    assert laboratory.now == 40.0
+
+
+def test_what_an_earlier_run_spent_counts_against_the_budget(laboratory: Laboratory) -> None:
+    laboratory.now = 1000.0
+    done = frozenset((0, system, Cell("syscall")) for system in "ab")
+    earlier = Earlier(done=done, spent_s=6.0)
+
+    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0), earlier=earlier))
+
+    assert len(_outcomes(events)) == 4
+
+
+# --- going on where an earlier run stopped
+
+
+def test_earlier_work_is_not_repeated(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", looks=(2, 4))
+    planned = _planned(plan)
+    done = frozenset((trial.block, trial.system, trial.cell) for trial in planned[:6])
+    earlier = Earlier(done=done, boots={"a": 1, "b": 3})
+
+    events = list(_run(laboratory, plan, earlier=earlier))
+
+    assert [one.trial for one in _outcomes(events)] == planned[6:]
+    assert [(one.system, one.boot) for one in events if isinstance(one, Started)] == [("a", 2), ("b", 4)]
+    assert [look.blocks for look in _looks(events)] == [2, 4]
+
+
+def test_earlier_looks_are_not_repeated_and_what_they_decided_stays_decided(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", looks=(2, 4))
+    done = frozenset((trial.block, trial.system, trial.cell) for trial in _planned(plan)[:8])
+    earlier = Earlier(done=done, looks=(Look(2, (("b", SIEVE),)),))
+
+    events = list(_run(laboratory, plan, earlier=earlier))
+
+    assert {one.trial.cell for one in _outcomes(events)} == {SHELL}
+    assert {one.trial.block for one in _outcomes(events)} == {2, 3}
+    assert [look.blocks for look in _looks(events)] == [4]
+
+
+def test_pairs_that_were_given_up_earlier_stay_given_up(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", looks=(2,))
+
+    events = list(_run(laboratory, plan, earlier=Earlier(hopeless=frozenset({("b", SHELL)}))))
+
+    assert {one.trial.cell for one in _outcomes(events)} == {SIEVE}
+
+
+def test_an_interrupted_run_and_its_continuation_are_together_the_plan(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(5,))
+    first = []
+    events = _run(laboratory, plan)
+    for event in events:
+        if isinstance(event, Outcome):
+            first.append(event.trial)
+        if len(first) == 17:
+            break
+    events.close()  # type: ignore[attr-defined]
+
+    done = frozenset((trial.block, trial.system, trial.cell) for trial in first)
+    second = [one.trial for one in _outcomes(_run(Laboratory(), plan, earlier=Earlier(done=done)))]
+
+    assert first + second == _planned(plan)
+
+
+# --- whatever happens, agents are closed
+
+
+def test_agents_are_closed_when_the_run_is_over(laboratory: Laboratory) -> None:
+    list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+
+    assert laboratory.up() == []
+    assert {agent.closed for agent in laboratory.agents} == {1}
+
+
+@pytest.mark.parametrize("events", range(1, 9))
+def test_agents_are_closed_when_the_run_is_given_up_early(laboratory: Laboratory, events: int) -> None:
+    running = _run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",))
+    for _ in range(events):
+        next(running)
+    running.close()  # type: ignore[attr-defined]
+
+    assert laboratory.agents
+    assert laboratory.up() == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("a defect")])
+def test_agents_are_closed_when_a_trial_is_interrupted(laboratory: Laboratory, error: BaseException) -> None:
+    laboratory.behave = lambda system, workload, number: error if number == 2 else "ok"
+
+    with pytest.raises(type(error)):
+        list(_run(laboratory, make_plan(looks=(3,))))
+
+    assert laboratory.up() == []
+
+
+@pytest.mark.parametrize("where", ["decide", "notify"])
+def test_agents_are_closed_when_the_caller_s_part_fails(laboratory: Laboratory, where: str) -> None:
+    def fails(_: object) -> Any:
+        raise SteelyardError("no room")
+
+    with pytest.raises(SteelyardError, match="no room"):
+        list(_run(laboratory, make_plan(looks=(3,)), **{where: fails}))
+
+    assert laboratory.up() == []
+
+
+def test_agents_are_closed_when_a_boot_is_interrupted(laboratory: Laboratory) -> None:
+    laboratory.starts = lambda system, number: KeyboardInterrupt() if (system, number) == ("b", 2) else None
+
+    with pytest.raises(KeyboardInterrupt):
+        list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+
+    assert laboratory.up() == []
+
+
+def test_an_agent_that_cannot_be_closed_does_not_keep_the_others_open(laboratory: Laboratory) -> None:
+    running = _run(laboratory, make_plan(systems=("a", "b", "c"), looks=(3,)))
+    for _ in range(4):
+        next(running)
+
+    def refuse() -> None:
+        raise KeyboardInterrupt
+
+    laboratory.agents[0].close = refuse  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        running.close()  # type: ignore[attr-defined]
+
+    assert laboratory.up() == ["a"]

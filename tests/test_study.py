@@ -1,0 +1,380 @@
+"""Studies: what a file may say, what follows from it, and how it is refused."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+
+from steelyard import study as studies
+from steelyard import study_file
+from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
+from steelyard.study import MARGINS, Cell, Design, Study, SystemDefinition, TableRow
+
+HARNESS = {"copies": (1, 4096), "batches": (1, 10_000), "warmup_ns": (0, 10**12)}
+CATALOGUE: Mapping[str, Mapping[str, tuple[int, int]]] = {
+    name: HARNESS for name in ("null", "sieve", "syscall", "funcall", "shell", "disktest", "fork_wait")
+} | {"pipe_transfer": HARNESS | {"size": (1, 65536)}}
+
+HEAD = 'name = "small"\ntitle = "a small study"\n'
+SIEVE = '[[workload]]\nname = "sieve"\n'
+LEAST = HEAD + SIEVE
+
+
+def _parse(text: str) -> Study:
+    return study_file.parse(text, file="my.toml")
+
+
+def _with(text: str) -> str:
+    """The least study with one line more at its head."""
+    return HEAD + text + "\n" + SIEVE
+
+
+def test_the_least_study_takes_every_default() -> None:
+    study = _parse(LEAST)
+
+    assert (study.name, study.title, study.text) == ("small", "a small study", LEAST)
+    assert study.systems == ("native", "native-musl")
+    assert study.design == Design()
+    assert dict(study.margins) == MARGINS
+    assert study.trial == ()
+    assert study.definitions == ()
+    assert study.tables == ()
+    assert studies.cells(study, processors=2) == (Cell("sieve"),)
+
+
+def test_every_key_of_a_study_is_read() -> None:
+    study = _parse(
+        HEAD
+        + """
+systems = ["native", "mine"]
+[design]
+looks = [6, 12]
+blocks_per_boot = 3
+budget = "1.5m"
+trial_limit = "5s"
+[margin]
+cpu = 0.005
+[trial]
+warmup_ns = 0
+batches = 3
+[system.mine]
+command = ["env", "{program}", "agent"]
+program = "musl"
+boot = true
+[system.variant]
+base = "uml"
+directory = "/dev/shm"
+[[workload]]
+name = "pipe_transfer"
+size = [1, 4096]
+copies = 1
+[[table]]
+name = "I"
+title = "Table I"
+paper = "silva-pegasus"
+row = [{ published = "piper", workload = "pipe_transfer", operations = 1000 }]
+"""
+    )
+
+    assert study.systems == ("native", "mine")
+    assert study.design == Design((6, 12), 3, 90.0, 5.0)
+    assert study.margins["cpu"] == 0.005
+    assert study.margins["file"] == MARGINS["file"]
+    assert study.trial == (("batches", 3), ("warmup_ns", 0))
+    assert study.definitions == (
+        SystemDefinition("mine", ("env", "{program}", "agent"), program="musl", boot=True),
+        SystemDefinition("variant", base="uml", directory="/dev/shm"),
+    )
+    assert study.tables[0].rows == (TableRow("piper", "pipe_transfer", 1000),)
+
+
+def test_a_study_is_never_changed() -> None:
+    study = _parse(LEAST)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        study.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", sorted(study_file.bundled()))
+def test_a_bundled_study_parses_and_has_its_file_s_name(name: str) -> None:
+    study = study_file.read(name)
+
+    assert study.name == name
+    assert len(studies.cells(study, processors=2)) > 0
+
+
+def test_the_pegasus_study_keeps_to_the_catalogue() -> None:
+    studies.check(study_file.read("pegasus"), CATALOGUE, file="pegasus")
+
+
+# What is wrong, and what the message must name: the key, the value, and what is allowed.
+BAD = {
+    "no name": (f'title = "t"\n{SIEVE}', ["name", "None", "a text"]),
+    "empty name": (f'name = ""\ntitle = "t"\n{SIEVE}', ["name", "''", "a text"]),
+    "name a number": (f'name = 5\ntitle = "t"\n{SIEVE}', ["name", "5", "a text"]),
+    "name a path": (f'name = "a/b"\ntitle = "t"\n{SIEVE}', ["name", "'a/b'"]),
+    "no title": (f'name = "n"\n{SIEVE}', ["title", "None", "a text"]),
+    "no workload": (HEAD, ["workload", "[]", "at least one [[workload]]"]),
+    "workload a table": (HEAD + '[workload]\nname = "sieve"', ["workload", "[[workload]]"]),
+    "workload without a name": (HEAD + "[[workload]]\ncopies = 1", ["workload 1: name", "None", "a text"]),
+    "systems a text": (_with('systems = "native"'), ["systems", "'native'", "a list of texts"]),
+    "systems numbers": (_with("systems = [1]"), ["systems", "[1]", "a list of texts"]),
+    "systems with an empty one": (_with('systems = [""]'), ["systems", "['']", "a list of texts"]),
+    "no systems": (_with("systems = []"), ["systems", "[]"]),
+    "level negative": (LEAST + "copies = -1", ["workload 1: copies", "-1", "whole numbers"]),
+    "level a fraction": (LEAST + "copies = 1.5", ["workload 1: copies", "1.5", "whole numbers"]),
+    "level a text": (LEAST + 'copies = "many"', ["copies", "'many'", '"processors"']),
+    "level a truth": (LEAST + "copies = true", ["copies", "True", "whole numbers"]),
+    "no levels": (LEAST + "copies = []", ["copies", "[]", "whole numbers"]),
+    "second workload": (
+        LEAST + '[[workload]]\nname = "shell"\ncopies = -7',
+        ["workload 2: copies", "-7", "whole numbers"],
+    ),
+    "looks empty": (_with("[design]\nlooks = []"), ["design.looks", "[]", "a list of positive"]),
+    "looks zero": (_with("[design]\nlooks = [0]"), ["design.looks", "[0]", "positive whole numbers"]),
+    "looks a number": (_with("[design]\nlooks = 12"), ["design.looks", "12", "a list"]),
+    "looks truths": (_with("[design]\nlooks = [true]"), ["design.looks", "[True]", "positive"]),
+    "looks falling": (_with("[design]\nlooks = [24, 12]"), ["design.looks", "[24, 12]", "rising"]),
+    "looks repeated": (_with("[design]\nlooks = [12, 12]"), ["design.looks", "[12, 12]", "rising"]),
+    "five looks": (_with("[design]\nlooks = [1, 2, 3, 4, 5]"), ["design.looks", "one to four"]),
+    "boots of no blocks": (
+        _with("[design]\nblocks_per_boot = 0"),
+        ["design.blocks_per_boot", "0", "a whole number of at least 1"],
+    ),
+    "boots a truth": (_with("[design]\nblocks_per_boot = true"), ["design.blocks_per_boot", "True"]),
+    "budget a number": (_with("[design]\nbudget = 300"), ["design.budget", "300", '"5m"']),
+    "budget without unit": (_with('[design]\nbudget = "300"'), ["design.budget", "'300'", '"5m"']),
+    "budget nothing": (_with('[design]\nbudget = "0s"'), ["design.budget", "'0s'", '"5m"']),
+    "limit": (_with('[design]\ntrial_limit = "soon"'), ["design.trial_limit", "'soon'", '"90s"']),
+    "design a number": (_with("design = 1"), ["design", "1", "a table [design]"]),
+    "margin of nothing": (_with("[margin]\ncpu = 0.0"), ["margin.cpu", "0.0", "a fraction such as 0.02"]),
+    "margin of all": (_with("[margin]\ncpu = 1.0"), ["margin.cpu", "1.0", "a fraction"]),
+    "margin whole": (_with("[margin]\ncpu = 2"), ["margin.cpu", "2", "a fraction"]),
+    "margin text": (_with('[margin]\ncpu = "2%"'), ["margin.cpu", "'2%'", "a fraction"]),
+    "trial text": (_with('[trial]\nbatches = "3"'), ["trial.batches", "'3'", "a whole number"]),
+    "trial negative": (_with("[trial]\nbatches = -3"), ["trial.batches", "-3", "a whole number"]),
+    "trial truth": (_with("[trial]\nbatches = true"), ["trial.batches", "True", "a whole number"]),
+    "system a text": (_with('[system]\nmine = "x"'), ["system.mine", "'x'", "a table [system.mine]"]),
+    "system of nothing": (_with("[system.mine]\nboot = true"), ["system.mine.command", "[]", "base"]),
+    "system of both": (
+        _with('[system.mine]\nbase = "uml"\ncommand = ["x"]'),
+        ["system.mine.command", "['x']", "base"],
+    ),
+    "system command a text": (
+        _with('[system.mine]\ncommand = "x agent"'),
+        ["system.mine.command", "'x agent'", "a list of texts"],
+    ),
+    "system program": (
+        _with('[system.mine]\ncommand = ["x"]\nprogram = "dietlibc"'),
+        ["system.mine.program", "'dietlibc'", '"glibc" or "musl"'],
+    ),
+    "system boot": (
+        _with('[system.mine]\ncommand = ["x"]\nboot = "yes"'),
+        ["system.mine.boot", "'yes'", "true or false"],
+    ),
+    "table without title": (
+        _with('[[table]]\nname = "I"\npaper = "silva-pegasus"'),
+        ["table 1: title", "None", "a text"],
+    ),
+    "table of no paper we have": (
+        _with('[[table]]\nname = "I"\ntitle = "t"\npaper = "nobody"'),
+        ["nobody"],
+    ),
+    "row of no operations": (
+        _with(
+            '[[table]]\nname = "I"\ntitle = "t"\npaper = "silva-pegasus"\n'
+            'row = [{ published = "sieve", workload = "sieve", operations = 0 }]'
+        ),
+        ["table 1: row 1: operations", "0", "at least 1"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_study_is_refused_by_file_key_value_and_what_is_allowed(case: str) -> None:
+    text, named = BAD[case]
+
+    with pytest.raises(UsageError) as refusal:
+        _parse(text)
+
+    for words in ["my.toml", *named]:
+        assert words in str(refusal.value)
+
+
+UNKNOWN = {
+    "at the top": (_with('sistems = ["native"]'), "sistems", "systems"),
+    "in design": (_with("[design]\nlook = [12]"), "design.look", "design.looks"),
+    "in a system": (_with('[system.mine]\ncommand = ["x"]\nboots = true'), "boots", "system.mine.boot"),
+    "in a table": (
+        _with('[[table]]\nname = "I"\ntitle = "t"\npaper = "silva-pegasus"\nnotes = "n"'),
+        "notes",
+        "table 1: note",
+    ),
+    "group of a margin": (_with("[margin]\nsyscal = 0.02"), "syscal", "syscall"),
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_an_unknown_key_is_refused_and_the_nearest_suggested(case: str) -> None:
+    text, written, meant = UNKNOWN[case]
+
+    with pytest.raises(UnknownName) as refusal:
+        _parse(text)
+
+    assert "my.toml" in str(refusal.value)
+    assert written in str(refusal.value)
+    assert f"did you mean '{meant}'?" in str(refusal.value)
+
+
+def test_text_that_is_not_toml_is_refused_with_the_place() -> None:
+    with pytest.raises(UsageError, match=r"my\.toml is not TOML.*line 2"):
+        _parse("name = 'x'\ntitle ===\n")
+
+
+def test_a_name_that_no_study_has_is_refused_and_the_nearest_suggested() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'pegasus'"):
+        study_file.read("pegasos")
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe not text"])
+def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path, content: bytes | None) -> None:
+    file = tmp_path / "it's mine.toml"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(UsageError, match=r"it's mine\.toml"):
+        study_file.read(str(file))
+
+
+def test_a_file_is_read_by_its_path_and_kept_byte_for_byte(tmp_path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("# with a comment\n" + LEAST, encoding="utf-8")
+
+    assert study_file.read(str(file)).text == "# with a comment\n" + LEAST
+
+
+def _checked(text: str) -> None:
+    studies.check(_parse(text), CATALOGUE, file="my.toml")
+
+
+def test_levels_at_their_limits_are_allowed() -> None:
+    _checked(LEAST + "copies = [1, 4096]")
+    _checked(LEAST + 'copies = "processors"')
+
+
+@pytest.mark.parametrize("value", [0, 4097])
+def test_a_level_beyond_its_limits_is_refused_with_them(value: int) -> None:
+    with pytest.raises(StudyError) as refusal:
+        _checked(LEAST + f"copies = [1, {value}]")
+
+    for words in ("my.toml", "workload sieve: copies", f"is {value},", "from 1 to 4096"):
+        assert words in str(refusal.value)
+
+
+def test_a_harness_parameter_beyond_its_limits_is_refused_with_them() -> None:
+    with pytest.raises(StudyError, match=r"batches is 10001, but must be from 1 to 10000"):
+        _checked(_with("[trial]\nbatches = 10001"))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (LEAST.replace("sieve", "sive"), "sieve"),
+        (LEAST + "copy = 2", "copies"),
+        (LEAST.replace("sieve", "pipe_transfer") + "sise = 1", "size"),
+        (_with("[trial]\nbatch = 3"), "batches"),
+    ],
+)
+def test_a_name_that_the_catalogue_has_not_is_refused_and_the_nearest_suggested(
+    text: str, meant: str
+) -> None:
+    with pytest.raises(UnknownName, match=rf"my\.toml.*did you mean '{meant}'\?"):
+        _checked(text)
+
+
+def test_where_nothing_is_near_all_that_is_known_is_named() -> None:
+    with pytest.raises(UnknownName, match=r"known are: disktest, fork_wait, funcall, null"):
+        _checked(LEAST.replace("sieve", "zzzzzzzzzz"))
+
+
+def test_cells_are_all_combinations_of_levels_in_the_order_written() -> None:
+    study = _parse(HEAD + '[[workload]]\nname = "pipe_transfer"\nsize = [4096, 1]\ncopies = [1, 2]\n' + SIEVE)
+
+    assert [cell.label for cell in studies.cells(study, processors=8)] == [
+        "pipe_transfer copies=1 size=4096",
+        "pipe_transfer copies=1 size=1",
+        "pipe_transfer copies=2 size=4096",
+        "pipe_transfer copies=2 size=1",
+        "sieve",
+    ]
+
+
+@pytest.mark.parametrize(("processors", "copies"), [(1, [1]), (2, [1, 2]), (64, [1, 2, 64])])
+def test_the_level_processors_is_this_machine_s_number_and_makes_no_cell_twice(
+    processors: int, copies: list[int]
+) -> None:
+    written = [1, 2, "processors"] if processors != 1 else [1, "processors"]
+    study = _parse(LEAST + f"copies = {written}")
+
+    found = studies.cells(study, processors=processors)
+
+    assert [cell.copies for cell in found] == copies
+
+
+def test_a_cell_without_copies_has_one() -> None:
+    assert Cell("sieve").copies == 1
+    assert Cell("sieve", (("copies", 3), ("size", 1))).copies == 3
+
+
+def test_a_cell_written_twice_is_one() -> None:
+    assert studies.cells(_parse(LEAST + SIEVE), processors=2) == (Cell("sieve"),)
+
+
+def test_only_keeps_the_named_workloads_in_the_study_s_order() -> None:
+    study = _parse(LEAST + '[[workload]]\nname = "shell"\n[[workload]]\nname = "null"')
+
+    kept = studies.only(study, ["null", "sieve"])
+
+    assert [levels.workload for levels in kept.workloads] == ["sieve", "null"]
+    assert dataclasses.replace(kept, workloads=study.workloads) == study
+
+
+def test_only_refuses_a_workload_that_the_study_has_not() -> None:
+    with pytest.raises(UnknownName, match=r"study small: .*'siev'; did you mean 'sieve'"):
+        studies.only(_parse(LEAST), ["siev"])
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90.0), ("5m", 300.0), ("1.5h", 5400.0), ("0.5s", 0.5), ("007s", 7.0)]
+)
+def test_a_time_is_a_number_and_a_unit(text: str, seconds: float) -> None:
+    assert studies.duration_s(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", "m", "5 m", "-5m", "+5m", "0s", "0.0h", ".5s", "5.s", "5d", "5ms", "1e3s", "5m\n", "nans"],
+)
+def test_what_is_no_time_is_refused_and_quoted(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a time") as refusal:
+        studies.duration_s(text)
+    assert f"'{text}'" in str(refusal.value)
+
+
+@pytest.mark.parametrize(("text", "value"), [("2%", 0.02), ("0.5%", 0.005), ("0.02", 0.02), ("99%", 0.99)])
+def test_a_margin_is_a_percentage_or_a_fraction(text: str, value: float) -> None:
+    assert studies.fraction(text) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "%", "0", "0%", "1", "100%", "2", "-2%", "2 %", "2%%", "two", "nan", "1e-2"]
+)
+def test_what_is_no_margin_is_refused_and_quoted(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a margin") as refusal:
+        studies.fraction(text)
+    assert f"'{text}'" in str(refusal.value)
+
+
+def test_every_refusal_of_a_study_is_a_usage_error_with_status_2() -> None:
+    for error in (StudyError("f", "k", 1, "2"), UnknownName("kind", "a", ["b"]), UsageError("x")):
+        assert isinstance(error, SteelyardError)
+        assert error.exit_status == 2
