@@ -17,7 +17,7 @@ import pytest
 from steelyard import charts, summary
 from steelyard.plan import Trial
 from steelyard.records import Outcome
-from steelyard.report import page, published
+from steelyard.report import page, published, sentences
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Comparison, Weighing
@@ -175,7 +175,7 @@ def test_facts_that_differ_stand_apart_and_hardware_is_marked(weigh: Callable[..
     }
     weighing = weigh(facts=facts)
 
-    differ, same = page.facts(weighing.systems)
+    differ, same = sentences.facts(weighing.systems)
 
     assert differ == {"cpu_model": ["X", "Y"], "kernel": ["a", "b"], "mitigations: l1tf": ["none", "PTI"]}
     assert same["mitigations: mds"] == ["same", "same"]

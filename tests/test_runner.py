@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from building import plan as make_plan
 
+from steelyard import dialogue, runner
 from steelyard import plan as plans
-from steelyard import runner
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
@@ -216,9 +216,8 @@ def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_paramet
 def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
     trial = Trial(3, 4, "a", Cell("sieve", (("batches", 5),)), 99)
 
-    assert (
-        runner.request(trial, {"batches": 1, "limit_ms": 7}) == "trial 3.4 sieve batches=5 limit_ms=7 pad=99"
-    )
+    line = dialogue.request(trial, {"batches": 1, "limit_ms": 7})
+    assert line == "trial 3.4 sieve batches=5 limit_ms=7 pad=99"
 
 
 def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> None:

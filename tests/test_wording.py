@@ -192,7 +192,7 @@ def test_no_bound_is_minus_nothing() -> None:
 
 
 def _index(word: str, ratio: Estimate | None, *, metrics: int = 6, missing: tuple[str, ...] = ()) -> Index:
-    return Index("uml", "all", ratio, metrics, missing, 12, word)
+    return Index("uml", "all", ratio, metrics, missing, 12, 0.01, word)
 
 
 RATIO = Estimate(0.5, 0.4, 0.625, 0.95)

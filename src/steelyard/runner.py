@@ -4,37 +4,19 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
 
+from steelyard import dialogue, records
 from steelyard import plan as plans
-from steelyard import records
+from steelyard.dialogue import Record, Running
 from steelyard.errors import SteelyardError, SystemFailed
 from steelyard.plan import Plan, Trial
-from steelyard.records import ClockReading, Outcome
+from steelyard.records import Outcome
 from steelyard.study import Cell
 
-Record = dict[str, Any]
 Pair = tuple[str, Cell]  # a system and a cell
 
-# A trial's agent ends it at its limit; an agent that has not by then is itself lost.
-_GRACE_S = 5.0
 # So many failures running on one system and cell, and it is not tried again.
 _FAILURES_MOST = 2
-_PRESSURE = Path("/proc/pressure/cpu")
-
-
-class Running(Protocol):
-    """What the runner needs of an agent; `systems.agent.Agent` is the real one."""
-
-    hello: Record
-    fingerprint: Record
-
-    def send(self, request: str) -> None: ...
-    def records(self, deadline: float) -> Iterator[Record]: ...
-    def park(self) -> None: ...
-    def resume(self) -> None: ...
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +232,15 @@ class _Course:
         self._used.add(trial.system)
         try:
             agent.resume()
-            result = _perform(agent, trial, self.plan, boot)
+            result = dialogue.perform(agent, trial, self.plan, boot=boot)
             agent.park()
         except SystemFailed as error:
             self._lose(trial.system, str(error))
             return records.failed(trial, boot, str(error), began=began)
-        except _Silent:
-            reason = f"the agent fell silent for {self.plan.study.design.trial_limit_s + _GRACE_S:g} s"
+        except dialogue.Silent:
+            reason = (
+                f"the agent fell silent for {self.plan.study.design.trial_limit_s + dialogue.GRACE_S:g} s"
+            )
             self._lose(trial.system, reason)
             return records.failed(trial, boot, reason, status="timed out", began=began)
         return result
@@ -267,62 +251,3 @@ class _Course:
         self._gone[system] = reason
         if agent is not None:
             agent.close()
-
-
-def request(trial: Trial, parameters: Mapping[str, int]) -> str:
-    """The request line for a trial, with these parameters besides the cell's own."""
-    settings = dict(parameters) | {"pad": trial.pad} | dict(trial.cell.parameters)
-    words = [f"{name}={value}" for name, value in settings.items()]
-    return " ".join(["trial", trial.name, trial.cell.workload, *words])
-
-
-def _perform(agent: Running, trial: Trial, plan: Plan, boot: int) -> Outcome:
-    """The outcome of the trial as the agent tells it. Raises SystemFailed, or _Silent if it tells nothing.
-
-    Both clocks are read before and after, when nothing runs: then the answer comes at once, and what the
-    two clocks differ by over the trial is not the asking's fault.
-    """
-    began = time.time()
-    limit_s = plan.study.design.trial_limit_s
-    deadline = time.monotonic() + limit_s + _GRACE_S
-    parameters = dict(plan.study.trial) | {"limit_ms": int(limit_s * 1000)}
-    before = _read_clocks(agent, deadline)
-    waited_before = _pressure_us()
-    agent.send(request(trial, parameters))
-    heard = []
-    for record in agent.records(deadline):
-        heard.append(record)
-        if record["record"] == "error":
-            return records.failed(trial, boot, str(record["reason"]), began=began)
-        if record["record"] == "end":
-            break
-    else:
-        raise _Silent
-    waited_after = _pressure_us()
-    after = _read_clocks(agent, deadline)
-    pressure = None
-    if waited_before is not None and waited_after is not None:
-        pressure = (waited_after - waited_before) * 1000 / (after.host_ns - before.host_ns)
-    return records.outcome(trial, boot, heard, began=began, before=before, after=after, pressure=pressure)
-
-
-class _Silent(Exception):
-    """The agent said nothing until its time was over."""
-
-
-def _read_clocks(agent: Running, deadline: float) -> ClockReading:
-    asked = time.monotonic_ns()
-    agent.send("clock")
-    for record in agent.records(deadline):
-        if record["record"] == "clock":
-            heard = time.monotonic_ns()
-            return ClockReading(record["clock_ns"], (asked + heard) // 2, (heard - asked) // 2)
-    raise _Silent
-
-
-def _pressure_us() -> int | None:
-    """Microseconds since the start in which some process waited for a processor; None if unknown."""
-    try:
-        return int(_PRESSURE.read_text().split("total=", 1)[1].split(maxsplit=1)[0])
-    except (OSError, IndexError, ValueError):
-        return None

@@ -98,7 +98,7 @@ def _index(
     }
     shared = set.intersection(*(set(found) for found in by_key.values())) if by_key else set()
     if not shared:
-        return Index(system, group, None, len(present), missing, 0, verdict.UNRESOLVED)
+        return Index(system, group, None, len(present), missing, 0, margin, verdict.UNRESOLVED)
     weights = {(one.cell, one.metric): 1 / len(sizes) / sizes[one.group] for one in present}
     by_block = {
         block: sum(weights[key] * found[block] for key, found in by_key.items()) for block in sorted(shared)
@@ -108,7 +108,7 @@ def _index(
     estimate = signed_rank.estimate(units, alpha=levels.alpha_95)
     narrow = signed_rank.estimate(units, alpha=levels.alpha_90)
     word = verdict.word(estimate, narrow, margin=margin)
-    return Index(system, group, exp(estimate), len(present), missing, len(shared), word)
+    return Index(system, group, exp(estimate), len(present), missing, len(shared), margin, word)
 
 
 def _gains(seen: Observations) -> Iterable[Gain]:

@@ -48,6 +48,7 @@ class Index:
     metrics: int
     missing: tuple[str, ...]  # metrics that one of the two systems lacks
     blocks: int
+    margin: float
     verdict: str
 
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -16,14 +15,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from steelyard import archive, charts, study_file
+from steelyard import archive, charts, panels, study_file
 from steelyard.errors import SteelyardError
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
-from steelyard.report import wording
+from steelyard.panels import Panel
+from steelyard.report import sentences, wording
 from steelyard.report.published import NOTHING, Printed
-from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import HARDWARE, Comparison, Gain, Index, SystemFacts, Weighing
+from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Weighing
 
 _BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
@@ -35,8 +34,6 @@ _LENSES = {
     COST: "mean of batches",
     GROUP: "slowest copy, over all work",
 }
-# Facts that say where the agent ran, not what the system is.
-_SILENT = ("record", "protocol")
 
 
 def write(path: Path, weighing: Weighing, *, tables: Sequence[Printed]) -> None:
@@ -101,7 +98,7 @@ def _environment() -> jinja2.Environment:
         "remarks": wording.remarks,
         "utc": _utc,
         "value": _value,
-        "level": _level,
+        "level": sentences.level,
         "json": _json,
     }
     environment.globals |= {"verdicts": charts.VERDICTS, "lenses": _LENSES, "NOTHING": NOTHING}
@@ -112,7 +109,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     """Everything that the template names."""
     header = weighing.experiment.header
     names = [system.name for system in weighing.systems]
-    groups = _by_group(weighing.comparisons)
+    groups = sentences.by_group(weighing.comparisons)
     rows = [_row(one) for members in groups.values() for one in members]
     means = [_mean_row(one) for one in _whole_first(weighing.indices)]
     return {
@@ -121,10 +118,12 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "names": names,
         "shapes": {name: charts.shape_of(number) for number, name in enumerate(names)},
         "others": [name for name in header["systems"] if name != weighing.baseline],
-        "sentences": [sentence(weighing, name) for name in header["systems"] if name != weighing.baseline],
+        "sentences": [
+            sentences.verdict_on(weighing, name) for name in header["systems"] if name != weighing.baseline
+        ],
         "groups": groups,
         "gains": _gains(weighing.gains),
-        "facts": facts(weighing.systems),
+        "facts": sentences.facts(weighing.systems),
         "hardware": HARDWARE,
         "indices": _whole_first(weighing.indices),
         "has_intervals": any(row.ratio and row.ratio.low for row in rows),
@@ -152,7 +151,7 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     """What only the archive's tables know: the samples' panels, and when it was measured."""
     lenses = {(one.cell, one.metric): one.lens for one in weighing.comparisons}
     with archive.connect(weighing.experiment) as connection:
-        panels = charts.panels(connection, systems=names, lenses=lenses)
+        found = panels.of(connection, systems=names, lenses=lenses)
         began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
         looks = [blocks for (blocks,) in connection.execute(_LOOKS).fetchall()]
         count = connection.execute(_COUNTS).fetchall()[0][0]
@@ -160,11 +159,11 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
         plan = study_file.parse(weighing.experiment.header.get("study_text", ""), file="in the archive")
     except SteelyardError:
         plan = None  # of a version to come: the text itself is shown all the same
-    groups = _panel_groups(weighing, panels)
-    marks = {group: [panels[one["key"]].marks for one in members] for group, members in groups.items()}
+    groups = _panel_groups(weighing, found)
+    marks = {group: [found[one["key"]].marks for one in members] for group, members in groups.items()}
     spec = charts.samples(names)
     return {
-        "panels": panels,
+        "panels": found,
         "panel_groups": groups,
         "samples_spec": spec,
         "panel_marks": marks,
@@ -177,17 +176,17 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _panel_groups(weighing: Weighing, panels: Mapping[tuple[str, str], charts.Panel]) -> dict[str, list[Any]]:
+def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) -> dict[str, list[Any]]:
     """The panels' cells and metrics, in the study's order, by group of workloads."""
     workloads = weighing.experiment.header["workloads"]
     found: dict[str, list[Any]] = {}
     for cell in archive.cells_of(weighing.experiment):
         workload = workloads[cell.workload]
         for metric in workload["metrics"]:
-            if (cell.label, metric) in panels:
+            if (cell.label, metric) in shown:
                 found.setdefault(workload["group"], []).append(
                     {
-                        "label": label(cell.label, metric),
+                        "label": sentences.label(cell.label, metric),
                         "operation": workload["operation"],
                         "key": (cell.label, metric),
                         "copies": cell.copies,
@@ -200,21 +199,16 @@ def _panel_groups(weighing: Weighing, panels: Mapping[tuple[str, str], charts.Pa
 # Rows and tables
 
 
-def label(cell: str, metric: str) -> str:
-    """The cell and, where it has more than the one, its metric."""
-    return cell if metric == "time" else f"{cell}, {metric}"
-
-
 def _row(one: Comparison) -> charts.Row:
     text = _short(one.ratio).replace(" times", "×") if one.ratio else "no pair"
-    name = label(one.cell, one.metric)
+    name = sentences.label(one.cell, one.metric)
     return charts.Row(one.group, name, one.system, one.ratio, one.verdict, one.margin, text)
 
 
 def _mean_row(one: Index) -> charts.Row:
     name = "all groups" if one.group == "all" else one.group
     text = _short(one.ratio).replace(" times", "×") if one.ratio else "no pair"
-    return charts.Row("geometric means", name, one.system, one.ratio, one.verdict, 0.01, text)
+    return charts.Row("geometric means", name, one.system, one.ratio, one.verdict, one.margin, text)
 
 
 def _whole_first(indices: Sequence[Index]) -> list[Index]:
@@ -223,40 +217,11 @@ def _whole_first(indices: Sequence[Index]) -> list[Index]:
     return sorted(indices, key=lambda one: order.index(one.group))
 
 
-def _by_group(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
-    found: dict[str, list[Comparison]] = {}
-    for one in comparisons:
-        found.setdefault(one.group, []).append(one)
-    return found
-
-
 def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Estimate]]:
     """By workload (and metric) and copies: each system's gain."""
     found: dict[tuple[str, int], dict[str, Estimate]] = {}
     for one in gains:
-        found.setdefault((label(one.workload, one.metric), one.copies), {})[one.system] = one.gain
-    return found
-
-
-def facts(systems: Sequence[SystemFacts]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """What the systems say of themselves: the facts that differ, and those that do not; a text a system."""
-    told = [_flat({**one.fingerprint, **one.hello}) for one in systems]
-    differ: dict[str, list[str]] = {}
-    same: dict[str, list[str]] = {}
-    for name in dict.fromkeys([*HARDWARE, *(key for one in told for key in one)]):
-        texts = [one.get(name, NOTHING) for one in told]
-        if any(text != NOTHING for text in texts):
-            (differ if len(set(texts)) > 1 else same)[name] = texts
-    return differ, same
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{name}: ")
-        elif name not in _SILENT:
-            found[prefix + name] = NOTHING if value is None else str(value)
+        found.setdefault((sentences.label(one.workload, one.metric), one.copies), {})[one.system] = one.gain
     return found
 
 
@@ -268,64 +233,12 @@ def again(header: Mapping[str, Any]) -> str | None:
     return f"{command} --seed {header['seed']}"
 
 
-# The verdict in words
-
-
-def sentence(weighing: Weighing, system: str) -> dict[str, Any]:
-    """The verdict on one system: what is said first, what is notable, and how many of each verdict."""
-    ours = [one for one in weighing.comparisons if one.system == system]
-    whole = next((one for one in weighing.indices if one.system == system and one.group == "all"), None)
-    head = f"{system} has nothing that could be compared with {weighing.baseline}"
-    word = verdict.UNRESOLVED
-    if whole is not None:
-        head = wording.headline(whole, weighing.baseline)
-        if whole.ratio is not None and whole.ratio.level is not None:
-            word = whole.verdict
-            head += f"; the interval is at {_level(whole.ratio)}"
-    counts = Counter(one.verdict for one in ours)
-    found = [(name, counts[name]) for name in charts.VERDICTS if counts[name]]
-    return {
-        "system": system,
-        "verdict": word,
-        "head": f"{head}.",
-        "notable": _notable(ours),
-        "metrics": len(ours),
-        "counts": found,
-    }
-
-
-def _notable(ours: Sequence[Comparison]) -> str:
-    """In a sentence: the extremes among the sure verdicts, and the groups where nothing differs for sure."""
-    found = []
-    for word, most, best in ((verdict.SLOWER, "slowest", min), (verdict.FASTER, "fastest", max)):
-        sure = [
-            (one.ratio.value, one.ratio, label(one.cell, one.metric))
-            for one in ours
-            if one.verdict == word and one.ratio
-        ]
-        if sure:
-            _, ratio, where = best(sure, key=lambda one: one[0])
-            found.append(f"{most} at {where}: {wording.how_much(ratio)}, at {_level(ratio)}")
-    for word in (verdict.EQUIVALENT, verdict.UNRESOLVED):
-        groups = [
-            group for group, members in _by_group(ours).items() if all(one.verdict == word for one in members)
-        ]
-        if groups:
-            found.append(f"{word} on all {' and '.join(groups)} work")
-    told = "; ".join(found)
-    return f"{told[:1].upper()}{told[1:]}." if told else ""
-
-
 # Figures
 
 
 def _short(estimate: Estimate) -> str:
     """The ratio in words without its interval."""
     return wording.how_much(Estimate(estimate.value))
-
-
-def _level(estimate: Estimate) -> str:
-    return NOTHING if estimate.level is None else f"{100 * estimate.level:.3g} %"
 
 
 def _value(number: float, unit: str) -> str:
