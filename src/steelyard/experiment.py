@@ -16,11 +16,11 @@ from typing import Any
 
 from steelyard import archive, plan, programs, runner, study, study_file, summary, systems
 from steelyard.archive import Experiment
+from steelyard.dialogue import Running
 from steelyard.errors import SteelyardError, UsageError
 from steelyard.journal import Journal, earlier
 from steelyard.plan import Plan
 from steelyard.progress import Reporter
-from steelyard.runner import Running
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import System, check
 

@@ -62,7 +62,7 @@ def _notable(ours: Sequence[Comparison]) -> str:
 
 def facts(systems: Sequence[SystemFacts]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """What the systems say of themselves: the facts that differ, and those that do not; a text a system."""
-    told = [_flat({**one.fingerprint, **one.hello}) for one in systems]
+    told = [_flat({**one.hello, **one.fingerprint}) for one in systems]
     differ: dict[str, list[str]] = {}
     same: dict[str, list[str]] = {}
     for name in dict.fromkeys([*HARDWARE, *(key for one in told for key in one)]):
