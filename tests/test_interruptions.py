@@ -17,13 +17,21 @@ Write = Callable[..., str]
 def begin(study: str, archive: Path, directory: Path, trials: int) -> subprocess.Popen[str]:
     """A run that has so many trials in its journal."""
     command = [COMMAND, "run", study, "--archive", archive, "--directory", directory]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_as_at_a_terminal
+    )
     deadline = time.monotonic() + 60
     while len(kept(archive)) < trials:
         assert time.monotonic() < deadline
         assert running.poll() is None, running.communicate()
         time.sleep(0.02)
     return running
+
+
+def _as_at_a_terminal() -> None:
+    """Nothing ignored: who runs the tests in the background has them ignore Ctrl-C."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def kept(archive: Path) -> list[tuple[int, str, str]]:
@@ -83,6 +91,20 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     assert found["trials"] == 8 * 2 * 2
     assert len(list(archive.glob("experiments/*"))) == 1
     assert json.loads(steelyard("archive", "list", "--format", "json").stdout)[0]["state"] == "closed"
+
+
+def test_a_hangup_that_the_caller_ignores_stays_ignored(
+    write_study: Write, archive: Path, directory: Path
+) -> None:
+    study = write_study(systems={"one": "", "two": ""}, looks="[3]")
+    command = ["nohup", COMMAND, "run", study, "--archive", archive, "--directory", directory]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not kept(archive):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGHUP)
+    running.communicate(timeout=30)
+
+    assert running.returncode == 0
 
 
 def test_a_finished_command_begins_anew(steelyard: Run, write_study: Write, archive: Path) -> None:

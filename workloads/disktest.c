@@ -26,7 +26,7 @@ static struct {
 	int      file;
 } s = { .file = -1 };
 
-/* A permutation of the records by Fisher and Yates, from Marsaglia's 32-bit xorshift. */
+/* A permutation of the records by Fisher and Yates. */
 static void shuffle(void)
 {
 	uint32_t state = 2463534242u;
@@ -34,10 +34,7 @@ static void shuffle(void)
 	for (uint32_t i = 0; i < RECORDS; i++)
 		s.order[i] = i;
 	for (uint32_t i = RECORDS - 1; i > 0; i--) {
-		state ^= state << 13;
-		state ^= state >> 17;
-		state ^= state << 5;
-		uint32_t other = state % (i + 1), held = s.order[i];
+		uint32_t other = next_number(&state) % (i + 1), held = s.order[i];
 
 		s.order[i] = s.order[other];
 		s.order[other] = held;

@@ -75,10 +75,7 @@ static int write_list(void)
 	if (!list)
 		return fail("open");
 	for (int i = 0; i < DRAWS; i++) {
-		state ^= state << 13;
-		state ^= state >> 17;
-		state ^= state << 5;
-		uint32_t    drawn = state % WORDS;
+		uint32_t    drawn = next_number(&state) % WORDS;
 		const char *word = english[drawn];
 		int         ends = word[strlen(word) - 1] == 'r';
 

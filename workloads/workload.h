@@ -31,6 +31,15 @@ const char *trial_directory(void);
 /* Keeps a computed value: the compiler must believe that somebody reads it. */
 #define keep(value) __asm__ volatile("" : : "r,m"(value) : "memory")
 
+/* The next number of Marsaglia's 32-bit xorshift: the same sequence from the same state everywhere. */
+static inline uint32_t next_number(uint32_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state;
+}
+
 /* Does `statement` as often as `operations` says. Sixty-four stand in a row before the counter is
  * looked at, so that the loop's own control is one sixty-fourth of an iteration per operation: what
  * `null` measures. A plain loop would cost a quarter of the cheapest workload's operation. */

@@ -11,9 +11,12 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from steelyard.errors import SteelyardError, UnknownName, UsageError
+
+if TYPE_CHECKING:
+    from steelyard.archive import Experiment
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "pegasus"
@@ -45,9 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def entry() -> NoReturn:
-    """The installed command. A request to terminate is taken like Ctrl-C: all is put in order first."""
+    """The installed command. A request to terminate is taken like Ctrl-C: all is put in order first. What
+    the caller had ignored (nohup does that with SIGHUP) stays ignored."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     status = main()
     try:
         sys.stdout.flush()
@@ -108,11 +113,9 @@ def _report(arguments: argparse.Namespace) -> int:
     return _print_report(archive.find(_archive(arguments), arguments.experiment), arguments)
 
 
-def _print_report(experiment: object, arguments: argparse.Namespace) -> int:
+def _print_report(experiment: "Experiment", arguments: argparse.Namespace) -> int:
     from steelyard import report, study, summary
-    from steelyard.archive import Experiment
 
-    assert isinstance(experiment, Experiment)
     margin = study.fraction(arguments.margin) if arguments.margin else None
     if arguments.html:
         report.prepare_html()

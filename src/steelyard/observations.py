@@ -27,13 +27,12 @@ _LENSES = {"cpu": FLOOR, "syscall": FLOOR, "memory": FLOOR, "harness": FLOOR}
 
 _PRESSURE_LEAST = 0.05  # below that share of waiting, a trial is not called disturbed
 
-# One row per trial and metric. Durations become ns per operation batch by batch for the quantiles; the
-# cost is all time over all work. With several copies, the group's time is that of its slowest copy, and
-# the work is everybody's: so it is divided by the number of copies, as the PEGASUS paper's tables are.
-_VALUES = """
-    SELECT t.block, t.system, t.boot, t.cell, s.metric,
-           quantile_cont(s.duration_ns / s.operations, 0.25) AS floor,
-           quantile_cont(s.duration_ns / s.operations, 0.5) AS typical,
+# One row per trial and metric: the quantiles of its batches in ns per operation, and its cost, which is all
+# time over all work. With several copies, the group's time is that of its slowest copy, and the work is
+# everybody's: so it is divided by the number of copies, as the PEGASUS paper's tables are.
+TRIALS = """
+    SELECT t.block, t.system, t.boot, t.cell, s.metric, any_value(t.copies) AS copies,
+           quantile_cont(s.duration_ns / s.operations, [0.1, 0.25, 0.5, 0.9]) AS q,
            sum(s.duration_ns) / sum(s.operations) AS cost,
            any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group"
     FROM samples s
@@ -43,8 +42,11 @@ _VALUES = """
                 FROM samples GROUP BY trial, metric, copy)
           GROUP BY trial, metric) g ON g.trial = s.trial AND g.metric = s.metric
     WHERE t.status = 'ok'
-    GROUP BY s.trial, t.block, t.system, t.boot, t.cell, s.metric
-    ORDER BY t.block"""
+    GROUP BY s.trial, t.block, t.system, t.boot, t.cell, s.metric"""
+
+_VALUES = f"""
+    SELECT block, system, boot, cell, metric, q[2] AS floor, q[3] AS typical, cost, "group"
+    FROM ({TRIALS}) ORDER BY block"""
 
 _STATUSES = """
     SELECT system, cell, status, count(*) AS trials, min(reason) AS reason,

@@ -9,33 +9,18 @@ from typing import Any
 
 import duckdb
 
-from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
+from steelyard.observations import COST, FLOOR, GROUP, TRIALS, TYPICAL
 
 _BINS = 100  # a panel with more blocks than this shows neighbouring blocks as one mark
 
-# One row a trial and metric: the number the comparison uses, for whichever lens, and where the middle
-# 80 % of its batches lie. With several copies everything is divided by their number, as the comparison does.
-_TRIALS = """
-    SELECT t.cell, s.metric, t.system, t.block, any_value(t.copies) AS copies,
-           quantile_cont(s.duration_ns / s.operations, [0.1, 0.25, 0.5, 0.9]) AS q,
-           sum(s.duration_ns) / sum(s.operations) AS cost,
-           any_value(g.slowest) / any_value(g.operations) AS "group"
-    FROM samples s
-    JOIN trials t USING (trial)
-    JOIN (SELECT trial, metric, max(total) AS slowest, any_value(operations) AS operations
-          FROM (SELECT trial, metric, copy, sum(duration_ns) AS total, sum(operations) AS operations
-                FROM samples GROUP BY trial, metric, copy)
-          GROUP BY trial, metric) g ON g.trial = s.trial AND g.metric = s.metric
-    WHERE t.status = 'ok'
-    GROUP BY s.trial, t.cell, s.metric, t.system, t.block"""
-
-# One row a mark: that many neighbouring blocks together, so that the page stays small.
+# One row a mark: that many neighbouring blocks together, so that the page stays small. With several copies
+# everything is divided by their number, as the comparison does.
 _MARKS = f"""
-    WITH per_trial AS ({_TRIALS}),
+    WITH per_trial AS ({TRIALS}),
          widths AS (SELECT cell, metric, ceil((max(block) + 1) / {_BINS})::BIGINT AS width
                     FROM per_trial GROUP BY cell, metric)
     SELECT cell, metric, system, block // width AS bin, any_value(width), count(*),
-           median(q[2] / copies), median(q[3] / copies), median(cost / copies), median("group" / copies),
+           median(q[2] / copies), median(q[3] / copies), median(cost / copies), median("group"),
            min(q[1] / copies), max(q[4] / copies)
     FROM per_trial JOIN widths USING (cell, metric)
     GROUP BY cell, metric, system, bin ORDER BY cell, metric, system, bin"""
