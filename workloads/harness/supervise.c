@@ -74,7 +74,7 @@ static int cannot(const char *call)
  * addresses are drawn anew; `pad` moves the stack besides. */
 static void exec_copy(uint64_t number, const int ends[3])
 {
-	static char pad[65536 + 8] = "PAD=";
+	static char pad[65536 + 8];
 	char       *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad, NULL };
 	const char *arguments[SETTINGS_MOST + 8] = { "steelyard-load", "trial-process" };
 	char        copy[24];
@@ -93,6 +93,7 @@ static void exec_copy(uint64_t number, const int ends[3])
 	/* Standard output is the agent's stream of records: a utility must not write into it. */
 	if (dup2(open("/dev/null", O_RDWR), 0) < 0 || dup2(0, 1) < 0)
 		_exit(126);
+	memcpy(pad, "PAD=", 4);
 	memset(pad + 4, 'x', settings.pad);
 	snprintf(copy, sizeof(copy), "%" PRIu64, number);
 	arguments[at++] = copy;

@@ -20,6 +20,7 @@ _STYLES = {
     verdict.UNRESOLVED: "yellow",
 }
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
+_WIDTH_OF_VALUES = 110  # a narrower terminal shows the ratios without the values they are of
 
 
 def make_console() -> Console:
@@ -33,8 +34,7 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed]) -> None:
     console = make_console()
     for sentence in headlines(weighing):
         console.print(Text(sentence, style="bold"))
-    for table in _comparison_tables(weighing):
-        console.print(table)
+    _print_comparisons(console, weighing)
     _print_indices(console, weighing)
     _print_gains(console, weighing)
     for printed in tables:
@@ -68,8 +68,10 @@ def notes(weighing: Weighing) -> Iterable[str]:
         yield "the experiment is not finished; the command that began it goes on with it"
 
 
-def _comparison_tables(weighing: Weighing) -> Iterable[Table]:
+def _print_comparisons(console: Console, weighing: Weighing) -> None:
+    """A table a system, and under it what is to be remarked: beside it there is no room for sentences."""
     for system in dict.fromkeys(one.system for one in weighing.comparisons):
+        ours = [one for one in weighing.comparisons if one.system == system]
         table = Table(
             title=f"{system} against {weighing.baseline}",
             title_justify="left",
@@ -77,30 +79,31 @@ def _comparison_tables(weighing: Weighing) -> Iterable[Table]:
             box=None,
             header_style="bold",
         )
-        for heading in ("workload", "metric"):
-            table.add_column(heading)
-        for heading in (weighing.baseline, system, "ratio"):
+        with_values = console.width >= _WIDTH_OF_VALUES
+        table.add_column("workload", overflow="fold")
+        for heading in (weighing.baseline, system) if with_values else ():
             table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("ratio", justify="right", no_wrap=True)
         table.add_column("interval", no_wrap=True)
-        table.add_column("verdict")
-        table.add_column("blocks", justify="right")
-        table.add_column("remarks")
-        for one in weighing.comparisons:
-            if one.system == system:
-                table.add_row(*_cells(one))
-        yield table
+        table.add_column("verdict", no_wrap=True)
+        table.add_column("blocks", justify="right", no_wrap=True)
+        for one in ours:
+            table.add_row(*_cells(one, with_values=with_values))
+        console.print(table)
+        for one in ours:
+            if wording.remarks(one):
+                console.print(Text(f"  {wording.label(one.cell, one.metric)}: {wording.remarks(one)}"))
+        console.print()
 
 
-def _cells(one: Comparison) -> Iterable[str | Text]:
-    yield Text(one.cell)
-    yield one.metric
-    for value in (one.baseline_value, one.value):
+def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
+    yield Text(wording.label(one.cell, one.metric))
+    for value in (one.baseline_value, one.value) if with_values else ():
         yield wording.time_ns(value.value) if value else "–"
     yield wording.factor(one.ratio.value) if one.ratio else "–"
     yield Text(wording.interval(one.ratio) if one.ratio else "")
     yield Text(wording.verdict_text(one), style=_STYLES[one.verdict])
     yield str(one.blocks)
-    yield Text(wording.remarks(one))
 
 
 def _print_indices(console: Console, weighing: Weighing) -> None:

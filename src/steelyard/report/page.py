@@ -186,7 +186,7 @@ def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) ->
             if (cell.label, metric) in shown:
                 found.setdefault(workload["group"], []).append(
                     {
-                        "label": sentences.label(cell.label, metric),
+                        "label": wording.label(cell.label, metric),
                         "operation": workload["operation"],
                         "key": (cell.label, metric),
                         "copies": cell.copies,
@@ -201,7 +201,7 @@ def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) ->
 
 def _row(one: Comparison) -> charts.Row:
     text = _short(one.ratio).replace(" times", "×") if one.ratio else "no pair"
-    name = sentences.label(one.cell, one.metric)
+    name = wording.label(one.cell, one.metric)
     return charts.Row(one.group, name, one.system, one.ratio, one.verdict, one.margin, text)
 
 
@@ -221,7 +221,7 @@ def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Estimate]]:
     """By workload (and metric) and copies: each system's gain."""
     found: dict[tuple[str, int], dict[str, Estimate]] = {}
     for one in gains:
-        found.setdefault((sentences.label(one.workload, one.metric), one.copies), {})[one.system] = one.gain
+        found.setdefault((wording.label(one.workload, one.metric), one.copies), {})[one.system] = one.gain
     return found
 
 

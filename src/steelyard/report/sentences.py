@@ -43,7 +43,7 @@ def _notable(ours: Sequence[Comparison]) -> str:
     found = []
     for word, most, best in ((verdict.SLOWER, "slowest", min), (verdict.FASTER, "fastest", max)):
         sure = [
-            (one.ratio.value, one.ratio, label(one.cell, one.metric))
+            (one.ratio.value, one.ratio, wording.label(one.cell, one.metric))
             for one in ours
             if one.verdict == word and one.ratio
         ]
@@ -80,11 +80,6 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         elif name not in _SILENT:
             found[prefix + name] = NOTHING if value is None else str(value)
     return found
-
-
-def label(cell: str, metric: str) -> str:
-    """The cell and, where it has more than the one, its metric."""
-    return cell if metric == "time" else f"{cell}, {metric}"
 
 
 def by_group(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:

@@ -18,6 +18,11 @@ MARKS = {
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 
 
+def label(cell: str, metric: str) -> str:
+    """The cell and, where it has more than the one, its metric."""
+    return cell if metric == "time" else f"{cell}, {metric}"
+
+
 def time_ns(value: float) -> str:
     """A time given in ns, to three digits, with the unit that suits it: 51.9 µs."""
     if value == 0:
