@@ -17,6 +17,7 @@ from steelyard.weighing import CLOCK_MARGIN, Comparison
 
 _RATE = 0.05  # false discovery rate
 _PAIRS_LEAST = 6  # fewer can never give a 95 % verdict
+_PAIRS_FOR_NOISE = 3  # fewer say nothing of how much they scatter
 _DISTURBED = "the verdict rests on disturbed blocks"
 
 
@@ -124,9 +125,22 @@ class _Comparing:
             p_adjusted=p,
             blocks=len(draft.by_block),
             boots=self.seen.boots(draft.system, draft.key),
-            blocks_needed=None if word in verdict.FIRM else _blocks_needed(draft, usual, margin),
+            blocks_needed=self._blocks_needed(draft, word, usual, margin),
             flags=flags,
         )
+
+    def _blocks_needed(self, draft: _Draft, word: str, usual: Estimate, margin: float) -> int | None:
+        """The blocks that would settle an open comparison, if the noise stays as it is: by the robust
+        deviation, or by the interval's width where outliers make that the worse of the two. None for a
+        firm verdict, and where there are too few pairs to know the noise by."""
+        if word in verdict.FIRM or len(draft.units) < _PAIRS_FOR_NOISE:
+            return None
+        blocks = len(draft.by_block)
+        per_unit = blocks / len(draft.units)
+        needed = power.blocks_for_equivalence(power.robust_deviation(draft.units), margin) * per_unit
+        if usual.low is not None and usual.high is not None:
+            needed = max(needed, blocks * ((usual.high - usual.low) / 2 / math.log1p(margin)) ** 2)
+        return max(math.ceil(needed), blocks + 1)
 
     def _empty(self, key: Key, system: str) -> Comparison:
         """The comparison with what is known without a pair."""
@@ -160,7 +174,8 @@ class _Comparing:
         label, _ = draft.key
         flags = list(self._trouble_flags(label, draft.system))
         if len(draft.units) < _PAIRS_LEAST:
-            flags.append(f"only {len(draft.units)} pairs: a verdict needs at least {_PAIRS_LEAST}")
+            pairs = "pair" if len(draft.units) == 1 else "pairs"
+            flags.append(f"only {len(draft.units)} {pairs}: a verdict needs at least {_PAIRS_LEAST}")
         for system in (self.seen.baseline, draft.system):
             if system in self.seen.boot_systems and self.seen.boots(system, draft.key) == 1:
                 flags.append("holds for this boot only")
@@ -240,17 +255,6 @@ def _agrees(value: float, word: str, margin: float) -> bool:
         verdict.FASTER_OPEN: value > 0,
         verdict.SLOWER_OPEN: value < 0,
     }.get(word, True)
-
-
-def _blocks_needed(draft: _Draft, shown: Estimate, margin: float) -> int:
-    """The blocks that would settle an open comparison, if the noise stays as it is: by the robust
-    deviation, or by the interval's width where outliers make that the worse of the two."""
-    blocks = len(draft.by_block)
-    per_unit = blocks / len(draft.units)
-    needed = power.blocks_for_equivalence(power.robust_deviation(draft.units), margin) * per_unit
-    if shown.low is not None and shown.high is not None:
-        needed = max(needed, blocks * ((shown.high - shown.low) / 2 / math.log1p(margin)) ** 2)
-    return max(math.ceil(needed), blocks + 1)
 
 
 def exp(estimate: Estimate) -> Estimate:

@@ -74,12 +74,13 @@ def headline(index: Index, baseline: str) -> str:
     """One sentence for a system: how it stands against the baseline on the whole."""
     metrics = "metric" if index.metrics == 1 else "metrics"
     what = f"over {index.metrics} {metrics}" + (f" ({len(index.missing)} missing)" if index.missing else "")
+    blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
     if index.ratio is None:
         return f"{index.system}: no block has every metric, so there is no figure for the whole"
     if index.ratio.low is None:
         return (
             f"{index.system} against {baseline}: {how_much(index.ratio)} in geometric mean {what}, "
-            f"but {index.blocks} blocks are too few for a verdict"
+            f"but {blocks} too few for a verdict"
         )
     if index.verdict == verdict.EQUIVALENT:
         return f"{index.system} and {baseline} are equivalent {what}: {how_much(index.ratio)}"
