@@ -1,12 +1,10 @@
 /* supervise.c -- the agent's side of a trial: starts its processes, waits, relays. See trial.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
