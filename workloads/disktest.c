@@ -7,7 +7,7 @@
  *              paper says as much: the number of buffers decides.
  * Beware       the file system of the working directory is half of what is measured; it is in the
  *              system's fingerprint. Each record read is checked to be the one asked for.
- * After        Disktest of the PEGASUS paper (Silva, 1988).
+ * After        Disktest of the PEGASUS paper (Silva).
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -7,7 +7,7 @@
  *              is noinline, and noipa where the compiler knows that, its arguments are read from
  *              volatile variables each time, and its answer is stored to one. A test counts the
  *              entries into add_three from outside.
- * After        Funcall of the PEGASUS paper (Silva, 1988).
+ * After        Funcall of the PEGASUS paper (Silva).
  */
 #include "workload.h"
 

@@ -7,7 +7,7 @@
  *              read work of the batch before: the writer waits for the batch's count, writes exactly
  *              that many, and the batch ends when the last has been read. On one processor it measures
  *              the scheduler, on two also wake-ups between processors.
- * After        Piper of the PEGASUS paper (Silva, 1988).
+ * After        Piper of the PEGASUS paper (Silva).
  */
 #include <errno.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
  *              every trial on every system, because a machine's own dictionary would differ.
  * Beware       the utilities are the system's own. Where two systems share one file tree they are
  *              the same machine code; elsewhere their difference is part of what is measured.
- * After        Shell of the PEGASUS paper (Silva, 1988).
+ * After        Shell of the PEGASUS paper (Silva).
  */
 #include <fcntl.h>
 #include <limits.h>

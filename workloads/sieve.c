@@ -6,7 +6,7 @@
  * Beware       the 8190 flags stand for the odd numbers from 3, and 1899 of them are primes: the
  *              paper's "primes between 1 and 8190" counts flags, not numbers. The count is checked
  *              after every pass, so no pass can be skipped or shared.
- * After        Sieve of the PEGASUS paper (Silva, 1988), which took it from BYTE (Gilbreath and
+ * After        Sieve of the PEGASUS paper (Silva), which took it from BYTE (Gilbreath and
  *              Gilbreath, January 1983).
  */
 #include <string.h>

@@ -6,7 +6,7 @@
  * Beware       libc may remember getpid's answer (glibc did until 2.25), and then nothing is
  *              measured: so the call is made by number. getppid, because its answer may change at
  *              any time (the parent can die), so nobody below can remember it either.
- * After        Syscall of the PEGASUS paper (Silva, 1988), there getpid; getppid as in lmbench.
+ * After        Syscall of the PEGASUS paper (Silva), there getpid; getppid as in lmbench.
  */
 #include <sys/syscall.h>
 #include <unistd.h>
