@@ -80,20 +80,16 @@ def _say(text: str) -> None:
 def _compare(arguments: argparse.Namespace) -> int:
     if len(arguments.systems) < 2:
         raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")
-    return _weigh(arguments, arguments.study, arguments.systems)
+    return _run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    return _weigh(arguments, arguments.study, arguments.systems)
-
-
-def _weigh(arguments: argparse.Namespace, study_name: str, systems: Sequence[str] | None) -> int:
     """Measures what the study asks for, or goes on where the same command stopped; then reports."""
     from steelyard import experiment
 
     order = experiment.Order(
-        study=study_name,
-        systems=tuple(systems) if systems else None,
+        study=arguments.study,
+        systems=tuple(arguments.systems) if arguments.systems else None,
         only=tuple(arguments.only),
         budget=arguments.budget,
         margin=arguments.margin,
@@ -136,12 +132,7 @@ def _plan(arguments: argparse.Namespace) -> int:
         systems=tuple(arguments.systems) if arguments.systems else None,
         only=tuple(arguments.only),
         budget=arguments.budget,
-        margin=None,
         seed=arguments.seed,
-        archive=Path(),
-        directory=None,
-        resume=False,
-        command="",
     )
     listing.print_plan(experiment.plan_of(order), blocks=arguments.blocks, form=arguments.format)
     return 0
@@ -224,7 +215,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _declare_measuring(verb: argparse.ArgumentParser) -> None:
+def _declare_choice(verb: argparse.ArgumentParser) -> None:
+    """What a plan follows from, besides the study and the systems."""
     verb.add_argument(
         "--only",
         action="append",
@@ -236,6 +228,10 @@ def _declare_measuring(verb: argparse.ArgumentParser) -> None:
         "--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m (default: the study's)"
     )
     verb.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
+
+
+def _declare_measuring(verb: argparse.ArgumentParser) -> None:
+    _declare_choice(verb)
     verb.add_argument(
         "--directory",
         metavar="DIR",
@@ -293,15 +289,7 @@ def _declare_plan(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("study", help="bundled name or file")
     verb.add_argument("--systems", nargs="+", metavar="SYSTEM", help="in place of the study's")
     verb.add_argument("--blocks", type=int, default=1, metavar="N", help="print so many blocks (default: 1)")
-    verb.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="WORKLOAD",
-        help="only this workload of the study; may be given again",
-    )
-    verb.add_argument("--budget", metavar="TIME", help="such as 60s or 5m (default: the study's)")
-    verb.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
+    _declare_choice(verb)
     _declare_format(verb)
 
 

@@ -27,18 +27,18 @@ from steelyard.systems.system import System, check
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user asked for, as it was written."""
+    """What the user asked for, as it was written. A plan needs no more than what has no default."""
 
     study: str
     systems: tuple[str, ...] | None  # None: the study's
     only: tuple[str, ...]
     budget: str | None
-    margin: str | None
     seed: int | None
-    archive: Path
-    directory: str | None
-    resume: bool
-    command: str
+    margin: str | None = None
+    archive: Path = Path()
+    directory: str | None = None
+    resume: bool = True
+    command: str = ""
 
 
 def plan_of(order: Order) -> Plan:

@@ -68,17 +68,16 @@ def notes(weighing: Weighing) -> Iterable[str]:
         yield "the experiment is not finished; the command that began it goes on with it"
 
 
+def _table(title: str, *headings: str) -> Table:
+    """An empty table as all of ours look: a title, bold headings, no lines."""
+    return Table(*headings, title=title, title_justify="left", pad_edge=False, box=None, header_style="bold")
+
+
 def _print_comparisons(console: Console, weighing: Weighing) -> None:
     """A table a system, and under it what is to be remarked: beside it there is no room for sentences."""
     for system in dict.fromkeys(one.system for one in weighing.comparisons):
         ours = [one for one in weighing.comparisons if one.system == system]
-        table = Table(
-            title=f"{system} against {weighing.baseline}",
-            title_justify="left",
-            pad_edge=False,
-            box=None,
-            header_style="bold",
-        )
+        table = _table(f"{system} against {weighing.baseline}")
         with_values = console.width >= _WIDTH_OF_VALUES
         table.add_column("workload", overflow="fold")
         for heading in (weighing.baseline, system) if with_values else ():
@@ -107,15 +106,10 @@ def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
 
 
 def _print_indices(console: Console, weighing: Weighing) -> None:
-    table = Table(
-        title="Geometric means of the ratios (above 1: better than the baseline)",
-        title_justify="left",
-        pad_edge=False,
-        box=None,
-        header_style="bold",
-    )
-    for heading in ("system", "group", "ratio", "interval", "metrics", "verdict"):
-        table.add_column(heading)
+    table = _table(
+        "Geometric means of the ratios (above 1: better than the baseline)",
+        "system", "group", "ratio", "interval", "metrics", "verdict",
+    )  # fmt: skip
     for index in weighing.indices:
         if index.ratio is not None:
             table.add_row(
@@ -131,15 +125,10 @@ def _print_indices(console: Console, weighing: Weighing) -> None:
 
 
 def _print_gains(console: Console, weighing: Weighing) -> None:
-    table = Table(
-        title="Gain with several copies (as many as copies: full)",
-        title_justify="left",
-        pad_edge=False,
-        box=None,
-        header_style="bold",
-    )
-    for heading in ("workload", "metric", "copies", "system", "gain", "95 % interval"):
-        table.add_column(heading)
+    table = _table(
+        "Gain with several copies (as many as copies: full)",
+        "workload", "metric", "copies", "system", "gain", "95 % interval",
+    )  # fmt: skip
     for gain in weighing.gains:
         table.add_row(
             gain.workload,
@@ -155,19 +144,10 @@ def _print_gains(console: Console, weighing: Weighing) -> None:
 
 def _print_published(console: Console, printed: Printed) -> None:
     """A published table has more systems than a terminal has room for: so its columns become rows."""
-    table = Table(
-        title=printed.title,
-        title_justify="left",
-        caption=printed.note,
-        caption_justify="left",
-        pad_edge=False,
-        box=None,
-        header_style="bold",
-    )
-    turned = list(zip(printed.headings, *printed.rows, strict=True))
-    for heading in turned[0]:
-        table.add_column(heading)
-    for row in turned[1:]:
+    headings, *rows = zip(printed.headings, *printed.rows, strict=True)
+    table = _table(printed.title, *headings)
+    table.caption, table.caption_justify = printed.note, "left"
+    for row in rows:
         table.add_row(*row)
     console.print(table)
 
