@@ -1,6 +1,6 @@
 /* workload.h -- what a workload file sees: its descriptor, and the few words it may say.
  *
- * A workload is one file of this folder and one line of list.def. Each trial is a fresh process,
+ * A workload is one file in its group's folder and one line of list.def. Each trial is a fresh process,
  * so its state is file-scope and no hook takes a context. The hooks are called in this order:
  *
  *	setup()            once; may fail() or say unsupported(); not timed
@@ -10,6 +10,7 @@
 #ifndef STEELYARD_WORKLOAD_H
 #define STEELYARD_WORKLOAD_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -58,19 +59,60 @@ static inline uint32_t next_number(uint32_t *state)
 		}                                                      \
 	} while (0)
 
-/* One number that a request may set: `name=value`, refused outside least..most. */
+/* A process that works with this one: does serve() and ends. It ends with this process, however that
+ * ends, and runs on the second processor where the trial's `place` asks for two. Returns its number,
+ * or -1 with errno. partner_end waits for it, or kills it first if it does not end by itself (which it
+ * does when it reads the end of a pipe or socket that its maker has closed). Both are safe on -1. */
+pid_t partner_start(void (*serve)(void));
+void partner_end(pid_t *partner);
+
+/* For a thread that works with the first: moves it to the second processor where two are asked for.
+ * Returns 0, or -1 with errno. */
+int partner_place(void);
+
+/* Reads or writes all of it, through interruptions and short counts. Return 0, or -1 with errno (0 at
+ * the end of the stream). */
+int read_whole(int file, void *into, size_t bytes);
+int write_whole(int file, const void *from, size_t bytes);
+
+/* The bytes of this system's memory, and the largest area that a workload may take: a quarter of it,
+ * or nine tenths of memory and swap in a guest that was started to page (see docs/measurement.md). */
+uint64_t memory_bytes(void);
+uint64_t memory_allowed(void);
+
+/* What a request may set by `name=value`: a number, refused outside least..most, or a text. */
 struct parameter {
 	const char *name;
 	const char *summary;
 	uint64_t   *value;   /* holds the initial value until a request sets it */
 	uint64_t    least, most;
+	char       *text;    /* instead of value: room for `most` bytes and a NUL */
 };
+#define NUMBER(name_, summary_, value_, least_, most_)                                 \
+	{ .name = (name_), .summary = (summary_), .value = (value_), .least = (least_), \
+	  .most = (most_) }
+#define TEXT(name_, summary_, text_, most_) \
+	{ .name = (name_), .summary = (summary_), .most = (most_), .text = (text_) }
 
-/* One timed activity. A workload has one called "time", or up to PHASES_MOST named ones that are
- * run one after another, all batches of the first before the second begins. */
+/* One timed activity. A workload has one called "time" or "bandwidth", or up to PHASES_MOST named ones
+ * that are run one after another, all batches of the first before the second begins. */
 struct phase {
 	const char *metric;
 	int (*run)(uint64_t operations);
+	const char *less;    /* an earlier phase's metric, which the analysis subtracts; or NULL */
+};
+
+/* A workload whose trial is a curve: it is measured at sizes from..to, `steps` to a doubling, in random
+ * order within one process. The parameters "from", "to" and "steps" come with it. After `value` was
+ * set, `arrange` (or NULL) makes ready for it, untimed; setup comes before the first. */
+struct sweep {
+	const char *name;    /* what is varied, such as "size" */
+	const char *unit;    /* of it, such as "bytes" */
+	uint64_t   *value;
+	uint64_t    from, to, steps; /* until a request sets them; to = 0: as much as memory_allowed */
+	uint64_t    grain;   /* every size is a multiple of it */
+	uint64_t    areas;   /* how many areas of that size there are at once */
+	int (*arrange)(void);
 };
 
 /* The claim that a test checks from outside: an operation makes exactly this many such calls,
@@ -80,11 +122,11 @@ struct call {
 	unsigned    per_operation;
 };
 
-enum { PHASES_MOST = 4 };
+enum { PHASES_MOST = 20 };
 
 struct workload {
 	const char *name;       /* also the file's, and the descriptor's after "workload_" */
-	const char *group;      /* cpu, syscall, process, ipc, memory, file, network, harness */
+	const char *group;      /* the folder's: cpu, syscall, process, ipc, memory, file, network, harness */
 	const char *summary;
 	const char *operation;  /* what one operation is, a singular noun */
 	int (*setup)(void);
@@ -92,8 +134,13 @@ struct workload {
 	void (*teardown)(void);
 	const struct phase     *phases;     /* instead of run; ends with a NULL metric */
 	const struct parameter *parameters; /* ends with a NULL name; or NULL */
+	struct sweep           *sweep;      /* or NULL */
+	const uint64_t         *bytes;      /* that an operation moves: makes its metrics bandwidths; or NULL */
+	/* What tests count from outside; at least one of the three, but for the harness's own. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */
 	void (*counted)(void);              /* a function entered once an operation; or NULL */
+	uint64_t                instructions; /* machine instructions an operation takes at least, by this
+	                                         process, at sizes of 4096; or 0 */
 };
 
 #endif

@@ -10,6 +10,7 @@
 #include "fingerprint.h"
 #include "record.h"
 #include "sha256.h"
+#include "sweep.h"
 #include "tree.h"
 #include "trial.h"
 
@@ -111,23 +112,34 @@ void hello_write(void)
 	record_close(1);
 }
 
-static void parameters_write(const char *key, const struct parameter *parameters)
+static void parameters_write(const struct parameter *parameters)
 {
-	record_list(key);
 	for (const struct parameter *p = parameters; p && p->name; p++) {
 		record_object(NULL);
 		record_text("name", p->name);
 		record_text("summary", p->summary);
-		record_number("initial", *p->value);
+		if (p->text)
+			record_text("initial", p->text);
+		else
+			record_number("initial", *p->value);
 		record_number("least", p->least);
 		record_number("most", p->most);
 		record_object_close();
 	}
-	record_list_close();
+}
+
+static void metric_write(const char *name, const char *less)
+{
+	record_object(NULL);
+	record_text("name", name);
+	record_text("less", less);
+	record_object_close();
 }
 
 static void workload_write(const struct workload *w)
 {
+	struct parameter swept[4] = { 0 };
+
 	record_object(NULL);
 	record_text("name", w->name);
 	record_text("group", w->group);
@@ -135,11 +147,23 @@ static void workload_write(const struct workload *w)
 	record_text("operation", w->operation);
 	record_list("metrics");
 	if (w->run)
-		record_text(NULL, "time");
+		metric_write(only_metric(w), NULL);
 	for (const struct phase *p = w->phases; p && p->metric; p++)
-		record_text(NULL, p->metric);
+		metric_write(p->metric, p->less);
 	record_list_close();
-	parameters_write("parameters", w->parameters);
+	if (w->bytes)
+		record_text("measure", "bandwidth");
+	else
+		record_text("measure", "time");
+	record_text("sweeps", w->sweep ? w->sweep->name : NULL);
+	record_text("sweep_unit", w->sweep ? w->sweep->unit : NULL);
+	record_list("parameters");
+	parameters_write(w->parameters);
+	if (w->sweep)
+		sweep_parameters(w->sweep, swept);
+	parameters_write(swept);
+	record_list_close();
+	record_number("instructions", w->instructions);
 	record_object("calls");
 	for (const struct call *c = w->calls; c && c->name; c++)
 		record_number(c->name, c->per_operation);
@@ -154,7 +178,9 @@ static void workload_write(const struct workload *w)
 void workloads_write(void)
 {
 	record_open("workloads");
-	parameters_write("parameters", trial_parameters);
+	record_list("parameters");
+	parameters_write(trial_parameters);
+	record_list_close();
 	record_list("workloads");
 	for (int i = 0; workloads[i]; i++)
 		workload_write(workloads[i]);

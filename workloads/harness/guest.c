@@ -15,6 +15,7 @@
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/swap.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -53,9 +54,25 @@ static int open_stream(const char *device)
 	return dup2(file, 0) < 0 || dup2(file, 1) < 0 ? -1 : 0;
 }
 
+static int is_paging;
+
+static void swap_to(const char *device)
+{
+	if (swapon(device, 0)) {
+		fprintf(stderr, "steelyard-load: swapping to %s: %s\n", device, strerror(errno));
+		guest_end();
+	}
+	is_paging = 1;
+}
+
+int guest_pages(void)
+{
+	return is_paging;
+}
+
 void guest_begin(void)
 {
-	const char *device = getenv("STEELYARD_STREAM");
+	const char *device = getenv("STEELYARD_STREAM"), *swap = getenv("STEELYARD_SWAP");
 
 	mount_one("proc", "/proc");
 	mount_one("sysfs", "/sys");
@@ -66,6 +83,8 @@ void guest_begin(void)
 		fprintf(stderr, "steelyard-load: %s: %s\n", device, strerror(errno));
 		guest_end();
 	}
+	if (swap)
+		swap_to(swap);
 }
 
 void guest_end(void)
@@ -81,6 +100,11 @@ void guest_begin(void)
 {
 	fprintf(stderr, "steelyard-load: can be a guest's init on Linux only\n");
 	exit(77);
+}
+
+int guest_pages(void)
+{
+	return 0;
 }
 
 void guest_end(void)

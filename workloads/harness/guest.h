@@ -6,6 +6,9 @@
  * environment (STEELYARD_STREAM) standard input and output. Ends the guest if it cannot. */
 void guest_begin(void);
 
+/* Whether this is a guest that was started with a swap device (STEELYARD_SWAP), and swaps to it. */
+int guest_pages(void);
+
 /* Switches the guest off. Does not return. */
 void guest_end(void);
 

@@ -33,6 +33,39 @@ static const struct parameter *find(const struct parameter *const tables[], size
 	return NULL;
 }
 
+static int digit(char c)
+{
+	const char *digits = "0123456789abcdef", *found = c ? strchr(digits, c) : NULL;
+
+	return found ? (int)(found - digits) : -1;
+}
+
+/* A request is words between spaces, so a text comes with its other bytes as %XX. */
+static int set_text(const struct parameter *p, const char *value, char *why, size_t why_room)
+{
+	size_t count = 0;
+
+	for (; *value; value++) {
+		char byte = *value;
+
+		if (byte == '%') {
+			if (digit(value[1]) < 0 || digit(value[2]) < 0) {
+				snprintf(why, why_room, "parameter %s has a %% that no two digits follow", p->name);
+				return -1;
+			}
+			byte = (char)(digit(value[1]) * 16 + digit(value[2]));
+			value += 2;
+		}
+		if (count == p->most) {
+			snprintf(why, why_room, "parameter %s is longer than %" PRIu64 " bytes", p->name, p->most);
+			return -1;
+		}
+		p->text[count++] = byte;
+	}
+	p->text[count] = 0;
+	return 0;
+}
+
 int set_parameter(const struct parameter *const tables[], size_t table_count, const char *setting,
                   char *why, size_t why_room)
 {
@@ -50,6 +83,8 @@ int set_parameter(const struct parameter *const tables[], size_t table_count, co
 		         (int)(equals - setting > 80 ? 80 : equals - setting), setting);
 		return -1;
 	}
+	if (p->text)
+		return set_text(p, equals + 1, why, why_room);
 	if (parse_number(equals + 1, &value) || value < p->least || value > p->most) {
 		snprintf(why, why_room,
 		         "parameter %s is '%.80s', and must be a whole number from %" PRIu64

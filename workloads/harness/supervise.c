@@ -17,8 +17,10 @@
 
 #include "channel.h"
 #include "clock.h"
+#include "guest.h"
 #include "parameters.h"
 #include "record.h"
+#include "sweep.h"
 #include "tree.h"
 #include "trial.h"
 
@@ -31,7 +33,7 @@ struct copy {
 	size_t     heard_count, heard_room;
 	char      *records; /* lines to relay when all is over */
 	size_t     records_count, records_room;
-	char       sizes[256]; /* what "ready" said */
+	char       sizes[1024]; /* what "ready" said */
 	char       outcome[16], why[512];
 	uint64_t   asked_ns, start_ns, end_ns;
 	enum stage stage;
@@ -73,7 +75,8 @@ static int cannot(const char *call)
 static void exec_copy(uint64_t number, const int ends[3])
 {
 	static char pad[65536 + 8];
-	char       *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad, NULL };
+	char       *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad,
+		                      guest_pages() ? "STEELYARD_PAGING=1" : NULL, NULL };
 	const char *arguments[SETTINGS_MOST + 8] = { "steelyard-load", "trial-process" };
 	char        copy[24];
 	int         at = 2, high[3];
@@ -352,16 +355,29 @@ static int write_end(void)
 	return strcmp(status, "ok");
 }
 
+static void write_settings(const struct parameter *parameters)
+{
+	for (const struct parameter *p = parameters; p && p->name; p++)
+		if (p->text)
+			record_text(p->name, p->text);
+		else
+			record_number(p->name, *p->value);
+}
+
 static void write_begin(void)
 {
+	struct parameter swept[4];
+
 	record_open("begin");
 	record_text("trial", g.request->id);
 	record_text("workload", g.request->workload->name);
 	record_object("parameters");
-	for (const struct parameter *p = trial_parameters; p->name; p++)
-		record_number(p->name, *p->value);
-	for (const struct parameter *p = g.request->workload->parameters; p && p->name; p++)
-		record_number(p->name, *p->value);
+	write_settings(trial_parameters);
+	write_settings(g.request->workload->parameters);
+	if (g.request->workload->sweep) {
+		sweep_parameters(g.request->workload->sweep, swept);
+		write_settings(swept);
+	}
 	record_object_close();
 	record_number("clock_ns", clock_ns());
 	record_close(1);

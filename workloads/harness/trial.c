@@ -1,10 +1,8 @@
-/* trial.c -- what a trial is asked for, and the fresh process that does it. See trial.h. */
+/* trial.c -- the fresh process that does a trial. See trial.h. */
 #include "trial.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,137 +12,42 @@
 
 #include "batch.h"
 #include "channel.h"
+#include "outcome.h"
 #include "parameters.h"
+#include "place.h"
 #include "record.h"
+#include "sweep.h"
 
-#define WORKLOAD(name) extern const struct workload workload_##name;
-#include "../list.def"
-#undef WORKLOAD
-
-#define WORKLOAD(name) &workload_##name,
-const struct workload *const workloads[] = {
-#include "../list.def"
-	NULL
-};
-#undef WORKLOAD
-
-enum { BATCHES_MOST = 10000 };
-
-#define INITIAL_SETTINGS { .copies = 1, .batches = 20, .warmup_ns = 100000000, .limit_ms = 60000 }
-struct trial_settings settings = INITIAL_SETTINGS;
-
-const struct parameter trial_parameters[] = {
-	{ "copies", "identical processes that start together", &settings.copies, 1, 1024 },
-	{ "batches", "batches measured, at most", &settings.batches, 1, BATCHES_MOST },
-	{ "operations", "operations in a batch; 0: as many as fill it", &settings.operations, 0,
-	  UINT64_MAX / 4 },
-	{ "batch_ns", "wished length of a batch; 0: 10 ms or what the clock needs",
-	  &settings.batch_ns, 0, 60000000000 },
-	{ "warmup_ns", "run before measuring; 0: not at all beyond sizing", &settings.warmup_ns, 0,
-	  60000000000 },
-	{ "limit_ms", "the whole trial is killed after that", &settings.limit_ms, 1, 86400000 },
-	{ "pad", "bytes added to the environment", &settings.pad, 0, 65536 },
-	{ 0 },
+/* One phase at one size: what makes a record of samples. */
+struct piece {
+	int               phase;
+	uint64_t          point; /* the size; of a workload that is no curve, nothing */
+	uint64_t          bytes; /* that an operation moves; 0: no bandwidth */
+	struct batch_plan plan;
+	uint64_t         *durations_ns;
 };
 
-const struct workload *workload_find(const char *name)
-{
-	for (int i = 0; workloads[i]; i++)
-		if (!strcmp(workloads[i]->name, name))
-			return workloads[i];
-	return NULL;
-}
-
-static int settings_apply(const struct workload *workload, const char *setting, char *why,
-                          size_t why_room)
-{
-	const struct parameter *const tables[] = { trial_parameters, workload->parameters };
-
-	return set_parameter(tables, 2, setting, why, why_room);
-}
-
-int request_parse(char *line, struct request *request, char *why, size_t why_room)
-{
-	static const struct trial_settings initial = INITIAL_SETTINGS;
-
-	char *rest = line, *id = strtok_r(rest, " ", &rest), *name = strtok_r(rest, " ", &rest);
-
-	settings = initial;
-	request->setting_count = 0;
-	request->id[0] = 0;
-	if (!id || strlen(id) >= sizeof(request->id)) {
-		snprintf(why, why_room, "a trial needs an ID of 1 to %d characters", ID_ROOM - 1);
-		return -1;
-	}
-	strcpy(request->id, id);
-	request->workload = name ? workload_find(name) : NULL;
-	if (!request->workload) {
-		snprintf(why, why_room, "there is no workload '%.80s'", name ? name : "");
-		return -1;
-	}
-	for (char *setting; (setting = strtok_r(rest, " ", &rest));) {
-		if (request->setting_count == SETTINGS_MOST - 1) {
-			snprintf(why, why_room, "more than %d parameters", SETTINGS_MOST - 1);
-			return -1;
-		}
-		if (settings_apply(request->workload, setting, why, why_room))
-			return -1;
-		request->settings[request->setting_count++] = setting;
-	}
-	request->settings[request->setting_count] = NULL;
-	return 0;
-}
-
-/* From here on: the trial process. */
+/* What a phase's operations used, this process's and its waited-for children's. */
+struct use {
+	uint64_t      operations;
+	struct rusage rusage; /* differences */
+	uint64_t      user_ns, system_ns;
+};
 
 static struct {
 	const struct workload *workload;
 	char                   directory[PATH_MAX];
 	uint64_t               copy;
 	struct phase           phases[PHASES_MOST + 1];
-	struct batch_plan      plans[PHASES_MOST];
-	struct use {
-		uint64_t      operations;
-		struct rusage rusage; /* differences, of this process and its waited-for children */
-		uint64_t      user_ns, system_ns;
-	} uses[PHASES_MOST];
-	uint64_t *durations_ns[PHASES_MOST];
-	uint64_t  start_ns, end_ns;
-	char      why[512];
+	int                    phase_count;
+	uint64_t               points[POINTS_MOST];
+	int                    point_count; /* 0: no curve */
+	struct piece          *pieces;      /* point by point, and phase by phase at each */
+	int                    piece_count;
+	struct batch_aim       aim;
+	struct use             uses[PHASES_MOST];
+	uint64_t               start_ns, end_ns;
 } t;
-
-int fail(const char *call)
-{
-	int error = errno; /* before anything can change it */
-
-	snprintf(t.why, sizeof(t.why), "%s: %s", call, strerror(error));
-	return OUTCOME_FAILED;
-}
-
-static void explain(const char *format, va_list arguments)
-{
-	vsnprintf(t.why, sizeof(t.why), format, arguments);
-}
-
-int fail_check(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	explain(format, arguments);
-	va_end(arguments);
-	return OUTCOME_FAILED;
-}
-
-int unsupported(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	explain(format, arguments);
-	va_end(arguments);
-	return OUTCOME_UNSUPPORTED;
-}
 
 const char *trial_directory(void)
 {
@@ -181,61 +84,107 @@ static void use_add(struct use *use)
 	}
 }
 
-static int phase_count(void)
+/* A curve of more than one size is sized point by point while it is measured; anything else before. */
+static int is_curve(void)
 {
-	int count = 0;
+	return t.point_count > 1;
+}
 
-	while (t.phases[count].metric)
-		count++;
-	return count;
+static int arrange(uint64_t point)
+{
+	struct sweep *sweep = t.workload->sweep;
+
+	if (!sweep)
+		return 0;
+	*sweep->value = point;
+	return sweep->arrange ? sweep->arrange() : 0;
+}
+
+static int size_piece(struct piece *piece)
+{
+	int outcome = batch_size(&t.aim, t.phases[piece->phase].run, &piece->plan);
+
+	if (outcome)
+		return outcome;
+	piece->bytes = t.workload->bytes ? *t.workload->bytes : 0;
+	t.uses[piece->phase].operations += piece->plan.spent;
+	use_add(&t.uses[piece->phase]);
+	piece->durations_ns = calloc(piece->plan.batches, sizeof(uint64_t));
+	return piece->durations_ns ? 0 : fail("calloc");
+}
+
+static int lay_out(void)
+{
+	char why[256];
+	int  points;
+
+	if (t.workload->sweep) {
+		t.point_count = sweep_points(t.workload->sweep, t.points, why, sizeof(why));
+		if (t.point_count < 0)
+			return unsupported("%s", why);
+		sweep_shuffle(t.points, t.point_count, settings.seed);
+	}
+	if (is_curve() && settings.copies > 1)
+		return fail_check("several copies of a curve would drift apart: set from and to alike");
+	points = t.point_count ? t.point_count : 1;
+	t.piece_count = points * t.phase_count;
+	t.pieces = calloc((size_t)t.piece_count, sizeof(*t.pieces));
+	if (!t.pieces)
+		return fail("calloc");
+	for (int i = 0; i < t.piece_count; i++) {
+		t.pieces[i].point = t.points[i / t.phase_count];
+		t.pieces[i].phase = i % t.phase_count;
+	}
+	return 0;
 }
 
 static int prepare(void)
 {
-	struct batch_aim aim = { .clock      = clock_measure(),
-		                 .batch_ns   = settings.batch_ns,
-		                 .warmup_ns  = settings.warmup_ns,
-		                 .operations = settings.operations,
-		                 .batches    = settings.batches };
 	int outcome;
 
-	if (t.workload->setup && (outcome = t.workload->setup()))
+	t.aim = (struct batch_aim){ .clock      = clock_measure(),
+		                    .batch_ns   = settings.batch_ns,
+		                    .warmup_ns  = settings.warmup_ns,
+		                    .operations = settings.operations,
+		                    .batches    = settings.batches };
+	if ((outcome = place_take((enum place)settings.place, settings.seed + t.copy)) ||
+	    (outcome = lay_out()) ||
+	    (t.workload->setup && (outcome = t.workload->setup())))
 		return outcome;
 	use_add(NULL);
-	for (int i = 0; i < phase_count(); i++) {
-		if ((outcome = batch_size(&aim, t.phases[i].run, &t.plans[i])))
-			return outcome;
-		t.uses[i].operations = t.plans[i].spent;
-		use_add(&t.uses[i]);
-		t.durations_ns[i] = calloc(t.plans[i].batches, sizeof(uint64_t));
-		if (!t.durations_ns[i])
-			return fail("calloc");
-	}
-	return 0;
+	if (is_curve())
+		return 0;
+	if ((outcome = arrange(t.points[0])))
+		return outcome;
+	for (int i = 0; i < t.piece_count && !outcome; i++)
+		outcome = size_piece(&t.pieces[i]);
+	return outcome;
 }
 
 /* Tells the agent this copy's batch sizes, takes copy 0's in their place, and waits at the gate. */
 static int wait_at_gate(void)
 {
-	char line[256], *rest = line;
-	int  length = 0, outcome;
+	char line[1024], *rest = line;
+	int  length = 0, outcome, known = is_curve() ? 0 : t.piece_count;
 
-	for (int i = 0; i < phase_count(); i++)
+	line[0] = 0;
+	for (int i = 0; i < known; i++)
 		length += snprintf(line + length, sizeof(line) - (size_t)length,
-		                   " %" PRIu64 " %" PRIu64, t.plans[i].operations,
-		                   t.plans[i].batches);
+		                   " %" PRIu64 " %" PRIu64, t.pieces[i].plan.operations,
+		                   t.pieces[i].plan.batches);
 	if (channel_say("ready%s\n", line) || channel_hear(line, sizeof(line)))
 		return fail("agent");
-	for (int i = 0; i < phase_count(); i++) {
-		uint64_t own = t.plans[i].batches;
+	for (int i = 0; i < known; i++) {
+		struct piece *piece = &t.pieces[i];
+		uint64_t      own = piece->plan.batches;
 
-		if (take_number(&rest, &t.plans[i].operations) ||
-		    take_number(&rest, &t.plans[i].batches))
+		if (take_number(&rest, &piece->plan.operations) ||
+		    take_number(&rest, &piece->plan.batches))
 			return fail_check("the agent's answer was not understood");
-		if (t.plans[i].batches > own) {
-			free(t.durations_ns[i]);
-			t.durations_ns[i] = calloc(t.plans[i].batches, sizeof(uint64_t));
-			if (!t.durations_ns[i])
+		if (piece->plan.batches > own) {
+			free(piece->durations_ns);
+			piece->durations_ns = calloc(piece->plan.batches, sizeof(uint64_t));
+			if (!piece->durations_ns)
 				return fail("calloc");
 		}
 	}
@@ -243,53 +192,81 @@ static int wait_at_gate(void)
 	return outcome || channel_wait_for_gate() ? fail("agent") : 0;
 }
 
+static int measure_piece(int number)
+{
+	struct piece *piece = &t.pieces[number];
+	int           outcome;
+
+	if (is_curve()) {
+		if (number % t.phase_count == 0 && (outcome = arrange(piece->point)))
+			return outcome;
+		if ((outcome = size_piece(piece)))
+			return outcome;
+		t.aim.warmup_ns = 0; /* the process is warm; sizing warms each further size */
+	}
+	outcome = batch_measure(&piece->plan, t.phases[piece->phase].run, piece->durations_ns);
+	t.uses[piece->phase].operations += piece->plan.operations * piece->plan.batches;
+	if (number + 1 < t.piece_count)
+		use_add(&t.uses[piece->phase]);
+	return outcome;
+}
+
 static int measure(void)
 {
 	int outcome = 0;
 
 	t.start_ns = clock_ns();
-	for (int i = 0; i < phase_count() && !outcome; i++) {
-		outcome = batch_measure(&t.plans[i], t.phases[i].run, t.durations_ns[i]);
-		t.uses[i].operations += t.plans[i].operations * t.plans[i].batches;
-		if (t.phases[i + 1].metric)
-			use_add(&t.uses[i]);
-	}
+	for (int i = 0; i < t.piece_count && !outcome; i++)
+		outcome = measure_piece(i);
 	t.end_ns = clock_ns();
 	return outcome;
 }
 
-static void write_records(void)
+static void write_samples(const struct piece *piece)
 {
-	for (int i = 0; i < phase_count(); i++) {
-		const struct use *use = &t.uses[i];
-
-		record_open("samples");
-		record_number("copy", t.copy);
-		record_text("metric", t.phases[i].metric);
-		record_text("unit", "ns");
-		record_number("operations", t.plans[i].operations);
-		record_numbers("durations_ns", t.durations_ns[i], t.plans[i].batches);
-		record_close(CHANNEL_UP);
-
-		record_open("usage");
-		record_number("copy", t.copy);
-		record_text("metric", t.phases[i].metric);
-		record_number("operations", use->operations);
-		record_number("user_ns", use->user_ns);
-		record_number("system_ns", use->system_ns);
-		record_number("faults_minor", (uint64_t)use->rusage.ru_minflt);
-		record_number("faults_major", (uint64_t)use->rusage.ru_majflt);
-		record_number("switches_voluntary", (uint64_t)use->rusage.ru_nvcsw);
-		record_number("switches_involuntary", (uint64_t)use->rusage.ru_nivcsw);
-		record_number("blocks_read", (uint64_t)use->rusage.ru_inblock);
-		record_number("blocks_written", (uint64_t)use->rusage.ru_oublock);
-		record_close(CHANNEL_UP);
-	}
+	record_open("samples");
+	record_number("copy", t.copy);
+	record_text("metric", t.phases[piece->phase].metric);
+	record_text("unit", "ns");
+	if (t.point_count)
+		record_number("point", piece->point);
+	else
+		record_null("point");
+	if (piece->bytes)
+		record_number("bytes", piece->bytes);
+	else
+		record_null("bytes");
+	record_number("operations", piece->plan.operations);
+	record_numbers("durations_ns", piece->durations_ns, piece->plan.batches);
+	record_close(CHANNEL_UP);
 }
 
-static const char *outcome_word(int outcome)
+static void write_usage(const struct phase *phase, const struct use *use)
 {
-	return outcome == OUTCOME_OK ? "ok" : outcome == OUTCOME_UNSUPPORTED ? "unsupported" : "failed";
+	record_open("usage");
+	record_number("copy", t.copy);
+	record_text("metric", phase->metric);
+	record_number("operations", use->operations);
+	record_number("user_ns", use->user_ns);
+	record_number("system_ns", use->system_ns);
+	record_number("faults_minor", (uint64_t)use->rusage.ru_minflt);
+	record_number("faults_major", (uint64_t)use->rusage.ru_majflt);
+	record_number("switches_voluntary", (uint64_t)use->rusage.ru_nvcsw);
+	record_number("switches_involuntary", (uint64_t)use->rusage.ru_nivcsw);
+	record_number("blocks_read", (uint64_t)use->rusage.ru_inblock);
+	record_number("blocks_written", (uint64_t)use->rusage.ru_oublock);
+	record_close(CHANNEL_UP);
+}
+
+static void take_phases(void)
+{
+	if (t.workload->run)
+		t.phases[0] = (struct phase){ only_metric(t.workload), t.workload->run, NULL };
+	else
+		for (int i = 0; i < PHASES_MOST && t.workload->phases[i].metric; i++)
+			t.phases[i] = t.workload->phases[i];
+	while (t.phases[t.phase_count].metric)
+		t.phase_count++;
 }
 
 /* argv: COPY DIRECTORY WORKLOAD name=value ... */
@@ -304,17 +281,13 @@ int trial_process(int argc, char *argv[])
 	snprintf(t.directory, sizeof(t.directory), "%s/%s", argv[1], argv[0]);
 	if (mkdir(t.directory, 0700)) {
 		fail("making the working directory");
-		channel_say("outcome failed %s\n", t.why);
+		channel_say("outcome failed %s\n", outcome_why());
 		return 1;
 	}
 	for (int i = 3; i < argc; i++)
-		if (settings_apply(t.workload, argv[i], why, sizeof(why)))
+		if (setting_apply(t.workload, argv[i], why, sizeof(why)))
 			return 2;
-	if (t.workload->run)
-		t.phases[0] = (struct phase){ "time", t.workload->run };
-	else
-		for (int i = 0; i < PHASES_MOST && t.workload->phases[i].metric; i++)
-			t.phases[i] = t.workload->phases[i];
+	take_phases();
 
 	outcome = prepare();
 	if (!outcome)
@@ -324,11 +297,14 @@ int trial_process(int argc, char *argv[])
 	if (t.workload->teardown)
 		t.workload->teardown();
 	if (t.start_ns && !outcome) {
-		use_add(&t.uses[phase_count() - 1]);
-		write_records();
+		use_add(&t.uses[t.phase_count - 1]);
+		for (int i = 0; i < t.piece_count; i++)
+			write_samples(&t.pieces[i]);
+		for (int i = 0; i < t.phase_count; i++)
+			write_usage(&t.phases[i], &t.uses[i]);
 	}
 	if (t.start_ns)
 		channel_say("span %" PRIu64 " %" PRIu64 "\n", t.start_ns, t.end_ns);
-	channel_say("outcome %s %s\n", outcome_word(outcome), t.why);
+	channel_say("outcome %s %s\n", outcome_word(outcome), outcome_why());
 	return outcome ? 1 : 0;
 }

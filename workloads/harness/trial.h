@@ -36,6 +36,8 @@ struct trial_settings {
 	uint64_t warmup_ns;
 	uint64_t limit_ms;   /* the whole trial; then it is killed and has timed out */
 	uint64_t pad;        /* bytes added to the environment, to move the stack */
+	uint64_t place;      /* of place.h */
+	uint64_t seed;
 };
 
 extern struct trial_settings settings;
@@ -43,6 +45,12 @@ extern const struct parameter trial_parameters[];
 
 extern const struct workload *const workloads[]; /* ends with NULL */
 const struct workload *workload_find(const char *name);
+
+/* The name of a workload's metric where it has only one. */
+const char *only_metric(const struct workload *workload);
+
+/* Sets one "name=value" of a trial of that workload. Returns 0, or -1 with a sentence in `why`. */
+int setting_apply(const struct workload *workload, const char *setting, char *why, size_t why_room);
 
 /* Splits "ID WORKLOAD name=value ..." in place and checks every setting. Returns 0, or -1 with a
  * sentence in `why`. */

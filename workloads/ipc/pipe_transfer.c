@@ -9,13 +9,10 @@
  *              the scheduler, on two also wake-ups between processors.
  * After        Piper of the PEGASUS paper (Silva).
  */
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "workload.h"
+#include "../workload.h"
 
 enum { SIZE_MOST = 65536 };
 
@@ -27,64 +24,29 @@ static struct {
 	pid_t writer;
 } s = { .data = { -1, -1 }, .batch = { -1, -1 }, .writer = -1 };
 
-/* Fills `into`, or says no: 0 at the end of the pipe before the first byte, -1 on an error. */
-static ssize_t read_whole(int from, void *into, size_t bytes)
-{
-	size_t got = 0;
-
-	while (got < bytes) {
-		ssize_t more = read(from, (char *)into + got, bytes - got);
-
-		if (more < 0 && errno == EINTR)
-			continue;
-		if (more <= 0)
-			return more < 0 || got ? -1 : 0;
-		got += (size_t)more;
-	}
-	return (ssize_t)got;
-}
-
-static int write_whole(int into, const void *from, size_t bytes)
-{
-	size_t put = 0;
-
-	while (put < bytes) {
-		ssize_t more = write(into, (const char *)from + put, bytes - put);
-
-		if (more < 0)
-			return -1;
-		put += (size_t)more;
-	}
-	return 0;
-}
-
 /* The other process: for each count that comes, writes that many numbered records. */
 static void serve(void)
 {
 	uint64_t records, number = 0;
 
-	while (read_whole(s.batch[0], &records, sizeof(records)) > 0)
+	close(s.data[0]);
+	close(s.batch[1]);
+	while (!read_whole(s.batch[0], &records, sizeof(records)))
 		while (records--) {
 			memcpy(record, &number, sizeof(number));
 			number++;
 			if (write_whole(s.data[1], record, size))
-				_exit(1);
+				return;
 		}
-	_exit(0);
 }
 
 static int setup(void)
 {
 	if (pipe(s.data) || pipe(s.batch))
 		return fail("pipe");
-	s.writer = fork();
+	s.writer = partner_start(serve);
 	if (s.writer < 0)
 		return fail("fork");
-	if (s.writer == 0) {
-		close(s.data[0]);
-		close(s.batch[1]);
-		serve();
-	}
 	close(s.data[1]);
 	close(s.batch[0]);
 	s.data[1] = s.batch[0] = -1;
@@ -100,7 +62,7 @@ static int run(uint64_t operations)
 	while (operations--) {
 		uint64_t number;
 
-		if (read_whole(s.data[0], record, size) <= 0)
+		if (read_whole(s.data[0], record, size))
 			return fail("read");
 		memcpy(&number, record, sizeof(number));
 		if (number != expected++)
@@ -119,12 +81,11 @@ static void teardown(void)
 		if (s.batch[end] >= 0)
 			close(s.batch[end]);
 	}
-	if (s.writer > 0)
-		waitpid(s.writer, NULL, 0);
+	partner_end(&s.writer);
 }
 
 static const struct parameter parameters[] = {
-	{ "size", "bytes in a record", &size, 8, SIZE_MOST },
+	NUMBER("size", "bytes in a record", &size, 8, SIZE_MOST),
 	{ 0 },
 };
 

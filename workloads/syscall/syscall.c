@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "workload.h"
+#include "../workload.h"
 
 static long parent;
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "workload.h"
+#include "../workload.h"
 
 enum { DRAWS = 2000 };
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "workload.h"
+#include "../workload.h"
 
 enum { RECORDS = 1000, RECORD_BYTES = 512 };
 
@@ -144,9 +144,9 @@ static void teardown(void)
 }
 
 static const struct phase phases[] = {
-	{ "write", write_records },
-	{ "read_in_order", read_in_order },
-	{ "read_at_random", read_at_random },
+	{ "write", write_records, NULL },
+	{ "read_in_order", read_in_order, NULL },
+	{ "read_at_random", read_at_random, NULL },
 	{ 0 },
 };
 

@@ -9,7 +9,7 @@
  *              entries into add_three from outside.
  * After        Funcall of the PEGASUS paper (Silva).
  */
-#include "workload.h"
+#include "../workload.h"
 
 #if defined(__clang__)
 #define OPAQUE __attribute__((noinline))

@@ -1,0 +1,49 @@
+/* outcome.c -- the words by which a workload ends its trial. See outcome.h and workload.h. */
+#include "outcome.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../workload.h"
+
+static char why[512];
+
+int fail(const char *call)
+{
+	int error = errno; /* before anything can change it */
+
+	snprintf(why, sizeof(why), "%s: %s", call, strerror(error));
+	return OUTCOME_FAILED;
+}
+
+int fail_check(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, sizeof(why), format, arguments);
+	va_end(arguments);
+	return OUTCOME_FAILED;
+}
+
+int unsupported(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, sizeof(why), format, arguments);
+	va_end(arguments);
+	return OUTCOME_UNSUPPORTED;
+}
+
+const char *outcome_word(int outcome)
+{
+	return outcome == OUTCOME_OK ? "ok" : outcome == OUTCOME_UNSUPPORTED ? "unsupported" : "failed";
+}
+
+const char *outcome_why(void)
+{
+	return why;
+}
