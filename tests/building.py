@@ -106,7 +106,15 @@ def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "boot_systems": list(boot_systems),
         "workloads": {
-            name: {"group": group, "summary": name, "operation": "call", "metrics": list(metrics_of(name))}
+            name: {
+                "group": group,
+                "summary": name,
+                "operation": "call",
+                "metrics": [{"name": one, "less": None} for one in metrics_of(name)],
+                "measure": "time",
+                "sweeps": None,
+                "sweep_unit": None,
+            }
             for name, group in GROUPS.items()
         },
     }

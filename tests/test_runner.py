@@ -210,14 +210,23 @@ def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_paramet
     first = plans.block(plan, 0)[0]
     words = laboratory.requests[0].split()
     assert words[:3] == ["trial", "0.0", "sieve"]
-    assert sorted(words[3:]) == sorted(["copies=2", f"pad={first.pad}", "limit_ms=30000"])
+    assert sorted(words[3:]) == sorted(
+        ["copies=2", f"pad={first.pad}", f"seed={first.seed}", "limit_ms=30000"]
+    )
+
+
+def test_a_command_line_goes_as_its_words_a_newline_between_two() -> None:
+    trial = Trial(0, 0, "a", Cell("command", (("command", "sh -c 'a b; %'"),)), 0)
+
+    line = dialogue.request(trial, {})
+    assert line == "trial 0.0 command pad=0 seed=0 command=sh%0a%2dc%0aa%20b%3b%20%25"
 
 
 def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
     trial = Trial(3, 4, "a", Cell("sieve", (("batches", 5),)), 99)
 
     line = dialogue.request(trial, {"batches": 1, "limit_ms": 7})
-    assert line == "trial 3.4 sieve batches=5 limit_ms=7 pad=99"
+    assert line == "trial 3.4 sieve batches=5 limit_ms=7 pad=99 seed=0"
 
 
 def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> None:

@@ -52,6 +52,7 @@ looks = [6, 12]
 blocks_per_boot = 3
 budget = "1.5m"
 trial_limit = "5s"
+scales = true
 [margin]
 cpu = 0.005
 [trial]
@@ -63,7 +64,8 @@ program = "musl"
 boot = true
 [system.variant]
 base = "uml"
-directory = "/dev/shm"
+memory = "64M"
+swap = "256M"
 [[workload]]
 name = "pipe_transfer"
 size = [1, 4096]
@@ -77,13 +79,13 @@ row = [{ published = "piper", workload = "pipe_transfer", operations = 1000 }]
     )
 
     assert study.systems == ("native", "mine")
-    assert study.design == Design((6, 12), 3, 90.0, 5.0)
+    assert study.design == Design((6, 12), 3, 90.0, 5.0, scales=True)
     assert study.margins["cpu"] == 0.005
     assert study.margins["file"] == MARGINS["file"]
     assert study.trial == (("batches", 3), ("warmup_ns", 0))
     assert study.definitions == (
         SystemDefinition("mine", ("env", "{program}", "agent"), program="musl", boot=True),
-        SystemDefinition("variant", base="uml", directory="/dev/shm"),
+        SystemDefinition("variant", base="uml", memory="64M", swap="256M"),
     )
     assert study.tables[0].rows == (TableRow("piper", "pipe_transfer", 1000),)
 
@@ -122,7 +124,6 @@ BAD = {
     "no systems": (_with("systems = []"), ["systems", "[]"]),
     "level negative": (LEAST + "copies = -1", ["workload 1: copies", "-1", "whole numbers"]),
     "level a fraction": (LEAST + "copies = 1.5", ["workload 1: copies", "1.5", "whole numbers"]),
-    "level a text": (LEAST + 'copies = "many"', ["copies", "'many'", '"processors"']),
     "level a truth": (LEAST + "copies = true", ["copies", "True", "whole numbers"]),
     "no levels": (LEAST + "copies = []", ["copies", "[]", "whole numbers"]),
     "second workload": (
@@ -163,9 +164,29 @@ BAD = {
         _with('[system.mine]\ncommand = "x agent"'),
         ["system.mine.command", "'x agent'", "a list of texts"],
     ),
-    "system program": (
-        _with('[system.mine]\ncommand = ["x"]\nprogram = "dietlibc"'),
-        ["system.mine.program", "'dietlibc'", '"glibc" or "musl"'],
+    "system memory": (
+        _with('[system.mine]\nbase = "uml"\nmemory = "much"'),
+        ["system.mine.memory", "'much'", '"64M"'],
+    ),
+    "system memory elsewhere": (
+        _with('[system.mine]\nbase = "native"\nswap = "64M"'),
+        ["system.mine.swap", "'64M'", 'base = "uml"'],
+    ),
+    "figure kind": (
+        _with('[[figure]]\nname = "1"\ntitle = "t"\nkind = "pie"\nworkloads = ["sieve"]'),
+        ["figure 1: kind", "'pie'", '"bars"'],
+    ),
+    "figure over": (
+        _with('[[figure]]\nname = "1"\ntitle = "t"\nkind = "lines"\nworkloads = ["sieve"]'),
+        ["figure 1: over", "''", "a parameter's name"],
+    ),
+    "index": (
+        _with('[[index]]\nname = "i"\ntitle = "t"\nreference = "r"\ntimes_ns = { sieve = -1 }'),
+        ["index 1: times_ns", "-1", "positive numbers"],
+    ),
+    "curve table": (
+        _with('[[curve_table]]\nname = "5"\ntitle = "t"\npaper = "silva-pegasus"\nshows = "x"'),
+        ["curve_table 1: shows", "'x'", '"plateau" or "knee"'],
     ),
     "system boot": (
         _with('[system.mine]\ncommand = ["x"]\nboot = "yes"'),

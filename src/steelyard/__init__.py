@@ -1,6 +1,6 @@
 """Steelyard weighs one operating system against another.
 
 The modules stand in reading order, and each imports only from earlier ones: errors, study,
-study_file, plan, programs, systems, records, dialogue, runner, journal, archive, statistics, weighing,
-observations, comparison, summary, progress, experiment, charts, panels, report, cli.
+study_file, plan, programs, builds, systems, records, dialogue, runner, journal, archive, statistics,
+weighing, observations, comparison, summary, progress, experiment, charts, panels, report, cli.
 """

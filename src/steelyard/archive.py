@@ -34,7 +34,7 @@ from steelyard.errors import ArchiveError, UnknownName, UsageError
 from steelyard.plan import Plan
 from steelyard.study import Cell
 
-VERSION = 1
+VERSION = 2
 HEADER = "experiment.json"
 _TABLES = ("trials", "samples", "systems", "events")  # the last one's file closes the experiment
 
@@ -48,10 +48,15 @@ _TRIAL_COLUMNS = """
                  switches_involuntary BIGINT, blocks_read BIGINT, blocks_written BIGINT)[],
     processes STRUCT(copy BIGINT, asked_ns BIGINT, start_ns BIGINT, end_ns BIGINT, status VARCHAR,
                      signal BIGINT)[]"""
-_SAMPLE_COLUMNS = "samples STRUCT(copy BIGINT, metric VARCHAR, operations UBIGINT, durations_ns BIGINT[])[]"
+_SAMPLE_COLUMNS = """
+    samples STRUCT(copy BIGINT, metric VARCHAR, operations UBIGINT, durations_ns BIGINT[], point UBIGINT,
+                   bytes UBIGINT)[]"""
 _EVENT_COLUMNS = """
     kind VARCHAR, recorded DOUBLE, hello JSON, fingerprint JSON, start_s DOUBLE, blocks BIGINT,
     decided JSON, note VARCHAR"""
+
+# What a table of version 1 may lack: that version knew neither curves nor bandwidths.
+_ADDED = {"samples": {"point": "UBIGINT", "bytes": "UBIGINT"}}
 
 _FROM_JOURNAL = {
     "trials": "SELECT row_number() OVER (ORDER BY block, position, began) AS trial, {trial} "
@@ -59,7 +64,7 @@ _FROM_JOURNAL = {
     # One row a batch. Operations and durations stay whole numbers, as they were measured.
     "samples": """
         SELECT t.trial, s.copy, s.metric, unnest(generate_series(1, len(s.durations_ns))) AS batch,
-               s.operations, unnest(s.durations_ns) AS duration_ns
+               s.operations, unnest(s.durations_ns) AS duration_ns, s.point, s.bytes
         FROM (SELECT j.block, j.position, j.began, unnest(j.samples) AS s
               FROM journal j WHERE kind = 'trial') AS taken
         JOIN trials t USING (block, position, began)""",
@@ -177,7 +182,16 @@ def _open(path: Path) -> Experiment:
         raise ArchiveError(f"experiment {path} is damaged: {HEADER} cannot be read ({error})") from error
     if version > VERSION:
         raise ArchiveError(f"experiment {path} is of version {version}; this Steelyard reads up to {VERSION}")
-    return Experiment(path, header)
+    return Experiment(path, _as_of_today(header))
+
+
+def _as_of_today(header: dict[str, Any]) -> dict[str, Any]:
+    """The header with what later versions added: workloads were described by less in version 1."""
+    if header["version"] == 1:
+        for workload in header.get("workloads", {}).values():
+            workload["metrics"] = [{"name": name, "less": None} for name in workload["metrics"]]
+            workload |= {"measure": "time", "sweeps": None, "sweep_unit": None}
+    return header
 
 
 @contextmanager
@@ -285,7 +299,10 @@ def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:
         if experiment.closed:
             for table in _TABLES:
                 file = _quoted(experiment.path / f"{table}.parquet")
-                connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{file}')")
+                described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet('{file}')").fetchall()
+                lacking = _ADDED.get(table, {}).keys() - {name for name, *_ in described}
+                added = "".join(f", NULL::{_ADDED[table][name]} AS {name}" for name in sorted(lacking))
+                connection.execute(f"CREATE VIEW {table} AS SELECT *{added} FROM read_parquet('{file}')")
         else:
             _read_journal(connection, experiment)
     except duckdb.Error as error:

@@ -138,6 +138,17 @@ def _plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _build(arguments: argparse.Namespace) -> int:
+    """Compiles a further build of the load program; prints its name."""
+    from steelyard import builds
+
+    build = builds.Build(arguments.cc, arguments.libc, arguments.level.removeprefix("-"), arguments.shared)
+    place = builds.make(build)
+    _say(f"steelyard: {place} is built; a system runs it as, for example, native+{build.name}")
+    print(build.name)
+    return 0
+
+
 def _list(arguments: argparse.Namespace) -> int:
     from steelyard.report import listing
 
@@ -298,8 +309,26 @@ def _declare_report(verb: argparse.ArgumentParser) -> None:
     _declare_reporting(verb)
 
 
+def _declare_build(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--cc", default="gcc", metavar="COMPILER", help="gcc or clang (default: %(default)s)")
+    verb.add_argument("--libc", default="glibc", metavar="LIBC", help="glibc or musl (default: %(default)s)")
+    verb.add_argument(
+        "--level",
+        default="O2",
+        metavar="LEVEL",
+        help="of optimisation: O0, O1, O2, O3, Os or Ofast (default: O2)",
+    )
+    verb.add_argument(
+        "--shared",
+        action="store_true",
+        help="link with the system's shared libraries, and its RPC library if there is one",
+    )
+
+
 def _declare_list(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("kind", nargs="?", choices=("systems", "workloads", "studies"), default="systems")
+    verb.add_argument(
+        "kind", nargs="?", choices=("systems", "workloads", "studies", "builds"), default="systems"
+    )
     _declare_format(verb)
 
 
@@ -326,7 +355,12 @@ _VERBS: dict[str, tuple[Callable[[argparse.Namespace], int], str, _Declare]] = {
     "run": (_run, "run a study; the same command goes on where it was interrupted", _declare_run),
     "plan": (_plan, "print what a study would run, in which order, for how long", _declare_plan),
     "report": (_report, "report an experiment, again", _declare_report),
-    "list": (_list, "list the systems, workloads or studies there are", _declare_list),
+    "build": (
+        _build,
+        "make a further build of the load program: compiler, libc, optimisation",
+        _declare_build,
+    ),
+    "list": (_list, "list the systems, workloads, studies or builds there are", _declare_list),
     "archive": (_archive_verb, "list, show, merge or export experiments", _declare_archive),
 }
 
@@ -350,6 +384,10 @@ _EXAMPLES = {
   steelyard report
   steelyard report --html report.html
   steelyard report 20260131-120000-pegasus-1a2b --baseline uml --format json""",
+    "build": """examples:
+  steelyard build --cc clang --libc musl
+  steelyard build --level O3
+  steelyard compare native native+gcc-glibc-O3 --study nbench""",
     "list": """examples:
   steelyard list systems
   steelyard list workloads --format json""",

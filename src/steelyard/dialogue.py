@@ -1,5 +1,6 @@
 """Leads one trial on a running agent: asks, listens, reads both clocks, and says how it went."""
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,11 +29,21 @@ class Running(Protocol):
     def close(self) -> None: ...
 
 
-def request(trial: Trial, parameters: Mapping[str, int]) -> str:
-    """The request line for a trial, with these parameters besides the cell's own."""
-    settings = dict(parameters) | {"pad": trial.pad} | dict(trial.cell.parameters)
-    words = [f"{name}={value}" for name, value in settings.items()]
+def request(trial: Trial, parameters: Mapping[str, int | str]) -> str:
+    """The request line for a trial, with these parameters besides the cell's own. A text is a command
+    line: it goes as its words, a newline between two, with all but plain bytes written as %xx."""
+    settings = dict(parameters) | {"pad": trial.pad, "seed": trial.seed} | dict(trial.cell.parameters)
+    words = [f"{name}={_written(value)}" for name, value in settings.items()]
     return " ".join(["trial", trial.name, trial.cell.workload, *words])
+
+
+def _written(value: int | str) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return "".join(
+        chr(byte) if chr(byte).isalnum() and byte < 128 else f"%{byte:02x}"
+        for byte in "\n".join(shlex.split(value)).encode()
+    )
 
 
 def perform(agent: Running, trial: Trial, plan: Plan, *, boot: int) -> Outcome:

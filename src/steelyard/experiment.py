@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +48,11 @@ def plan_of(order: Order) -> Plan:
     if order.only:
         chosen = study.only(chosen, order.only)
     if order.budget:
-        budget_s = study.duration_s(order.budget)
-        chosen = replace(chosen, design=replace(chosen.design, budget_s=budget_s))
+        chosen = study.scaled(chosen, budget_s=study.duration_s(order.budget))
     if order.margin:
         margin = study.fraction(order.margin)
         chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
-    names = order.systems or chosen.systems
+    names = systems.crossed(order.systems or chosen.systems, chosen.builds)
     for name in names:
         systems.find(name, chosen.definitions)
     labels = systems.label(names)
@@ -154,7 +153,10 @@ def _details(members: Mapping[str, System], directory: Path, command: str) -> di
                 "group": workload.group,
                 "summary": workload.summary,
                 "operation": workload.operation,
-                "metrics": workload.metrics,
+                "metrics": [asdict(metric) for metric in workload.metrics],
+                "measure": workload.measure,
+                "sweeps": workload.sweeps,
+                "sweep_unit": workload.sweep_unit,
             }
             for workload in programs.catalogue().workloads
         },

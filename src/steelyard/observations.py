@@ -7,7 +7,7 @@ because what differs from boot to boot is then what is replicated.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -27,26 +27,29 @@ _LENSES = {"cpu": FLOOR, "syscall": FLOOR, "memory": FLOOR, "harness": FLOOR}
 
 _PRESSURE_LEAST = 0.05  # below that share of waiting, a trial is not called disturbed
 
-# One row per trial and metric: the quantiles of its batches in ns per operation, and its cost, which is all
-# time over all work. With several copies, the group's time is that of its slowest copy, and the work is
-# everybody's: so it is divided by the number of copies, as the PEGASUS paper's tables are.
+# One row per trial, metric and, where the trial is a curve, point: the quantiles of its batches in ns per
+# operation, and its cost, which is all time over all work. With several copies, the group's time is that of
+# its slowest copy, and the work is everybody's: so it is divided by the number of copies, as the PEGASUS
+# paper's tables are.
 TRIALS = """
-    SELECT t.block, t.system, t.boot, t.cell, s.metric, any_value(t.copies) AS copies,
+    SELECT t.block, t.system, t.boot, t.cell, s.metric, s.point, any_value(t.copies) AS copies,
+           any_value(s.bytes) AS bytes,
            quantile_cont(s.duration_ns / s.operations, [0.1, 0.25, 0.5, 0.9]) AS q,
            sum(s.duration_ns) / sum(s.operations) AS cost,
            any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group"
     FROM samples s
     JOIN trials t USING (trial)
-    JOIN (SELECT trial, metric, max(total) AS slowest, any_value(operations) AS operations
-          FROM (SELECT trial, metric, copy, sum(duration_ns) AS total, sum(operations) AS operations
-                FROM samples GROUP BY trial, metric, copy)
-          GROUP BY trial, metric) g ON g.trial = s.trial AND g.metric = s.metric
+    JOIN (SELECT trial, metric, point, max(total) AS slowest, any_value(operations) AS operations
+          FROM (SELECT trial, metric, point, copy, sum(duration_ns) AS total, sum(operations) AS operations
+                FROM samples GROUP BY trial, metric, point, copy)
+          GROUP BY trial, metric, point) g
+      ON g.trial = s.trial AND g.metric = s.metric AND g.point IS NOT DISTINCT FROM s.point
     WHERE t.status = 'ok'
-    GROUP BY s.trial, t.block, t.system, t.boot, t.cell, s.metric"""
+    GROUP BY s.trial, t.block, t.system, t.boot, t.cell, s.metric, s.point"""
 
 _VALUES = f"""
-    SELECT block, system, boot, cell, metric, q[2] AS floor, q[3] AS typical, cost, "group"
-    FROM ({TRIALS}) ORDER BY block"""
+    SELECT block, system, boot, cell, metric, point, bytes, q[2] AS floor, q[3] AS typical, cost, "group"
+    FROM ({TRIALS}) ORDER BY block, point"""
 
 _STATUSES = """
     SELECT system, cell, status, count(*) AS trials, min(reason) AS reason,
@@ -69,9 +72,15 @@ class Value:
 
     boot: int
     lenses: Mapping[str, float]
+    bytes: float | None = None  # that an operation moves, where a bandwidth is measured
+
+    def shown(self, lens: str) -> float:
+        """The number as people see it: ns per operation, or the bandwidth in MB/s (of 10^6 bytes)."""
+        return self.lenses[lens] if self.bytes is None else 1000 * self.bytes / self.lenses[lens]
 
 
 Key = tuple[str, str]  # a cell's label and a metric
+Curve = dict[int, Value]  # a trial's, by point
 
 
 class Observations:
@@ -94,6 +103,7 @@ class Observations:
             Trouble(system, cell, status, count, reason or (f"signal {number}" if number else None))
             for system, cell, status, count, reason, number in connection.execute(_STATUSES).fetchall()
         ]
+        self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
         self.values = self._read_values()
         self.disturbed = self._read_disturbed()
         self.clocks = {
@@ -101,20 +111,60 @@ class Observations:
         }
 
     def _read_values(self) -> dict[Key, dict[str, dict[int, Value]]]:
-        """For each cell and metric, for each system, for each block: the trial's numbers."""
+        """For each cell and metric, for each system, for each block: the trial's numbers. A curve's are
+        kept in `curves` as well; here it is the geometric mean over the points that every system has."""
         found: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
         timeless: Counter[tuple[str, str, str]] = Counter()
-        for block, system, boot, cell, metric, *numbers in self.connection.execute(_VALUES).fetchall():
-            if min(numbers) > 0:
-                lenses = dict(zip((FLOOR, TYPICAL, COST, GROUP), numbers, strict=True))
-                found[cell, metric][system][block] = Value(boot, lenses)
-            else:
+        for block, system, boot, cell, metric, point, size, *numbers in self.connection.execute(
+            _VALUES
+        ).fetchall():
+            if min(numbers) <= 0:
                 timeless[system, cell, metric] += 1
+                continue
+            lenses = dict(zip((FLOOR, TYPICAL, COST, GROUP), numbers, strict=True))
+            value = Value(boot, lenses, size)
+            if point is None:
+                found[cell, metric][system][block] = value
+            else:
+                self.curves[cell, metric][system].setdefault(block, {})[point] = value
         self.troubles += [
             Trouble(system, cell, "failed", count, f"{metric} took no time by its clock")
             for (system, cell, metric), count in sorted(timeless.items())
         ]
+        for key, by_system in self.curves.items():
+            points = self.common_points(key)
+            for system, by_block in by_system.items():
+                for block, curve in by_block.items() if points else ():
+                    found[key][system][block] = _geometric_mean([curve[point] for point in points])
+        self._subtract(found)
         return found
+
+    def common_points(self, key: Key) -> list[int]:
+        """The points that every trial of the curve has, on every system that has any."""
+        curves = [curve for by_block in self.curves[key].values() for curve in by_block.values()]
+        return sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
+
+    def _subtract(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
+        """Where a metric is declared to hold another one's work besides its own, takes that away, trial by
+        trial. What is not more than its overhead is not resolved: said, and left out."""
+        unresolved: Counter[tuple[str, str, str]] = Counter()
+        for label, cell in self.cells.items():
+            for metric in self.experiment.header["workloads"][cell.workload]["metrics"]:
+                if metric["less"] is None:
+                    continue
+                for system, by_block in found[label, metric["name"]].items():
+                    over = found[label, metric["less"]].get(system, {})
+                    for block in list(by_block):
+                        net = _less(by_block[block], over[block]) if block in over else None
+                        if net is None:
+                            del by_block[block]
+                            unresolved[system, label, metric["name"]] += 1
+                        else:
+                            by_block[block] = net
+        self.troubles += [
+            Trouble(system, cell, "failed", count, f"{name} is not more than the overhead to be subtracted")
+            for (system, cell, name), count in sorted(unresolved.items())
+        ]
 
     def _read_disturbed(self) -> set[tuple[int, str, str]]:
         """Block, system and cell of the trials in which processes waited unusually long for a processor,
@@ -135,6 +185,10 @@ class Observations:
     def group(self, cell: str) -> str:
         return str(self.experiment.header["workloads"][self.cells[cell].workload]["group"])
 
+    def is_bandwidth(self, cell: str) -> bool:
+        workload = self.experiment.header["workloads"][self.cells[cell].workload]
+        return bool(workload["measure"] == "bandwidth")
+
     def lens(self, cell: str) -> str:
         return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)
 
@@ -142,7 +196,7 @@ class Observations:
         """Every cell and metric of the experiment, in the study's order."""
         workloads = self.experiment.header["workloads"]
         return [
-            (label, metric)
+            (label, metric["name"])
             for label, cell in self.cells.items()
             for metric in workloads[cell.workload]["metrics"]
         ]
@@ -172,10 +226,24 @@ class Observations:
     def median(self, key: Key, system: str) -> Estimate | None:
         """The median over trials with its 95 % interval; None without trials."""
         lens = self.lens(key[0])
-        values = [one.lenses[lens] for one in self.values[key].get(system, {}).values()]
+        values = [one.shown(lens) for one in self.values[key].get(system, {}).values()]
         return order_statistics.median(np.array(values)) if values else None
 
     def boots(self, system: str, key: Key) -> int:
         if system not in self.boot_systems:
             return 1
         return len({one.boot for one in self.values[key].get(system, {}).values()})
+
+
+def _geometric_mean(values: Sequence[Value]) -> Value:
+    def mean(numbers: Iterable[float]) -> float:
+        return math.exp(float(np.mean(np.log(list(numbers)))))
+
+    lenses = {lens: mean(one.lenses[lens] for one in values) for lens in values[0].lenses}
+    sizes = [one.bytes for one in values if one.bytes is not None]
+    return Value(values[0].boot, lenses, mean(sizes) if sizes else None)
+
+
+def _less(whole: Value, over: Value) -> Value | None:
+    lenses = {lens: ns - over.lenses[lens] for lens, ns in whole.lenses.items()}
+    return Value(whole.boot, lenses, whole.bytes) if min(lenses.values()) > 0 else None

@@ -12,6 +12,7 @@ from steelyard import study as studies
 from steelyard.study import Cell, Study
 
 PAD_MOST = 4095  # bytes added to the environment: a page, so that the stack takes any alignment
+SEED_MOST = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Trial:
     system: str
     cell: Cell
     pad: int  # bytes
+    seed: int = 0  # of the order of a curve's sizes: the same for every system of the block
 
     @property
     def name(self) -> str:
@@ -47,10 +49,13 @@ def make(study: Study, *, systems: tuple[str, ...], processors: int, seed: int) 
 def block(plan: Plan, number: int) -> tuple[Trial, ...]:
     """Block `number`: every cell in random order, and in each cell every system in random order."""
     chance = random.Random(f"steelyard {plan.seed} {number}")
+    seeds = random.Random(f"steelyard sizes {plan.seed} {number}")
     trials: list[Trial] = []
     for cell in chance.sample(plan.cells, len(plan.cells)):
-        for system in chance.sample(plan.systems, len(plan.systems)):
-            trials.append(Trial(number, len(trials), system, cell, chance.randint(0, PAD_MOST)))
+        order = chance.sample(plan.systems, len(plan.systems))
+        seed = seeds.randint(0, SEED_MOST)
+        for system in order:
+            trials.append(Trial(number, len(trials), system, cell, chance.randint(0, PAD_MOST), seed))
     return tuple(trials)
 
 

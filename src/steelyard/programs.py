@@ -1,6 +1,8 @@
 """Finds the built programs and asks them what they can do."""
 
 import json
+import os
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +22,25 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that a request may set."""
+    """A number that a request may set, or a text (its initial value is one) of at most `most` bytes."""
 
     name: str
     summary: str
-    initial: int
+    initial: int | str
     least: int
     most: int
+
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self.initial, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a workload measures; `less` names another of its metrics, which the analysis subtracts."""
+
+    name: str
+    less: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +51,14 @@ class Workload:
     group: str
     summary: str
     operation: str
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    measure: str  # "time" of an operation, or the "bandwidth" of what it moves
+    sweeps: str | None  # what a trial varies, where it is a curve: "size"
+    sweep_unit: str | None
     parameters: tuple[Parameter, ...]
     calls: Mapping[str, int]  # system calls an operation makes
     counted_address: int | None  # of a function entered once an operation
+    instructions: int  # machine instructions an operation takes at least; 0 if it does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +68,12 @@ class Catalogue:
     workloads: tuple[Workload, ...]
     parameters: tuple[Parameter, ...]
 
-    def limits(self) -> dict[str, dict[str, tuple[int, int]]]:
-        """For each workload, each parameter's least and most value: what `study.check` wants."""
+    def limits(self) -> dict[str, dict[str, tuple[int, int] | None]]:
+        """For each workload, each parameter's least and most value, or None for a text: what
+        `study.check` wants."""
         return {
             workload.name: {
-                parameter.name: (parameter.least, parameter.most)
+                parameter.name: None if parameter.is_text else (parameter.least, parameter.most)
                 for parameter in (*self.parameters, *workload.parameters)
             }
             for workload in self.workloads
@@ -64,12 +83,59 @@ class Catalogue:
         return next(workload for workload in self.workloads if workload.name == name)
 
 
-def load(libc: str) -> Path:
-    """The load program built with that libc, "glibc" or "musl". Raises Unsupported."""
-    path = Path(str(resources.files("steelyard").joinpath("programs", _FILES[libc])))
+def load(build: str) -> Path:
+    """The load program of that build: "glibc" or "musl", or one that `steelyard build` has made. Raises
+    Unsupported."""
+    if build not in _FILES:
+        path = build_place(build)
+        if not path.is_file():
+            raise Unsupported(f"there is no build '{build}'; {_how_to_make(build)}")
+        return path
+    path = _folder() / _FILES[build]
     if not path.is_file():
-        raise Unsupported(f"the load program for {libc} is not built; {_ADVICE[libc]}")
+        raise Unsupported(f"the load program for {build} is not built; {_ADVICE[build]}")
     return path
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("steelyard").joinpath("programs")))
+
+
+def source() -> Path:
+    """The directory of the load program's source, as it was built from."""
+    return _folder() / "source"
+
+
+def build_place(name: str) -> Path:
+    """Where a further build of that name is, or would be: in STEELYARD_PROGRAMS, or the user's data."""
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    root = os.environ.get("STEELYARD_PROGRAMS") or Path(data) / "steelyard" / "programs"
+    return Path(root) / name
+
+
+def builds() -> tuple[str, ...]:
+    """The names of all builds there are."""
+    own = [name for name, file in _FILES.items() if (_folder() / file).is_file()]
+    root = build_place("x").parent
+    made = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
+    return (*own, *made)
+
+
+def _how_to_make(name: str) -> str:
+    match = re.fullmatch(r"(\w+)-(glibc|musl)-(O\w+)(-shared)?", name)
+    if not match:
+        return f"there are {', '.join(builds())}; see steelyard build --help"
+    shared = " --shared" if match[4] else ""
+    return f"make it: steelyard build --cc {match[1]} --libc {match[2]} --level {match[3]}{shared}"
+
+
+def greeting(build: str) -> dict[str, Any]:
+    """What the load program of that build says of itself: the record `hello`."""
+    answer = subprocess.run(
+        [load(build), "--version"], stdout=subprocess.PIPE, check=True, stdin=subprocess.DEVNULL
+    )
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
 
 
 @cache
@@ -87,5 +153,5 @@ def catalogue() -> Catalogue:
 
 def _workload(record: dict[str, Any]) -> Workload:
     parameters = tuple(Parameter(**one) for one in record.pop("parameters"))
-    metrics = tuple(record.pop("metrics"))
+    metrics = tuple(Metric(**one) for one in record.pop("metrics"))
     return Workload(parameters=parameters, metrics=metrics, **record)

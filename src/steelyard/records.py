@@ -18,6 +18,8 @@ class Samples:
     metric: str
     operations: int  # in each batch
     durations_ns: tuple[int, ...]
+    point: int | None = None  # of a curve: the size that this is of
+    bytes: int | None = None  # that an operation moves, where a bandwidth is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,14 @@ def outcome(
         clock_doubt_ns=before.doubt_ns + after.doubt_ns,
         pressure=pressure,
         samples=tuple(
-            Samples(one["copy"], one["metric"], one["operations"], tuple(one["durations_ns"]))
+            Samples(
+                one["copy"],
+                one["metric"],
+                one["operations"],
+                tuple(one["durations_ns"]),
+                one.get("point"),
+                one.get("bytes"),
+            )
             for one in records
             if one["record"] == "samples"
         ),

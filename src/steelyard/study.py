@@ -1,6 +1,8 @@
 """What a study is: the systems, the workloads and their levels, the design; and the cells that follow."""
 
+import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -19,9 +21,10 @@ MARGINS = {
     "network": 0.05,
 }
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
+_LENGTHS = ("batch_ns", "warmup_ns")  # of a trial: what follows the budget in a study that scales
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
-Parameters = tuple[tuple[str, int], ...]  # sorted by name
+Parameters = tuple[tuple[str, int | str], ...]  # sorted by name; a text is a command line
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,12 @@ class Cell:
     @property
     def label(self) -> str:
         """The cell as a person writes it: `pipe_transfer copies=2`."""
-        return " ".join([self.workload, *(f"{name}={value}" for name, value in self.parameters)])
+        settings = (f"{name}={shlex.quote(str(value))}" for name, value in self.parameters)
+        return " ".join([self.workload, *settings])
 
     @property
     def copies(self) -> int:
-        return dict(self.parameters).get("copies", 1)
+        return int(dict(self.parameters).get("copies", 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Design:
     blocks_per_boot: int = 1
     budget_s: float = 300.0
     trial_limit_s: float = 30.0
+    scales: bool = False  # whether another budget changes the trials' lengths and the looks too
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +71,10 @@ class SystemDefinition:
     name: str
     command: tuple[str, ...] = ()
     base: str = ""
-    program: str = "glibc"
+    program: str = ""
     boot: bool = False
-    directory: str = ""
+    memory: str = ""
+    swap: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,41 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class CurveTable:
+    """A published table of what curves say: of each workload's plateau (the upper one) or knee."""
+
+    name: str
+    title: str
+    paper: str
+    note: str
+    shows: str  # "plateau" or "knee"
+    columns: tuple[tuple[str, str], ...]  # the paper's workload, and the one that stands for it today
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture of several cells: "bars" (a row a cell), "lines" (over a parameter) or "curves"."""
+
+    name: str
+    title: str
+    kind: str
+    workloads: tuple[str, ...]
+    over: str  # the parameter on the axis of a figure of lines
+    metric: str  # "": every one
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceIndex:
+    """An index as NBench has them: the geometric mean of a system's rates over a stated machine's."""
+
+    name: str
+    title: str
+    reference: str  # what the reference figures were measured on
+    times_ns: tuple[tuple[str, float], ...]  # by workload: ns per operation
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """What is to be done, as read; made once and handed on whole."""
 
@@ -105,6 +146,10 @@ class Study:
     trial: Parameters = ()  # harness parameters for every trial
     definitions: tuple[SystemDefinition, ...] = ()
     tables: tuple[Table, ...] = ()
+    builds: tuple[str, ...] = ()  # a factor: every system runs each of these builds of the load program
+    curve_tables: tuple[CurveTable, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    indices: tuple[ReferenceIndex, ...] = ()
 
 
 def only(study: Study, workloads: Sequence[str]) -> Study:
@@ -123,15 +168,32 @@ def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
     for levels in study.workloads:
         names = [name for name, _ in levels.levels]
         for values in product(*(values for _, values in levels.levels)):
-            numbers = (processors if value == PROCESSORS else int(value) for value in values)
+            numbers = (processors if value == PROCESSORS else value for value in values)
             found[Cell(levels.workload, tuple(sorted(zip(names, numbers, strict=True))))] = None
     return tuple(found)
 
 
-def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int]]], *, file: str) -> None:
+def scaled(study: Study, *, budget_s: float) -> Study:
+    """The study for that budget. One that scales has shorter trials for less time than its own, and for
+    more of it longer trials and more blocks, by the square root each."""
+    times = budget_s / study.design.budget_s
+    design = replace(study.design, budget_s=budget_s)
+    if not study.design.scales:
+        return replace(study, design=design)
+    longer = times if times < 1 else math.sqrt(times)
+    more = max(1.0, times / longer)
+    trial = tuple(
+        (name, max(1, round(int(value) * longer)) if name in _LENGTHS else value)
+        for name, value in study.trial
+    )
+    looks = tuple(round(look * more) for look in design.looks)
+    return replace(study, design=replace(design, looks=looks), trial=trial)
+
+
+def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | None]], *, file: str) -> None:
     """Raises unless every workload and parameter is in the catalogue, within its limits.
 
-    `catalogue` gives, for each workload, each parameter's least and most value.
+    `catalogue` gives, for each workload, each parameter's least and most value, or None for a text.
     """
     for levels in study.workloads:
         if levels.workload not in catalogue:
@@ -141,11 +203,26 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int]]], 
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
                 raise UnknownName("parameter", name, limits, where=where)
-            least, most = limits[name]
             for value in values:
-                if value != PROCESSORS and not least <= int(value) <= most:
-                    key = f"workload {levels.workload}: {name}"
-                    raise StudyError(file, key, value, f"from {least} to {most}")
+                allowed = _refusal(value, limits[name])
+                if allowed:
+                    raise StudyError(file, f"workload {levels.workload}: {name}", value, allowed)
+
+
+def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:
+    """What is allowed in place of the value; None if it is."""
+    if limits is None:
+        return None if _is_command(value) else "a command line, quoted as for a shell (none is started)"
+    if value == PROCESSORS or (isinstance(value, int) and limits[0] <= value <= limits[1]):
+        return None
+    return f"a whole number from {limits[0]} to {limits[1]}"
+
+
+def _is_command(value: int | str) -> bool:
+    try:
+        return isinstance(value, str) and bool(shlex.split(value))
+    except ValueError:
+        return False
 
 
 def duration_s(text: str) -> float:
@@ -154,6 +231,14 @@ def duration_s(text: str) -> float:
     if not match or float(match[1]) <= 0:
         raise UsageError(f"'{text}' is not a time; write a number and s, m or h, such as 90s or 5m")
     return float(match[1]) * _SECONDS[match[2]]
+
+
+def size_bytes(text: str) -> int:
+    """The bytes meant by "64M" or "1G". Raises UsageError."""
+    match = re.fullmatch(r"([1-9]\d*)([KMG])", text)
+    if not match:
+        raise UsageError(f"'{text}' is not a size; write a whole number and K, M or G, such as 64M")
+    return int(match[1]) << {"K": 10, "M": 20, "G": 30}[match[2]]
 
 
 def fraction(text: str) -> float:

@@ -11,13 +11,17 @@ from steelyard.errors import StudyError, UnknownName, UsageError
 from steelyard.study import (
     MARGINS,
     PROCESSORS,
+    CurveTable,
     Design,
+    Figure,
     Levels,
+    ReferenceIndex,
     Study,
     SystemDefinition,
     Table,
     TableRow,
     duration_s,
+    size_bytes,
 )
 
 
@@ -68,6 +72,10 @@ def parse(text: str, *, file: str) -> Study:
         trial=tuple(sorted(_trial(reader.part("trial")).items())),
         definitions=tuple(_definition(name, part) for name, part in reader.named_parts("system").items()),
         tables=tuple(_table(part) for part in reader.parts("table")),
+        builds=tuple(reader.texts("builds", ())),
+        curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
+        figures=tuple(_figure(part) for part in reader.parts("figure")),
+        indices=tuple(_index(part) for part in reader.parts("index")),
     )
     reader.finish()
     if not study.workloads:
@@ -139,6 +147,15 @@ class _Reader:
         except UsageError:
             raise self.wrong(key, value, 'a time such as "90s" or "5m"') from None
 
+    def numbers(self, key: str) -> dict[str, float]:
+        value = self._take(key, {})
+        good = isinstance(value, dict) and all(
+            type(one) in (int, float) and one > 0 for one in value.values()
+        )
+        if not good:
+            raise self.wrong(key, value, "a table of names and positive numbers")
+        return {name: float(number) for name, number in value.items()}
+
     def rest(self) -> dict[str, Any]:
         left = {key: value for key, value in self._tree.items() if key not in self._taken}
         self._taken |= set(left)
@@ -180,8 +197,8 @@ def _levels(part: _Reader) -> Levels:
     varied = []
     for key, value in part.rest().items():
         values = value if isinstance(value, list) else [value]
-        if not values or not all(one == PROCESSORS or (type(one) is int and one >= 0) for one in values):
-            raise part.wrong(key, value, f'whole numbers, or "{PROCESSORS}"')
+        if not values or not all(isinstance(one, str) or (type(one) is int and one >= 0) for one in values):
+            raise part.wrong(key, value, f'whole numbers, "{PROCESSORS}", or a command line')
         varied.append((key, tuple(values)))
     return Levels(name, tuple(sorted(varied)))
 
@@ -193,6 +210,7 @@ def _design(part: _Reader) -> Design:
         blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1),
         budget_s=part.time("budget", usual.budget_s),
         trial_limit_s=part.time("trial_limit", usual.trial_limit_s),
+        scales=part.truth("scales", usual.scales),
     )
     if list(design.looks) != sorted(set(design.looks)) or len(design.looks) > 4:
         raise part.wrong("looks", list(design.looks), "one to four rising numbers of blocks")
@@ -223,18 +241,28 @@ def _definition(name: str, part: _Reader) -> SystemDefinition:
         name=name,
         command=tuple(part.texts("command", ())),
         base=part.text("base", ""),
-        program=part.text("program", "glibc"),
+        program=part.text("program", ""),
         boot=part.truth("boot", False),
-        directory=part.text("directory", ""),
+        memory=part.text("memory", ""),
+        swap=part.text("swap", ""),
     )
     part.finish()
+    for key in ("memory", "swap"):
+        size = getattr(definition, key)
+        if size and (definition.base != "uml" or not _is_size(size)):
+            raise part.wrong(key, size, 'a size such as "64M", with base = "uml"')
     if bool(definition.command) == bool(definition.base):
         raise part.wrong(
             "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
         )
-    if definition.program not in ("glibc", "musl"):
-        raise part.wrong("program", definition.program, '"glibc" or "musl"')
     return definition
+
+
+def _is_size(text: str) -> bool:
+    try:
+        return size_bytes(text) > 0
+    except UsageError:
+        return False
 
 
 def _table(part: _Reader) -> Table:
@@ -246,7 +274,59 @@ def _table(part: _Reader) -> Table:
         part.text("name"), part.text("title"), part.text("paper"), part.text("note", ""), tuple(rows)
     )
     part.finish()
-    papers = published_papers()
-    if table.paper not in papers:
-        raise part.wrong("paper", table.paper, f"one of {', '.join(papers)}")
+    _check_paper(part, table.paper)
     return table
+
+
+def _check_paper(part: _Reader, paper: str) -> None:
+    papers = published_papers()
+    if paper not in papers:
+        raise part.wrong("paper", paper, f"one of {', '.join(papers)}")
+
+
+def _curve_table(part: _Reader) -> CurveTable:
+    columns = []
+    for column in part.parts("column"):
+        columns.append((column.text("published"), column.text("workload")))
+        column.finish()
+    table = CurveTable(
+        part.text("name"),
+        part.text("title"),
+        part.text("paper"),
+        part.text("note", ""),
+        part.text("shows"),
+        tuple(columns),
+    )
+    part.finish()
+    if table.shows not in ("plateau", "knee"):
+        raise part.wrong("shows", table.shows, '"plateau" or "knee"')
+    _check_paper(part, table.paper)
+    return table
+
+
+def _figure(part: _Reader) -> Figure:
+    figure = Figure(
+        name=part.text("name"),
+        title=part.text("title"),
+        kind=part.text("kind"),
+        workloads=tuple(part.texts("workloads", (), least=1)),
+        over=part.text("over", ""),
+        metric=part.text("metric", ""),
+        note=part.text("note", ""),
+    )
+    part.finish()
+    if figure.kind not in ("bars", "lines", "curves"):
+        raise part.wrong("kind", figure.kind, '"bars", "lines" or "curves"')
+    if bool(figure.over) != (figure.kind == "lines"):
+        raise part.wrong("over", figure.over, "a parameter's name, for a figure of lines and no other")
+    return figure
+
+
+def _index(part: _Reader) -> ReferenceIndex:
+    index = ReferenceIndex(
+        part.text("name"), part.text("title"), part.text("reference"), tuple(part.numbers("times_ns").items())
+    )
+    part.finish()
+    if not index.times_ns:
+        raise part.wrong("times_ns", {}, "a table of workloads and their ns per operation")
+    return index

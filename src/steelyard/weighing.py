@@ -17,7 +17,7 @@ class Comparison:
     """One metric of one cell, one system against the baseline."""
 
     workload: str
-    parameters: tuple[tuple[str, int], ...]
+    parameters: tuple[tuple[str, int | str], ...]
     cell: str  # the workload and its parameters as one label
     group: str
     metric: str

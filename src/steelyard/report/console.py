@@ -98,7 +98,7 @@ def _print_comparisons(console: Console, weighing: Weighing) -> None:
 def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
     yield Text(wording.label(one.cell, one.metric))
     for value in (one.baseline_value, one.value) if with_values else ():
-        yield wording.time_ns(value.value) if value else "–"
+        yield wording.value(value.value, one.unit) if value else "–"
     yield wording.factor(one.ratio.value) if one.ratio else "–"
     yield Text(wording.interval(one.ratio) if one.ratio else "")
     yield Text(wording.verdict_text(one), style=_STYLES[one.verdict])

@@ -49,8 +49,8 @@ def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
 
 
 def print_list(kind: str, *, form: str) -> None:
-    """The systems, workloads or studies there are."""
-    rows = {"systems": _systems, "workloads": _workloads, "studies": _studies}[kind]()
+    """The systems, workloads, studies or builds there are."""
+    rows = {"systems": _systems, "workloads": _workloads, "studies": _studies, "builds": _builds}[kind]()
     print_table(list(rows), form=form)
 
 
@@ -99,7 +99,7 @@ def print_table(rows: Sequence[Row], *, form: str) -> None:
     console.print(table if rows else Text("nothing"))
 
 
-def _parameters(parameters: Iterable[tuple[str, int]]) -> str:
+def _parameters(parameters: Iterable[tuple[str, int | str]]) -> str:
     return " ".join(f"{name}={value}" for name, value in parameters)
 
 
@@ -126,12 +126,14 @@ def _workloads() -> Iterable[Row]:
             "group": workload.group,
             "summary": workload.summary,
             "operation": workload.operation,
-            "metrics": ", ".join(workload.metrics),
+            "metrics": ", ".join(metric.name for metric in workload.metrics),
             "parameters": ", ".join(_levels(one) for one in workload.parameters),
         }
 
 
 def _levels(parameter: programs.Parameter) -> str:
+    if parameter.is_text:
+        return f"{parameter.name}='{parameter.initial}'"
     return f"{parameter.name}={parameter.initial} ({parameter.least} to {parameter.most})"
 
 
@@ -143,4 +145,16 @@ def _studies() -> Iterable[Row]:
             "title": one.title,
             "systems": ", ".join(one.systems),
             "workloads": ", ".join(levels.workload for levels in one.workloads),
+        }
+
+
+def _builds() -> Iterable[Row]:
+    for name in programs.builds():
+        greeting = programs.greeting(name)
+        yield {
+            "build": name,
+            "compiler": greeting["compiler"],
+            "libc": greeting["libc"],
+            "bytes": programs.load(name).stat().st_size,
+            "sha256": greeting["program_sha256"],
         }

@@ -97,7 +97,8 @@ def _environment() -> jinja2.Environment:
         "change": _short,
         "remarks": wording.remarks,
         "utc": _utc,
-        "value": _value,
+        "value": wording.value,
+        "size": wording.size_bytes,
         "level": sentences.level,
         "json": _json,
     }
@@ -182,7 +183,7 @@ def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) ->
     found: dict[str, list[Any]] = {}
     for cell in archive.cells_of(weighing.experiment):
         workload = workloads[cell.workload]
-        for metric in workload["metrics"]:
+        for metric in (one["name"] for one in workload["metrics"]):
             if (cell.label, metric) in shown:
                 found.setdefault(workload["group"], []).append(
                     {
@@ -239,11 +240,6 @@ def again(header: Mapping[str, Any]) -> str | None:
 def _short(estimate: Estimate) -> str:
     """The ratio in words without its interval."""
     return wording.how_much(Estimate(estimate.value))
-
-
-def _value(number: float, unit: str) -> str:
-    """A value of a comparison: a time in the unit that suits it, anything else as it is."""
-    return wording.time_ns(number) if unit.startswith("ns") else f"{wording.factor(number)} {unit}"
 
 
 def _utc(seconds: float | None) -> str:

@@ -20,7 +20,25 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 
 def label(cell: str, metric: str) -> str:
     """The cell and, where it has more than the one, its metric."""
-    return cell if metric == "time" else f"{cell}, {metric}"
+    return cell if metric in ("time", "bandwidth") else f"{cell}, {metric}"
+
+
+def value(number: float, unit: str) -> str:
+    """A value of a comparison, to three digits: a time or a bandwidth in the unit that suits it."""
+    if unit.startswith("ns"):
+        return time_ns(number)
+    if unit == "MB/s":
+        return f"{digits(number / 1000)} GB/s" if number >= 999.5 else f"{digits(number)} MB/s"
+    return f"{factor(number)} {unit}".rstrip()
+
+
+def size_bytes(number: float) -> str:
+    """A size in bytes as people write it: 32 KiB, 1.5 MiB."""
+    for scale, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= scale:
+            shown = digits(number / scale)
+            return f"{shown.rstrip('0').rstrip('.') if '.' in shown else shown} {unit}"
+    return f"{digits(number)} bytes" if number != int(number) else f"{int(number)} bytes"
 
 
 def time_ns(value: float) -> str:

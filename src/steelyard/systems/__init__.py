@@ -5,7 +5,9 @@ differs: which build of the load program it runs, and whether its start is a boo
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from steelyard import programs
 from steelyard.errors import UnknownName, UsageError
 from steelyard.study import SystemDefinition
 from steelyard.systems import custom, gvisor, native, ssh, uml
@@ -15,10 +17,14 @@ BUILT_IN: tuple[System, ...] = (native.NATIVE, native.NATIVE_MUSL, gvisor.GVISOR
 
 
 def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
-    """The system of that name: one the user defined, a built-in one, or `ssh:HOST`.
-
-    Raises UnknownName or UsageError.
+    """The system of that name: one the user defined, a built-in one, or `ssh:HOST`; with `+BUILD` after
+    it, the same with another build of the load program. Raises UnknownName or UsageError.
     """
+    plain, plus, build = name.rpartition("+")
+    if plus and build not in programs.builds():
+        programs.load(build)  # raises, and says how to make it
+    if plus:
+        return replace(find(plain, definitions), name=name, program=build)
     known = {system.name: system for system in BUILT_IN}
     defined = {definition.name: definition for definition in definitions}
     if name in defined:
@@ -33,6 +39,11 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     if name not in known:
         raise UnknownName("system", name, [*known, *defined])
     return known[name]
+
+
+def crossed(names: Sequence[str], builds: Sequence[str]) -> tuple[str, ...]:
+    """Every system with every build; the systems as they are where no builds are named."""
+    return tuple(f"{name}+{build}" for name in names for build in builds) if builds else tuple(names)
 
 
 def label(names: Sequence[str]) -> tuple[str, ...]:

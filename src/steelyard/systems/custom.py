@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from steelyard.study import SystemDefinition
+from steelyard.systems import uml
 from steelyard.systems.system import Place, System
 
 
@@ -19,12 +20,18 @@ def make(definition: SystemDefinition, base: System | None) -> System:
     """The system so described. In a command, {program} stands for the load program, and {scratch} for
     a directory that the agent may use and that is removed afterwards."""
     if base is not None:
-        return replace(base, name=definition.name, summary=f"{base.name}, as the study varies it")
+        varied = replace(
+            base,
+            name=definition.name,
+            summary=f"{base.name}, as the study varies it",
+            program=definition.program or base.program,
+        )
+        return uml.sized(varied, definition) if definition.memory or definition.swap else varied
     return System(
         definition.name,
         f"by the command {definition.command[0]}",
         partial(_command, definition.command),
-        program=definition.program,
+        program=definition.program or "glibc",
         boot=definition.boot,
         needs=((definition.command[0], "what brings it"),),
     )

@@ -4,12 +4,17 @@ The root file system is this machine's (hostfs). A serial line carries the agent
 nothing else; the kernel's own messages go to standard error. The first process is the load program.
 """
 
+import struct
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from steelyard.errors import Unsupported
+from steelyard.study import SystemDefinition, size_bytes
 from steelyard.systems.system import Place, System
 
 MEMORY = "512M"
+_PAGE = 4096
 
 
 def _link(place: Place) -> Path:
@@ -26,13 +31,42 @@ def _prepare(place: Place) -> None:
     _link(place).symlink_to(place.program)
 
 
-def _command(place: Place) -> list[str]:
+def _swap(place: Place) -> Path:
+    return place.scratch / "swap.img"
+
+
+def _make_swap(size: int, place: Place) -> None:
+    """A file of holes with the first page that mkswap(8) would write: version 1, the last page's number,
+    and the signature at its end."""
+    _prepare(place)
+    header = bytearray(_PAGE)
+    struct.pack_into("=III", header, 1024, 1, size // _PAGE - 1, 0)
+    header[-10:] = b"SWAPSPACE2"
+    with open(_swap(place), "wb") as file:
+        file.write(header)
+        file.truncate(size)
+
+
+def sized(system: System, definition: SystemDefinition) -> System:
+    """User-mode Linux with that much memory, and with a swap device if one is asked for: a system that
+    may run out of memory without harm to its host."""
+    swap = size_bytes(definition.swap) if definition.swap else 0
+    return replace(
+        system,
+        summary=f"User-mode Linux with {definition.memory or MEMORY} of memory"
+        + (f" and {definition.swap} of swap" if swap else ""),
+        command=partial(_command, memory=definition.memory or MEMORY, swap=bool(swap)),
+        prepare=partial(_make_swap, swap) if swap else system.prepare,
+    )
+
+
+def _command(place: Place, *, memory: str = MEMORY, swap: bool = False) -> list[str]:
     return [
         # UML keeps the guest's memory in a file of this directory; it must be in memory itself.
         "env",
         "TMPDIR=/dev/shm",
         "linux.uml",
-        f"mem={MEMORY}",
+        f"mem={memory}",
         "root=/dev/root",
         "rootfstype=hostfs",
         "rootflags=/",
@@ -40,6 +74,7 @@ def _command(place: Place) -> list[str]:
         f"init={_link(place)}",
         "STEELYARD_STREAM=/dev/ttyS0",
         f"STEELYARD_DIRECTORY={place.scratch}",
+        *([f"ubd1={_swap(place)}", "STEELYARD_SWAP=/dev/ubdb"] if swap else []),
         "con=null",
         "con0=null,fd:2",
         "ssl0=fd:0,fd:1",
