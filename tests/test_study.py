@@ -292,7 +292,7 @@ def test_a_level_beyond_its_limits_is_refused_with_them(value: int) -> None:
 
 
 def test_a_harness_parameter_beyond_its_limits_is_refused_with_them() -> None:
-    with pytest.raises(StudyError, match=r"batches is 10001, but must be from 1 to 10000"):
+    with pytest.raises(StudyError, match=r"batches is 10001, but must be a whole number from 1 to 10000"):
         _checked(_with("[trial]\nbatches = 10001"))
 
 

@@ -268,6 +268,38 @@ static void write_memory(const char *root)
 	fact_from_file("huge_pages_reserved", root, "/proc/sys/vm/nr_hugepages");
 }
 
+/* What the kernel says of cpu0's caches for data, in bytes, by level; and of their lines. */
+static void write_caches(const char *root)
+{
+	char     path[128], level[16], kind[32], size[32], key[32], line[32] = "";
+	uint64_t bytes;
+
+	record_object("caches");
+	for (int i = 0; i < 10; i++) {
+		static const char place[] = "/sys/devices/system/cpu/cpu0/cache/index";
+
+		snprintf(path, sizeof(path), "%s%d/level", place, i);
+		if (!read_fact(root, path, level, sizeof(level)))
+			break;
+		snprintf(path, sizeof(path), "%s%d/type", place, i);
+		if (!read_fact(root, path, kind, sizeof(kind)) || !strcmp(kind, "Instruction"))
+			continue;
+		snprintf(path, sizeof(path), "%s%d/size", place, i);
+		if (!read_fact(root, path, size, sizeof(size)))
+			continue;
+		bytes = strtoull(size, NULL, 10) << (strchr(size, 'K') ? 10 : strchr(size, 'M') ? 20 : 0);
+		snprintf(key, sizeof(key), "L%s", level);
+		record_number(key, bytes);
+		snprintf(path, sizeof(path), "%s%d/coherency_line_size", place, i);
+		read_fact(root, path, line, sizeof(line));
+	}
+	record_object_close();
+	if (*line)
+		record_number("cache_line_bytes", strtoull(line, NULL, 10));
+	else
+		record_null("cache_line_bytes");
+}
+
 void fingerprint_write(const char *directory, const char *root)
 {
 	struct utsname     name;
@@ -285,6 +317,7 @@ void fingerprint_write(const char *directory, const char *root)
 	record_text("compiler", build_compiler());
 	write_processor(root);
 	write_memory(root);
+	write_caches(root);
 	record_text("clock", CLOCK_NAME);
 	fact_from_file("clock_source", root,
 	               "/sys/devices/system/clocksource/clocksource0/current_clocksource");
