@@ -50,13 +50,13 @@ _TRIAL_COLUMNS = """
                      signal BIGINT)[]"""
 _SAMPLE_COLUMNS = """
     samples STRUCT(copy BIGINT, metric VARCHAR, operations UBIGINT, durations_ns BIGINT[], point UBIGINT,
-                   bytes UBIGINT)[]"""
+                   bytes UBIGINT, faults_major UBIGINT)[]"""
 _EVENT_COLUMNS = """
     kind VARCHAR, recorded DOUBLE, hello JSON, fingerprint JSON, start_s DOUBLE, blocks BIGINT,
     decided JSON, note VARCHAR"""
 
 # What a table of version 1 may lack: that version knew neither curves nor bandwidths.
-_ADDED = {"samples": {"point": "UBIGINT", "bytes": "UBIGINT"}}
+_ADDED = {"samples": {"point": "UBIGINT", "bytes": "UBIGINT", "faults_major": "UBIGINT"}}
 
 _FROM_JOURNAL = {
     "trials": "SELECT row_number() OVER (ORDER BY block, position, began) AS trial, {trial} "
@@ -64,7 +64,8 @@ _FROM_JOURNAL = {
     # One row a batch. Operations and durations stay whole numbers, as they were measured.
     "samples": """
         SELECT t.trial, s.copy, s.metric, unnest(generate_series(1, len(s.durations_ns))) AS batch,
-               s.operations, unnest(s.durations_ns) AS duration_ns, s.point, s.bytes
+               s.operations, unnest(s.durations_ns) AS duration_ns, s.point, s.bytes,
+               s.faults_major
         FROM (SELECT j.block, j.position, j.began, unnest(j.samples) AS s
               FROM journal j WHERE kind = 'trial') AS taken
         JOIN trials t USING (block, position, began)""",

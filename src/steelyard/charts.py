@@ -71,7 +71,7 @@ def shape_of(number: int) -> Shape:
     return SYSTEM_SHAPES[number % len(SYSTEM_SHAPES)]
 
 
-def _spec(chart: alt.LayerChart | alt.FacetChart) -> Spec:
+def spec_of(chart: alt.LayerChart | alt.FacetChart) -> Spec:
     """The chart's specification, without the address of its schema: a page fetches nothing."""
     spec: Spec = chart.to_dict(validate=False)
     return {name: value for name, value in spec.items() if name != "$schema"}
@@ -80,7 +80,7 @@ def _spec(chart: alt.LayerChart | alt.FacetChart) -> Spec:
 # Forest plot
 
 _ROW, _LABEL, _HEADING = 20, 19, 30  # heights in pixels
-_LETTER = 7.2  # a letter's mean width at 12 pixels
+LETTER = 7.2  # a letter's mean width at 12 pixels
 _NEAR = 1.25  # ratios within this factor of 1 are worth a picture of their own ...
 _FAR = 3.0  # ... if the whole picture spans more than this
 
@@ -132,15 +132,15 @@ def forest(rows: Sequence[Row], *, baseline: str, is_wide: bool) -> Spec:
         *_texts(marks, labels, y, left),
     ]
     chart = alt.layer(*layers, height=height).resolve_axis(x="independent")
-    spec = _spec(chart)
-    right = max((len(row.change) for row in rows), default=0) * _LETTER + 14
+    spec = spec_of(chart)
+    right = max((len(row.change) for row in rows), default=0) * LETTER + 14
     return spec | {"autosize": "none", "padding": {"left": left, "right": right, "top": 40, "bottom": 24}}
 
 
 def _left(rows: Sequence[Row], *, is_wide: bool) -> float:
     systems = {row.system for row in rows}
-    room = (max(map(len, systems), default=0) * _LETTER + 14) if len(systems) > 1 else 4
-    return room + (max((len(row.label) for row in rows), default=0) * _LETTER + 14 if is_wide else 0)
+    room = (max(map(len, systems), default=0) * LETTER + 14) if len(systems) > 1 else 4
+    return room + (max((len(row.label) for row in rows), default=0) * LETTER + 14 if is_wide else 0)
 
 
 def _laid_out(rows: Sequence[Row], *, is_wide: bool) -> tuple[Records, Records, Records, float]:
@@ -234,8 +234,8 @@ def _ground(
 
 def _intervals(marks: Records, scale: Any, y: Any) -> Iterable[alt.Chart]:
     base = alt.Chart(alt.InlineData(values=marks))
-    coded = _coded("verdict", list(VERDICTS), list(VERDICTS.values()))
-    stroke = coded.pop("stroke")
+    look = coded("verdict", list(VERDICTS), list(VERDICTS.values()))
+    stroke = look.pop("stroke")
     bounded = base.transform_filter("isValid(datum.low)")
     yield bounded.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", scale=scale, axis=None), x2="high:Q", y=y, stroke=stroke
@@ -246,11 +246,11 @@ def _intervals(marks: Records, scale: Any, y: Any) -> Iterable[alt.Chart]:
     ]
     placed = base.transform_filter("isValid(datum.ratio)")
     yield placed.mark_point(size=90, opacity=1, strokeWidth=1.4).encode(
-        x=alt.X("ratio:Q", scale=scale, axis=None), y=y, stroke=stroke, tooltip=told, **coded
+        x=alt.X("ratio:Q", scale=scale, axis=None), y=y, stroke=stroke, tooltip=told, **look
     )
 
 
-def _coded(field: str, names: Sequence[str], shapes: Sequence[Shape]) -> Spec:
+def coded(field: str, names: Sequence[str], shapes: Sequence[Shape]) -> Spec:
     """The channels by which the field's values look like these shapes."""
 
     def scale(found: Iterable[str]) -> alt.Scale:
@@ -272,13 +272,13 @@ def _texts(marks: Records, labels: Records, y: Any, left: float) -> Iterable[alt
     for role, weight in (("group", 700), ("label", 400)):
         chosen = titles.transform_filter(f"datum.role == '{role}'")
         style: Spec = {"align": "left", "fontWeight": weight}
-        yield chosen.mark_text(**style).encode(x=_at(-left), y=y, text="text:N")
+        yield chosen.mark_text(**style).encode(x=at_pixels(-left), y=y, text="text:N")
     base = alt.Chart(alt.InlineData(values=marks))
-    yield base.mark_text(align="right", color="var(--quiet)").encode(x=_at(-12), y=y, text="system:N")
-    yield base.mark_text(align="left").encode(x=_at({"expr": "width + 12"}), y=y, text="change:N")
+    yield base.mark_text(align="right", color="var(--quiet)").encode(x=at_pixels(-12), y=y, text="system:N")
+    yield base.mark_text(align="left").encode(x=at_pixels({"expr": "width + 12"}), y=y, text="change:N")
 
 
-def _at(pixels: object) -> alt.XValue:
+def at_pixels(pixels: object) -> alt.XValue:
     """That place, whatever the scale; `alt.value` means the same, but Altair takes 10 ms to see what."""
     return alt.XValue(pixels)  # type: ignore[no-untyped-call]
 
@@ -291,14 +291,14 @@ def samples(systems: Sequence[str]) -> Spec:
 
     The data is named "marks", for a page that draws many panels from the one specification.
     """
-    coded = _coded("system", systems, [shape_of(number) for number in range(len(systems))])
+    look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
     si = "format(datum.value * 1e-9, '.4~s') + 's'"
     axis = alt.Axis(labelExpr=si, title=None, tickCount=4, domain=False, minExtent=46)
     scale = alt.Scale(type="log", nice=False, padding=10)
     ticks = alt.Axis(title="block", tickMinStep=1, tickCount=6, grid=False, format="d")
     base = alt.Chart(alt.NamedData(name="marks")).encode(
         x=alt.X("x:Q", scale=alt.Scale(nice=False, zero=False, padding=6), axis=ticks),
-        stroke=coded.pop("stroke"),
+        stroke=look.pop("stroke"),
     )
     spread = base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(
         y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q"
@@ -312,6 +312,6 @@ def samples(systems: Sequence[str]) -> Spec:
         ),
     ]
     trials = base.mark_point(size=26, opacity=1, strokeWidth=1.3).encode(
-        y=alt.Y("value:Q", scale=scale, axis=axis), tooltip=told, **coded
+        y=alt.Y("value:Q", scale=scale, axis=axis), tooltip=told, **look
     )
-    return _spec(alt.layer(spread, trials, height=150))
+    return spec_of(alt.layer(spread, trials, height=150))

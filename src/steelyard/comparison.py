@@ -15,8 +15,8 @@ from steelyard.statistics import false_discovery, looks, power, signed_rank, ver
 from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.weighing import CLOCK_MARGIN, Comparison
 
-_RATE = 0.05  # false discovery rate
-_PAIRS_LEAST = 6  # fewer can never give a 95 % verdict
+RATE = 0.05  # false discovery rate
+PAIRS_LEAST = 6  # fewer can never give a 95 % verdict
 _PAIRS_FOR_NOISE = 3  # fewer say nothing of how much they scatter
 _DISTURBED = "the verdict rests on disturbed blocks"
 
@@ -51,7 +51,7 @@ class _Comparing:
         others = self.seen.others
         drafts = [self._draft(key, system) for key in self.seen.cells_and_metrics() for system in others]
         p_values = self._adjusted([draft for draft in drafts if draft is not None])
-        claimed = sum(p <= _RATE for p in p_values.values())
+        claimed = sum(p <= RATE for p in p_values.values())
         equal = self._equivalent([draft for draft in drafts if draft is not None])
         rate = claimed / max(1, len(p_values))
         found = []
@@ -97,10 +97,10 @@ class _Comparing:
             worse = max(
                 signed_rank.p_greater(draft.units, than=-far), signed_rank.p_greater(-draft.units, than=-far)
             )
-            enough = len(draft.units) >= _PAIRS_LEAST
+            enough = len(draft.units) >= PAIRS_LEAST
             raw.append(min(1.0, worse * widen) if enough else 1.0)
         return {
-            (draft.key, draft.system): p <= _RATE
+            (draft.key, draft.system): p <= RATE
             for draft, p in zip(drafts, false_discovery.adjusted(raw), strict=True)
         }
 
@@ -110,9 +110,9 @@ class _Comparing:
         margin = self._margin(draft.key[0])
         usual = signed_rank.estimate(draft.units, alpha=self.levels.alpha_95)
         shown, word = usual, verdict.UNRESOLVED
-        if p <= _RATE:
-            shown = _claimable(draft.units, self.levels.alpha_95 * rate)
-            word = _claimed_word(shown, margin)
+        if p <= RATE:
+            shown = claimable(draft.units, self.levels.alpha_95 * rate)
+            word = claimed_word(shown, margin)
         elif equal:
             word = verdict.EQUIVALENT
         flags = self._flags(draft, word, margin)
@@ -146,15 +146,14 @@ class _Comparing:
         """The comparison with what is known without a pair."""
         label, metric = key
         cell = self.seen.cells[label]
-        workload = self.seen.experiment.header["workloads"][cell.workload]
         return Comparison(
             workload=cell.workload,
             parameters=cell.parameters,
             cell=label,
-            group=workload["group"],
+            group=self.seen.group(label),
             metric=metric,
-            unit="MB/s" if self.seen.is_bandwidth(label) else f"ns per {workload['operation']}",
-            direction="higher" if self.seen.is_bandwidth(label) else "lower",
+            unit=self.seen.unit(label)[0],
+            direction=self.seen.unit(label)[1],
             lens=self.seen.lens(label),
             system=system,
             baseline=self.seen.baseline,
@@ -173,9 +172,9 @@ class _Comparing:
     def _flags(self, draft: _Draft, word: str, margin: float) -> tuple[str, ...]:
         label, _ = draft.key
         flags = list(self._trouble_flags(label, draft.system))
-        if len(draft.units) < _PAIRS_LEAST:
+        if len(draft.units) < PAIRS_LEAST:
             pairs = "pair" if len(draft.units) == 1 else "pairs"
-            flags.append(f"only {len(draft.units)} {pairs}: a verdict needs at least {_PAIRS_LEAST}")
+            flags.append(f"only {len(draft.units)} {pairs}: a verdict needs at least {PAIRS_LEAST}")
         for system in (self.seen.baseline, draft.system):
             if system in self.seen.boot_systems and self.seen.boots(system, draft.key) == 1:
                 flags.append("holds for this boot only")
@@ -208,7 +207,7 @@ class _Comparing:
             return
         units = self.seen.units(draft.key, draft.system, kept) if kept else np.array([])
         many = f"{away} of {len(draft.by_block)} blocks disturbed by other work"
-        if len(units) < _PAIRS_LEAST:
+        if len(units) < PAIRS_LEAST:
             yield f"{many}; too few without them to check"
         elif _agrees(float(np.median(signed_rank.walsh_averages(units))), word, margin):
             yield f"{many}; unchanged without them"
@@ -229,7 +228,30 @@ class _Comparing:
             yield f"by the mean of its batches it is {other}: the difference is in the tail"
 
 
-def _claimable(units: Array, alpha: float) -> Estimate:
+def family(
+    members: Sequence[Array], *, margin: float, levels: looks.Levels
+) -> list[tuple[Estimate, str, float]]:
+    """For each member's units, the log ratio with its interval, the verdict, and the p-value, corrected
+    over this family alone: for parts of one curve, which are no metrics of their own."""
+    if not members:
+        return []
+    widen = 0.05 / levels.alpha_95
+    p_values = false_discovery.adjusted([min(1.0, signed_rank.p_two_sided(one) * widen) for one in members])
+    claimed = sum(p <= RATE for p in p_values)
+    found = []
+    for units, p in zip(members, p_values, strict=True):
+        usual = signed_rank.estimate(units, alpha=levels.alpha_95)
+        narrow = signed_rank.estimate(units, alpha=levels.alpha_90)
+        if p <= RATE:
+            shown = claimable(units, levels.alpha_95 * claimed / len(members))
+            found.append((shown, claimed_word(shown, margin), p))
+        else:
+            word = verdict.word(usual, narrow, margin=margin)
+            found.append((usual, word if word == verdict.EQUIVALENT else verdict.UNRESOLVED, p))
+    return found
+
+
+def claimable(units: Array, alpha: float) -> Estimate:
     """The interval at that level, or the widest that so many pairs allow, under its own level."""
     found = signed_rank.estimate(units, alpha=alpha)
     if found.low is None:
@@ -237,7 +259,7 @@ def _claimable(units: Array, alpha: float) -> Estimate:
     return found
 
 
-def _claimed_word(shown: Estimate, margin: float) -> str:
+def claimed_word(shown: Estimate, margin: float) -> str:
     """A difference whose direction is claimed: is it beyond the margin for sure?"""
     word = verdict.word(shown, Estimate(shown.value), margin=margin)
     if word in (verdict.FASTER, verdict.SLOWER):

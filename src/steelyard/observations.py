@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -183,11 +184,19 @@ class Observations:
         return found
 
     def group(self, cell: str) -> str:
-        return str(self.experiment.header["workloads"][self.cells[cell].workload]["group"])
+        return str(self.workload(cell)["group"])
 
-    def is_bandwidth(self, cell: str) -> bool:
-        workload = self.experiment.header["workloads"][self.cells[cell].workload]
-        return bool(workload["measure"] == "bandwidth")
+    def workload(self, cell: str) -> Mapping[str, Any]:
+        """What the header says of the cell's workload."""
+        found: Mapping[str, Any] = self.experiment.header["workloads"][self.cells[cell].workload]
+        return found
+
+    def unit(self, cell: str) -> tuple[str, str]:
+        """The unit that the cell's values are shown in, and which direction is better."""
+        workload = self.workload(cell)
+        if workload["measure"] == "bandwidth":
+            return "MB/s", "higher"
+        return f"ns per {workload['operation']}", "lower"
 
     def lens(self, cell: str) -> str:
         return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)

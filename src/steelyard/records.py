@@ -20,6 +20,7 @@ class Samples:
     durations_ns: tuple[int, ...]
     point: int | None = None  # of a curve: the size that this is of
     bytes: int | None = None  # that an operation moves, where a bandwidth is measured
+    faults_major: int | None = None  # pages that had to be fetched while these batches ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ def outcome(
                 tuple(one["durations_ns"]),
                 one.get("point"),
                 one.get("bytes"),
+                one.get("faults_major"),
             )
             for one in records
             if one["record"] == "samples"

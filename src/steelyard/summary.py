@@ -2,18 +2,18 @@
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from steelyard import archive, comparison
+from steelyard import archive, comparison, curves, machine, study_file
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
-from steelyard.statistics import looks, signed_rank, verdict
+from steelyard.statistics import looks, order_statistics, signed_rank, verdict
 from steelyard.study import Cell
 from steelyard.weighing import (
     CLOCK_MARGIN,
@@ -22,6 +22,8 @@ from steelyard.weighing import (
     Cost,
     Gain,
     Index,
+    Level,
+    ReferenceMean,
     SystemFacts,
     Weighing,
 )
@@ -49,12 +51,17 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         assert counted is not None
         comparisons = comparison.all_of(seen, margin=margin)
         facts = _facts(seen)
+        found_curves = curves.all_of(seen, margin=margin)
         return Weighing(
             experiment=experiment,
             baseline=seen.baseline,
             systems=facts,
             comparisons=comparisons,
             indices=tuple(_indices(seen, comparisons, margin or _INDEX_MARGIN)),
+            levels=tuple(_levels(seen)),
+            curves=found_curves,
+            findings=tuple(machine.findings(seen, found_curves)),
+            reference_means=tuple(_reference_means(seen)),
             gains=tuple(_gains(seen)),
             costs=tuple(_costs(seen)),
             troubles=tuple(seen.troubles),
@@ -109,6 +116,56 @@ def _index(
     narrow = signed_rank.estimate(units, alpha=levels.alpha_90)
     word = verdict.word(estimate, narrow, margin=margin)
     return Index(system, group, exp(estimate), len(present), missing, len(shared), margin, word)
+
+
+def _levels(seen: Observations) -> Iterable[Level]:
+    for key in seen.cells_and_metrics():
+        label, metric = key
+        cell = seen.cells[label]
+        for system in seen.names:
+            value = seen.median(key, system)
+            if value is not None:
+                yield Level(
+                    system,
+                    cell.workload,
+                    cell.parameters,
+                    label,
+                    seen.group(label),
+                    metric,
+                    *seen.unit(label),
+                    value,
+                )
+
+
+def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
+    """The study's own indices: block by block the geometric mean of reference time over time, each workload
+    the same weight; then the median over blocks. A workload's first cell and metric stand for it."""
+    header = seen.experiment.header
+    made_from = study_file.parse(header["study_text"], file=header["study"])
+    for index in made_from.indices:
+        times = dict(index.times_ns)
+        keys = {
+            seen.cells[label].workload: (label, metric)
+            for label, metric in reversed(seen.cells_and_metrics())
+            if seen.cells[label].workload in times
+        }
+        for system in seen.names:
+            logs: dict[int, list[float]] = defaultdict(list)
+            for workload, key in keys.items():
+                for block, value in seen.values[key].get(system, {}).items():
+                    logs[block].append(math.log(times[workload] / value.lenses[seen.lens(key[0])]))
+            whole = [math.exp(float(np.mean(each))) for each in logs.values() if len(each) == len(times)]
+            missing = tuple(
+                name for name in times if name not in keys or not seen.values[keys[name]].get(system)
+            )
+            yield ReferenceMean(
+                index.name,
+                index.title,
+                index.reference,
+                system,
+                order_statistics.median(np.array(whole)) if whole else None,
+                missing,
+            )
 
 
 def _gains(seen: Observations) -> Iterable[Gain]:

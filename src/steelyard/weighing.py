@@ -39,6 +39,118 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """What one system does at one metric of one cell, without a comparison."""
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    group: str
+    metric: str
+    unit: str
+    direction: str
+    value: Estimate  # the median over trials
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau:
+    """Sizes over which a curve stays level."""
+
+    low: float  # the smallest and the largest size, in the curve's unit of sizes
+    high: float
+    level: Estimate  # in the curve's unit
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """Where a plateau ends and the curve becomes worse."""
+
+    plateau: int  # which plateau ends there, from 0
+    place: Estimate  # a size
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One system's curve: the median over trials at each size, and the shape that was found in it."""
+
+    system: str
+    points: tuple[tuple[int, Estimate], ...]
+    knots: tuple[tuple[float, float], ...]  # the ends and breaks of the fitted segments
+    plateaus: tuple[Plateau, ...]
+    knees: tuple[Knee, ...]
+    agreement: float | None  # the share of resamples that have as many breaks; None with too few trials
+    trials: int
+    paging_from: int | None  # the smallest size from which every larger one too had to fetch pages
+
+
+@dataclass(frozen=True, slots=True)
+class PointRatio:
+    """One size of a curve, a system against the baseline."""
+
+    point: int
+    ratio: Estimate
+    p_adjusted: float  # over the sizes of this curve
+
+
+@dataclass(frozen=True, slots=True)
+class PartRatio:
+    """One plateau's level, or one knee's place, a system against the baseline; above 1 is better."""
+
+    part: str  # "plateau" or "knee"
+    number: int  # from 0, of the baseline
+    low: float  # the sizes of the baseline's plateau; of a knee, its place twice
+    high: float
+    ratio: Estimate
+    verdict: str
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurveComparison:
+    """A workload that is measured over a size: every system's line, and how they differ."""
+
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    group: str
+    metric: str
+    unit: str
+    direction: str
+    sweeps: str  # what is varied
+    sweep_unit: str
+    margin: float
+    lines: tuple[Line, ...]
+    ratios: Mapping[str, tuple[PointRatio, ...]]  # by system
+    parts: Mapping[str, tuple[PartRatio, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A property of the machine, as a system shows it: a cache's size, how many operations overlap."""
+
+    system: str
+    what: str
+    value: Estimate
+    unit: str
+    cell: str  # what it was found from
+    stated: float | None  # what the kernel says, where it says so
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMean:
+    """A study's index on one system: the geometric mean of its rates over a stated machine's."""
+
+    name: str
+    title: str
+    reference: str
+    system: str
+    value: Estimate | None  # None if a workload is missing on every block
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """The geometric mean of ratios over a group's metrics, or over all groups (group is "all")."""
 
@@ -109,6 +221,10 @@ class Weighing:
     systems: tuple[SystemFacts, ...]
     comparisons: tuple[Comparison, ...]
     indices: tuple[Index, ...]
+    levels: tuple[Level, ...]
+    curves: tuple[CurveComparison, ...]
+    findings: tuple[Finding, ...]
+    reference_means: tuple[ReferenceMean, ...]
     gains: tuple[Gain, ...]
     costs: tuple[Cost, ...]
     troubles: tuple[Trouble, ...]

@@ -25,6 +25,7 @@ struct piece {
 	uint64_t          bytes; /* that an operation moves; 0: no bandwidth */
 	struct batch_plan plan;
 	uint64_t         *durations_ns;
+	uint64_t          faults_major; /* while it was measured: whether the system paged */
 };
 
 /* What a phase's operations used, this process's and its waited-for children's. */
@@ -192,9 +193,18 @@ static int wait_at_gate(void)
 	return outcome || channel_wait_for_gate() ? fail("agent") : 0;
 }
 
+static uint64_t faults_major(void)
+{
+	struct rusage now;
+
+	getrusage(RUSAGE_SELF, &now);
+	return (uint64_t)now.ru_majflt;
+}
+
 static int measure_piece(int number)
 {
 	struct piece *piece = &t.pieces[number];
+	uint64_t      before;
 	int           outcome;
 
 	if (is_curve()) {
@@ -204,7 +214,9 @@ static int measure_piece(int number)
 			return outcome;
 		t.aim.warmup_ns = 0; /* the process is warm; sizing warms each further size */
 	}
+	before = faults_major();
 	outcome = batch_measure(&piece->plan, t.phases[piece->phase].run, piece->durations_ns);
+	piece->faults_major = faults_major() - before;
 	t.uses[piece->phase].operations += piece->plan.operations * piece->plan.batches;
 	if (number + 1 < t.piece_count)
 		use_add(&t.uses[piece->phase]);
@@ -236,6 +248,7 @@ static void write_samples(const struct piece *piece)
 		record_number("bytes", piece->bytes);
 	else
 		record_null("bytes");
+	record_number("faults_major", piece->faults_major);
 	record_number("operations", piece->plan.operations);
 	record_numbers("durations_ns", piece->durations_ns, piece->plan.batches);
 	record_close(CHANNEL_UP);

@@ -35,7 +35,12 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed]) -> None:
     for sentence in headlines(weighing):
         console.print(Text(sentence, style="bold"))
     _print_comparisons(console, weighing)
+    if not weighing.comparisons:
+        _print_levels(console, weighing)
     _print_indices(console, weighing)
+    _print_reference_means(console, weighing)
+    _print_curves(console, weighing)
+    _print_findings(console, weighing)
     _print_gains(console, weighing)
     for printed in tables:
         _print_published(console, printed)
@@ -103,6 +108,74 @@ def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
     yield Text(wording.interval(one.ratio) if one.ratio else "")
     yield Text(wording.verdict_text(one), style=_STYLES[one.verdict])
     yield str(one.blocks)
+
+
+def _print_levels(console: Console, weighing: Weighing) -> None:
+    """One system alone: what it does, with nothing to hold it against."""
+    table = _table(f"{weighing.baseline} (medians over trials)", "workload", "value", "95 % interval")
+    for one in weighing.levels:
+        table.add_row(
+            Text(wording.label(one.cell, one.metric)),
+            wording.value(one.value.value, one.unit),
+            Text(wording.value_interval(one.value, one.unit)),
+        )
+    if table.row_count:
+        console.print(table)
+
+
+def _print_reference_means(console: Console, weighing: Weighing) -> None:
+    for name in dict.fromkeys(one.name for one in weighing.reference_means):
+        ours = [one for one in weighing.reference_means if one.name == name]
+        table = _table(
+            f"{ours[0].title} (1: {ours[0].reference})", "system", "index", "95 % interval", "missing"
+        )
+        for one in ours:
+            value = wording.factor(one.value.value) if one.value else "–"
+            table.add_row(
+                one.system,
+                value,
+                Text(wording.interval(one.value) if one.value else ""),
+                Text(", ".join(one.missing)),
+            )
+        console.print(table)
+
+
+def _print_curves(console: Console, weighing: Weighing) -> None:
+    """A row for each plateau and knee of each curve: what the segments say in numbers."""
+    table = _table(
+        "Curves: plateaus and knees",
+        "workload", "system", "part", "sizes", "level or place", "against the baseline", "verdict",
+    )  # fmt: skip
+    for one in weighing.curves:
+        for line in one.lines:
+            for row in wording.parts_of(one, line):
+                style = _STYLES[row.verdict] if row.verdict else ""
+                table.add_row(
+                    Text(wording.label(one.cell, one.metric)),
+                    line.system,
+                    *(Text(text) for text in row.texts),
+                    Text(f"{wording.MARKS[row.verdict]} {row.verdict}" if row.verdict else "", style=style),
+                )
+    if table.row_count:
+        console.print(table)
+
+
+def _print_findings(console: Console, weighing: Weighing) -> None:
+    table = _table(
+        "What the measurements say of the machine",
+        "property", "system", "found", "interval", "the kernel says", "note",
+    )  # fmt: skip
+    for one in weighing.findings:
+        table.add_row(
+            one.what,
+            one.system,
+            wording.quantity(one.value.value, one.unit),
+            Text(wording.quantity_interval(one.value, one.unit)),
+            wording.quantity(one.stated, one.unit) if one.stated is not None else "",
+            Text(one.note),
+        )
+    if table.row_count:
+        console.print(table)
 
 
 def _print_indices(console: Console, weighing: Weighing) -> None:

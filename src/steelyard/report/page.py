@@ -19,7 +19,7 @@ from steelyard import archive, charts, panels, study_file
 from steelyard.errors import SteelyardError
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.panels import Panel
-from steelyard.report import sentences, wording
+from steelyard.report import pictures, sentences, wording
 from steelyard.report.published import NOTHING, Printed
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Weighing
@@ -98,7 +98,9 @@ def _environment() -> jinja2.Environment:
         "remarks": wording.remarks,
         "utc": _utc,
         "value": wording.value,
-        "size": wording.size_bytes,
+        "value_interval": wording.value_interval,
+        "quantity": wording.quantity,
+        "quantity_interval": wording.quantity_interval,
         "level": sentences.level,
         "json": _json,
     }
@@ -110,6 +112,9 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     """Everything that the template names."""
     header = weighing.experiment.header
     names = [system.name for system in weighing.systems]
+    measured = _measured(weighing, names)
+    curve_panels = [(one, pictures.of_curve(one, names)) for one in weighing.curves]
+    drawn = pictures.of_study(weighing, measured["study"])
     groups = sentences.by_group(weighing.comparisons)
     rows = [_row(one) for members in groups.values() for one in members]
     means = [_mean_row(one) for one in _whole_first(weighing.indices)]
@@ -124,14 +129,27 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         ],
         "groups": groups,
         "gains": _gains(weighing.gains),
+        "curve_panels": curve_panels,
+        "parts_of": wording.parts_of,
         "facts": sentences.facts(weighing.systems),
         "hardware": HARDWARE,
         "indices": _whole_first(weighing.indices),
         "has_intervals": any(row.ratio and row.ratio.low for row in rows),
         "charts": {"config": charts.CONFIG, **_forests(rows, means, weighing.baseline)},
         "again": again(header),
-        **_measured(weighing, names),
+        **measured,
+        "pictures": drawn,
+        "figure_specs": _figure_specs([panel for _, panel in curve_panels], drawn),
     }
+
+
+def _figure_specs(curves: Sequence[pictures.Panel], drawn: Sequence[pictures.Picture]) -> dict[str, Any]:
+    """Every picture's chart by the name that the page calls it."""
+    found = {f"curve {number}": panel.specs for number, panel in enumerate(curves)}
+    for number, picture in enumerate(drawn):
+        for position, panel in enumerate(picture.panels):
+            found[f"figure {number} {position}"] = panel.specs
+    return found
 
 
 def _forests(rows: list[charts.Row], means: list[charts.Row], baseline: str) -> dict[str, Any]:

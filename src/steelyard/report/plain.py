@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, Weighing
+from steelyard.weighing import Comparison, CurveComparison, Weighing
 
 
 def print_json(weighing: Weighing) -> None:
@@ -29,6 +29,10 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         "trials": weighing.trials,
         "comparisons": [_comparison(one) for one in weighing.comparisons],
         "indices": [dataclasses.asdict(one) for one in weighing.indices],
+        "levels": [dataclasses.asdict(one) for one in weighing.levels],
+        "curves": [_curve(one) for one in weighing.curves],
+        "findings": [dataclasses.asdict(one) for one in weighing.findings],
+        "reference_means": [dataclasses.asdict(one) for one in weighing.reference_means],
         "gains": [dataclasses.asdict(one) for one in weighing.gains],
         "costs": [dataclasses.asdict(one) for one in weighing.costs],
         "troubles": [dataclasses.asdict(one) for one in weighing.troubles],
@@ -39,6 +43,20 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
 
 def _comparison(one: Comparison) -> dict[str, Any]:
     return {**dataclasses.asdict(one), "parameters": dict(one.parameters), "flags": list(one.flags)}
+
+
+def _curve(one: CurveComparison) -> dict[str, Any]:
+    ratios = {name: [dataclasses.asdict(each) for each in found] for name, found in one.ratios.items()}
+    parts = {name: [dataclasses.asdict(each) for each in found] for name, found in one.parts.items()}
+    lines = [dataclasses.asdict(line) for line in one.lines]
+    plain = dataclasses.replace(one, lines=(), ratios={}, parts={})
+    return {
+        **dataclasses.asdict(plain),
+        "parameters": dict(one.parameters),
+        "lines": lines,
+        "ratios": ratios,
+        "parts": parts,
+    }
 
 
 _COLUMNS = (

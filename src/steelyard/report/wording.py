@@ -1,10 +1,12 @@
 """Says figures in words, the same on the console and on the page. Rounding happens here alone."""
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, Index
+from steelyard.weighing import Comparison, CurveComparison, Index, Line, PartRatio
 
 # A mark besides the word, so that no verdict is told by colour alone.
 MARKS = {
@@ -30,6 +32,57 @@ def value(number: float, unit: str) -> str:
     if unit == "MB/s":
         return f"{digits(number / 1000)} GB/s" if number >= 999.5 else f"{digits(number)} MB/s"
     return f"{factor(number)} {unit}".rstrip()
+
+
+def value_interval(estimate: Estimate, unit: str) -> str:
+    """The interval of a value in brackets, or that there is none."""
+    if estimate.low is None or estimate.high is None:
+        return "no interval"
+    return f"[{value(estimate.low, unit)}, {value(estimate.high, unit)}]"
+
+
+def quantity(number: float, unit: str) -> str:
+    """A property of the machine: bytes as sizes, else three digits and the unit."""
+    return size_bytes(number) if unit == "bytes" else f"{digits(number)} {unit}".rstrip()
+
+
+def quantity_interval(estimate: Estimate, unit: str) -> str:
+    """Its interval in brackets; nothing where there is none."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"[{quantity(estimate.low, unit)}, {quantity(estimate.high, unit)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A plateau or knee in words: what, over which sizes, its figure, its ratio; and the verdict's word."""
+
+    texts: tuple[str, str, str, str]
+    verdict: str | None
+
+
+def parts_of(curve: CurveComparison, line: Line) -> Iterable[Part]:
+    """Each plateau and knee of one system's line, the plateaus in order, a knee after the one it ends."""
+    judged = {(one.part, one.number): one for one in curve.parts.get(line.system, ())}
+    for number, plateau in enumerate(line.plateaus):
+        sizes = f"{_size(plateau.low, curve)} to {_size(plateau.high, curve)}"
+        figure = f"{value(plateau.level.value, curve.unit)} {value_interval(plateau.level, curve.unit)}"
+        yield _part(f"plateau {number + 1}", sizes, figure, judged.get(("plateau", number)))
+        for knee in line.knees:
+            if knee.plateau == number:
+                place = _size(knee.place.value, curve)
+                if knee.place.low is not None and knee.place.high is not None:
+                    place += f" [{_size(knee.place.low, curve)}, {_size(knee.place.high, curve)}]"
+                yield _part("knee", "", place, judged.get(("knee", number)))
+
+
+def _part(what: str, sizes: str, figure: str, judged: PartRatio | None) -> Part:
+    ratio = f"{factor(judged.ratio.value)} {interval(judged.ratio)}" if judged else ""
+    return Part((what, sizes, figure, ratio), judged.verdict if judged else None)
+
+
+def _size(number: float, curve: CurveComparison) -> str:
+    return quantity(number, curve.sweep_unit)
 
 
 def size_bytes(number: float) -> str:

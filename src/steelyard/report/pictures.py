@@ -1,0 +1,81 @@
+"""Chooses what a page's pictures show: every curve, and the figures that the study describes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from steelyard import figures
+from steelyard.charts import Spec
+from steelyard.report import wording
+from steelyard.study import Figure, Study
+from steelyard.weighing import CurveComparison, Level, Weighing
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart: as it is for wide and for narrow pages, and what it says in words."""
+
+    title: str
+    words: str
+    specs: dict[str, Spec]  # "wide", and "narrow" where that is another
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure of the page, of one or several panels."""
+
+    title: str
+    note: str
+    panels: tuple[Panel, ...] = field(default=())
+    is_full_width: bool = False
+
+
+def of_curve(one: CurveComparison, systems: Sequence[str]) -> Panel:
+    """The chart of one curve, with its segments."""
+    spec = figures.curve(one, systems)
+    label = wording.label(one.cell, one.metric)
+    told = "; ".join(
+        f"{line.system}: " + (", ".join(_told(one, line.system)) or "no plateau") for line in one.lines
+    )
+    return Panel(label, f"{label} over {one.sweeps}. {told}", {"wide": spec})
+
+
+def _told(one: CurveComparison, system: str) -> Iterable[str]:
+    for line in one.lines:
+        if line.system == system:
+            for part in wording.parts_of(one, line):
+                yield " ".join(text for text in part.texts[:3] if text)
+
+
+def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:
+    """The study's own figures, in its order; one without a value that was measured is left out."""
+    systems = [system.name for system in weighing.systems]
+    found = [_figure(weighing, figure, systems) for figure in (study.figures if study else ())]
+    return [picture for picture in found if picture.panels]
+
+
+def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Picture:
+    def is_shown(one: Level | CurveComparison) -> bool:
+        return one.workload in figure.workloads and figure.metric in ("", one.metric)
+
+    if figure.kind == "curves":
+        curves = [one for one in weighing.curves if is_shown(one)]
+        return Picture(figure.title, figure.note, tuple(of_curve(one, systems) for one in curves))
+    order = list(figure.workloads)
+    levels = sorted(
+        (one for one in weighing.levels if is_shown(one)), key=lambda one: order.index(one.workload)
+    )
+    if figure.kind == "lines":
+        panels = figures.lines(levels, systems, over=figure.over)
+        return Picture(
+            figure.title,
+            figure.note,
+            tuple(
+                Panel(title, f"{title} over {figure.over}, for each system", {"wide": spec})
+                for title, spec in panels.items()
+            ),
+        )
+    if not levels:
+        return Picture(figure.title, figure.note)
+    specs = {width: figures.bars(levels, systems, is_wide=width == "wide") for width in ("wide", "narrow")}
+    words = f"{figure.title}: a bar for each system, on a log scale. The tables carry the same numbers."
+    return Picture(figure.title, figure.note, (Panel("", words, specs),), is_full_width=True)
