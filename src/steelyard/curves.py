@@ -64,6 +64,28 @@ def _of(seen: Observations, key: Key, margin: float | None) -> CurveComparison:
     )
 
 
+def upper_plateau(line: Line) -> Estimate | None:
+    """The level of the last plateau before the system pages; of a line that never does, of the first one.
+
+    A cache's plateau may stand before it: areas that a paper of 1999 could measure were larger than any."""
+    before = [one for one in line.plateaus if line.paging_from is None or one.low < line.paging_from]
+    if not before:
+        return None
+    return before[-1].level if line.paging_from is not None else before[0].level
+
+
+def degradation(line: Line) -> Estimate | None:
+    """The size from which paging costs: the knee next to where fetching pages begins, within an octave of
+    it; where the curve has no knee there, that size itself, without an interval. None if it never pages."""
+    if line.paging_from is None:
+        return None
+    places = [knee.place for knee in line.knees]
+    near = [one for one in places if abs(math.log2(one.value / line.paging_from)) <= 1]
+    if not near:
+        return Estimate(float(line.paging_from))
+    return min(near, key=lambda one: abs(math.log2(one.value / float(line.paging_from or 1))))
+
+
 # One system's line
 
 

@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from steelyard import study_file
+from steelyard import curves, study_file
 from steelyard.errors import UnknownName
 from steelyard.report import wording
-from steelyard.study import Study, Table, TableRow
+from steelyard.study import CurveTable, Study, Table, TableRow
 from steelyard.weighing import Cost, Gain, Weighing
 
 NOTHING = "–"  # a figure that there is none of
@@ -37,7 +37,10 @@ def tables(weighing: Weighing, study: Study, *, reference: str | None = None) ->
     known = {system for systems in columns.values() for system in systems}
     if reference is not None and reference not in known:
         raise UnknownName("published system", reference, known, where=f"study {study.name}: ")
-    return tuple(_table(weighing, table, reference) for table in study.tables)
+    return (
+        *(_table(weighing, table, reference) for table in study.tables),
+        *(_curve_table(weighing, table) for table in study.curve_tables),
+    )
 
 
 def figures(paper: str, table: str) -> dict[tuple[str, str, str], float]:
@@ -55,6 +58,41 @@ def figures(paper: str, table: str) -> dict[tuple[str, str, str], float]:
         for row in rows
         if row["table"] == table
     }
+
+
+def _curve_table(weighing: Weighing, table: CurveTable) -> Printed:
+    """A row for each of the paper's workloads: what the paper read off its curves by eye, and what the
+    segments say of today's."""
+    printed = figures(table.paper, table.name)
+    theirs = _systems(printed)
+    today = [system.name for system in weighing.systems]
+    rows = []
+    for workload, own in table.columns:
+        known = {system: value for (system, name, _), value in printed.items() if name == workload}
+        rows.append(
+            (
+                workload,
+                own,
+                *(f"{known[system]:g}" if system in known else NOTHING for system in theirs),
+                *(_read_off(weighing, own, system, table.shows) for system in today),
+            )
+        )
+    return Printed(table.title, table.note, ("benchmark", "today's workload", *theirs, *today), tuple(rows))
+
+
+def _read_off(weighing: Weighing, workload: str, system: str, shows: str) -> str:
+    for one in weighing.curves:
+        for line in one.lines:
+            if one.workload == workload and line.system == system:
+                found = curves.upper_plateau(line) if shows == "plateau" else curves.degradation(line)
+                if found is None:
+                    return NOTHING
+                if shows == "plateau":
+                    bounds = wording.value_interval(found, one.unit)
+                    return f"{wording.value(found.value, one.unit)} ({bounds})"
+                bounds = wording.quantity_interval(found, one.sweep_unit)
+                return f"{wording.quantity(found.value, one.sweep_unit)} ({bounds})".removesuffix(" ()")
+    return NOTHING
 
 
 def _systems(printed: "_Figures") -> list[str]:
