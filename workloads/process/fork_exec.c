@@ -1,0 +1,57 @@
+/* fork_exec -- make a process by fork, execute a minimal program in it, and wait for its end.
+ *
+ * Measures     fork; execve: opening and mapping the program's file, a new address space; the page
+ *              faults and the C library's work from the program's entry to main; exit; waitpid.
+ * Leaves out   dynamic linking (the program is statically linked), a search for the program (its
+ *              whole path is given) and reading it from a disk (it is in memory since it runs).
+ * Beware       the program is the load program itself, told to exit: the same machine code wherever
+ *              the same load program runs, but another one with another C library. glibc's start
+ *              asks the processor some forty times what it can (CPUID), which in a virtual machine
+ *              leaves to the host each time, and may be a third of the whole. The environment is
+ *              empty, the path as long as where the program was put. With place=0 the child may
+ *              begin on another processor, with place=1 and 2 it stays on its maker's.
+ * After        lat_proc exec of lmbench (McVoy and Staelin, 1996).
+ */
+#include <limits.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "program.h"
+
+static char  path[PATH_MAX];
+static char *arguments[] = { path, "exit", NULL }, *environment[] = { NULL };
+
+static int setup(void)
+{
+	return find_program(path);
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome) {
+		pid_t child = fork();
+
+		if (child < 0)
+			return fail("fork");
+		if (child == 0) {
+			execve(path, arguments, environment);
+			_exit(NOT_EXECUTED);
+		}
+		outcome = await_exit(child, 0);
+	}
+	return outcome;
+}
+
+static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_group", 1 }, { 0 } };
+
+const struct workload workload_fork_exec = {
+	.name      = "fork_exec",
+	.group     = "process",
+	.summary   = "a process made by fork that executes a minimal program, and the wait for it",
+	.operation = "process",
+	.setup     = setup,
+	.run       = run,
+	.calls     = calls,
+};

@@ -1,0 +1,53 @@
+/* program.h -- the smallest program that every system has: this one, told to exit at once. And how
+ * a process that was started ends.
+ *
+ * It is executed by its file's own name, not as /proc/self/exe: a lookup in /proc makes an entry
+ * for each new process, which is none of an execution's cost, and in a shell it is the shell.
+ */
+#ifndef STEELYARD_PROCESS_PROGRAM_H
+#define STEELYARD_PROCESS_PROGRAM_H
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../harness/tree.h"
+#include "../workload.h"
+
+enum { NOT_EXECUTED = 127 }; /* the exit status of a child whose execve failed, as in shells */
+
+/* Finds this program's file. Returns 0, or what unsupported() returned. */
+static inline int find_program(char path[PATH_MAX])
+{
+	struct stat here, there;
+
+	if (!realpath(self_path(), path) || stat(path, &there))
+		return unsupported("this program's own file is not found by a name: %s",
+		                   strerror(errno));
+	if (stat(self_path(), &here) || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+		return unsupported("'%.200s' is not this program's own file", path);
+	return 0;
+}
+
+/* Waits for that child, which must exit with that status. */
+static inline int await_exit(pid_t child, int expected)
+{
+	int status;
+
+	if (waitpid(child, &status, 0) != child)
+		return fail("waitpid");
+	if (WIFSIGNALED(status))
+		return fail_check("the child was killed by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status) == NOT_EXECUTED && expected != NOT_EXECUTED)
+		return fail_check("the child could not execute the program");
+	if (WEXITSTATUS(status) != expected)
+		return fail_check("the child exited with status %d, not %d", WEXITSTATUS(status),
+		                  expected);
+	return 0;
+}
+
+#endif

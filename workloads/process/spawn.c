@@ -1,0 +1,54 @@
+/* spawn -- start a minimal program by posix_spawn, and wait for its end.
+ *
+ * Measures     posix_spawn as the C library has it, the program's start as in fork_exec, exit,
+ *              waitpid.
+ * Leaves out   what fork_exec leaves out, and posix_spawn's actions on files: there are none.
+ * Beware       the libraries make it differently: glibc maps a stack for the child, which borrows
+ *              its maker's memory as with vfork and looks at each signal's action in some 120
+ *              system calls; musl uses a stack that it has and hears of success through a pipe;
+ *              others fork. The program is the load program itself, told to exit, its environment
+ *              empty. With place=0 the child may begin on another processor, with place=1 and 2 it
+ *              stays on its maker's.
+ * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+
+#include "../workload.h"
+#include "program.h"
+
+static char  path[PATH_MAX];
+static char *arguments[] = { path, "exit", NULL }, *environment[] = { NULL };
+
+static int setup(void)
+{
+	return find_program(path);
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome) {
+		pid_t child;
+
+		errno = posix_spawn(&child, path, NULL, NULL, arguments, environment);
+		if (errno)
+			return fail("posix_spawn");
+		outcome = await_exit(child, 0);
+	}
+	return outcome;
+}
+
+static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_group", 1 }, { 0 } };
+
+const struct workload workload_spawn = {
+	.name      = "spawn",
+	.group     = "process",
+	.summary   = "a minimal program started by posix_spawn, and the wait for it",
+	.operation = "process",
+	.setup     = setup,
+	.run       = run,
+	.calls     = calls,
+};

@@ -1,0 +1,64 @@
+/* vfork_exec -- make a process by vfork, execute a minimal program in it, and wait for its end.
+ *
+ * Measures     as fork_exec, but the child borrows its maker's address space until it executes the
+ *              program: no page table is copied, no page copied on write, and the maker sleeps
+ *              meanwhile.
+ * Leaves out   what fork_exec leaves out.
+ * Beware       POSIX has dropped vfork, and a system may make it the same as fork: then this is
+ *              fork_exec again. The program is the load program itself, told to exit, its
+ *              environment empty. With place=0 the child may begin on another processor, with
+ *              place=1 and 2 it stays on its maker's.
+ * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
+ */
+#include <limits.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "program.h"
+
+static char  path[PATH_MAX];
+static char *arguments[] = { path, "exit", NULL }, *environment[] = { NULL };
+
+static int setup(void)
+{
+	return find_program(path);
+}
+
+/* Apart from the loop, because a child of vfork must not change a variable that its maker goes on
+ * to use, not even one that the compiler has put on the stack. */
+__attribute__((noinline)) static pid_t start(void)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		execve(path, arguments, environment);
+		_exit(NOT_EXECUTED);
+	}
+	return child;
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome) {
+		pid_t child = start();
+
+		if (child < 0)
+			return fail("vfork");
+		outcome = await_exit(child, 0);
+	}
+	return outcome;
+}
+
+static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_group", 1 }, { 0 } };
+
+const struct workload workload_vfork_exec = {
+	.name      = "vfork_exec",
+	.group     = "process",
+	.summary   = "a process made by vfork that executes a minimal program, and the wait for it",
+	.operation = "process",
+	.setup     = setup,
+	.run       = run,
+	.calls     = calls,
+};
