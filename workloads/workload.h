@@ -4,6 +4,7 @@
  * so its state is file-scope and no hook takes a context. The hooks are called in this order:
  *
  *	setup()            once; may fail() or say unsupported(); not timed
+ *	before(operations) before each run; not timed, and not in the trial's usage
  *	run(operations)    many times; one batch each; the harness reads the clock before and after
  *	teardown()         once, also after half a setup(); not timed
  */
@@ -130,6 +131,7 @@ struct workload {
 	const char *summary;
 	const char *operation;  /* what one operation is, a singular noun */
 	int (*setup)(void);
+	int (*before)(uint64_t operations); /* makes ready what the batch uses up; with run only; or NULL */
 	int (*run)(uint64_t operations);
 	void (*teardown)(void);
 	const struct phase     *phases;     /* instead of run; ends with a NULL metric */

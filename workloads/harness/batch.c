@@ -24,9 +24,24 @@ static uint64_t goal_ns(const struct batch_aim *aim)
 	               CLOCK_STEPS * aim->clock.resolution_ns, CLOCK_READINGS * aim->clock.cost_ns);
 }
 
+/* Makes ready, and only then reads the clock. */
+static int timed(const struct batch_hooks *hooks, uint64_t operations, uint64_t *elapsed_ns)
+{
+	uint64_t start;
+	int      outcome = hooks->before ? hooks->before(operations) : 0;
+
+	*elapsed_ns = 0;
+	if (outcome)
+		return outcome;
+	start = clock_ns();
+	outcome = hooks->run(operations);
+	*elapsed_ns = clock_ns() - start;
+	return outcome;
+}
+
 /* What the sizing has done so far: the last batch's duration is what the next size is aimed from. */
 struct sizing {
-	int (*run)(uint64_t operations);
+	const struct batch_hooks *hooks;
 	uint64_t operations, elapsed_ns; /* of the last batch */
 	uint64_t spent, spent_ns;        /* of all */
 	uint64_t done;                   /* batches */
@@ -34,10 +49,8 @@ struct sizing {
 
 static int try_batch(struct sizing *s, uint64_t operations)
 {
-	uint64_t start = clock_ns();
-	int      outcome = s->run(operations);
+	int outcome = timed(s->hooks, operations, &s->elapsed_ns);
 
-	s->elapsed_ns = clock_ns() - start;
 	s->operations = operations;
 	s->spent += operations;
 	s->spent_ns += s->elapsed_ns;
@@ -45,13 +58,29 @@ static int try_batch(struct sizing *s, uint64_t operations)
 	return outcome;
 }
 
+/* One operation, twice: the first is never warm, and either may have met a hiccup that would pass for a
+ * long operation. The shorter one tells. */
+static int try_one(struct sizing *s)
+{
+	uint64_t first_ns;
+	int      outcome = try_batch(s, 1);
+
+	if (outcome)
+		return outcome;
+	first_ns = s->elapsed_ns;
+	outcome = try_batch(s, 1);
+	if (first_ns < s->elapsed_ns)
+		s->elapsed_ns = first_ns;
+	return outcome;
+}
+
 /* Grows the batch until it lasts 0.7 of the goal: tenfold while too short to aim, then by aiming. */
 static int grow(struct sizing *s, uint64_t goal)
 {
 	uint64_t operations = s->operations ? s->operations : 1;
-	int      outcome;
+	int      outcome = s->done ? try_batch(s, operations) : try_one(s);
 
-	while (!(outcome = try_batch(s, operations)) && s->elapsed_ns < goal / 10 * 7) {
+	for (; !outcome && s->elapsed_ns < goal / 10 * 7; outcome = try_batch(s, operations)) {
 		double aimed = 1.1 * (double)goal * (double)operations / (double)(s->elapsed_ns + 1);
 
 		if (s->elapsed_ns < SHORT_NS || aimed > 1000.0 * (double)operations)
@@ -97,9 +126,9 @@ static int find_operations(const struct batch_aim *aim, struct sizing *s)
 	}
 }
 
-int batch_size(const struct batch_aim *aim, int (*run)(uint64_t operations), struct batch_plan *plan)
+int batch_size(const struct batch_aim *aim, const struct batch_hooks *hooks, struct batch_plan *plan)
 {
-	struct sizing s = { .run = run };
+	struct sizing s = { .hooks = hooks };
 	uint64_t      fit, whole_ns = aim->batches * 2 * goal_ns(aim);
 	int           outcome = 0;
 
@@ -121,16 +150,12 @@ int batch_size(const struct batch_aim *aim, int (*run)(uint64_t operations), str
 	return 0;
 }
 
-int batch_measure(const struct batch_plan *plan, int (*run)(uint64_t operations),
+int batch_measure(const struct batch_plan *plan, const struct batch_hooks *hooks,
                   uint64_t durations_ns[])
 {
-	for (uint64_t i = 0; i < plan->batches; i++) {
-		uint64_t start = clock_ns();
-		int      outcome = run(plan->operations);
+	int outcome = 0;
 
-		durations_ns[i] = clock_ns() - start;
-		if (outcome)
-			return outcome;
-	}
-	return 0;
+	for (uint64_t i = 0; i < plan->batches && !outcome; i++)
+		outcome = timed(hooks, plan->operations, &durations_ns[i]);
+	return outcome;
 }

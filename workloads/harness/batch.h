@@ -14,6 +14,12 @@ struct batch_aim {
 	uint64_t batches;    /* at most */
 };
 
+/* What makes a batch; either returns an outcome. */
+struct batch_hooks {
+	int (*before)(uint64_t operations); /* not timed; or NULL */
+	int (*run)(uint64_t operations);
+};
+
 struct batch_plan {
 	uint64_t operations; /* in a batch */
 	uint64_t batches;
@@ -24,11 +30,12 @@ struct batch_plan {
  * is longest, and accepts a size when twice the operations take twice the time within 5 %; else
  * doubles the aim, twice at most. Goes on running, at least two batches and warmup_ns, so that what
  * follows is warm. Batches that turn out longer than twice the aim are made fewer, but never fewer
- * than 3. Returns 0 and fills *plan, or what `run` returned if that was not 0. */
-int batch_size(const struct batch_aim *aim, int (*run)(uint64_t operations), struct batch_plan *plan);
+ * than 3. Returns 0 and fills *plan, or what a hook returned if that was not 0. */
+int batch_size(const struct batch_aim *aim, const struct batch_hooks *hooks, struct batch_plan *plan);
 
-/* Runs plan->batches batches and stores each one's duration. One pair of clock readings a batch. */
-int batch_measure(const struct batch_plan *plan, int (*run)(uint64_t operations),
+/* Runs plan->batches batches and stores each one's duration. One pair of clock readings a batch.
+ * Returns 0, or what a hook returned if that was not 0. */
+int batch_measure(const struct batch_plan *plan, const struct batch_hooks *hooks,
                   uint64_t durations_ns[]);
 
 #endif

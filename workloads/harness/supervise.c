@@ -77,7 +77,7 @@ static void exec_copy(uint64_t number, const int ends[3])
 	static char pad[65536 + 8];
 	char       *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad,
 		                      guest_pages() ? "STEELYARD_PAGING=1" : NULL, NULL };
-	const char *arguments[SETTINGS_MOST + 8] = { "steelyard-load", "trial-process" };
+	const char *arguments[SETTINGS_MOST + 8] = { self_path(), "trial-process" };
 	char        copy[24];
 	int         at = 2, high[3];
 

@@ -101,9 +101,28 @@ static int arrange(uint64_t point)
 	return sweep->arrange ? sweep->arrange() : 0;
 }
 
+/* What makes ready is no part of what is measured, and so none of what it used: a workload that has
+ * such a hook has one phase. */
+static int make_ready(uint64_t operations)
+{
+	int outcome;
+
+	use_add(&t.uses[0]);
+	outcome = t.workload->before(operations);
+	use_add(NULL);
+	return outcome;
+}
+
+static struct batch_hooks hooks_of(const struct piece *piece)
+{
+	return (struct batch_hooks){ .before = t.workload->before ? make_ready : NULL,
+		                     .run    = t.phases[piece->phase].run };
+}
+
 static int size_piece(struct piece *piece)
 {
-	int outcome = batch_size(&t.aim, t.phases[piece->phase].run, &piece->plan);
+	struct batch_hooks hooks = hooks_of(piece);
+	int                outcome = batch_size(&t.aim, &hooks, &piece->plan);
 
 	if (outcome)
 		return outcome;
@@ -203,9 +222,10 @@ static uint64_t faults_major(void)
 
 static int measure_piece(int number)
 {
-	struct piece *piece = &t.pieces[number];
-	uint64_t      before;
-	int           outcome;
+	struct piece      *piece = &t.pieces[number];
+	struct batch_hooks hooks = hooks_of(piece);
+	uint64_t           before;
+	int                outcome;
 
 	if (is_curve()) {
 		if (number % t.phase_count == 0 && (outcome = arrange(piece->point)))
@@ -215,7 +235,7 @@ static int measure_piece(int number)
 		t.aim.warmup_ns = 0; /* the process is warm; sizing warms each further size */
 	}
 	before = faults_major();
-	outcome = batch_measure(&piece->plan, t.phases[piece->phase].run, piece->durations_ns);
+	outcome = batch_measure(&piece->plan, &hooks, piece->durations_ns);
 	piece->faults_major = faults_major() - before;
 	t.uses[piece->phase].operations += piece->plan.operations * piece->plan.batches;
 	if (number + 1 < t.piece_count)

@@ -1,0 +1,208 @@
+/* http.c -- see http.h. */
+#include "http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "loopback.h"
+
+enum { HEAD_MOST = 1024, READ_MOST = 65536 };
+
+static const char empty_line[] = "\r\n\r\n";
+
+static struct {
+	struct sockaddr_in address;
+	int                listener, connection;
+	pid_t              server;
+	uint64_t           size;
+	char               request[HEAD_MOST];
+	size_t             request_bytes;
+} s = { .listener = -1, .connection = -1, .server = -1 };
+
+/* What the server sends, and what the client reads into. */
+static _Alignas(4096) unsigned char body[HTTP_BODY_MOST], bytes[READ_MOST + 1];
+
+/* Reads until an empty line has come, at most `room` bytes, and ends them with a NUL. Returns how many
+ * came, which may be more than the head; -1 with errno, or 0 where the connection ended before. */
+static ssize_t read_head(int connection, char *into, size_t room)
+{
+	size_t got = 0;
+
+	while (got < room) {
+		ssize_t more = read(connection, into + got, room - got);
+
+		if (more <= 0)
+			return more;
+		got += (size_t)more;
+		into[got] = 0;
+		if (strstr(into, empty_line))
+			return (ssize_t)got;
+	}
+	errno = EMSGSIZE;
+	return -1;
+}
+
+/* Takes the number of bytes from "GET /SIZE HTTP/1.0"; -1: it is not such a line, or too many. */
+static long requested(const char *line)
+{
+	char *end;
+	long  wanted;
+
+	if (strncmp(line, "GET /", 5) || line[5] < '0' || line[5] > '9')
+		return -1;
+	wanted = strtol(line + 5, &end, 10);
+	return wanted > HTTP_BODY_MOST || strncmp(end, " HTTP/1.0\r\n", 11) ? -1 : wanted;
+}
+
+/* Head and body leave by one call, so that a small answer is one packet. */
+static int answer(int connection, long wanted)
+{
+	char         head[HEAD_MOST];
+	struct iovec parts[2] = { { .iov_base = head }, { .iov_base = body } };
+	ssize_t      put;
+
+	if (wanted < 0) {
+		static const char refusal[] = "HTTP/1.0 400 Bad Request\r\n\r\n";
+
+		return write_whole(connection, refusal, sizeof(refusal) - 1);
+	}
+	parts[0].iov_len = (size_t)snprintf(head, sizeof(head),
+	                                    "HTTP/1.0 200 OK\r\n"
+	                                    "Server: steelyard\r\n"
+	                                    "Content-Type: application/octet-stream\r\n"
+	                                    "Content-Length: %ld\r\n\r\n",
+	                                    wanted);
+	parts[1].iov_len = (size_t)wanted;
+	put = writev(connection, parts, 2);
+	/* A socket that waits takes all, unless a signal comes. */
+	return put == (ssize_t)(parts[0].iov_len + parts[1].iov_len) ? 0 : -1;
+}
+
+/* The other process: answers each connection, until one ends without having asked. */
+static void serve(void)
+{
+	char head[HEAD_MOST + 1];
+	int  connection;
+
+	while ((connection = accept(s.listener, NULL, NULL)) >= 0) {
+		if (read_head(connection, head, HEAD_MOST) <= 0 || answer(connection, requested(head)))
+			return;
+		/* The client ends the connection when it has read all; here that is seen. */
+		while (read(connection, head, HEAD_MOST) > 0)
+			continue;
+		close(connection);
+	}
+}
+
+/* Checks the answer's head, and counts how many bytes it is. */
+static int check_head(const char *head, size_t *head_bytes)
+{
+	static const char status[] = "HTTP/1.0 200 ", length[] = "\r\nContent-Length: ";
+	const char       *end = strstr(head, empty_line), *found = strstr(head, length);
+	char             *rest;
+
+	if (strncmp(head, status, sizeof(status) - 1))
+		return fail_check("the server answered '%.*s'", (int)strcspn(head, "\r"), head);
+	if (!found || found > end)
+		return fail_check("the server did not say how long its answer is");
+	if (strtoull(found + sizeof(length) - 1, &rest, 10) != s.size || *rest != '\r')
+		return fail_check("the server answered with another length");
+	*head_bytes = (size_t)(end - head) + sizeof(empty_line) - 1;
+	return 0;
+}
+
+/* `count` bytes of the body have come, from its byte number `at`: the first and the last are looked at. */
+static int check_part(const unsigned char *part, size_t count, uint64_t at)
+{
+	if (at + count > s.size)
+		return fail_check("the answer is longer than the server said");
+	if (count && (part[0] != body[at] || part[count - 1] != body[at + count - 1]))
+		return fail_check("the answer differs from what the server has");
+	return 0;
+}
+
+static int read_answer(void)
+{
+	size_t   head_bytes = 0;
+	uint64_t at;
+	ssize_t  got = read_head(s.connection, (char *)bytes, READ_MOST);
+	int      outcome;
+
+	if (got < 0)
+		return fail("read");
+	if (got == 0)
+		return fail_check("the server ended the connection before it had answered");
+	if ((outcome = check_head((char *)bytes, &head_bytes)))
+		return outcome;
+	at = (size_t)got - head_bytes;
+	outcome = check_part(bytes + head_bytes, at, 0);
+	while (!outcome && at < s.size) {
+		got = read(s.connection, bytes, READ_MOST);
+		if (got < 0)
+			return fail("read");
+		if (got == 0)
+			return fail_check("the server ended the connection within its answer");
+		outcome = check_part(bytes, (size_t)got, at);
+		at += (size_t)got;
+	}
+	return outcome;
+}
+
+int http_get(uint64_t operations)
+{
+	while (operations--) {
+		int outcome = loopback_connect(&s.connection, &s.address);
+
+		if (outcome)
+			return outcome;
+		if (write_whole(s.connection, s.request, s.request_bytes))
+			return fail("write");
+		if ((outcome = read_answer()))
+			return outcome;
+		if (close(s.connection))
+			return fail("close");
+		s.connection = -1;
+	}
+	return 0;
+}
+
+int http_start(uint64_t size)
+{
+	uint32_t state = 2463534242u;
+	int      outcome = loopback_listen(&s.listener, &s.address);
+
+	if (outcome)
+		return outcome;
+	for (size_t i = 0; i < size; i++)
+		body[i] = (unsigned char)(next_number(&state) >> 24);
+	memset(bytes, 0xaa, sizeof(bytes));
+	s.size = size;
+	s.request_bytes = (size_t)snprintf(s.request, sizeof(s.request),
+	                                   "GET /%llu HTTP/1.0\r\n"
+	                                   "Host: 127.0.0.1:%u\r\n"
+	                                   "User-Agent: steelyard\r\n\r\n",
+	                                   (unsigned long long)size, ntohs(s.address.sin_port));
+	s.server = partner_start(serve);
+	if (s.server < 0)
+		return fail("fork");
+	/* Only the server listens: if it ends, connections are refused and nobody waits. */
+	loopback_close(&s.listener);
+	return http_get(1);
+}
+
+void http_end(void)
+{
+	loopback_close(&s.connection);
+	loopback_close(&s.listener);
+	/* One more connection, which asks for nothing. */
+	if (s.server > 0)
+		(void)loopback_connect(&s.connection, &s.address);
+	loopback_close(&s.connection);
+	partner_end(&s.server);
+}

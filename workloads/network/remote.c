@@ -1,0 +1,174 @@
+/* remote.c -- see remote.h.
+ *
+ * Neither the program nor its port is announced to anybody: no portmapper need run, and the client is
+ * handed its socket or the address. The library's older functions (clnttcp_create, svcudp_create) make
+ * the same clients and servers, but read /etc/netconfig on the way, and bind a reserved port where they may.
+ */
+#include "remote.h"
+
+#include "../workload.h"
+
+uint32_t remote_next(uint32_t number)
+{
+	return number + 1;
+}
+
+#ifdef STEELYARD_RPC
+
+#include <sys/socket.h>
+
+#include <rpc/rpc.h>
+
+#include "loopback.h"
+
+/* A program number from the range that anybody may use. */
+enum { PROGRAM = 0x20001990, VERSION = 1, NEXT = 1, END = 2 };
+
+/* The library's type for these is of a function of any arguments, and it passes two. */
+#define ON_WIRE(function) ((xdrproc_t)(void (*)(void))(function))
+
+/* The library sends a datagram again only after 15 s: so never. */
+static const struct timeval patience = { .tv_sec = 5 };
+
+static struct {
+	int                ends[2]; /* the client's, the server's */
+	struct sockaddr_in address; /* the server's, over UDP */
+	enum transport     transport;
+	CLIENT            *client;
+	pid_t              server;
+} s = { .ends = { -1, -1 }, .server = -1 };
+
+static void dispatch(struct svc_req *request, SVCXPRT *transport)
+{
+	unsigned number;
+
+	switch (request->rq_proc) {
+	case NEXT:
+		if (!svc_getargs(transport, ON_WIRE(xdr_u_int), (void *)&number)) {
+			svcerr_decode(transport);
+			return;
+		}
+		number = remote_next(number);
+		svc_sendreply(transport, ON_WIRE(xdr_u_int), (void *)&number);
+		break;
+	case NULLPROC:
+		svc_sendreply(transport, ON_WIRE(xdr_void), NULL);
+		break;
+	case END:
+		svc_sendreply(transport, ON_WIRE(xdr_void), NULL);
+		svc_exit(); /* svc_run returns */
+		break;
+	default:
+		svcerr_noproc(transport);
+	}
+}
+
+/* The other process: the library's own loop, until it is asked to end. */
+static void serve(void)
+{
+	SVCXPRT *transport;
+
+	loopback_close(&s.ends[0]);
+	transport = s.transport == OVER_TCP ? svc_fd_create(s.ends[1], 0, 0)
+	                                    : svc_dg_create(s.ends[1], 0, 0);
+	if (transport && svc_reg(transport, PROGRAM, VERSION, dispatch, NULL))
+		svc_run();
+}
+
+static int make_sockets(void)
+{
+	struct sockaddr_in own;
+	int                outcome;
+
+	if (s.transport == OVER_TCP)
+		return loopback_stream(s.ends);
+	if ((outcome = loopback_bind(SOCK_DGRAM, &s.ends[0], &own)))
+		return outcome;
+	return loopback_bind(SOCK_DGRAM, &s.ends[1], &s.address);
+}
+
+static int make_client(void)
+{
+	socklen_t     length = sizeof(s.address);
+	struct netbuf address = { .maxlen = sizeof(s.address), .len = sizeof(s.address),
+		                  .buf = &s.address };
+
+	if (s.transport == OVER_TCP) {
+		if (getpeername(s.ends[0], (struct sockaddr *)&s.address, &length))
+			return fail("getpeername");
+		s.client = clnt_vc_create(s.ends[0], &address, PROGRAM, VERSION, 0, 0);
+	} else {
+		s.client = clnt_dg_create(s.ends[0], &address, PROGRAM, VERSION, 0, 0);
+	}
+	return s.client ? 0 : fail_check("%s", clnt_spcreateerror("making the RPC client"));
+}
+
+static enum clnt_stat call_empty(rpcproc_t procedure)
+{
+	return clnt_call(s.client, procedure, ON_WIRE(xdr_void), NULL, ON_WIRE(xdr_void), NULL,
+	                 patience);
+}
+
+int remote_start(enum transport transport)
+{
+	int outcome;
+
+	s.transport = transport;
+	if ((outcome = make_sockets()))
+		return outcome;
+	s.server = partner_start(serve);
+	if (s.server < 0)
+		return fail("fork");
+	loopback_close(&s.ends[1]);
+	if ((outcome = make_client()))
+		return outcome;
+	return call_empty(NULLPROC) ? fail_check("%s", clnt_sperror(s.client, "the first call")) : 0;
+}
+
+int remote_call(uint64_t operations)
+{
+	static unsigned number;
+
+	while (operations--) {
+		unsigned       asked = number++, answer = asked;
+		enum clnt_stat status = clnt_call(s.client, NEXT, ON_WIRE(xdr_u_int), (void *)&asked,
+		                                  ON_WIRE(xdr_u_int), (void *)&answer, patience);
+
+		if (status != RPC_SUCCESS)
+			return fail_check("%s", clnt_sperror(s.client, "the remote procedure call"));
+		if (answer != number)
+			return fail_check("after %u came %u", asked, answer);
+	}
+	return 0;
+}
+
+void remote_end(void)
+{
+	if (s.client) {
+		call_empty(END);
+		clnt_destroy(s.client);
+	}
+	loopback_close(&s.ends[0]);
+	loopback_close(&s.ends[1]);
+	partner_end(&s.server);
+}
+
+#else
+
+int remote_start(enum transport transport)
+{
+	(void)transport;
+	return unsupported("this program was built without an RPC library");
+}
+
+int remote_call(uint64_t operations)
+{
+	(void)operations;
+	return fail_check("this program was built without an RPC library");
+}
+
+void remote_end(void)
+{
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* tcp_bandwidth -- blocks of data from one process to another through a TCP connection.
+ *
+ * Measures     writing blocks into a TCP connection and reading them: the copies into and out of the
+ *              kernel, the TCP and IP layers, the loopback interface, and the switches between writer
+ *              and reader when the connection's buffers are full or empty.
+ * Leaves out   making the connection and the writer (both in setup).
+ * Beware       the kernel's default buffers are used, as a program gets them that asks for nothing. The
+ *              buffers hold many blocks, so the writer waits for the batch's count, writes exactly that
+ *              many, and the batch ends when the last has been read. The last block of a batch is sent at
+ *              once (TCP_NODELAY); blocks smaller than a packet therefore cost a packet each. Both processes have
+ *              written to their whole block beforehand, or the writer would read one page of zeros
+ *              again and again. A block larger than the processor's caches is read from memory.
+ *              Each block's number is checked. No packet leaves the machine.
+ * After        bw_tcp of lmbench (McVoy and Staelin, 1996).
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "loopback.h"
+
+enum { SIZE_MOST = 16777216 };
+
+static uint64_t size = 65536;
+static _Alignas(4096) unsigned char block[SIZE_MOST];
+
+static struct {
+	int   ends[2];
+	pid_t writer;
+} s = { .ends = { -1, -1 }, .writer = -1 };
+
+/* As much of a block's number as it has room for. */
+static size_t stamp_bytes(void)
+{
+	return size < sizeof(uint64_t) ? size : sizeof(uint64_t);
+}
+
+/* The other process: for each count that comes, writes that many numbered blocks. */
+static void serve(void)
+{
+	uint64_t blocks, number = 0;
+
+	close(s.ends[0]);
+	memset(block, 0x55, size);
+	while (!read_whole(s.ends[1], &blocks, sizeof(blocks)))
+		while (blocks--) {
+			memcpy(block, &number, stamp_bytes());
+			number++;
+			if (write_whole(s.ends[1], block, size))
+				return;
+		}
+}
+
+static int transfer(uint64_t operations)
+{
+	static uint64_t expected;
+
+	if (write_whole(s.ends[0], &operations, sizeof(operations)))
+		return fail("write");
+	while (operations--) {
+		if (read_whole(s.ends[0], block, size))
+			return fail("read");
+		if (memcmp(block, &expected, stamp_bytes()))
+			return fail_check("another block came in place of block %llu",
+			                  (unsigned long long)expected);
+		expected++;
+	}
+	return 0;
+}
+
+static int setup(void)
+{
+	int outcome = loopback_stream(s.ends);
+
+	if (outcome)
+		return outcome;
+	s.writer = partner_start(serve);
+	if (s.writer < 0)
+		return fail("fork");
+	loopback_close(&s.ends[1]);
+	memset(block, 0xaa, size);
+	return transfer(1); /* when it is over, the other process is there */
+}
+
+static void teardown(void)
+{
+	loopback_close(&s.ends[0]);
+	loopback_close(&s.ends[1]);
+	partner_end(&s.writer);
+}
+
+static const struct parameter parameters[] = {
+	NUMBER("size", "bytes in a block, written at once", &size, 1, SIZE_MOST),
+	{ 0 },
+};
+
+static const struct call calls[] = { { "write", 1 }, { 0 } };
+
+const struct workload workload_tcp_bandwidth = {
+	.name       = "tcp_bandwidth",
+	.group      = "network",
+	.summary    = "blocks from one process to another through TCP",
+	.operation  = "block",
+	.setup      = setup,
+	.run        = transfer,
+	.teardown   = teardown,
+	.parameters = parameters,
+	.bytes      = &size,
+	.calls      = calls,
+};

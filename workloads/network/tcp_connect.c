@@ -1,0 +1,112 @@
+/* tcp_connect -- make a TCP connection to another process, and end it.
+ *
+ * Measures     socket, connect, the three packets that make a connection, accept by the other process
+ *              and its wake-up, its close, the packet that ends the connection, the first process's
+ *              wake-up, and its close.
+ * Leaves out   data: none is sent. Listening (in setup).
+ * Beware       the other process ends the connection by a reset (SO_LINGER of no seconds, one more call
+ *              an operation). An end by goodbyes of both sides would leave a record of each connection
+ *              in the kernel for a minute (TIME_WAIT): tens of thousands of them in a trial, until
+ *              ports or the room for records run out, and an operation would take the longer the more
+ *              had gone before. The first process waits for the reset, so that no operation leaves
+ *              work to the next. The reset may come before connect has returned: then connect says so,
+ *              and nothing is read. No packet leaves the machine.
+ * After        lat_connect of lmbench (McVoy and Staelin, 1996), whose connections end by goodbyes.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "loopback.h"
+
+static struct {
+	struct sockaddr_in address;
+	int                listener;
+	pid_t              acceptor;
+} s = { .listener = -1, .acceptor = -1 };
+
+/* The other process: accepts and resets, until it is ended: a socket that listens sees no end. */
+static void serve(void)
+{
+	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	int                        accepted;
+
+	while ((accepted = accept(s.listener, NULL, NULL)) >= 0)
+		if (setsockopt(accepted, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ||
+		    close(accepted))
+			return;
+}
+
+/* Until the other process has reset the connection. */
+static int wait_for_end(int connection)
+{
+	char    byte;
+	ssize_t got = read(connection, &byte, 1);
+
+	if (got < 0 && errno == ECONNRESET)
+		return 0;
+	return got < 0 ? fail("read") : fail_check("the connection did not end by a reset");
+}
+
+static int make_and_end(void)
+{
+	int outcome = 0, connection = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (connection < 0)
+		return fail("socket");
+	if (connect(connection, (struct sockaddr *)&s.address, sizeof(s.address)) == 0)
+		outcome = wait_for_end(connection);
+	else if (errno != ECONNRESET) /* a connection that nobody accepts is refused */
+		outcome = fail("connect");
+	if (close(connection) && !outcome)
+		outcome = fail("close");
+	return outcome;
+}
+
+static int setup(void)
+{
+	int outcome = loopback_listen(&s.listener, &s.address);
+
+	if (outcome)
+		return outcome;
+	s.acceptor = partner_start(serve);
+	if (s.acceptor < 0)
+		return fail("fork");
+	/* Only the acceptor listens: if it ends, connections are refused and nobody waits. */
+	loopback_close(&s.listener);
+	return make_and_end(); /* when it is over, the other process is there */
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome)
+		outcome = make_and_end();
+	return outcome;
+}
+
+static void teardown(void)
+{
+	loopback_close(&s.listener);
+	if (s.acceptor > 0)
+		kill(s.acceptor, SIGTERM);
+	partner_end(&s.acceptor);
+}
+
+static const struct call calls[] = {
+	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "close", 2 }, { 0 },
+};
+
+const struct workload workload_tcp_connect = {
+	.name      = "tcp_connect",
+	.group     = "network",
+	.summary   = "a TCP connection to another process, made and ended",
+	.operation = "connection",
+	.setup     = setup,
+	.run       = run,
+	.teardown  = teardown,
+	.calls     = calls,
+};

@@ -1,0 +1,112 @@
+/* udp_latency -- a datagram of one byte to another process and back through UDP.
+ *
+ * Measures     the way of a datagram through the UDP and IP layers and the loopback interface, there
+ *              and back, by two writes and two reads, and the two wake-ups and switches of a hand-off.
+ * Leaves out   addressing: both sockets are connected, so no call names an address.
+ * Beware       UDP may lose a datagram, and there is no second attempt: an answer that has not come
+ *              after five seconds fails the trial. The kernel sets and clears that timer in every
+ *              operation, which is about one per cent of its time. On one processor it measures the
+ *              scheduler's hand-off, on two a wake-up from one to the other. Each byte that comes
+ *              back is checked to be the one that was sent. No packet leaves the machine.
+ * After        lat_udp of lmbench (McVoy and Staelin, 1996).
+ */
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "loopback.h"
+
+enum { PATIENCE_S = 5 };
+
+static struct {
+	int   ends[2];
+	pid_t echo;
+} s = { .ends = { -1, -1 }, .echo = -1 };
+
+/* The other process: sends back what comes, until a datagram of no bytes says that it is over. */
+static void serve(void)
+{
+	char byte;
+
+	close(s.ends[0]);
+	while (read(s.ends[1], &byte, 1) == 1)
+		if (write(s.ends[1], &byte, 1) != 1)
+			return;
+}
+
+static int receive(unsigned char expected)
+{
+	unsigned char back = 0;
+	ssize_t       got;
+
+	/* A socket with a timer is interrupted when its process is stopped and goes on. */
+	do
+		got = read(s.ends[0], &back, 1);
+	while (got < 0 && errno == EINTR);
+	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return fail_check("no answer came within %d s", PATIENCE_S);
+	if (got < 0)
+		return fail("read");
+	if (got != 1 || back != expected)
+		return fail_check("%zd bytes came back, and %u in place of %u", got, back, expected);
+	return 0;
+}
+
+static int round_trip(void)
+{
+	static unsigned char sent;
+
+	sent++;
+	if (write(s.ends[0], &sent, 1) != 1)
+		return fail("write");
+	return receive(sent);
+}
+
+static int setup(void)
+{
+	struct timeval patience = { .tv_sec = PATIENCE_S };
+	int            outcome = loopback_datagrams(s.ends);
+
+	if (outcome)
+		return outcome;
+	s.echo = partner_start(serve);
+	if (s.echo < 0)
+		return fail("fork");
+	loopback_close(&s.ends[1]);
+	if (setsockopt(s.ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
+		return fail("setsockopt");
+	return round_trip(); /* when it is over, the other process is there */
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome)
+		outcome = round_trip();
+	return outcome;
+}
+
+static void teardown(void)
+{
+	if (s.ends[0] >= 0)
+		(void)send(s.ends[0], "", 0, 0); /* if it is lost, partner_end does not wait for ever */
+	loopback_close(&s.ends[0]);
+	loopback_close(&s.ends[1]);
+	partner_end(&s.echo);
+}
+
+static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
+
+const struct workload workload_udp_latency = {
+	.name      = "udp_latency",
+	.group     = "network",
+	.summary   = "a datagram of one byte to another process and back through UDP",
+	.operation = "round trip",
+	.setup     = setup,
+	.run       = run,
+	.teardown  = teardown,
+	.calls     = calls,
+};
