@@ -24,15 +24,25 @@ GROUPS = {
     "sieve": "cpu",
     "syscall": "syscall",
     "memory_copy": "memory",
+    "memory_read": "memory",
+    "context_switch": "process",
+    "integer_operations": "cpu",
     "pipe_latency": "ipc",
     "shell": "process",
     "disktest": "file",
 }
-METRICS = {"disktest": ("write", "read")}
+METRICS = {
+    "disktest": ("write", "read"),
+    "context_switch": ("overhead", "switch"),
+    "integer_operations": ("add", "add_parallel"),
+}
+LESS = {("context_switch", "switch"): "overhead"}
+BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they are curves over a size
+SIZES = tuple(round(64 * 2 ** (number / 2)) * 64 for number in range(28))
 
 
 def metrics_of(workload: str) -> tuple[str, ...]:
-    return METRICS.get(workload, ("time",))
+    return METRICS.get(workload, ("bandwidth",) if workload in BANDWIDTHS else ("time",))
 
 
 def plan(
@@ -96,6 +106,26 @@ def outcome(
     return Outcome(trial, boot, "ok", **(fields | others))
 
 
+def curve(
+    trial: Trial, mb_per_s: Callable[[int], float], *, sizes: Sequence[int] = SIZES, faults: int = 0
+) -> Outcome:
+    """A trial of a bandwidth over sizes: what `mb_per_s` says at each; `faults` pages fetched per operation
+    at the largest."""
+    samples = tuple(
+        Samples(
+            0,
+            "bandwidth",
+            1000,
+            (round(size * 1e6 / mb_per_s(size)),) * 5,
+            point=size,
+            bytes=size,
+            faults_major=5000 * faults if size == max(sizes) else 0,
+        )
+        for size in sizes
+    )
+    return outcome(trial, metrics=("bandwidth",), samples=samples)
+
+
 def bad(trial: Trial, status: str, reason: str | None = None, **others: Any) -> Outcome:
     """A trial that did not end well."""
     return Outcome(trial, others.pop("boot", 1), status, reason, **others)
@@ -110,10 +140,10 @@ def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
                 "group": group,
                 "summary": name,
                 "operation": "call",
-                "metrics": [{"name": one, "less": None} for one in metrics_of(name)],
-                "measure": "time",
-                "sweeps": None,
-                "sweep_unit": None,
+                "metrics": [{"name": one, "less": LESS.get((name, one))} for one in metrics_of(name)],
+                "measure": "bandwidth" if name in BANDWIDTHS else "time",
+                "sweeps": "size" if name in BANDWIDTHS else None,
+                "sweep_unit": "bytes" if name in BANDWIDTHS else None,
             }
             for name, group in GROUPS.items()
         },

@@ -18,7 +18,7 @@ from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.weighing import CurveComparison, Knee, Line, PartRatio, Plateau, PointRatio
 
 _POINTS_LEAST = 6  # fewer have no shape worth the name
-_SEED = 20031  # of the resampling: the same archive gives the same intervals
+SEED = 20031  # of the resampling: the same archive gives the same intervals
 
 # Major faults per operation at each size, the median over trials: from where the system pages.
 _FAULTS = """
@@ -90,12 +90,12 @@ def degradation(line: Line) -> Estimate | None:
 
 
 def _line(seen: Observations, key: Key, system: str, direction: str) -> Line:
-    sizes, rows = _matrix(seen, key, system)
+    sizes, rows = matrix(seen, key, system)
     points = tuple((size, order_statistics.median(rows[:, number])) for number, size in enumerate(sizes))
     paging_from = _paging_from(seen, key, system)
     if len(sizes) < _POINTS_LEAST:
         return Line(system, points, (), (), (), None, len(rows), paging_from)
-    measured = segments.measure(np.array(sizes, float), rows, np.random.default_rng(_SEED))
+    measured = segments.estimate(np.array(sizes, float), rows, chance=np.random.default_rng(SEED))
     flat = segments.plateaus(measured.fit)
     plateaus = tuple(
         Plateau(
@@ -110,7 +110,7 @@ def _line(seen: Observations, key: Key, system: str, direction: str) -> Line:
     )
 
 
-def _matrix(seen: Observations, key: Key, system: str) -> tuple[list[int], Array]:
+def matrix(seen: Observations, key: Key, system: str) -> tuple[list[int], Array]:
     """The sizes that every trial of the system has, and a row of values for each trial."""
     by_block = seen.curves[key][system]
     sizes = sorted(set.intersection(*(set(curve) for curve in by_block.values())))

@@ -2,6 +2,7 @@
 parameter. They wear the page's colours and the systems' shapes, as `charts` has them.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ _BYTES = (
     "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' KiB' : format(datum.value, '~r')"
 )
 _CURVE_HEIGHT, _LINES_HEIGHT = 260, 190
+_FINE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _TICKS_MOST = 9  # sizes written under an axis
 
 
@@ -30,7 +32,7 @@ def curve(one: CurveComparison, systems: Sequence[str]) -> Spec:
     marks, segments, knees = _curve_data(one)
     x_axis = _size_axis([mark["x"] for mark in marks], is_bytes=one.sweep_unit == "bytes", title=one.sweeps)
     x = alt.X("x:Q", scale=alt.Scale(type="log", base=2, nice=False, padding=8), axis=x_axis)
-    y = _value_axis(one.unit)
+    y = _value_axis(one.unit, marks)
     look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
     stroke = look.pop("stroke")
     found = alt.Chart(alt.InlineData(values=knees))
@@ -38,7 +40,7 @@ def curve(one: CurveComparison, systems: Sequence[str]) -> Spec:
         found.mark_rect(opacity=0.14).encode(x=alt.X("low:Q"), x2="high:Q", fill=_filled(systems)),
         found.mark_rule(strokeDash=[4, 3]).encode(x="x:Q", stroke=stroke),
         alt.Chart(alt.InlineData(values=segments)).mark_line(strokeWidth=1.6).encode(x=x, y=y, stroke=stroke),
-        *_intervals(marks, x, y, stroke, look),
+        *_intervals(marks, one.unit, x, stroke, look),
     ]
     return spec_of(alt.layer(*layers, height=_CURVE_HEIGHT))
 
@@ -75,15 +77,15 @@ def _filled(systems: Sequence[str]) -> alt.Fill:
     return alt.Fill("system:N", scale=alt.Scale(domain=list(systems), range=colours), legend=None)
 
 
-def _intervals(marks: Records, x: Any, y: Any, stroke: Any, look: Spec) -> Iterable[alt.Chart]:
+def _intervals(marks: Records, unit: str, x: Any, stroke: Any, look: Spec) -> Iterable[alt.Chart]:
     base = alt.Chart(alt.InlineData(values=marks))
     yield base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(
-        x=x, y=alt.Y("low:Q", scale=y.scale, axis=y.axis), y2="high:Q", stroke=stroke
+        x=x, y=_value_axis(unit, marks, "low:Q"), y2="high:Q", stroke=stroke
     )
     told = [alt.Tooltip(f"{name}:N") for name in ("system", "x")]
     told += [alt.Tooltip(f"{name}:Q", format=",.4~r") for name in ("value", "low", "high")]
     yield base.mark_point(size=30, opacity=1, strokeWidth=1.3).encode(
-        x=x, y=y, stroke=stroke, tooltip=told, **look
+        x=x, y=_value_axis(unit, marks), stroke=stroke, tooltip=told, **look
     )
 
 
@@ -96,15 +98,26 @@ def _size_axis(sizes: Iterable[float], *, is_bytes: bool, title: str) -> alt.Axi
     return alt.Axis(values=powers[::step], title=title, grid=False, labelOverlap="greedy", **known)
 
 
-def _value_axis(unit: str) -> alt.Y:
+def _value_axis(unit: str, marks: Records, field: str = "value:Q") -> alt.Y:
     label = _BANDWIDTH if unit == "MB/s" else _TIME
-    axis = alt.Axis(labelExpr=label, title=None, domain=False, minExtent=52, tickCount=5)
-    return alt.Y("value:Q", scale=alt.Scale(type="log", nice=True, padding=6), axis=axis)
+    bounds = [mark[name] for mark in marks for name in ("low", "high")]
+    axis = alt.Axis(labelExpr=label, title=None, domain=False, minExtent=52, values=_ticks(bounds))
+    return alt.Y(field, scale=alt.Scale(type="log", nice=False, padding=8), axis=axis)
+
+
+def _ticks(values: Sequence[float]) -> list[float]:
+    """Round numbers across the values: the fewer of each decade, the more decades there are."""
+    low, high = min(values, default=1.0) / 1.3, max(values, default=1.0) * 1.3
+    decades = math.log10(high / low)
+    factors = (1,) if decades > 3 else (1, 3) if decades > 1.8 else (1, 2, 5) if decades > 0.7 else _FINE
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [factor * 10.0**power for power in powers for factor in factors]
+    return [value for value in found if low <= value <= high]
 
 
 # Bars
 
-_BAR, _GAP, _HEADING, _NAME = 9, 8, 26, 15  # heights in pixels
+_BAR, _GAP, _HEADING, _NAME = 9, 8, 26, 18  # heights in pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,11 @@ def bars(levels: Sequence[Level], systems: Sequence[str], *, is_wide: bool) -> S
     low, high = min(values, default=1.0) / 1.6, max(values, default=1.0) * 1.15
     is_bandwidth = any(level.unit == "MB/s" for level in levels)
     axis = alt.Axis(
-        orient="top", labelExpr=_BANDWIDTH if is_bandwidth else _TIME, title=None, domain=False, tickCount=6
+        orient="top",
+        labelExpr=_BANDWIDTH if is_bandwidth else _TIME,
+        title=None,
+        domain=False,
+        values=_ticks(values),
     )
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     y_scale = alt.Scale(domain=[laid.height, 0], nice=False)
@@ -171,7 +188,7 @@ def _bars_laid_out(levels: Sequence[Level], systems: Sequence[str], *, is_wide: 
             last = group
         y += 0 if is_wide else _NAME
         middle = y + _BAR * len(members) / 2
-        texts.append({"y": middle if is_wide else y - _NAME / 2 + 1, "text": name, "role": "name"})
+        texts.append({"y": middle if is_wide else y - _NAME / 2 - 1, "text": name, "role": "name"})
         for level in sorted(members, key=lambda one: systems.index(one.system)):
             number = level.value
             placed.append(
@@ -239,8 +256,8 @@ def _panel(levels: Sequence[Level], systems: Sequence[str], *, over: str) -> Spe
     )
     axis = alt.Axis(values=sizes, title=over, grid=False, labelOverlap="greedy", format="~s")
     x = alt.X("x:Q", scale=scale, axis=axis)
-    y = _value_axis(levels[0].unit)
+    y = _value_axis(levels[0].unit, marks)
     look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
     stroke = look.pop("stroke")
     line = alt.Chart(alt.InlineData(values=marks)).mark_line(strokeWidth=1.2).encode(x=x, y=y, stroke=stroke)
-    return spec_of(alt.layer(line, *_intervals(marks, x, y, stroke, look), height=_LINES_HEIGHT))
+    return spec_of(alt.layer(line, *_intervals(marks, levels[0].unit, x, stroke, look), height=_LINES_HEIGHT))

@@ -4,23 +4,82 @@ Each property is found on each system for itself, because what an operating syst
 cache (by the pages it gives it, by what else runs) is its own doing; what the kernel says stands beside it.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from steelyard.observations import Observations
-from steelyard.statistics import order_statistics
+from steelyard import curves
+from steelyard.observations import Key, Observations
+from steelyard.statistics import capacities, order_statistics
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import CurveComparison, Finding
+from steelyard.weighing import CurveComparison, Finding, SystemFacts
 
+_LATENCY = "memory_latency"  # a random cyclic chase: its steps are the caches
+_NEAR = 2.0  # octaves: a cache is not called by the name of one whose size is further off
 _PARALLEL = "_parallel"  # a metric of that ending is the same operation, several chains at once
+_POINTS_LEAST = 6
 _ONE_CHAIN = "chains_1"
 
 
-def findings(seen: Observations, curves: Sequence[CurveComparison]) -> Iterable[Finding]:
+def findings(
+    seen: Observations, found: Sequence[CurveComparison], facts: Sequence[SystemFacts]
+) -> Iterable[Finding]:
     """Every property that the experiment has the measurements for."""
+    for key in seen.cells_and_metrics():
+        for one in facts:
+            if seen.curves.get(key, {}).get(one.name):
+                yield from _of_curve(seen, key, one)
+    yield from _overlapping_loads(found)
     yield from _overlapping_operations(seen)
-    yield from _overlapping_loads(curves)
+
+
+def _of_curve(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
+    workload = seen.cells[key[0]].workload
+    if workload == _LATENCY:
+        yield from _caches(seen, key, system)
+
+
+def _caches(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
+    """The caches' capacities: where a sharp step of the latency begins, the middle of a gradual one."""
+    sizes, rows = curves.matrix(seen, key, system.name)
+    if len(sizes) < _POINTS_LEAST:
+        return
+    found = capacities.estimate(np.array(sizes, float), rows, chance=np.random.default_rng(curves.SEED))
+    stated = dict(system.fingerprint.get("caches") or {})
+    names = _named([step.capacity for step in found.fit.steps], stated)
+    for number, step in enumerate(found.fit.steps):
+        value = found.onsets[number] if step.is_sharp else found.centres[number]
+        name = names.get(number)
+        what = f"cache {name}" if name else f"step {number + 1} of the latency"
+        yield Finding(
+            system.name, what, value, "bytes", key[0], stated[name] if name else None, _step_note(step, found)
+        )
+
+
+def _step_note(step: capacities.Step, found: capacities.Estimated) -> str:
+    kind = (
+        "a sharp step" if step.is_sharp else f"gradual, over {step.width:.1f} octaves: an effective capacity"
+    )
+    share = "" if found.agreement is None else f"; as many steps in {found.agreement:.0%} of resamples"
+    return f"{kind}, {step.factor:.1f} times slower beyond{share}"
+
+
+def _named(found: Sequence[float], stated: Mapping[str, float]) -> dict[int, str]:
+    """Which of the steps is which of the kernel's caches: the nearest, in order, each once."""
+    names: dict[int, str] = {}
+    left = list(stated.items())
+    for number, size in enumerate(found):
+        near = [
+            (abs(math.log2(size / bytes_)), place)
+            for place, (_, bytes_) in enumerate(left)
+            if abs(math.log2(size / bytes_)) <= _NEAR
+        ]
+        if near:
+            place = min(near)[1]
+            names[number] = left[place][0]
+            left = left[place + 1 :]
+    return names
 
 
 def _overlapping_operations(seen: Observations) -> Iterable[Finding]:
@@ -42,10 +101,10 @@ def _overlapping_operations(seen: Observations) -> Iterable[Finding]:
                 yield Finding(system, what, order_statistics.median(np.array(ratios)), "", label, None, "")
 
 
-def _overlapping_loads(curves: Sequence[CurveComparison]) -> Iterable[Finding]:
+def _overlapping_loads(found: Sequence[CurveComparison]) -> Iterable[Finding]:
     """Time of a load in one chain over the least with several, at each size; told at the largest that all
     have, where every load misses, and where it is most (after par_mem)."""
-    chains = [one for one in curves if one.metric.startswith("chains_")]
+    chains = [one for one in found if one.metric.startswith("chains_")]
     for one in chains:
         if one.metric != _ONE_CHAIN:
             continue
@@ -55,7 +114,7 @@ def _overlapping_loads(curves: Sequence[CurveComparison]) -> Iterable[Finding]:
             fastest: dict[int, float] = {}
             for each in others:
                 for size, value in next(
-                    (found.points for found in each.lines if found.system == line.system), ()
+                    (known.points for known in each.lines if known.system == line.system), ()
                 ):
                     fastest[size] = min(value.value, fastest.get(size, value.value))
             ratios = {size: alone[size] / fastest[size] for size in sorted(alone.keys() & fastest.keys())}

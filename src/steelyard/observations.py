@@ -198,6 +198,10 @@ class Observations:
             return "MB/s", "higher"
         return f"ns per {workload['operation']}", "lower"
 
+    def is_overhead(self, cell: str, metric: str) -> bool:
+        """Whether the metric is there only to be subtracted from another."""
+        return any(one["less"] == metric for one in self.workload(cell)["metrics"])
+
     def lens(self, cell: str) -> str:
         return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)
 

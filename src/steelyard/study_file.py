@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import StudyError, UnknownName, UsageError
+from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
 from steelyard.study import (
     MARGINS,
     PROCESSORS,
@@ -81,6 +81,14 @@ def parse(text: str, *, file: str) -> Study:
     if not study.workloads:
         raise StudyError(file, "workload", [], "at least one [[workload]] with a name")
     return study
+
+
+def archived(text: str) -> Study | None:
+    """The study that an archive's header holds; None if this version cannot read it."""
+    try:
+        return parse(text, file="in the archive")
+    except SteelyardError:
+        return None
 
 
 class _Reader:

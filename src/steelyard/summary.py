@@ -60,7 +60,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             indices=tuple(_indices(seen, comparisons, margin or _INDEX_MARGIN)),
             levels=tuple(_levels(seen)),
             curves=found_curves,
-            findings=tuple(machine.findings(seen, found_curves)),
+            findings=tuple(machine.findings(seen, found_curves, facts)),
             reference_means=tuple(_reference_means(seen)),
             gains=tuple(_gains(seen)),
             costs=tuple(_costs(seen)),
@@ -84,7 +84,11 @@ def decided(experiment: Experiment) -> list[tuple[str, Cell]]:
 
 def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
     for system in seen.others:
-        ours = [one for one in comparisons if one.system == system and one.group != "harness"]
+        ours = [
+            one
+            for one in comparisons
+            if one.system == system and one.group != "harness" and not seen.is_overhead(one.cell, one.metric)
+        ]
         groups = list(dict.fromkeys(one.group for one in ours))
         for group in groups if len(groups) > 1 else []:
             yield _index(seen, system, group, [one for one in ours if one.group == group], margin)
@@ -95,18 +99,23 @@ def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: floa
 def _index(
     seen: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
 ) -> Index:
-    """The weighted mean of log ratios, block by block, then Hodges-Lehmann: each group weighs the same,
-    and each metric within its group. Only blocks that hold every metric count."""
+    """The weighted mean of log ratios, block by block, then Hodges-Lehmann: each group weighs the same, in
+    it each workload, and in that each metric of each cell. Only blocks that hold every metric count."""
     present = [one for one in members if one.blocks]
     missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
-    sizes = Counter(one.group for one in present)
+    groups = {one.group for one in present}
+    workloads = Counter(group for group, _ in {(one.group, one.workload) for one in present})
+    metrics = Counter(one.workload for one in present)
     by_key = {
         (one.cell, one.metric): seen.differences((one.cell, one.metric), system, one.lens) for one in present
     }
     shared = set.intersection(*(set(found) for found in by_key.values())) if by_key else set()
     if not shared:
         return Index(system, group, None, len(present), missing, 0, margin, verdict.UNRESOLVED)
-    weights = {(one.cell, one.metric): 1 / len(sizes) / sizes[one.group] for one in present}
+    weights = {
+        (one.cell, one.metric): 1 / len(groups) / workloads[one.group] / metrics[one.workload]
+        for one in present
+    }
     by_block = {
         block: sum(weights[key] * found[block] for key, found in by_key.items()) for block in sorted(shared)
     }
@@ -140,9 +149,8 @@ def _levels(seen: Observations) -> Iterable[Level]:
 def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
     """The study's own indices: block by block the geometric mean of reference time over time, each workload
     the same weight; then the median over blocks. A workload's first cell and metric stand for it."""
-    header = seen.experiment.header
-    made_from = study_file.parse(header["study_text"], file=header["study"])
-    for index in made_from.indices:
+    made_from = study_file.archived(seen.experiment.header["study_text"])
+    for index in made_from.indices if made_from else ():
         times = dict(index.times_ns)
         keys = {
             seen.cells[label].workload: (label, metric)

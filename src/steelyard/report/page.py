@@ -16,7 +16,6 @@ import jinja2
 from markupsafe import Markup
 
 from steelyard import archive, charts, panels, study_file
-from steelyard.errors import SteelyardError
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.panels import Panel
 from steelyard.report import pictures, sentences, wording
@@ -130,6 +129,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "groups": groups,
         "gains": _gains(weighing.gains),
         "curve_panels": curve_panels,
+        "is_drawn": lambda one: pictures.is_drawn(one, measured["study"]),
         "parts_of": wording.parts_of,
         "facts": sentences.facts(weighing.systems),
         "hardware": HARDWARE,
@@ -145,7 +145,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
 
 def _figure_specs(curves: Sequence[pictures.Panel], drawn: Sequence[pictures.Picture]) -> dict[str, Any]:
     """Every picture's chart by the name that the page calls it."""
-    found = {f"curve {number}": panel.specs for number, panel in enumerate(curves)}
+    found = {f"curve {panel.title}": panel.specs for panel in curves}
     for number, picture in enumerate(drawn):
         for position, panel in enumerate(picture.panels):
             found[f"figure {number} {position}"] = panel.specs
@@ -174,10 +174,8 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
         began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
         looks = [blocks for (blocks,) in connection.execute(_LOOKS).fetchall()]
         count = connection.execute(_COUNTS).fetchall()[0][0]
-    try:
-        plan = study_file.parse(weighing.experiment.header.get("study_text", ""), file="in the archive")
-    except SteelyardError:
-        plan = None  # of a version to come: the text itself is shown all the same
+    # Of a version to come there is none: the text itself is shown all the same.
+    plan = study_file.archived(weighing.experiment.header.get("study_text", ""))
     groups = _panel_groups(weighing, found)
     marks = {group: [found[one["key"]].marks for one in members] for group, members in groups.items()}
     spec = charts.samples(names)

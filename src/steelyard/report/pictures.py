@@ -53,6 +53,14 @@ def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:
     return [picture for picture in found if picture.panels]
 
 
+def is_drawn(one: CurveComparison, study: Study | None) -> bool:
+    """Whether a figure of the study shows the curve already."""
+    return any(
+        figure.kind == "curves" and one.workload in figure.workloads and figure.metric in ("", one.metric)
+        for figure in (study.figures if study else ())
+    )
+
+
 def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Picture:
     def is_shown(one: Level | CurveComparison) -> bool:
         return one.workload in figure.workloads and figure.metric in ("", one.metric)

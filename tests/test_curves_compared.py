@@ -1,0 +1,166 @@
+"""From trials that are curves to plateaus, knees and verdicts: known shapes in, known shapes out."""
+
+import math
+import random
+from pathlib import Path
+
+import building
+import pytest
+
+from steelyard import summary
+from steelyard.plan import Trial
+from steelyard.records import Outcome
+from steelyard.statistics import verdict
+
+KNEE = 1 << 20
+
+
+def staircase(size: int, *, high: float, low: float, knee: int = KNEE) -> float:
+    """Level up to the knee, down over an octave, level again."""
+    octaves = min(1.0, max(0.0, math.log2(size / knee)))
+    return high * (low / high) ** octaves
+
+
+def _weighing(tmp_path: Path, *, high: float = 1.0, low: float = 1.0, knee: int = KNEE, blocks: int = 12):
+    chance = random.Random(7)
+
+    def measured(trial: Trial) -> Outcome:
+        is_other = trial.system == "b"
+        luck = math.exp(chance.gauss(0, 0.003))
+
+        def speed(size: int) -> float:
+            shape = staircase(
+                size,
+                high=40000.0 * (high if is_other else 1.0),
+                low=10000.0 * (low if is_other else 1.0),
+                knee=knee if is_other else KNEE,
+            )
+            return shape * luck * math.exp(chance.gauss(0, 0.01))
+
+        return building.curve(trial, speed)
+
+    plan = building.plan("memory_read", looks=(blocks,))
+    return summary.of(building.experiment(tmp_path, plan, measured))
+
+
+def test_a_bandwidth_is_shown_as_one_and_more_of_it_is_better(tmp_path: Path) -> None:
+    (one,) = _weighing(tmp_path, high=1.2, low=1.2).comparisons
+
+    assert (one.unit, one.direction, one.metric) == ("MB/s", "higher", "bandwidth")
+    assert one.baseline_value is not None
+    assert 10000 < one.baseline_value.value < 40000
+    assert one.ratio is not None
+    assert one.ratio.value == pytest.approx(1.2, rel=0.02)
+    assert one.verdict == verdict.FASTER
+
+
+def test_plateaus_and_the_knee_are_found_where_they_are(tmp_path: Path) -> None:
+    (curve,) = _weighing(tmp_path).curves
+
+    for line in curve.lines:
+        assert [one.level.value for one in line.plateaus] == pytest.approx([40000, 10000], rel=0.02)
+        assert line.plateaus[0].level.low < 40000 < line.plateaus[0].level.high
+        (knee,) = line.knees
+        assert knee.plateau == 0
+        assert knee.place.value == pytest.approx(KNEE, rel=0.1)
+        assert line.paging_from is None
+
+
+def test_systems_are_compared_plateau_by_plateau(tmp_path: Path) -> None:
+    """The upper plateaus differ by a tenth, the lower ones not at all."""
+    (curve,) = _weighing(tmp_path, high=1.1).curves
+
+    upper, lower, knee = curve.parts["b"]
+    assert (upper.part, upper.number, upper.verdict) == ("plateau", 0, verdict.FASTER)
+    assert upper.ratio.value == pytest.approx(1.1, rel=0.02)
+    assert (lower.part, lower.number, lower.verdict) == ("plateau", 1, verdict.EQUIVALENT)
+    assert knee.part == "knee"
+    assert knee.verdict in (verdict.UNRESOLVED, verdict.EQUIVALENT)
+
+
+def test_a_knee_that_lies_further_is_better(tmp_path: Path) -> None:
+    (curve,) = _weighing(tmp_path, knee=2 * KNEE).curves
+
+    knee = next(one for one in curve.parts["b"] if one.part == "knee")
+    assert knee.ratio.value == pytest.approx(2.0, rel=0.15)
+    assert knee.verdict == verdict.FASTER
+
+
+def test_every_size_has_its_ratio_and_p_value(tmp_path: Path) -> None:
+    (curve,) = _weighing(tmp_path, high=1.1).curves
+
+    ratios = {one.point: one for one in curve.ratios["b"]}
+    assert list(ratios) == list(building.SIZES)
+    assert ratios[4096].ratio.value == pytest.approx(1.1, rel=0.02)
+    assert ratios[4096].p_adjusted < 0.01
+    assert ratios[max(building.SIZES)].ratio.value == pytest.approx(1.0, rel=0.02)
+
+
+def test_systems_are_compared_over_the_sizes_that_both_have(tmp_path: Path) -> None:
+    """The slow end that only one of them could measure does not make it the slower one."""
+
+    def measured(trial: Trial) -> Outcome:
+        sizes = building.SIZES if trial.system == "a" else building.SIZES[:8]
+        return building.curve(trial, lambda size: staircase(size, high=40000.0, low=100.0), sizes=sizes)
+
+    found = summary.of(building.experiment(tmp_path, building.plan("memory_read"), measured))
+
+    assert found.comparisons[0].ratio is not None
+    assert found.comparisons[0].ratio.value == pytest.approx(1.0)
+    assert [len(line.points) for line in found.curves[0].lines] == [28, 8]
+    assert len(found.curves[0].ratios["b"]) == 8
+
+
+def test_it_is_told_from_which_size_a_system_pages(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        faults = 3 if trial.system == "b" else 0
+        return building.curve(trial, lambda size: 1000.0, faults=faults)
+
+    (curve,) = summary.of(building.experiment(tmp_path, building.plan("memory_read"), measured)).curves
+
+    assert [line.paging_from for line in curve.lines] == [None, max(building.SIZES)]
+
+
+def test_an_overhead_is_subtracted_trial_by_trial(tmp_path: Path) -> None:
+    """3 us of which 1 us is overhead, against 2 us of which 1 us is: twice as fast, not 1.5 times."""
+
+    def measured(trial: Trial) -> Outcome:
+        switch = 3000.0 if trial.system == "a" else 2000.0
+        told = building.outcome(trial, metrics=("overhead",)).samples
+        return building.outcome(
+            trial, samples=(*told, *building.outcome(trial, switch, metrics=("switch",)).samples)
+        )
+
+    found = summary.of(building.experiment(tmp_path, building.plan("context_switch"), measured))
+
+    switch = next(one for one in found.comparisons if one.metric == "switch")
+    assert switch.baseline_value is not None
+    assert switch.baseline_value.value == pytest.approx(2000)
+    assert switch.ratio is not None
+    assert switch.ratio.value == pytest.approx(2)
+
+
+def test_what_is_not_more_than_its_overhead_is_said_not_to_be_resolved(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        return building.outcome(trial)  # both phases take the same time
+
+    found = summary.of(building.experiment(tmp_path, building.plan("context_switch"), measured))
+
+    switch = next(one for one in found.comparisons if one.metric == "switch")
+    assert switch.ratio is None
+    assert any("not more than the overhead" in (one.reason or "") for one in found.troubles)
+
+
+def test_operations_that_overlap_are_a_finding(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        alone = building.outcome(trial, 1.0, metrics=("add",)).samples
+        several = building.outcome(trial, 0.25, metrics=("add_parallel",)).samples
+        return building.outcome(trial, samples=(*alone, *several))
+
+    found = summary.of(building.experiment(tmp_path, building.plan("integer_operations"), measured)).findings
+
+    assert [(one.system, one.what) for one in found] == [
+        ("a", "integer_operations: add at once"),
+        ("b", "integer_operations: add at once"),
+    ]
+    assert found[0].value.value == pytest.approx(4)
