@@ -1,0 +1,65 @@
+/* clock_call -- read the monotonic clock by a system call.
+ *
+ * Measures     entry into the kernel, its reading of its clock, and the time copied out.
+ * Leaves out   the way round the kernel that libc takes where there is one: that is clock_read.
+ * Beware       the call is made by its number, so that nobody answers in the kernel's place. The
+ *              kernel reads the same counter as clock_read does where both can. Every reading is
+ *              checked not to lie before the last.
+ * After        no suite's; it is the other half of clock_read.
+ */
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../workload.h"
+
+/* The kernel's own layouts: two longs by the old number, two of 64 bits by the new one, which is
+ * the only one that some 32-bit systems have. */
+#if defined(SYS_clock_gettime)
+#define NUMBER_OF_CALL SYS_clock_gettime
+#define NAME_OF_CALL   "clock_gettime"
+struct reading {
+	long seconds, ns;
+};
+#else
+#define NUMBER_OF_CALL SYS_clock_gettime64
+#define NAME_OF_CALL   "clock_gettime64"
+struct reading {
+	int64_t seconds, ns;
+};
+#endif
+
+static uint64_t last_ns;
+
+/* Out of line, or REPEAT would hold it sixty-four times. */
+__attribute__((noinline)) static int wrong(uint64_t now_ns)
+{
+	return fail_check("the clock went back by %llu ns", (unsigned long long)(last_ns - now_ns));
+}
+
+static int run(uint64_t operations)
+{
+	REPEAT(operations, {
+		struct reading now;
+		uint64_t       now_ns;
+
+		if (syscall(NUMBER_OF_CALL, CLOCK_MONOTONIC, &now))
+			return fail("clock_gettime");
+		now_ns = (uint64_t)now.seconds * 1000000000u + (uint64_t)now.ns;
+		if (now_ns < last_ns)
+			return wrong(now_ns);
+		last_ns = now_ns;
+	});
+	return 0;
+}
+
+static const struct call calls[] = { { NAME_OF_CALL, 1 }, { 0 } };
+
+const struct workload workload_clock_call = {
+	.name      = "clock_call",
+	.group     = "syscall",
+	.summary   = "the monotonic clock read by a system call",
+	.operation = "call",
+	.run       = run,
+	.calls     = calls,
+};

@@ -1,0 +1,85 @@
+/* futex_wake -- wake whoever sleeps on a word of memory, where nobody does.
+ *
+ * Measures     entry into the kernel and the search for sleepers on the word: what a lock's
+ *              release costs when it had to assume that somebody waits.
+ * Leaves out   the wake-up itself: that is futex_pass.
+ * Beware       the word is private to the process, as the locks of libc are by default; a shared
+ *              one costs the look-up of its page as well. Linux keeps sleepers in a table that
+ *              processes share or, in recent versions, in one of the process's own. Nobody sleeps
+ *              there, and the answer must be 0.
+ * After        no suite's; the call was described by Franke, Russell and Kirkwood (2002).
+ */
+#include "../workload.h"
+
+#ifdef __linux__
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(SYS_futex)
+#define NUMBER_OF_CALL SYS_futex
+#define NAME_OF_CALL   "futex"
+#else
+#define NUMBER_OF_CALL SYS_futex_time64
+#define NAME_OF_CALL   "futex_time64"
+#endif
+
+/* The kernel's number; its header is not among every compiler's. */
+enum { WAKE_PRIVATE = 1 | 128 };
+
+static uint32_t word;
+
+static long wake(void)
+{
+	return syscall(NUMBER_OF_CALL, &word, WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static int setup(void)
+{
+	if (wake() < 0)
+		return errno == ENOSYS ? unsupported("there is no futex") : fail("futex");
+	return 0;
+}
+
+/* Out of line, or REPEAT would hold it sixty-four times. */
+__attribute__((noinline)) static int wrong(long woken)
+{
+	return woken < 0 ? fail("futex") : fail_check("%ld were woken where nobody sleeps", woken);
+}
+
+static int run(uint64_t operations)
+{
+	REPEAT(operations, {
+		long woken = wake();
+
+		if (woken != 0)
+			return wrong(woken);
+	});
+	return 0;
+}
+
+static const struct call calls[] = { { NAME_OF_CALL, 1 }, { 0 } };
+#else
+static int setup(void)
+{
+	return unsupported("futexes are Linux's");
+}
+
+static int run(uint64_t operations)
+{
+	(void)operations;
+	return OUTCOME_FAILED;
+}
+
+static const struct call calls[] = { { 0 } };
+#endif
+
+const struct workload workload_futex_wake = {
+	.name      = "futex_wake",
+	.group     = "syscall",
+	.summary   = "a futex wake with nobody waiting",
+	.operation = "call",
+	.setup     = setup,
+	.run       = run,
+	.calls     = calls,
+};

@@ -1,0 +1,107 @@
+/* map_unmap -- map a file into memory, touch it, unmap it.
+ *
+ * Measures     mmap of the file, a read of the first word of every page (with touch=0: none), and
+ *              munmap, which takes the pages out of the page table and from the processor's buffer
+ *              of addresses.
+ * Leaves out   the disk: the file was just written and is in the cache.
+ * Beware       with touch=0 the system makes a note of a mapping and forgets it, whatever the
+ *              size. With touch=1 the faults are most of the work; Linux may map up to fifteen
+ *              neighbours along with each page that faults. Every page must show its own number.
+ * After        lat_mmap of lmbench (McVoy and Staelin), which touches some of the pages.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../workload.h"
+
+enum { SIZE_LEAST = 4096, SIZE_MOST = 16777216 };
+
+static uint64_t   size = 65536, touch = 1;
+static const char name[] = "map_unmap";
+
+static struct {
+	int    file;
+	size_t page_bytes;
+} s = { .file = -1 };
+
+static int write_file(void)
+{
+	uint32_t *page = calloc(1, s.page_bytes);
+	int       outcome = page ? 0 : fail("calloc");
+
+	for (uint64_t at = 0; at < size && !outcome; at += s.page_bytes) {
+		*page = (uint32_t)(at / s.page_bytes) + 1;
+		outcome = write_whole(s.file, page, s.page_bytes) ? fail("write") : 0;
+	}
+	free(page);
+	return outcome;
+}
+
+static int setup(void)
+{
+	s.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	if (chdir(trial_directory()))
+		return fail("chdir");
+	s.file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	return s.file < 0 ? fail("open") : write_file();
+}
+
+static int touch_all(const unsigned char *area)
+{
+	for (uint64_t at = 0; at < size; at += s.page_bytes) {
+		uint32_t found = *(const volatile uint32_t *)(const void *)(area + at);
+
+		if (found != at / s.page_bytes + 1)
+			return fail_check("page %lld of the file came in place of page %llu",
+			                  (long long)found - 1,
+			                  (unsigned long long)(at / s.page_bytes));
+	}
+	return 0;
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome) {
+		void *area = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, s.file, 0);
+
+		if (area == MAP_FAILED)
+			return fail("mmap");
+		if (touch)
+			outcome = touch_all(area);
+		if (munmap(area, (size_t)size))
+			return fail("munmap");
+	}
+	return outcome;
+}
+
+static void teardown(void)
+{
+	if (s.file >= 0) {
+		close(s.file);
+		unlink(name);
+	}
+}
+
+static const struct parameter parameters[] = {
+	NUMBER("size", "bytes of the mapped file", &size, SIZE_LEAST, SIZE_MOST),
+	NUMBER("touch", "1: the first word of every page is read; 0: nothing", &touch, 0, 1),
+	{ 0 },
+};
+
+static const struct call calls[] = { { "mmap", 1 }, { "munmap", 1 }, { 0 } };
+
+const struct workload workload_map_unmap = {
+	.name       = "map_unmap",
+	.group      = "syscall",
+	.summary    = "a file mapped into memory, touched, and unmapped",
+	.operation  = "mapping",
+	.setup      = setup,
+	.run        = run,
+	.teardown   = teardown,
+	.parameters = parameters,
+	.calls      = calls,
+};

@@ -1,0 +1,71 @@
+/* read_zero -- read one byte from /dev/zero.
+ *
+ * Measures     what every read pays before there is anything to read: entry into the kernel,
+ *              finding the open file behind its descriptor, the way down to a driver, one byte
+ *              copied out.
+ * Leaves out   files, their cache and their locks: the driver behind /dev/zero does almost
+ *              nothing.
+ * Beware       libc's read is called, as programs do. A /dev/zero that is no device (in a bare
+ *              root) is refused.
+ * After        lat_syscall read of lmbench (McVoy and Staelin, 1996).
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../workload.h"
+
+static int zero = -1;
+
+static int setup(void)
+{
+	struct stat status;
+
+	zero = open("/dev/zero", O_RDONLY);
+	if (zero < 0)
+		return unsupported("/dev/zero cannot be opened");
+	if (fstat(zero, &status))
+		return fail("fstat");
+	if (!S_ISCHR(status.st_mode))
+		return unsupported("/dev/zero is not a device");
+	return 0;
+}
+
+/* Out of line, or REPEAT would hold it sixty-four times. */
+__attribute__((noinline)) static int wrong(ssize_t got, char byte)
+{
+	if (got < 0)
+		return fail("read");
+	return fail_check("%zd bytes read, the first of them %d", got, byte);
+}
+
+static int run(uint64_t operations)
+{
+	REPEAT(operations, {
+		char    byte = 1;
+		ssize_t got = read(zero, &byte, 1);
+
+		if (got != 1 || byte != 0)
+			return wrong(got, byte);
+	});
+	return 0;
+}
+
+static void teardown(void)
+{
+	if (zero >= 0)
+		close(zero);
+}
+
+static const struct call calls[] = { { "read", 1 }, { 0 } };
+
+const struct workload workload_read_zero = {
+	.name      = "read_zero",
+	.group     = "syscall",
+	.summary   = "a read of one byte from /dev/zero",
+	.operation = "call",
+	.setup     = setup,
+	.run       = run,
+	.teardown  = teardown,
+	.calls     = calls,
+};

@@ -1,0 +1,69 @@
+/* write_null -- write one byte to /dev/null.
+ *
+ * Measures     what every write pays before there is anywhere to write to: entry into the kernel,
+ *              finding the open file behind its descriptor, the way down to a driver, and back.
+ * Leaves out   the copy of the byte: the driver behind /dev/null takes the count and looks at
+ *              nothing.
+ * Beware       libc's write is called, as programs do. A /dev/null that is no device (in a bare
+ *              root) is refused.
+ * After        lat_syscall write of lmbench (McVoy and Staelin, 1996).
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../workload.h"
+
+static int null = -1;
+
+static int setup(void)
+{
+	struct stat status;
+
+	null = open("/dev/null", O_WRONLY);
+	if (null < 0)
+		return unsupported("/dev/null cannot be opened");
+	if (fstat(null, &status))
+		return fail("fstat");
+	if (!S_ISCHR(status.st_mode))
+		return unsupported("/dev/null is not a device");
+	return 0;
+}
+
+/* Out of line, or REPEAT would hold it sixty-four times. */
+__attribute__((noinline)) static int wrong(ssize_t put)
+{
+	return put < 0 ? fail("write") : fail_check("%zd bytes written, not 1", put);
+}
+
+static int run(uint64_t operations)
+{
+	char byte = 1;
+
+	REPEAT(operations, {
+		ssize_t put = write(null, &byte, 1);
+
+		if (put != 1)
+			return wrong(put);
+	});
+	return 0;
+}
+
+static void teardown(void)
+{
+	if (null >= 0)
+		close(null);
+}
+
+static const struct call calls[] = { { "write", 1 }, { 0 } };
+
+const struct workload workload_write_null = {
+	.name      = "write_null",
+	.group     = "syscall",
+	.summary   = "a write of one byte to /dev/null",
+	.operation = "call",
+	.setup     = setup,
+	.run       = run,
+	.teardown  = teardown,
+	.calls     = calls,
+};

@@ -1,0 +1,33 @@
+/* yield -- offer the processor to others when nobody wants it.
+ *
+ * Measures     entry into the kernel, and the scheduler's decision to let the caller go on.
+ * Leaves out   a switch to another process: there is none while no other is ready on that
+ *              processor.
+ * Beware       whatever else is ready on the same processor is let through, and its time slice is
+ *              then measured; so copies beyond the number of processors measure switches between
+ *              copies.
+ * After        the yield stressor of stress-ng (King), which has many processes call it at once.
+ */
+#include <sched.h>
+
+#include "../workload.h"
+
+static int run(uint64_t operations)
+{
+	REPEAT(operations, {
+		if (sched_yield())
+			return fail("sched_yield");
+	});
+	return 0;
+}
+
+static const struct call calls[] = { { "sched_yield", 1 }, { 0 } };
+
+const struct workload workload_yield = {
+	.name      = "yield",
+	.group     = "syscall",
+	.summary   = "the processor offered to others (sched_yield)",
+	.operation = "call",
+	.run       = run,
+	.calls     = calls,
+};
