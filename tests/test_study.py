@@ -399,3 +399,67 @@ def test_every_refusal_of_a_study_is_a_usage_error_with_status_2() -> None:
     for error in (StudyError("f", "k", 1, "2"), UnknownName("kind", "a", ["b"]), UsageError("x")):
         assert isinstance(error, SteelyardError)
         assert error.exit_status == 2
+
+
+def _scaling() -> studies.Study:
+    return _parse(
+        LEAST
+        + """
+[design]
+budget = "5m"
+looks = [12, 24]
+scales = true
+[trial]
+batch_ns = 1000000
+batches = 10
+"""
+    )
+
+
+def test_a_study_that_scales_has_shorter_trials_for_less_time() -> None:
+    short = studies.scaled(_scaling(), budget_s=60)
+
+    assert dict(short.trial) == {"batch_ns": 200000, "batches": 10}
+    assert short.design.looks == (12, 24)
+    assert short.design.budget_s == 60
+
+
+def test_a_study_that_scales_has_longer_trials_and_more_blocks_for_more_time() -> None:
+    long = studies.scaled(_scaling(), budget_s=4 * 300)
+
+    assert dict(long.trial) == {"batch_ns": 2000000, "batches": 10}
+    assert long.design.looks == (24, 48)
+
+
+def test_any_other_study_is_only_stopped_earlier_or_later() -> None:
+    study = _parse(LEAST)
+
+    longer = studies.scaled(study, budget_s=3600)
+    assert longer == dataclasses.replace(study, design=dataclasses.replace(study.design, budget_s=3600))
+
+
+@pytest.mark.parametrize(("text", "expected"), [("64M", 64 << 20), ("1G", 1 << 30), ("512K", 512 << 10)])
+def test_sizes_are_read(text: str, expected: int) -> None:
+    assert studies.size_bytes(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "64", "0M", "-1M", "64MB", "1.5G", "M"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a size"):
+        studies.size_bytes(text)
+
+
+def test_a_command_line_is_a_level_and_must_be_one() -> None:
+    catalogue = {"command": {"command": None, "copies": (1, 9)}}
+    good = _parse(
+        'name = "x"\ntitle = "x"\n[[workload]]\nname = "command"\ncommand = ["true", "ls -l \'a b\'"]'
+    )
+    studies.check(good, catalogue, file="my.toml")
+    assert [cell.label for cell in studies.cells(good, processors=1)] == [
+        "command command=true",
+        """command command='ls -l '"'"'a b'"'"''""",
+    ]
+    for wrong in ('""', '"it\'s"', "3"):
+        bad = _parse(f'name = "x"\ntitle = "x"\n[[workload]]\nname = "command"\ncommand = {wrong}')
+        with pytest.raises(StudyError, match="a command line"):
+            studies.check(bad, catalogue, file="my.toml")

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -83,8 +84,9 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         [compiler, *flags, "-c", str(file), "-o", str(made)]
         for file, made in zip(files, objects, strict=True)
     ]
-    for command in commands:
-        _call(command)
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        for _ in several.map(_call, commands):
+            pass
     return objects
 
 
