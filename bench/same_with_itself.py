@@ -1,9 +1,9 @@
-"""How often a system is found to differ from itself: native against native, twenty times, 60 s each.
+"""How often a system is found to differ from itself: native against native, by the standard study.
 
-    python bench/same_with_itself.py [TIMES [BUDGET]]
+    python bench/same_with_itself.py [TIMES [BUDGET [STUDY]]]
 
-Counts the verdicts; "faster" or "slower" is always wrong here. Takes twenty minutes, in which nothing else
-should run.
+Counts the verdicts; "faster" or "slower" is always wrong here. Three times five minutes unless told otherwise,
+in which nothing else should run.
 """
 
 import collections
@@ -19,10 +19,10 @@ WRONG = ("faster", "slower")
 
 
 def main() -> None:
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    budget = sys.argv[2] if len(sys.argv) > 2 else "60s"
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    budget = sys.argv[2] if len(sys.argv) > 2 else "5m"
     steelyard = Path(sys.executable).with_name("steelyard")
-    study = Path(__file__).with_name("same_with_itself.toml")
+    study = sys.argv[3] if len(sys.argv) > 3 else "standard"
     counts: collections.Counter[str] = collections.Counter()
     blocks = []
     print(machine.describe(), flush=True)

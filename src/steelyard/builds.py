@@ -42,8 +42,13 @@ def make(build: Build) -> Path:
     part that is not one of the known, Unsupported where the compiler or the libc is not installed, and
     SteelyardError, with what the compiler said, where it refuses."""
     _check(build)
-    source = programs.source()
     place = programs.build_place(build.name)
+    compile_to(place, build, source=programs.source())
+    return place
+
+
+def compile_to(place: Path, build: Build, *, source: Path) -> None:
+    """Compiles that source as the build says, and puts the program there, whole or not at all."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".building-") as draft:
         objects = _compile(build, source, Path(draft))
@@ -51,7 +56,6 @@ def make(build: Build) -> Path:
         _call([*_linker(build), *map(str, objects), "-o", str(program), *_libraries(build)])
         _call([str(program), "--version"])
         os.replace(program, place)
-    return place
 
 
 def _check(build: Build) -> None:

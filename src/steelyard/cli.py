@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from steelyard.archive import Experiment
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-_STANDARD_STUDY = "pegasus"
+_STANDARD_STUDY = "standard"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
