@@ -2,8 +2,8 @@
 
     python bench/same_with_itself.py [TIMES [BUDGET [STUDY]]]
 
-Counts the verdicts; "faster" or "slower" is always wrong here. Three times five minutes unless told otherwise,
-in which nothing else should run.
+Counts the verdicts; "faster" or "slower" is always wrong here. Three times five minutes unless told
+otherwise, in which nothing else should run.
 """
 
 import collections

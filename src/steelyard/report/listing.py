@@ -144,7 +144,8 @@ def _studies() -> Iterable[Row]:
             "study": name,
             "title": one.title,
             "systems": ", ".join(one.systems),
-            "workloads": ", ".join(levels.workload for levels in one.workloads),
+            "workloads": len({levels.workload for levels in one.workloads}),
+            "budget": clock_text(one.design.budget_s),
         }
 
 
