@@ -20,11 +20,11 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that a request may set."""
+    """What a request may set: a number from `least` to `most`, or a text of at most `most` bytes."""
 
     name: str
     summary: str
-    initial: int
+    initial: int | str
     least: int
     most: int
 
@@ -38,7 +38,11 @@ class Workload:
     summary: str
     operation: str
     metrics: tuple[str, ...]
+    measure: str  # "time" or "bandwidth"
+    sweeps: str | None  # what a curve varies
+    sweep_unit: str | None
     parameters: tuple[Parameter, ...]
+    instructions: int  # machine instructions an operation takes at least; 0: no claim
     calls: Mapping[str, int]  # system calls an operation makes
     counted_address: int | None  # of a function entered once an operation
 
@@ -87,5 +91,5 @@ def catalogue() -> Catalogue:
 
 def _workload(record: dict[str, Any]) -> Workload:
     parameters = tuple(Parameter(**one) for one in record.pop("parameters"))
-    metrics = tuple(record.pop("metrics"))
+    metrics = tuple(one["name"] for one in record.pop("metrics"))
     return Workload(parameters=parameters, metrics=metrics, **record)
