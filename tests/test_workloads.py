@@ -4,16 +4,24 @@ import json
 import re
 import resource
 import subprocess
+import tempfile
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from steelyard import programs
 
-COUNTER = Path(__file__).parent / "harness" / "count_entries.c"
+ROOT = Path(__file__).parent.parent
 WORKLOADS = programs.catalogue().workloads
 COUNTED = [one for one in WORKLOADS if one.counted_address is not None]
+STEPPED = [one for one in WORKLOADS if one.instructions]
+FIELDS = ["Measures", "Leaves out", "Beware", "After"]
+
+# A step costs up to thirty microseconds, so claims beyond this many instructions are checked up to it.
+STEPS_MOST = 50_000
 
 
 def perform(workload: str, *settings: str, under: tuple[str, ...] = (), **options: object) -> list[dict]:
@@ -23,13 +31,37 @@ def perform(workload: str, *settings: str, under: tuple[str, ...] = (), **option
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
 
-def calls(workload: str, operations: int, tmp_path: Path) -> Counter[str]:
+def one_size(workload: programs.Workload) -> tuple[str, ...]:
+    """The settings that make a curve one size: 4096 bytes, or a stride of a line."""
+    if workload.sweeps is None:
+        return ()
+    size = 64 if workload.sweeps == "stride" else 4096
+    return (f"from={size}", f"to={size}")
+
+
+def check(records: list[dict]) -> None:
+    """That the trial went well; or skips, with the workload's reason, what this machine cannot do."""
+    end = records[-1]
+    if end.get("status") == "unsupported":
+        pytest.skip(end["reason"])
+    assert end.get("status") == "ok", end
+
+
+def build(name: str, directory: Path) -> Path:
+    """A counting program of the tests' own."""
+    sources = ROOT / "tests" / "harness" / f"{name}.c"
+    program = directory / name
+    channels = f"-I{ROOT / 'workloads' / 'harness'}"
+    subprocess.run(["cc", "-O1", "-w", channels, "-o", program, sources], check=True)
+    return program
+
+
+def calls(workload: programs.Workload, operations: int, tmp_path: Path) -> Counter[str]:
     """How often each system call was made by the trial's processes, as strace saw them; not by the agent,
     which is the first process, and reads what comes in as many pieces as it comes."""
     trace = tmp_path / f"trace-{operations}"
     under = ("strace", "-f", "-qq", "-o", str(trace))
-    records = perform(workload, f"operations={operations}", under=under)
-    assert records[-1]["status"] == "ok", records[-1]
+    check(perform(workload.name, f"operations={operations}", *one_size(workload), under=under))
     begun = re.findall(r"^(\d+) +(\w+)\(", trace.read_text(errors="replace"), re.MULTILINE)
     agent = begun[0][0]
     return Counter(call for process, call in begun if process != agent)
@@ -42,7 +74,7 @@ def test_each_operation_makes_exactly_the_calls_it_claims(
 ) -> None:
     """The difference between 29 operations and 12 is 17 operations' calls: what surrounds them cancels.
     (Numbers of as many digits, because the harness reads them digit by digit.)"""
-    few, many = (calls(workload.name, operations, tmp_path) for operations in (12, 29))
+    few, many = (calls(workload, operations, tmp_path) for operations in (12, 29))
 
     found = {name: many[name] - few[name] for name in workload.calls}
     if workload.name == "shell":
@@ -57,47 +89,111 @@ def test_each_operation_makes_exactly_the_calls_it_claims(
 def test_each_operation_enters_the_function_it_claims_to_enter(
     workload: programs.Workload, tmp_path: Path
 ) -> None:
-    counter = tmp_path / "count_entries"
-    subprocess.run(["cc", "-O1", "-w", "-o", counter, COUNTER], check=True)
+    counter = build("count_entries", tmp_path)
     command = [counter, hex(workload.counted_address or 0), programs.load("glibc"), "run", workload.name]
 
     answer = subprocess.run(
-        [*command, "batches=1", "warmup_ns=0", "operations=10007"],
+        [*command, "batches=1", "warmup_ns=0", "operations=10007", *one_size(workload)],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
 
     assert answer.stderr == "10007\n"
 
 
+@pytest.fixture(scope="module")
+def count_instructions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], int]:
+    """Counts the instructions of a trial of so many operations in each phase, and the little around them."""
+    counter = build("count_instructions", tmp_path_factory.mktemp("counter"))
+
+    @cache
+    def count(workload: str, operations: int) -> int:
+        known = programs.catalogue().find(workload)
+        most = STEPS_MOST if operations == 1 else 4 * STEPS_MOST
+        under = (str(counter), str(most), str(len(known.metrics)))
+        settings = (f"operations={operations}", *one_size(known))
+        with tempfile.TemporaryFile("w+") as told:
+            check(perform(workload, *settings, under=under, stderr=told))
+            told.seek(0)
+            return int(told.read())
+
+    return count
+
+
+@pytest.mark.strace
+@pytest.mark.parametrize("workload", STEPPED, ids=lambda one: one.name)
+def test_each_operation_takes_the_instructions_it_claims(
+    workload: programs.Workload, count_instructions: Callable[[str, int], int]
+) -> None:
+    """In each of its phases. Where an operation is short, by the difference of many and one: what surrounds
+    them cancels, but for clock readings that were begun again, so the difference is of many. Where one
+    operation fills the test's time, by that one, less what surrounds nothing."""
+    phases = len(workload.metrics)
+    one = count_instructions(workload.name, 1)
+    around = phases * count_instructions("null", 1)
+    many = STEPS_MOST // max(one - around, 200)
+
+    if many < 3:
+        found, claimed = one - around, min(workload.instructions * phases, STEPS_MOST - around)
+    else:
+        found = count_instructions(workload.name, many) - one
+        claimed = (many - 1) * workload.instructions * phases
+
+    assert found >= claimed
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
+def test_something_of_it_can_be_counted_from_outside(workload: programs.Workload) -> None:
+    """Nothing of the harness's own: `null` does nothing."""
+    claims = bool(workload.calls) or workload.counted_address is not None or workload.instructions > 0
+
+    assert claims or workload.group == "harness"
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
+def test_its_file_says_what_it_measures(workload: programs.Workload) -> None:
+    """Where its group is, in a head comment from which the documentation is made."""
+    text = (ROOT / "workloads" / workload.group / f"{workload.name}.c").read_text()
+    head = text[: text.index("*/")]
+
+    assert head.startswith(f"/* {workload.name} -- ")
+    assert re.findall(r"^ \* (\w[\w ]*\w) {2,}\S", head, re.MULTILINE) == FIELDS
+
+
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 def test_work_takes_longer_the_more_of_it_there_is(workload: programs.Workload) -> None:
     """Nothing is optimised away: twenty times the operations take more than four times the time. A ratio
     of two times on one machine, not a time."""
-    base = {"null": 10**8, "funcall": 10**5, "syscall": 10**4, "pipe_transfer": 10**3}.get(workload.name, 1)
 
-    def fastest(operations: int) -> int:
-        trials = [perform(workload.name, f"operations={operations}") for _ in range(3)]
-        return min(
-            sum(sum(one["durations_ns"]) for one in trial if one["record"] == "samples") for trial in trials
-        )
+    def time_ns(operations: int) -> int:
+        records = perform(workload.name, f"operations={operations}", *one_size(workload))
+        check(records)
+        return sum(sum(one["durations_ns"]) for one in records if one["record"] == "samples")
 
-    assert fastest(base * 20) > 4 * fastest(base)
+    def fastest_ns(operations: int) -> int:
+        return min(time_ns(operations) for _ in range(3))
+
+    base = 1
+    while time_ns(base) < 2_000_000 or (base_ns := fastest_ns(base)) < 2_000_000:
+        base *= 10
+
+    assert fastest_ns(base * 20) > 4 * base_ns
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 def test_every_metric_it_lists_comes_from_every_copy(workload: programs.Workload) -> None:
-    records = perform(workload.name, "operations=2", "copies=3")
+    records = perform(workload.name, "operations=2", "copies=3", *one_size(workload))
 
+    check(records)
     samples = [(one["copy"], one["metric"]) for one in records if one["record"] == "samples"]
     usage = [(one["copy"], one["metric"]) for one in records if one["record"] == "usage"]
     assert samples == usage == [(copy, metric) for copy in range(3) for metric in workload.metrics]
-    assert records[-1]["status"] == "ok"
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 def test_each_of_its_parameters_is_refused_beyond_its_limits(workload: programs.Workload) -> None:
     for parameter in workload.parameters:
-        record = perform(workload.name, f"{parameter.name}={parameter.most + 1}")[-1]
+        long = "x" * (parameter.most + 1) if isinstance(parameter.initial, str) else parameter.most + 1
+        record = perform(workload.name, f"{parameter.name}={long}")[-1]
         assert record["record"] == "error"
         assert parameter.name in record["reason"]
         assert str(parameter.most) in record["reason"]
