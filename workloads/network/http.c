@@ -28,8 +28,8 @@ static struct {
 /* What the server sends, and what the client reads into. */
 static _Alignas(4096) unsigned char body[HTTP_BODY_MOST], bytes[READ_MOST + 1];
 
-/* Reads until an empty line has come, at most `room` bytes, and ends them with a NUL. Returns how many
- * came, which may be more than the head; -1 with errno, or 0 where the connection ended before. */
+/* Reads until an empty line has come, at most `room` bytes, and ends them with a NUL. Returns how
+ * many came, which may be more than the head; -1 with errno, or 0 where the connection ended. */
 static ssize_t read_head(int connection, char *into, size_t room)
 {
 	size_t got = 0;
@@ -91,7 +91,9 @@ static void serve(void)
 	int  connection;
 
 	while ((connection = accept(s.listener, NULL, NULL)) >= 0) {
-		if (read_head(connection, head, HEAD_MOST) <= 0 || answer(connection, requested(head)))
+		if (read_head(connection, head, HEAD_MOST) <= 0)
+			return;
+		if (answer(connection, requested(head)))
 			return;
 		/* The client ends the connection when it has read all; here that is seen. */
 		while (read(connection, head, HEAD_MOST) > 0)
@@ -117,7 +119,7 @@ static int check_head(const char *head, size_t *head_bytes)
 	return 0;
 }
 
-/* `count` bytes of the body have come, from its byte number `at`: the first and the last are looked at. */
+/* `count` bytes of the body have come, from its byte number `at`: looks at the first and last. */
 static int check_part(const unsigned char *part, size_t count, uint64_t at)
 {
 	if (at + count > s.size)

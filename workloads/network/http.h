@@ -1,8 +1,9 @@
-/* http.h -- a request by HTTP/1.0 and the small server that answers it, for the workloads that measure it.
+/* http.h -- a request by HTTP/1.0, and the small server that answers it.
  *
- * An operation: the client connects, asks (GET /SIZE), reads the status, the headers and a body of SIZE
- * bytes, and ends the connection; the server, another process, accepts, reads until the empty line,
- * takes the number from the request line, answers, and waits for the end. The body comes from memory.
+ * An operation: the client connects, asks (GET /SIZE), reads the status, the headers and a body of
+ * SIZE bytes, and ends the connection; the server, another process, accepts, reads until the empty
+ * line, takes the number from the request line, answers, and waits for the end. The body comes from
+ * memory.
  */
 #ifndef STEELYARD_HTTP_H
 #define STEELYARD_HTTP_H

@@ -1,13 +1,14 @@
 /* http_transfer -- fetch a large document from another process by HTTP/1.0.
  *
  * Measures     how fast the body of an answer comes through a TCP connection that was made for it
- *              alone: the copies into and out of the kernel, the packets through the loopback interface,
- *              and how fast the connection's window opens.
+ *              alone: the copies into and out of the kernel, the packets through the loopback
+ *              interface, and how fast the connection's window opens.
  * Leaves out   the server's files: what it sends is in its memory.
- * Beware       connecting, asking and ending are in each operation, and count the less the larger the
- *              document: http_get measures them. As there, the connection is ended by a reset, and of the
- *              body the length is checked, and the first and last byte of each part that one read
- *              returns. The bandwidth counts the body's bytes only. No packet leaves the machine.
+ * Beware       connecting, asking and ending are in each operation, and count the less the larger
+ *              the document: http_get measures them. As there, the connection is ended by a reset,
+ *              and of the body the length is checked, and the first and last byte of each part that
+ *              one read returns. The bandwidth counts the body's bytes only. No packet leaves the
+ *              machine.
  * After        bw_http of lmbench (McVoy and Staelin).
  */
 #include "../workload.h"

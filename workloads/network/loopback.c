@@ -17,7 +17,8 @@ static int missing(const char *call)
 {
 	if (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT || errno == EADDRNOTAVAIL ||
 	    errno == ENETUNREACH || errno == ENOSYS)
-		return unsupported("there is no network on 127.0.0.1: %s: %s", call, strerror(errno));
+		return unsupported("there is no network on 127.0.0.1: %s: %s", call,
+		                   strerror(errno));
 	return fail(call);
 }
 

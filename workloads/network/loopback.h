@@ -1,7 +1,7 @@
-/* loopback.h -- sockets on 127.0.0.1, for the workloads of this group. The kernel chooses the ports.
+/* loopback.h -- sockets on 127.0.0.1, for the workloads of this group.
  *
- * Each function returns 0 or an outcome: unsupported where a system has no such network, else failed.
- * What they made before they failed stays in the handles that they were given, to be closed.
+ * The kernel chooses the ports. Functions return an outcome: unsupported where a system has no such
+ * network. What one made before it failed stays in the handles that it was given, to be closed.
  */
 #ifndef STEELYARD_LOOPBACK_H
 #define STEELYARD_LOOPBACK_H
@@ -18,8 +18,8 @@ int loopback_datagrams(int ends[2]);
 int loopback_bind(int type, int *socket_file, struct sockaddr_in *address);
 int loopback_listen(int *socket_file, struct sockaddr_in *address);
 
-/* A TCP socket connected to `address`, whose close ends the connection by a reset in place of a goodbye,
- * so that nothing of it stays in the kernel (see tcp_connect.c). */
+/* A TCP socket connected to `address`, whose close ends the connection by a reset in place of a
+ * goodbye, so that nothing of it stays in the kernel (see tcp_connect.c). */
 int loopback_connect(int *socket_file, const struct sockaddr_in *address);
 
 /* Closes what is open, and forgets it. */

@@ -1,8 +1,9 @@
 /* remote.c -- see remote.h.
  *
- * Neither the program nor its port is announced to anybody: no portmapper need run, and the client is
- * handed its socket or the address. The library's older functions (clnttcp_create, svcudp_create) make
- * the same clients and servers, but read /etc/netconfig on the way, and bind a reserved port where they may.
+ * Neither the program nor its port is announced to anybody: no portmapper need run, and the client
+ * is handed its socket or the address. The library's older functions (clnttcp_create,
+ * svcudp_create) make the same clients and servers, but read /etc/netconfig on the way, and bind a
+ * reserved port where they may.
  */
 #include "remote.h"
 
@@ -103,6 +104,11 @@ static int make_client(void)
 	return s.client ? 0 : fail_check("%s", clnt_spcreateerror("making the RPC client"));
 }
 
+static int broken(const char *call)
+{
+	return fail_check("%s", clnt_sperror(s.client, call));
+}
+
 static enum clnt_stat call_empty(rpcproc_t procedure)
 {
 	return clnt_call(s.client, procedure, ON_WIRE(xdr_void), NULL, ON_WIRE(xdr_void), NULL,
@@ -122,7 +128,7 @@ int remote_start(enum transport transport)
 	loopback_close(&s.ends[1]);
 	if ((outcome = make_client()))
 		return outcome;
-	return call_empty(NULLPROC) ? fail_check("%s", clnt_sperror(s.client, "the first call")) : 0;
+	return call_empty(NULLPROC) ? broken("the first call") : 0;
 }
 
 int remote_call(uint64_t operations)
@@ -130,12 +136,11 @@ int remote_call(uint64_t operations)
 	static unsigned number;
 
 	while (operations--) {
-		unsigned       asked = number++, answer = asked;
-		enum clnt_stat status = clnt_call(s.client, NEXT, ON_WIRE(xdr_u_int), (void *)&asked,
-		                                  ON_WIRE(xdr_u_int), (void *)&answer, patience);
+		unsigned asked = number++, answer = asked;
 
-		if (status != RPC_SUCCESS)
-			return fail_check("%s", clnt_sperror(s.client, "the remote procedure call"));
+		if (clnt_call(s.client, NEXT, ON_WIRE(xdr_u_int), (void *)&asked,
+		              ON_WIRE(xdr_u_int), (void *)&answer, patience) != RPC_SUCCESS)
+			return broken("the remote procedure call");
 		if (answer != number)
 			return fail_check("after %u came %u", asked, answer);
 	}

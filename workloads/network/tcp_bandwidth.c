@@ -1,18 +1,20 @@
 /* tcp_bandwidth -- blocks of data from one process to another through a TCP connection.
  *
- * Measures     writing blocks into a TCP connection and reading them: the copies into and out of the
- *              kernel, the TCP and IP layers, the loopback interface, and the switches between writer
- *              and reader when the connection's buffers are full or empty.
+ * Measures     writing blocks into a TCP connection and reading them: the copies into and out of
+ *              the kernel, the TCP and IP layers, the loopback interface, and the switches between
+ *              writer and reader when the connection's buffers are full or empty.
  * Leaves out   making the connection and the writer (both in setup).
- * Beware       the kernel's default buffers are used, as a program gets them that asks for nothing. The
- *              buffers hold many blocks, so the writer waits for the batch's count, writes exactly that
- *              many, and the batch ends when the last has been read. The last block of a batch is sent at
- *              once (TCP_NODELAY); blocks smaller than a packet therefore cost a packet each. Both processes have
- *              written to their whole block beforehand, or the writer would read one page of zeros
- *              again and again. A block larger than the processor's caches is read from memory.
- *              Each block's number is checked. No packet leaves the machine.
+ * Beware       the kernel's default buffers are used, as a program gets them that asks for nothing.
+ *              The buffers hold many blocks, so the writer waits for the batch's count, writes
+ *              exactly that many, and the batch ends when the last has been read. The last block of
+ *              a batch is sent at once (TCP_NODELAY); blocks smaller than a packet therefore cost a
+ *              packet each. Both processes have written to their whole block beforehand, or the
+ *              writer would read one page of zeros again and again. A block larger than the
+ *              processor's caches is read from memory. Each block's number is checked. No packet
+ *              leaves the machine.
  * After        bw_tcp of lmbench (McVoy and Staelin, 1996).
  */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -59,7 +61,7 @@ static int transfer(uint64_t operations)
 		return fail("write");
 	while (operations--) {
 		if (read_whole(s.ends[0], block, size))
-			return fail("read");
+			return errno ? fail("read") : fail_check("the writer ended the connection");
 		if (memcmp(block, &expected, stamp_bytes()))
 			return fail_check("another block came in place of block %llu",
 			                  (unsigned long long)expected);

@@ -1,12 +1,13 @@
 /* tcp_latency -- one byte to another process and back through a TCP connection.
  *
- * Measures     the way of a byte through the TCP and IP layers and the loopback interface, there and
- *              back, by two writes and two reads, and the two wake-ups and switches of a hand-off.
+ * Measures     the way of a byte through the TCP and IP layers and the loopback interface, there
+ *              and back, by two writes and two reads, and the two wake-ups and switches of a
+ *              hand-off.
  * Leaves out   making the connection (in setup; see tcp_connect) and bandwidth (one byte only).
  * Beware       both ends send at once (TCP_NODELAY); no packet leaves the machine, so there is no
- *              driver and no device in it. On one processor it measures the scheduler's hand-off, on
- *              two a wake-up from one to the other. Each byte that comes back is checked to be the one
- *              that was sent.
+ *              driver and no device in it. On one processor it measures the scheduler's hand-off,
+ *              on two a wake-up from one to the other. Each byte that comes back is checked to be
+ *              the one that was sent.
  * After        lat_tcp of lmbench (McVoy and Staelin, 1996).
  */
 #include <unistd.h>

@@ -1,7 +1,8 @@
 /* udp_latency -- a datagram of one byte to another process and back through UDP.
  *
- * Measures     the way of a datagram through the UDP and IP layers and the loopback interface, there
- *              and back, by two writes and two reads, and the two wake-ups and switches of a hand-off.
+ * Measures     the way of a datagram through the UDP and IP layers and the loopback interface,
+ *              there and back, by two writes and two reads, and the two wake-ups and switches of a
+ *              hand-off.
  * Leaves out   addressing: both sockets are connected, so no call names an address.
  * Beware       UDP may lose a datagram, and there is no second attempt: an answer that has not come
  *              after five seconds fails the trial. The kernel sets and clears that timer in every
@@ -50,7 +51,7 @@ static int receive(unsigned char expected)
 	if (got < 0)
 		return fail("read");
 	if (got != 1 || back != expected)
-		return fail_check("%zd bytes came back, and %u in place of %u", got, back, expected);
+		return fail_check("%zd bytes came back, %u in place of %u", got, back, expected);
 	return 0;
 }
 
@@ -92,7 +93,7 @@ static int run(uint64_t operations)
 static void teardown(void)
 {
 	if (s.ends[0] >= 0)
-		(void)send(s.ends[0], "", 0, 0); /* if it is lost, partner_end does not wait for ever */
+		(void)send(s.ends[0], "", 0, 0); /* may be lost: partner_end waits no longer than 1 s */
 	loopback_close(&s.ends[0]);
 	loopback_close(&s.ends[1]);
 	partner_end(&s.echo);

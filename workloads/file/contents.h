@@ -1,0 +1,38 @@
+/* contents.h -- one file of known contents in the trial's directory.
+ *
+ * It is a sequence of 4-byte numbers, each known from its place, so that any block can be checked
+ * and the sum of all is known. Its size is a multiple of four. Functions of type int return an
+ * outcome.
+ */
+#ifndef STEELYARD_CONTENTS_H
+#define STEELYARD_CONTENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONTENTS_BLOCK_MOST = 16777216 };
+
+/* The number at that place. */
+static inline uint32_t contents_number(uint64_t place)
+{
+	return (uint32_t)place * 2654435761u + 1;
+}
+
+/* Makes the file, of `size` bytes in writes of `block`; opens it again, to read and write. */
+int contents_make(uint64_t size, uint64_t block);
+int contents_open(int *file);
+
+/* Removes it. */
+void contents_remove(void);
+
+/* Room for a block, on a page's boundary, for what is read. contents_make has written to it. */
+extern uint32_t contents_room[CONTENTS_BLOCK_MOST / sizeof(uint32_t)];
+
+/* Adds numbers up, one by one: four sums side by side, in registers that hold one number each, so
+ * that every compiler makes the same of it and none adds several at once. */
+uint32_t contents_sum(const uint32_t numbers[], size_t count);
+
+/* The sum of a whole file of that size. */
+uint32_t contents_expected_sum(uint64_t size);
+
+#endif

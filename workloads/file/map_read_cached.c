@@ -1,0 +1,120 @@
+/* map_read_cached -- read a cached file through a mapping and add up what it holds.
+ *
+ * Measures     adding up a whole file, mapped into memory, as numbers of 4 bytes: what a program
+ *              gets that looks at its data without having it copied. With open=1 each operation
+ *              opens, maps, unmaps and closes the file besides, and its page faults are measured;
+ *              else they are over in setup.
+ * Leaves out   the disk: the file was written in setup and is in the system's cache.
+ * Beware       with open=0 the kernel takes no part: it is the memory, or the processor's cache if
+ *              the file fits into it, under the mapping's pages. A file that the system's cache has
+ *              no room for measures the disk. The numbers are added one by one, which no compiler
+ *              may change (contents_sum), or it would be part of what is measured; where the caches
+ *              are fast, the additions take most of the time. The sum is checked in every
+ *              operation. file_read_cached is its counterpart.
+ * After        bw_mmap_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "contents.h"
+
+enum { BLOCK = 65536 }; /* in which the file is made */
+
+static uint64_t  size = 8388608, open_each;
+static uint32_t  expected;
+static uint32_t *mapping = MAP_FAILED;
+static int       file = -1;
+
+static int map(void)
+{
+	int outcome = contents_open(&file);
+
+	if (outcome)
+		return outcome;
+	mapping = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+	return mapping == MAP_FAILED ? fail("mmap") : 0;
+}
+
+static int unmap(void)
+{
+	if (munmap(mapping, size))
+		return fail("munmap");
+	mapping = MAP_FAILED;
+	if (close(file))
+		return fail("close");
+	file = -1;
+	return 0;
+}
+
+/* Entered once an operation: a test counts that. */
+__attribute__((noinline)) int map_read_cached(void);
+__attribute__((noinline)) int map_read_cached(void)
+{
+	uint32_t sum = contents_sum(mapping, size / sizeof(uint32_t));
+
+	return sum == expected ? 0 : fail_check("the sum is %u, not %u", sum, expected);
+}
+
+static int setup(void)
+{
+	int outcome;
+
+	if (size % sizeof(uint32_t))
+		return fail_check("size is not a multiple of 4");
+	if ((outcome = contents_make(size, BLOCK)))
+		return outcome;
+	expected = contents_expected_sum(size);
+	if (open_each)
+		return 0;
+	if ((outcome = map()))
+		return outcome;
+	keep(contents_sum(mapping, size / sizeof(uint32_t)));
+	return 0;
+}
+
+static int open_to_close(void)
+{
+	int outcome = map();
+
+	if (!outcome)
+		outcome = map_read_cached();
+	return outcome ? outcome : unmap();
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome)
+		outcome = open_each ? open_to_close() : map_read_cached();
+	return outcome;
+}
+
+static void teardown(void)
+{
+	if (mapping != MAP_FAILED)
+		munmap(mapping, size);
+	if (file >= 0)
+		close(file);
+	contents_remove();
+}
+
+static const struct parameter parameters[] = {
+	NUMBER("size", "bytes in the file, a multiple of 4", &size, 512, UINT64_C(1) << 40),
+	NUMBER("open", "1: open, map, unmap and close the file in each operation", &open_each, 0, 1),
+	{ 0 },
+};
+
+const struct workload workload_map_read_cached = {
+	.name       = "map_read_cached",
+	.group      = "file",
+	.summary    = "a cached file read through a mapping and added up",
+	.operation  = "pass over the file",
+	.setup      = setup,
+	.run        = run,
+	.teardown   = teardown,
+	.parameters = parameters,
+	.bytes      = &size,
+	.counted    = (void (*)(void))map_read_cached,
+};
