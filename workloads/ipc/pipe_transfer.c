@@ -31,6 +31,7 @@ static void serve(void)
 
 	close(s.data[0]);
 	close(s.batch[1]);
+	memset(record, 1, sizeof(record)); /* else it would be read from the one page of zeros */
 	while (!read_whole(s.batch[0], &records, sizeof(records)))
 		while (records--) {
 			memcpy(record, &number, sizeof(number));
