@@ -78,7 +78,7 @@ def test_wrong_words_get_a_sentence_and_status_2(steelyard: Run, words: list[str
         ('[[workload]]\nname = "sieve"\nsize = 3', "workload sieve: there is no parameter 'size'"),
         (
             '[[workload]]\nname = "sieve"\ncopies = 0',
-            "workload sieve: copies is 0, but must be from 1 to 1024",
+            "workload sieve: copies is 0, but must be a whole number from 1 to 1024",
         ),
         ("[design]\nlooks = [3, 2]", "design.looks is [3, 2], but must be one to four rising numbers"),
         ("[desing]\nlooks = [3]", "there is no key 'desing'; did you mean 'design'?"),

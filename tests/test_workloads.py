@@ -56,6 +56,14 @@ def build(name: str, directory: Path) -> Path:
     return program
 
 
+def counted(workload: programs.Workload, *settings: str, under: tuple[str, ...]) -> int:
+    """What a counting program says of one trial, on standard error."""
+    with tempfile.TemporaryFile("w+") as told:
+        check(perform(workload.name, *settings, under=under, stderr=told))
+        told.seek(0)
+        return int(told.read())
+
+
 def calls(workload: programs.Workload, operations: int, tmp_path: Path) -> Counter[str]:
     """How often each system call was made by the trial's processes, as strace saw them; not by the agent,
     which is the first process, and reads what comes in as many pieces as it comes."""
@@ -89,16 +97,14 @@ def test_each_operation_makes_exactly_the_calls_it_claims(
 def test_each_operation_enters_the_function_it_claims_to_enter(
     workload: programs.Workload, tmp_path: Path
 ) -> None:
-    check(perform(workload.name, "operations=1", *one_size(workload)))
+    """As often as 230 operations are more than 101: twice through the loop that does 64 in a row, and one."""
     counter = build("count_entries", tmp_path)
-    command = [counter, hex(workload.counted_address or 0), programs.load("glibc"), "run", workload.name]
 
-    answer = subprocess.run(
-        [*command, "batches=1", "warmup_ns=0", "operations=1009", *one_size(workload)],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
+    def entries(operations: int) -> int:
+        settings = (f"operations={operations}", *one_size(workload))
+        return counted(workload, *settings, under=(str(counter), hex(workload.counted_address or 0)))
 
-    assert answer.stderr == "1009\n"
+    assert entries(230) - entries(101) == 129
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +117,7 @@ def count_instructions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
         known = programs.catalogue().find(workload)
         most = STEPS_MOST if operations == 1 else 4 * STEPS_MOST
         under = (str(counter), str(most), str(len(known.metrics)))
-        settings = (f"operations={operations}", *one_size(known))
-        with tempfile.TemporaryFile("w+") as told:
-            check(perform(workload, *settings, under=under, stderr=told))
-            told.seek(0)
-            return int(told.read())
+        return counted(known, f"operations={operations}", *one_size(known), under=under)
 
     return count
 
@@ -163,10 +165,11 @@ def test_its_file_says_what_it_measures(workload: programs.Workload) -> None:
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 def test_work_takes_longer_the_more_of_it_there_is(workload: programs.Workload) -> None:
     """Nothing is optimised away: twenty times the operations take more than four times the time. A ratio
-    of two times on one machine, not a time."""
+    of two times on one machine, not a time; and on one processor, because partners on two hand over ten
+    times more slowly, and the scheduler may bring them together in the longer trial alone."""
 
     def time_ns(operations: int) -> int:
-        records = perform(workload.name, f"operations={operations}", *one_size(workload))
+        records = perform(workload.name, f"operations={operations}", "place=1", *one_size(workload))
         check(records)
         return sum(sum(one["durations_ns"]) for one in records if one["record"] == "samples")
 
@@ -176,8 +179,9 @@ def test_work_takes_longer_the_more_of_it_there_is(workload: programs.Workload) 
     base = 1
     while time_ns(base) < 2_000_000 or (base_ns := fastest_ns(base)) < 2_000_000:
         base *= 10
+    base = -(-base * 2_000_000 // base_ns)
 
-    assert fastest_ns(base * 20) > 4 * base_ns
+    assert fastest_ns(base * 20) > 4 * fastest_ns(base)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)

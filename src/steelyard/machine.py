@@ -11,11 +11,14 @@ import numpy as np
 
 from steelyard import curves
 from steelyard.observations import Key, Observations
-from steelyard.statistics import capacities, order_statistics
+from steelyard.statistics import capacities, lines, order_statistics
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import CurveComparison, Finding, SystemFacts
 
 _LATENCY = "memory_latency"  # a random cyclic chase: its steps are the caches
+_LINE = "memory_line"  # pairs of words a stride apart: they share a line or not
+_TLB = "memory_tlb"  # one line a page, and as many lines side by side:
+_SPARSE, _DENSE = "pages", "dense"
 _NEAR = 2.0  # octaves: a cache is not called by the name of one whose size is further off
 _PARALLEL = "_parallel"  # a metric of that ending is the same operation, several chains at once
 _POINTS_LEAST = 6
@@ -38,6 +41,10 @@ def _of_curve(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Fin
     workload = seen.cells[key[0]].workload
     if workload == _LATENCY:
         yield from _caches(seen, key, system)
+    elif workload == _LINE:
+        yield from _line(seen, key, system)
+    elif workload == _TLB and key[1] == _SPARSE:
+        yield from _reach(seen, key, system)
 
 
 def _caches(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
@@ -57,6 +64,29 @@ def _caches(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Findi
         )
 
 
+def _line(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
+    strides, rows = curves.matrix(seen, key, system.name)
+    found = lines.line(np.array(strides, float), rows)
+    if found is not None:
+        stated = system.fingerprint.get("cache_line_bytes")
+        note = f"by {found.agreement:.0%} of trials on their own"
+        yield Finding(system.name, "cache line", Estimate(found.size), "bytes", key[0], stated, note)
+
+
+def _reach(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
+    """The pages that the address translation reaches, where the excess of sparse lines sets in."""
+    sizes, sparse = curves.matrix(seen, key, system.name)
+    dense_sizes, dense = curves.matrix(seen, (key[0], _DENSE), system.name)
+    page = system.fingerprint.get("page_bytes")
+    if sizes != dense_sizes or len(sizes) < _POINTS_LEAST or not page:
+        return
+    pages = np.array(sizes, float) / page
+    reach = lines.tlb_reach(pages, sparse, dense, chance=np.random.default_rng(curves.SEED))
+    if reach is not None:
+        note = f"beyond so many pages of {page} bytes their translation costs"
+        yield Finding(system.name, "address translation", reach, "pages", key[0], None, note)
+
+
 def _step_note(step: capacities.Step, found: capacities.Estimated) -> str:
     kind = (
         "a sharp step" if step.is_sharp else f"gradual, over {step.width:.1f} octaves: an effective capacity"
@@ -71,9 +101,9 @@ def _named(found: Sequence[float], stated: Mapping[str, float]) -> dict[int, str
     left = list(stated.items())
     for number, size in enumerate(found):
         near = [
-            (abs(math.log2(size / bytes_)), place)
-            for place, (_, bytes_) in enumerate(left)
-            if abs(math.log2(size / bytes_)) <= _NEAR
+            (abs(math.log2(size / held)), place)
+            for place, (_, held) in enumerate(left)
+            if abs(math.log2(size / held)) <= _NEAR
         ]
         if near:
             place = min(near)[1]

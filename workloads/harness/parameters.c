@@ -7,6 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What requests have changed, by its place, and what was there before. */
+static struct {
+	uint64_t *number_at, number;
+	char     *text_at, *text;
+} changes[SETTINGS_MOST];
+static int change_count;
+
+void parameters_restore(void)
+{
+	while (change_count) {
+		change_count--;
+		if (changes[change_count].text_at) {
+			strcpy(changes[change_count].text_at, changes[change_count].text);
+			free(changes[change_count].text);
+		} else {
+			*changes[change_count].number_at = changes[change_count].number;
+		}
+	}
+}
+
+/* Returns 0, or -1 if there is no room to remember it. */
+static int remember(const struct parameter *p)
+{
+	if (change_count == SETTINGS_MOST)
+		return -1;
+	changes[change_count].text_at = p->text;
+	changes[change_count].text = p->text ? strdup(p->text) : NULL;
+	changes[change_count].number_at = p->value;
+	changes[change_count].number = p->text ? 0 : *p->value;
+	if (p->text && !changes[change_count].text)
+		return -1;
+	change_count++;
+	return 0;
+}
+
 int parse_number(const char *text, uint64_t *value)
 {
 	if (!*text || strspn(text, "0123456789") != strlen(text))
@@ -81,6 +116,10 @@ int set_parameter(const struct parameter *const tables[], size_t table_count, co
 	if (!p) {
 		snprintf(why, why_room, "there is no parameter '%.*s'",
 		         (int)(equals - setting > 80 ? 80 : equals - setting), setting);
+		return -1;
+	}
+	if (remember(p)) {
+		snprintf(why, why_room, "there are more than %d parameters", SETTINGS_MOST);
 		return -1;
 	}
 	if (p->text)

@@ -20,8 +20,9 @@ const struct workload *const workloads[] = {
 
 enum { BATCHES_MOST = 10000 };
 
-#define INITIAL_SETTINGS { .copies = 1, .batches = 20, .warmup_ns = 100000000, .limit_ms = 60000 }
-struct trial_settings settings = INITIAL_SETTINGS;
+struct trial_settings settings = {
+	.copies = 1, .batches = 20, .warmup_ns = 100000000, .limit_ms = 60000
+};
 
 const struct parameter trial_parameters[] = {
 	NUMBER("copies", "identical processes that start together", &settings.copies, 1, 1024),
@@ -67,11 +68,9 @@ int setting_apply(const struct workload *workload, const char *setting, char *wh
 
 int request_parse(char *line, struct request *request, char *why, size_t why_room)
 {
-	static const struct trial_settings initial = INITIAL_SETTINGS;
-
 	char *rest = line, *id = strtok_r(rest, " ", &rest), *name = strtok_r(rest, " ", &rest);
 
-	settings = initial;
+	parameters_restore();
 	request->setting_count = 0;
 	request->id[0] = 0;
 	if (!id || strlen(id) >= sizeof(request->id)) {

@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 #include "../workload.h"
+#include "parameters.h"
 
-enum { SETTINGS_MOST = 32, ID_ROOM = 64 };
+enum { ID_ROOM = 64 };
 
 /* What a request line asks for. Settings are kept as they came: the trial processes read them. */
 struct request {
