@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from steelyard.statistics import breakpoints, resampling, segments
+from steelyard.statistics import breakpoints, capacities, resampling, segments
 from steelyard.statistics.segments import Segment
 from steelyard.statistics.signed_rank import Array, Estimate
 
@@ -395,3 +395,133 @@ def test_the_agreement_falls_where_a_breakpoint_is_in_doubt() -> None:
 
     assert found.agreement is not None
     assert 0 < found.agreement < 1
+
+
+# --- capacities
+
+# c, w and factor: sharp, with a tenth done at 32 KiB; gradual about 1 MiB and 32 MiB.
+CACHES = [(15 + math.log(9) * 0.05, 0.05, 3.5), (20, 0.35, 3), (25, 0.3, 5)]
+
+
+def _latency(sizes: Array, steps: Sequence[tuple[float, float, float]]) -> Array:
+    """1.2 before all steps."""
+    x = np.log2(sizes)
+    total = sum(math.log(factor) / (1 + np.exp(-(x - c) / w)) for c, w, factor in steps)
+    return 1.2 * np.exp(total)
+
+
+@pytest.mark.parametrize("to_a_doubling", [2, 4])
+def test_three_caches_are_recovered(to_a_doubling: int) -> None:
+    sizes = _sizes(12, 30, to_a_doubling=to_a_doubling)
+    chance = np.random.default_rng(to_a_doubling)
+    for _ in range(15):
+        found = capacities.fit(sizes, _noisy(_latency(sizes, CACHES), chance, 0.01))
+
+        first, second, third = found.steps
+        assert first.is_sharp
+        assert not second.is_sharp
+        assert not third.is_sharp
+        assert first.capacity == first.onset == pytest.approx(32 * KIB, rel=0.04)
+        assert second.capacity == second.centre == pytest.approx(MIB, rel=0.04)
+        assert third.capacity == third.centre == pytest.approx(32 * MIB, rel=0.04)
+        assert [step.factor for step in found.steps] == pytest.approx([3.5, 3, 5], rel=0.06)
+        assert found.fastest == pytest.approx(1.2, rel=0.03)
+        assert all(step.is_whole for step in found.steps)
+        assert found.residual < 0.02
+
+
+def test_a_step_s_width_and_onset_are_as_by_hand() -> None:
+    sizes = _sizes(12, 28, to_a_doubling=4)
+    (step,) = capacities.fit(sizes, _latency(sizes, [(20, 0.25, 4)])).steps
+
+    # From 1/(1 + 9) to 9/(1 + 9) of it is 2 ln 9 of w; a tenth is ln 9 before the centre.
+    assert step.width == pytest.approx(2 * math.log(9) * 0.25, rel=0.01)
+    assert step.onset == pytest.approx(2 ** (20 - math.log(9) * 0.25), rel=0.01)
+    assert step.factor == pytest.approx(4, rel=0.01)
+
+
+@pytest.mark.parametrize("to_a_doubling", [1, 2, 4])
+def test_steps_between_two_sizes_are_found_between_them(to_a_doubling: int) -> None:
+    sizes = _sizes(12, 30, to_a_doubling=to_a_doubling)
+    truth = np.select([sizes <= 32 * KIB, sizes <= MIB, sizes <= 32 * MIB], [1.2, 4.0, 12.0], 80.0)
+    curves = _noisy(truth, np.random.default_rng(to_a_doubling), 0.02, trials=8)
+
+    found = capacities.estimate(sizes, curves, chance=np.random.default_rng(1))
+
+    for size, estimated in zip((32 * KIB, MIB, 32 * MIB), found.capacities, strict=True):
+        assert estimated.low == pytest.approx(size)
+        assert estimated.high == pytest.approx(size * 2 ** (1 / to_a_doubling))
+        assert size * 0.99 <= estimated.value <= size * 2 ** (1 / to_a_doubling)
+
+
+def test_small_steps_are_minor() -> None:
+    sizes = _sizes(12, 28, to_a_doubling=4)
+    truth = _latency(sizes, [(15, 0.1, 3), (20, 0.2, 1.3)])
+
+    found = capacities.fit(sizes, _noisy(truth, np.random.default_rng(1), 0.01))
+
+    assert [step.factor for step in found.steps] == pytest.approx([3], rel=0.03)
+    assert [step.factor for step in found.minor] == pytest.approx([1.3], rel=0.03)
+
+
+def test_few_steps_are_seen_in_noise() -> None:
+    curves = 60
+    sizes = _sizes(12, 28, to_a_doubling=4)
+    chance = np.random.default_rng(2)
+    fits = [
+        capacities.fit(sizes, _noisy(np.full(len(sizes), 80.0), chance, deviation))
+        for deviation in np.repeat([0.005, 0.03], curves)
+    ]
+
+    assert sum(len(one.steps) for one in fits) == 0
+    assert sum(len(one.minor) > 0 for one in fits) / len(fits) < 0.02 + _tolerance(0.02, len(fits))
+
+
+def test_a_step_that_goes_on_beyond_the_last_size_is_not_whole() -> None:
+    sizes = _sizes(12, 25, to_a_doubling=4)
+    first, second = capacities.fit(sizes, _latency(sizes, [(16, 0.1, 3), (24.8, 0.3, 6)])).steps
+
+    assert first.is_whole
+    assert not second.is_whole
+    assert second.onset == pytest.approx(2 ** (24.8 - math.log(9) * 0.3), rel=0.1)
+
+
+def test_the_intervals_of_capacities_cover_the_truth() -> None:
+    studies = 12
+    sizes = _sizes(12, 29, to_a_doubling=4)
+    chance = np.random.default_rng(3)
+    truths = [2**15, 2**20, 2**25]
+    covered = []
+    for _ in range(studies):
+        trials = [
+            _latency(sizes, [(c + chance.normal(0, 0.05), w, factor) for c, w, factor in CACHES])
+            for _ in range(8)
+        ]
+        curves = np.array([_noisy(curve, chance, 0.02) for curve in trials])
+        found = capacities.estimate(sizes, curves, chance=chance)
+        covered += [_covers(one, truth) for one, truth in zip(found.capacities, truths, strict=True)]
+
+    assert np.mean(covered) > 0.92 - _tolerance(0.92, 3 * studies)
+
+
+def test_estimated_capacities_follow_the_fit() -> None:
+    sizes = _sizes(12, 29, to_a_doubling=4)
+    curves = _noisy(_latency(sizes, CACHES), np.random.default_rng(4), 0.02, trials=6)
+
+    found = capacities.estimate(sizes, curves, chance=np.random.default_rng(1))
+
+    assert found.fit == capacities.fit(sizes, resampling.pooled(curves))
+    assert [one.value for one in found.onsets] == [step.onset for step in found.fit.steps]
+    assert [one.value for one in found.centres] == [step.centre for step in found.fit.steps]
+    assert [one.value for one in found.capacities] == [step.capacity for step in found.fit.steps]
+    assert found.agreement == 1
+    few = capacities.estimate(sizes, curves[:4], chance=np.random.default_rng(1))
+    assert few.agreement is None
+    assert few.onsets == tuple(Estimate(step.onset) for step in few.fit.steps)
+
+
+def test_a_curve_without_steps_has_no_capacities() -> None:
+    sizes = _sizes(16, 30, to_a_doubling=2)
+    curves = _noisy(np.full(len(sizes), 40.0), np.random.default_rng(11), 0.02, trials=8)
+
+    assert capacities.estimate(sizes, curves, chance=np.random.default_rng(1)).capacities == ()
