@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from steelyard.statistics import breakpoints, capacities, resampling, segments
+from steelyard.statistics import breakpoints, capacities, lines, resampling, segments
 from steelyard.statistics.segments import Segment
 from steelyard.statistics.signed_rank import Array, Estimate
 
@@ -525,3 +525,77 @@ def test_a_curve_without_steps_has_no_capacities() -> None:
     curves = _noisy(np.full(len(sizes), 40.0), np.random.default_rng(11), 0.02, trials=8)
 
     assert capacities.estimate(sizes, curves, chance=np.random.default_rng(1)).capacities == ()
+
+
+# --- lines and pages
+
+STRIDES = np.exp2(np.arange(3, 11))  # 8 .. 1024
+
+
+@pytest.mark.parametrize("size", [32, 64, 128])
+def test_the_line_is_where_as_many_accesses_as_fit_no_longer_share_one(size: int) -> None:
+    truth = 2 + 20 * np.minimum(STRIDES / size, 1)
+    curves = _noisy(truth, np.random.default_rng(size), 0.03, trials=9)
+
+    assert lines.line(STRIDES, curves) == lines.Line(size, 1.0)
+
+
+@pytest.mark.parametrize("size", [32, 64, 128])
+def test_the_line_is_where_two_accesses_no_longer_share_one(size: int) -> None:
+    truth = np.where(size <= STRIDES, 80.0, 42.0)
+    curves = _noisy(truth, np.random.default_rng(size), 0.03, trials=9)
+
+    assert lines.line(STRIDES, curves) == lines.Line(size, 1.0)
+
+
+def test_where_the_stride_makes_no_difference_there_is_no_line() -> None:
+    assert lines.line(STRIDES, _noisy(np.full(8, 5.0), np.random.default_rng(1), 0.03, trials=5)) is None
+
+
+def test_trials_that_see_another_line_are_counted() -> None:
+    curves = np.array([np.where(size <= STRIDES, 80.0, 42.0) for size in (64, 64, 64, 128)])
+
+    assert lines.line(STRIDES, curves) == lines.Line(64, 0.75)
+
+
+def _chases(pages: Array, *, reaches: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
+    """Latencies over a line in each page, and over as many side by side; reaches with what is paid beyond."""
+
+    def beyond(count: float) -> Array:
+        past: Array = 1 / (1 + np.exp(-(np.log2(pages / count) - 0.18) / 0.08))
+        return past
+
+    dense = 4 + 10 * beyond(512) + 31 * beyond(16384)
+    return dense + sum(cost * beyond(count) for count, cost in reaches), dense
+
+
+@pytest.mark.parametrize(
+    ("reach", "cost", "further"), [(64, 7, 2048), (64, 3, 1536), (32, 20, 512), (512, 7, 2048)]
+)
+def test_the_reach_is_where_translation_begins_to_cost(reach: float, cost: float, further: float) -> None:
+    pages = _sizes(2, 16, to_a_doubling=2)
+    sparse, dense = _chases(pages, reaches=[(reach, cost), (further, 25)])
+    chance = np.random.default_rng(int(reach))
+
+    found = lines.tlb_reach(
+        pages,
+        _noisy(sparse, chance, 0.02, trials=8),
+        _noisy(dense, chance, 0.02, trials=8),
+        chance=np.random.default_rng(1),
+    )
+
+    assert found is not None
+    assert found.value == pytest.approx(reach, rel=0.1)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= reach * 1.02
+    assert reach * 0.98 <= found.high
+
+
+def test_where_translation_costs_nothing_there_is_no_reach() -> None:
+    pages = _sizes(2, 16, to_a_doubling=2)
+    sparse, dense = _chases(pages, reaches=[])
+    chance = np.random.default_rng(1)
+    noisy = [_noisy(one, chance, 0.02, trials=8) for one in (sparse, dense)]
+
+    assert lines.tlb_reach(pages, *noisy, chance=np.random.default_rng(1)) is None
