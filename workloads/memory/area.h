@@ -1,0 +1,160 @@
+/* area.h -- what the memory workloads share: areas of exactly the size that the curve asks for, and
+ * the cells by which a batch proves that it made its passes.
+ *
+ * An area is mapped afresh at each size, so that its pages are drawn anew, and is left to the
+ * system's own choice of page sizes. Its contents are not zero: some processors treat zeros apart.
+ */
+#ifndef STEELYARD_AREA_H
+#define STEELYARD_AREA_H
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../workload.h"
+
+/* The curve over sizes from 512 bytes to all that memory allows, which all of these workloads have.
+ * Every size is a multiple of 512, so that unrolled passes have no remainder. */
+#define AREA_SWEEP(value_, areas_, arrange_)                                               \
+	{                                                                                  \
+		.name = "size", .unit = "bytes", .value = (value_), .from = 512, .steps = 1, \
+		.grain = 512, .areas = (areas_), .arrange = (arrange_)                     \
+	}
+
+/* Up to this size arrange compares an area whole; above, only batches check it, by their cells. */
+enum { AREA_COMPARED_MOST = 64 << 20 };
+
+struct area {
+	unsigned char *start; /* on a page's boundary; NULL: there is none */
+	size_t         size;
+};
+
+static inline void area_unmap(struct area *area)
+{
+	if (area->start)
+		munmap(area->start, area->size);
+	area->start = NULL;
+}
+
+/* Replaces the area by a new one, none of whose pages has been touched. Returns 0, or what fail()
+ * did. */
+static inline int area_map(struct area *area, uint64_t size)
+{
+	const int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
+	void     *start = MAP_FAILED;
+
+	area_unmap(area);
+	errno = ENOMEM;
+	if ((size_t)size == size)
+		start = mmap(NULL, (size_t)size, access, kind, -1, 0);
+	if (start == MAP_FAILED)
+		return fail("mmap");
+	area->start = start;
+	area->size = (size_t)size;
+	return 0;
+}
+
+/* Sixteen bytes. The partial workloads pass over the first word of each cell. */
+struct cell {
+	uint32_t word[4];
+};
+
+static inline struct cell cell_read(const struct area *area, size_t number)
+{
+	struct cell cell;
+
+	memcpy(&cell, area->start + number * sizeof(cell), sizeof(cell));
+	return cell;
+}
+
+static inline void cell_write(const struct area *area, size_t number, struct cell cell)
+{
+	memcpy(area->start + number * sizeof(cell), &cell, sizeof(cell));
+}
+
+static inline struct cell cell_of(uint32_t word)
+{
+	return (struct cell){ { word, word, word, word } };
+}
+
+static inline size_t area_cells(const struct area *area)
+{
+	return area->size / sizeof(struct cell);
+}
+
+/* The cells that one batch is judged by: the first, the last, and one drawn for each batch. */
+enum { CELLS_JUDGED = 3 };
+
+static inline void cells_draw(const struct area *area, size_t numbers[CELLS_JUDGED])
+{
+	static uint32_t state = 2463534242u;
+
+	numbers[0] = 0;
+	numbers[1] = area_cells(area) - 1;
+	numbers[2] = (size_t)next_number(&state) % area_cells(area);
+}
+
+/* The area as numbers, and the numbers that one batch is judged by. */
+static inline double *doubles(const struct area *area)
+{
+	return (double *)(void *)area->start;
+}
+
+static inline size_t doubles_count(const struct area *area)
+{
+	return area->size / sizeof(double);
+}
+
+static inline void doubles_draw(const struct area *area, size_t numbers[CELLS_JUDGED])
+{
+	cells_draw(area, numbers);
+	for (int i = 0; i < CELLS_JUDGED; i++)
+		numbers[i] *= sizeof(struct cell) / sizeof(double);
+}
+
+/* A number that no batch before has had, and that is not 0: what a batch writes. */
+static inline uint32_t number_draw(void)
+{
+	static uint32_t state = 123456789u;
+
+	return next_number(&state);
+}
+
+/* What passes over a filled area must come to. */
+struct sums {
+	uint64_t eights;      /* of all words of eight bytes, modulo 2^64 */
+	uint64_t fours;       /* of all words of four bytes */
+	uint64_t one_in_four; /* of the first word of each cell */
+};
+
+/* Writes the whole area, once and in ascending order: the first touch of its pages. */
+static inline struct sums area_fill(const struct area *area)
+{
+	struct sums sums = { 0 };
+	uint64_t    eights[2] = { 0, 0x9e3779b97f4a7c15u };
+
+	for (size_t number = 0; number < area_cells(area); number++) {
+		struct cell cell;
+
+		eights[0] += 0xd1b54a32d192ed03u; /* odd: no two cells of an area are alike */
+		eights[1] += 0x8cb92ba72f3d8dd7u;
+		memcpy(&cell, eights, sizeof(cell));
+		cell_write(area, number, cell);
+		sums.eights += eights[0] + eights[1];
+		sums.fours += (uint64_t)cell.word[0] + cell.word[1] + cell.word[2] + cell.word[3];
+		sums.one_in_four += cell.word[0];
+	}
+	return sums;
+}
+
+/* Writes one byte to each page, in ascending order: the first touch where contents come later. */
+static inline void area_touch(const struct area *area)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < area->size; at += page)
+		area->start[at] = 1;
+}
+
+#endif

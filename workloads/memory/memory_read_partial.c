@@ -1,0 +1,78 @@
+/* memory_read_partial -- read one word of four bytes out of every sixteen bytes of an area.
+ *
+ * Measures     the bandwidth at which lines come to a processor that reads only a quarter of each.
+ * Leaves out   the other three words of each cell.
+ * Beware       an operation is one pass, and counts the whole area's size although a quarter is
+ *              read, as lmbench does: compare it with itself on another system, not with
+ *              memory_read. The loads are volatile, so that each is made; their sum is checked in
+ *              each batch.
+ * After        bw_mem rd of lmbench (McVoy and Staelin, 1996).
+ */
+#include <inttypes.h>
+
+#include "area.h"
+
+static uint64_t size;
+
+static struct {
+	struct area area;
+	struct sums sums;
+} s;
+
+/* The loads are volatile, so that each is made, and by itself. */
+static inline uint64_t pass(const volatile uint32_t *word, const volatile uint32_t *end)
+{
+	uint64_t a = 0, b = 0, c = 0, d = 0;
+
+	for (; word != end; word += 32) {
+		a += word[0];
+		b += word[4];
+		c += word[8];
+		d += word[12];
+		a += word[16];
+		b += word[20];
+		c += word[24];
+		d += word[28];
+	}
+	return a + b + c + d;
+}
+
+static int arrange(void)
+{
+	int outcome = area_map(&s.area, size);
+
+	if (!outcome)
+		s.sums = area_fill(&s.area);
+	return outcome;
+}
+
+static int run(uint64_t operations)
+{
+	const volatile uint32_t *words = (const volatile uint32_t *)s.area.start;
+	uint64_t                 sum = 0;
+
+	for (uint64_t i = 0; i < operations; i++)
+		sum += pass(words, words + s.area.size / sizeof(uint32_t));
+	if (sum != operations * s.sums.one_in_four)
+		return fail_check("the sum of %" PRIu64 " passes is wrong", operations);
+	return 0;
+}
+
+static void teardown(void)
+{
+	area_unmap(&s.area);
+}
+
+static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
+
+const struct workload workload_memory_read_partial = {
+	.name         = "memory_read_partial",
+	.group        = "memory",
+	.summary      = "one word in four of an area read",
+	.operation    = "pass",
+	.run          = run,
+	.teardown     = teardown,
+	.sweep        = &sweep,
+	.bytes        = &size,
+	.instructions = 256,
+};

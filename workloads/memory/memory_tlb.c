@@ -1,0 +1,108 @@
+/* memory_tlb -- follow pointers through one line of each page, and through as many dense lines.
+ *
+ * Measures     "pages": the time of a load in random order over one line of each page of an area
+ *              (the size is the area's). "dense": the same over as many lines that lie side by
+ *              side. Both need the same room in the data caches; what "pages" takes longer is the
+ *              translation of addresses, beyond the sizes that the processor's translation caches
+ *              (TLBs) reach.
+ * Leaves out   huge pages: the system is asked to use none here, where it can be asked.
+ * Beware       the line differs from page to page, so that all sets of the first cache are used;
+ *              which sets of the further caches a page falls into is the system's choice, and near
+ *              a cache's size some lines fall out of it earlier in "pages" than in "dense". The
+ *              dense lines need translations too, for one page where "pages" needs sixty-four. In a
+ *              virtual machine a translation is made of two. After each batch the chase is checked
+ *              to have come as far as its number of loads leads.
+ * After        tlb of lmbench (Staelin and McVoy), which reports only where the time rises.
+ */
+#include "chase.h"
+
+enum { LINE = 64 };
+
+static uint64_t size;
+static size_t   page;
+
+static size_t place_in_page(size_t element)
+{
+	return element * page + element % (page / LINE) * LINE;
+}
+
+static size_t place_densely(size_t element)
+{
+	return element * LINE;
+}
+
+static struct chase pages = { .place = place_in_page }, dense = { .place = place_densely };
+
+static int setup(void)
+{
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+static int arrange_one(struct chase *chase, uint64_t bytes, uint64_t count)
+{
+	int outcome = chase_map(chase, bytes, count);
+
+	if (outcome)
+		return outcome;
+#ifdef MADV_NOHUGEPAGE
+	/* A kernel that has no huge pages refuses, and needs not be asked. */
+	madvise(chase->area.start, chase->area.size, MADV_NOHUGEPAGE);
+#endif
+	chase_shuffle(chase, 0, chase->count);
+	chase_link(chase);
+	return 0;
+}
+
+static int arrange(void)
+{
+	uint64_t count = size < page ? 1 : size / page;
+	int      outcome = arrange_one(&pages, count * page, count);
+
+	return outcome ? outcome : arrange_one(&dense, count * LINE, count);
+}
+
+static int run_pages(uint64_t operations)
+{
+	return chase_run(&pages, operations);
+}
+
+static int run_dense(uint64_t operations)
+{
+	return chase_run(&dense, operations);
+}
+
+static void teardown(void)
+{
+	chase_unmap(&pages);
+	chase_unmap(&dense);
+}
+
+static const struct phase phases[] = {
+	{ "pages", run_pages, NULL },
+	{ "dense", run_dense, NULL },
+	{ 0 },
+};
+
+static struct sweep sweep = {
+	.name    = "size",
+	.unit    = "bytes",
+	.value   = &size,
+	.from    = 4096,
+	.steps   = 1,
+	.grain   = 4096,
+	.areas   = 1,
+	.arrange = arrange,
+};
+
+const struct workload workload_memory_tlb = {
+	.name         = "memory_tlb",
+	.group        = "memory",
+	.summary      = "a load from one line of each page, and from as many lines packed densely",
+	.operation    = "load",
+	.setup        = setup,
+	.phases       = phases,
+	.teardown     = teardown,
+	.sweep        = &sweep,
+	.instructions = 1,
+};

@@ -1,0 +1,127 @@
+/* memory_write -- write every byte of an area by the widest stores.
+ *
+ * Measures     the bandwidth of writing to whichever cache or memory holds the area, by one
+ *              processor, with ordinary stores. The area's two halves are written side by side.
+ * Leaves out   stores that bypass the caches (memory_copy has them), and what the system or the
+ *              processor does faster for zeros (memory_zero).
+ * Beware       an operation is one pass over the area, and counts its size once; but beyond the
+ *              caches each line is also read before it is written, and written back later, so the
+ *              memory moves twice as much. The stores are of 16, 32 or 64 bytes (`width`), by
+ *              default the widest there are. Each batch writes a number of its own, and three
+ *              places of the area are checked for it after the batch. Pages are touched before
+ *              anything is timed.
+ * After        bw_mem fwr of lmbench (McVoy and Staelin, 1996), which writes by words of four
+ *              bytes.
+ */
+#include "area.h"
+#include "wide.h"
+
+static uint64_t size, width;
+
+typedef void writes(uint64_t operations, unsigned char *start, size_t bytes, uint32_t number);
+
+static struct {
+	struct area area;
+	writes     *passes;
+} s;
+
+#define WRITE(name, vector, instructions)                                                \
+	instructions static void name(uint64_t operations, unsigned char *start,         \
+	                              size_t bytes, uint32_t number)                     \
+	{                                                                                \
+		vector v = { 0 };                                                        \
+                                                                                         \
+		v += (uint64_t)number << 32 | number;                                    \
+		while (operations--) {                                                   \
+			vector *front = (vector *)start;                                 \
+			vector *back = (vector *)(start + bytes / 2), *end = back;       \
+                                                                                         \
+			forget(front);                                                   \
+			do {                                                             \
+				front[0] = v;                                            \
+				front[1] = v;                                            \
+				front[2] = v;                                            \
+				front[3] = v;                                            \
+				back[0] = v;                                             \
+				back[1] = v;                                             \
+				back[2] = v;                                             \
+				back[3] = v;                                             \
+				front += 4;                                              \
+				back += 4;                                               \
+				forget(back);                                            \
+			} while (front != end);                                          \
+		}                                                                        \
+	}
+
+WRITE(write_16, wide_16, )
+WRITE(write_32, wide_32, WIDE_32)
+WRITE(write_64, wide_64, WIDE_64)
+
+static int setup(void)
+{
+	static writes *const ways[] = { write_16, write_32, write_64 };
+	int way = wide_way(width, wide_most());
+
+	if (way < 0)
+		return way;
+	s.passes = ways[way];
+	return 0;
+}
+
+static int cell_holds(size_t number, uint32_t word)
+{
+	struct cell found = cell_read(&s.area, number), right = cell_of(word);
+
+	if (memcmp(&found, &right, sizeof(right)))
+		return fail_check("cell %zu is not as written", number);
+	return 0;
+}
+
+static int arrange(void)
+{
+	uint32_t word = number_draw();
+	int      outcome = area_map(&s.area, size);
+
+	if (outcome)
+		return outcome;
+	s.passes(1, s.area.start, s.area.size, word);
+	for (size_t i = 0; size <= AREA_COMPARED_MOST && i < area_cells(&s.area) && !outcome; i++)
+		outcome = cell_holds(i, word);
+	return outcome;
+}
+
+static int run(uint64_t operations)
+{
+	size_t   cells[CELLS_JUDGED];
+	uint32_t word = number_draw();
+	int      outcome = 0;
+
+	s.passes(operations, s.area.start, s.area.size, word);
+	cells_draw(&s.area, cells);
+	for (int i = 0; i < CELLS_JUDGED && !outcome; i++)
+		outcome = cell_holds(cells[i], word);
+	return outcome;
+}
+
+static void teardown(void)
+{
+	area_unmap(&s.area);
+}
+
+static const struct parameter parameters[] = { WIDTH(&width), { 0 } };
+
+static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
+
+const struct workload workload_memory_write = {
+	.name         = "memory_write",
+	.group        = "memory",
+	.summary      = "every byte of an area written by the widest stores",
+	.operation    = "pass",
+	.setup        = setup,
+	.run          = run,
+	.teardown     = teardown,
+	.parameters   = parameters,
+	.sweep        = &sweep,
+	.bytes        = &size,
+	.instructions = 64,
+};

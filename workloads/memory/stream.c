@@ -1,0 +1,173 @@
+/* stream -- four loops over arrays of doubles, as the compiler makes them.
+ *
+ * Measures     the bandwidth of c = a (copy), b = 3 c (scale), c = a + b (add) and a = b + 3 c
+ *              (triad), plain loops in C, each over whole arrays. The size is that of one of the
+ *              three arrays.
+ * Leaves out   what the processor could do at best: that is memory_read, memory_write, memory_copy.
+ * Beware       bytes count as STREAM counts them: those read and those written, two arrays' worth a
+ *              pass for copy and scale, three for add and triad; lines that are read only because
+ *              they are written are not counted. What is measured is the compiler besides the
+ *              memory: whether it uses vectors (at the program's flags often not) and whether it
+ *              replaces copy by a call of memcpy. Each result is exact; three places of the array
+ *              that a batch writes are spoilt before the batch and checked after it.
+ * After        STREAM (McCalpin, 1995), and stream of lmbench.
+ */
+#include "area.h"
+
+static const double SCALAR = 3.0;
+
+static uint64_t size, bytes;
+
+static struct {
+	struct area a, b, c;
+} s;
+
+/* The pointers are restricted, because STREAM's arrays, being variables, cannot overlap either. */
+static void copy_pass(double *restrict to, const double *restrict from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[i];
+}
+
+static void scale_pass(double *restrict to, const double *restrict from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = SCALAR * from[i];
+}
+
+static void add_pass(double *restrict to, const double *restrict x, const double *restrict y,
+                     size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = x[i] + y[i];
+}
+
+static void triad_pass(double *restrict to, const double *restrict x, const double *restrict y,
+                       size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = x[i] + SCALAR * y[i];
+}
+
+static int arrange(void)
+{
+	int outcome;
+
+	if ((outcome = area_map(&s.a, size)) || (outcome = area_map(&s.b, size)) ||
+	    (outcome = area_map(&s.c, size)))
+		return outcome;
+	for (size_t i = 0; i < doubles_count(&s.a); i++) {
+		doubles(&s.a)[i] = (double)(i % 7 + 1);
+		doubles(&s.b)[i] = (double)(i % 5 + 1);
+		doubles(&s.c)[i] = (double)(i % 3 + 1);
+	}
+	return 0;
+}
+
+/* The elements that a batch is judged by. */
+static size_t places[CELLS_JUDGED];
+
+static void spoil(const struct area *written)
+{
+	doubles_draw(written, places);
+	for (int i = 0; i < CELLS_JUDGED; i++)
+		doubles(written)[places[i]] = -1.0;
+}
+
+static int wrong(const char *loop, size_t place)
+{
+	return fail_check("%s is wrong at %zu", loop, place);
+}
+
+static int copy(uint64_t operations)
+{
+	double *a = doubles(&s.a), *c = doubles(&s.c);
+
+	bytes = 2 * size;
+	spoil(&s.c);
+	while (operations--) {
+		copy_pass(c, a, doubles_count(&s.a));
+		keep(c);
+	}
+	for (int i = 0; i < CELLS_JUDGED; i++)
+		if (c[places[i]] != a[places[i]])
+			return wrong("copy", places[i]);
+	return 0;
+}
+
+static int scale(uint64_t operations)
+{
+	double *b = doubles(&s.b), *c = doubles(&s.c);
+
+	bytes = 2 * size;
+	spoil(&s.b);
+	while (operations--) {
+		scale_pass(b, c, doubles_count(&s.a));
+		keep(b);
+	}
+	for (int i = 0; i < CELLS_JUDGED; i++)
+		if (b[places[i]] != SCALAR * c[places[i]])
+			return wrong("scale", places[i]);
+	return 0;
+}
+
+static int add(uint64_t operations)
+{
+	double *a = doubles(&s.a), *b = doubles(&s.b), *c = doubles(&s.c);
+
+	bytes = 3 * size;
+	spoil(&s.c);
+	while (operations--) {
+		add_pass(c, a, b, doubles_count(&s.a));
+		keep(c);
+	}
+	for (int i = 0; i < CELLS_JUDGED; i++)
+		if (c[places[i]] != a[places[i]] + b[places[i]])
+			return wrong("add", places[i]);
+	return 0;
+}
+
+static int triad(uint64_t operations)
+{
+	double *a = doubles(&s.a), *b = doubles(&s.b), *c = doubles(&s.c);
+
+	bytes = 3 * size;
+	spoil(&s.a);
+	while (operations--) {
+		triad_pass(a, b, c, doubles_count(&s.a));
+		keep(a);
+	}
+	for (int i = 0; i < CELLS_JUDGED; i++)
+		if (a[places[i]] != b[places[i]] + SCALAR * c[places[i]])
+			return wrong("triad", places[i]);
+	return 0;
+}
+
+static void teardown(void)
+{
+	area_unmap(&s.a);
+	area_unmap(&s.b);
+	area_unmap(&s.c);
+}
+
+static const struct phase phases[] = {
+	{ "copy", copy, NULL },
+	{ "scale", scale, NULL },
+	{ "add", add, NULL },
+	{ "triad", triad, NULL },
+	{ 0 },
+};
+
+static struct sweep sweep = AREA_SWEEP(&size, 3, arrange);
+
+const struct workload workload_stream = {
+	.name         = "stream",
+	.group        = "memory",
+	.summary      = "copy, scale, add and triad over arrays of doubles, in plain C",
+	.operation    = "pass",
+	.phases       = phases,
+	.teardown     = teardown,
+	.sweep        = &sweep,
+	.bytes        = &bytes,
+	.instructions = 5,
+};
