@@ -248,3 +248,12 @@ def test_the_shell_is_unsupported_where_a_utility_is_missing(tmp_path: Path) -> 
     end = json.loads(answer.stdout.splitlines()[-1])
     assert end["status"] == "unsupported"
     assert end["reason"] == "there is no /bin/sh"
+
+
+def test_the_page_of_workloads_is_the_one_that_their_files_make() -> None:
+    """`scripts/workloads-page > docs/workloads.md` makes it again."""
+    made = subprocess.run(
+        [ROOT / "scripts" / "workloads-page"], stdout=subprocess.PIPE, text=True, check=True
+    )
+
+    assert made.stdout == (ROOT / "docs" / "workloads.md").read_text()
