@@ -56,7 +56,7 @@ def _caches(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Findi
     stated = dict(system.fingerprint.get("caches") or {})
     names = _named([step.capacity for step in found.fit.steps], stated)
     for number, step in enumerate(found.fit.steps):
-        value = found.onsets[number] if step.is_sharp else found.centres[number]
+        value = found.capacities[number]
         name = names.get(number)
         what = f"cache {name}" if name else f"step {number + 1} of the latency"
         yield Finding(
