@@ -27,6 +27,7 @@ _BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
 _LOOKS = "SELECT blocks FROM events WHERE kind = 'look' ORDER BY recorded"
 _COUNTS = "SELECT count(*) FROM samples"
+_FOLDED_FROM = 150  # with more comparisons than this the page begins with its parts folded
 _LENSES = {
     FLOOR: "lower quartile of batches",
     TYPICAL: "median of batches",
@@ -103,7 +104,13 @@ def _environment() -> jinja2.Environment:
         "level": sentences.level,
         "json": _json,
     }
-    environment.globals |= {"verdicts": charts.VERDICTS, "lenses": _LENSES, "NOTHING": NOTHING}
+    environment.globals |= {
+        "verdicts": charts.VERDICTS,
+        "lenses": _LENSES,
+        "NOTHING": NOTHING,
+        "folded_from": _FOLDED_FROM,
+        "tally_of": sentences.tally_of,
+    }
     return environment
 
 

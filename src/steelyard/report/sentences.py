@@ -55,9 +55,14 @@ def _notable(ours: Sequence[Comparison]) -> str:
             group for group, members in by_group(ours).items() if all(one.verdict == word for one in members)
         ]
         if groups:
-            found.append(f"{word} on all {' and '.join(groups)} work")
+            found.append(f"{word} on all {_listed(groups)} work")
     told = "; ".join(found)
     return f"{told[:1].upper()}{told[1:]}." if told else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def facts(systems: Sequence[SystemFacts]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -80,6 +85,12 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         elif name not in _SILENT:
             found[prefix + name] = NOTHING if value is None else str(value)
     return found
+
+
+def tally_of(members: Sequence[Comparison]) -> str:
+    """How many of them have which verdict: "12 slower, 3 equivalent"."""
+    counts = Counter(one.verdict for one in members)
+    return ", ".join(f"{counts[word]} {word}" for word in charts.VERDICTS if counts[word])
 
 
 def by_group(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
