@@ -124,6 +124,7 @@ BAD = {
     "no systems": (_with("systems = []"), ["systems", "[]"]),
     "level negative": (LEAST + "copies = -1", ["workload 1: copies", "-1", "whole numbers"]),
     "level a fraction": (LEAST + "copies = 1.5", ["workload 1: copies", "1.5", "whole numbers"]),
+    "timing varied": (LEAST + "batches = [5, 10]", ["workload 1: batches", "[5, 10]", "one number"]),
     "level a truth": (LEAST + "copies = true", ["copies", "True", "whole numbers"]),
     "no levels": (LEAST + "copies = []", ["copies", "[]", "whole numbers"]),
     "second workload": (
@@ -399,6 +400,14 @@ def test_every_refusal_of_a_study_is_a_usage_error_with_status_2() -> None:
     for error in (StudyError("f", "k", 1, "2"), UnknownName("kind", "a", ["b"]), UsageError("x")):
         assert isinstance(error, SteelyardError)
         assert error.exit_status == 2
+
+
+def test_how_a_cell_is_timed_is_no_part_of_its_name() -> None:
+    study = _parse(LEAST + "copies = 2\nbatches = 5\nbatch_ns = 1000000\nwarmup_ns = 0\noperations = 9")
+
+    (cell,) = studies.cells(study, processors=1)
+    assert cell.label == "sieve copies=2"
+    assert dict(cell.parameters)["batch_ns"] == 1000000
 
 
 def _scaling() -> studies.Study:

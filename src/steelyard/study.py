@@ -21,6 +21,7 @@ MARGINS = {
     "network": 0.05,
 }
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
+TIMING = ("batches", "operations", "batch_ns", "warmup_ns")  # how a cell is timed: one level each
 _LENGTHS = ("batch_ns", "warmup_ns")  # of a trial: what follows the budget in a study that scales
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -36,8 +37,10 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The cell as a person writes it: `pipe_transfer copies=2`."""
-        settings = (f"{name}={shlex.quote(str(value))}" for name, value in self.parameters)
+        """The cell as a person writes it: `pipe_transfer copies=2`; how it is timed is no part of it."""
+        settings = (
+            f"{name}={shlex.quote(str(value))}" for name, value in self.parameters if name not in TIMING
+        )
         return " ".join([self.workload, *settings])
 
     @property

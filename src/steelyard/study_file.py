@@ -11,6 +11,7 @@ from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
 from steelyard.study import (
     MARGINS,
     PROCESSORS,
+    TIMING,
     CurveTable,
     Design,
     Figure,
@@ -207,6 +208,8 @@ def _levels(part: _Reader) -> Levels:
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(one, str) or (type(one) is int and one >= 0) for one in values):
             raise part.wrong(key, value, f'whole numbers, "{PROCESSORS}", or a command line')
+        if key in TIMING and len(values) > 1:
+            raise part.wrong(key, value, "one number: how a workload is timed is no level to be varied")
         varied.append((key, tuple(values)))
     return Levels(name, tuple(sorted(varied)))
 
