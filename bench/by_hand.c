@@ -404,6 +404,8 @@ static void partner(void (*serve)(int in, int out), int its_in, int its_out)
 	if (must(fork(), "fork"))
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != maker) /* it has ended before that took effect */
+		_exit(1);
 	serve(its_in, its_out);
 	_exit(0);
 }
