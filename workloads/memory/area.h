@@ -37,7 +37,7 @@ static inline void area_unmap(struct area *area)
 	area->start = NULL;
 }
 
-/* Replaces the area by a new one, none of whose pages has been touched. Returns 0, or what fail()
+/* Replaces the area by a new one, none of whose pages has been touched. Returns 0, or what fail
  * did. */
 static inline int area_map(struct area *area, uint64_t size)
 {

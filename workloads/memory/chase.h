@@ -53,8 +53,8 @@ static inline int chase_map(struct chase *chase, uint64_t size, uint64_t count)
 }
 
 /* Puts the elements at `count` positions from `from` on into random order (Fisher and Yates), the
- * same in every trial. Of all of them: every cyclic order is equally likely, as by Sattolo's
- * algorithm. */
+ * same in every trial. With all of them, the links make one random cycle, as Sattolo's algorithm
+ * does; but with random writes only, which do not wait for each other. */
 static inline void chase_shuffle(struct chase *chase, size_t from, size_t count)
 {
 	uint32_t *order = chase_order(chase) + from;

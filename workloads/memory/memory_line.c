@@ -19,16 +19,14 @@
 
 #include "chase.h"
 
-/* Pairs are laid out for lines of 64 bytes: each line has one word of one pair, in its last word.
- * With other lengths of lines it works as well; the words are then fewer, or more, than the lines.
- * */
+/* Pairs are laid out for lines of 64 bytes: each line has one word of one pair, at its end. With
+ * other lengths it works as well; the words are then more, or fewer, than the lines. */
 enum { LINE = 64, LAST_WORD = LINE - sizeof(uint64_t), MIXED = 128, AREA_MOST = 64 << 20 };
 
 static uint64_t stride;
 
-/* Element 2 n is the higher word of pair n, element 2 n + 1 the lower. Pairs closer than a line
- * share one. Wider ones divide the area into chunks of two strides, whose halves' lines they join.
- * */
+/* Element 2 n is the higher word of pair n, element 2 n + 1 the lower. Words closer than a line
+ * share one. Wider pairs divide the area into chunks of two strides, and join the halves' lines. */
 static size_t place(size_t element)
 {
 	size_t pair = element / 2, apart = (size_t)stride, joined = apart / LINE, lower;

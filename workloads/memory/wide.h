@@ -23,8 +23,7 @@ typedef uint64_t wide_16 __attribute__((vector_size(16), may_alias));
 typedef uint64_t wide_32 __attribute__((vector_size(32), may_alias));
 typedef uint64_t wide_64 __attribute__((vector_size(64), may_alias));
 
-/* Makes the compiler forget what it knows of a pointer and of all memory: no two passes become one.
- * */
+/* Makes the compiler forget what it knows of a pointer and of memory: no passes become one. */
 #define forget(pointer) __asm__ volatile("" : "+r"(pointer) : : "memory")
 
 /* The widest vector that both the processor and the system's saving of registers support. */

@@ -9,7 +9,9 @@
  *              asks the processor some forty times what it can (CPUID), which in a virtual machine
  *              leaves to the host each time, and may be a third of the whole. The environment is
  *              empty, the path as long as where the program was put. With place=0 the child may
- *              begin on another processor, with place=1 and 2 it stays on its maker's.
+ *              begin on another processor, with place=1 and 2 it stays on its maker's. A larger
+ *              program takes longer to start (the load program a tenth longer than an empty one),
+ *              so figures of two versions or builds of it differ by that too.
  * After        lat_proc exec of lmbench (McVoy and Staelin, 1996).
  */
 #include <limits.h>
