@@ -1,5 +1,6 @@
 """The real systems: each starts, says who it is, runs every workload, is parked, and leaves nothing."""
 
+import json
 import os
 import socket
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Run
 
 from steelyard import programs, systems
 from steelyard.errors import UnknownName, Unsupported, UsageError
@@ -224,3 +226,51 @@ def test_a_host_that_does_not_answer_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("STEELYARD_SSH_CONFIG", str(tmp_path / "ssh_config"))
     with pytest.raises(Unsupported, match=r"system 'ssh:nowhere' cannot start: .*refused"):
         Agent(systems.find("ssh:nowhere"), directory=tmp_path)
+
+
+@pytest.mark.uml
+def test_a_small_guest_pages_to_a_device_of_its_own(steelyard: Run, tmp_path: Path) -> None:
+    """An area larger than its memory is measured there, and pages have to be fetched; this machine's own
+    kernel refuses one that is more than a quarter of memory."""
+    study = tmp_path / "paging.toml"
+    study.write_text(
+        """
+name = "paging"
+title = "an area that does not fit"
+systems = ["native", "small"]
+[design]
+looks = [1]
+trial_limit = "2m"
+[system.small]
+base = "uml"
+memory = "64M"
+swap = "256M"
+[[workload]]
+name = "memory_read_words"
+from = 58720256
+to = 58720256
+operations = 1
+batches = 1
+warmup_ns = 0
+[[workload]]
+name = "memory_zero"
+from = 1099511627776
+to = 1099511627776
+"""
+    )
+
+    answer = steelyard("run", str(study), "--format", "json", timeout=240)
+
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    small = next(one for one in found["systems"] if one["name"] == "small")
+    assert small["fingerprint"]["memory_bytes"] < 64 << 20
+    assert small["fingerprint"]["swap_bytes"] > 250 << 20
+    (curve,) = found["curves"]
+    assert {line["system"]: line["paging_from"] for line in curve["lines"]} == {
+        "native": None,
+        "small": 58720256,
+    }
+    refused = {one["system"]: one["reason"] for one in found["troubles"] if one["status"] == "unsupported"}
+    assert set(refused) == {"native", "small"}
+    assert all("more than the" in reason for reason in refused.values())
