@@ -40,7 +40,9 @@ def run(agent: Agent, request: str) -> list[dict]:
 def test_every_workload_runs_on_it_or_says_why_not(name: str, tmp_path: Path) -> None:
     with Agent(systems.find(name), directory=tmp_path) as agent:
         for workload in programs.catalogue().workloads:
-            end = run(agent, f"trial 1 {workload.name} batches=1 operations=1 warmup_ns=0")[-1]
+            one_size = " from=64 to=64" if workload.sweeps == "stride" else " from=4096 to=4096"
+            settings = f"batches=1 operations=1 warmup_ns=0{one_size if workload.sweeps else ''}"
+            end = run(agent, f"trial 1 {workload.name} {settings}")[-1]
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)
             assert end["status"] == "ok" or end["reason"]
     assert list(tmp_path.iterdir()) == []

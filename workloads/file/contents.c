@@ -2,6 +2,7 @@
 #include "contents.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@ static const char name[] = "contents";
 
 static int directory = -1;
 
-_Alignas(4096) uint32_t contents_room[CONTENTS_BLOCK_MOST / sizeof(uint32_t)];
+enum { PAGE = 4096 };
+
+uint32_t *contents_room;
 
 static int fill(int file, uint64_t size, uint64_t block)
 {
@@ -30,6 +33,9 @@ int contents_make(uint64_t size, uint64_t block)
 {
 	int file, outcome;
 
+	contents_room = aligned_alloc(PAGE, (block + PAGE - 1) / PAGE * PAGE);
+	if (!contents_room)
+		return fail("aligned_alloc");
 	directory = open(trial_directory(), O_RDONLY | O_DIRECTORY);
 	if (directory < 0)
 		return fail("open");

@@ -25,8 +25,8 @@ int contents_open(int *file);
 /* Removes it. */
 void contents_remove(void);
 
-/* Room for a block, on a page's boundary, for what is read. contents_make has written to it. */
-extern uint32_t contents_room[CONTENTS_BLOCK_MOST / sizeof(uint32_t)];
+/* Room for a block, on a page's boundary, for what is read. contents_make has made it and written to it. */
+extern uint32_t *contents_room;
 
 /* Adds numbers up, one by one: four sums side by side, in registers that hold one number each, so
  * that every compiler makes the same of it and none adds several at once. */

@@ -26,8 +26,10 @@ static int setup(void)
 	if (size % block)
 		return fail_check("size is not a multiple of block");
 	outcome = contents_make(size, block);
+	if (outcome)
+		return outcome;
 	memset(contents_room, 0x55, block);
-	return outcome ? outcome : contents_open(&file);
+	return contents_open(&file);
 }
 
 static int write_block(void)

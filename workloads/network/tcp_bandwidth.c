@@ -15,16 +15,17 @@
  * After        bw_tcp of lmbench (McVoy and Staelin, 1996).
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../workload.h"
 #include "loopback.h"
 
-enum { SIZE_MOST = 16777216 };
+enum { SIZE_MOST = 16777216, PAGE = 4096 };
 
 static uint64_t size = 65536;
-static _Alignas(4096) unsigned char block[SIZE_MOST];
+static unsigned char *block;
 
 static struct {
 	int   ends[2];
@@ -76,6 +77,9 @@ static int setup(void)
 
 	if (outcome)
 		return outcome;
+	block = aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE);
+	if (!block)
+		return fail("aligned_alloc");
 	s.writer = partner_start(serve);
 	if (s.writer < 0)
 		return fail("fork");

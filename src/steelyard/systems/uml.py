@@ -60,13 +60,16 @@ def sized(system: System, definition: SystemDefinition) -> System:
     )
 
 
-def _command(place: Place, *, memory: str = MEMORY, swap: bool = False) -> list[str]:
+def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]:
     return [
+        # The kernel loses as much memory as lies between its program and its heap, and the host draws that
+        # gap anew for each start, up to half of 64 MiB: where the size is what matters, it must not.
+        *(["setarch", "-R"] if memory else []),
         # UML keeps the guest's memory in a file of this directory; it must be in memory itself.
         "env",
         "TMPDIR=/dev/shm",
         "linux.uml",
-        f"mem={memory}",
+        f"mem={memory or MEMORY}",
         "root=/dev/root",
         "rootfstype=hostfs",
         "rootflags=/",
