@@ -1,6 +1,7 @@
 """From an archive to verdicts: experiments with known numbers, and what must be said of them."""
 
 import math
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -821,3 +822,19 @@ def test_archives_of_a_system_against_itself_hold_few_differences(tmp_path: Path
 
     assert total == 12 * 7
     assert claims <= 4
+
+
+def test_a_large_difference_needs_blocks_for_its_p_value_alone(tmp_path: Path) -> None:
+    """Seven times slower in each of seven blocks, with noise: what is missing is not a finer interval."""
+    chance = random.Random(5)
+
+    def measured(trial: Trial) -> Outcome:
+        times = 7.0 if trial.system == "b" and trial.cell.workload == "sieve" else 1.0
+        return building.outcome(trial, 1000 * times * math.exp(chance.gauss(0, 0.1)))
+
+    plan = building.plan("sieve", "syscall", "memory_copy", "shell", looks=(7, 14, 28))
+    made = building.experiment(tmp_path, plan, lambda trial: measured(trial) if trial.block < 7 else None)
+
+    one = next(each for each in summary.of(made).comparisons if each.workload == "sieve")
+    assert one.verdict == verdict.UNRESOLVED
+    assert one.blocks_needed == 8

@@ -131,12 +131,18 @@ class _Comparing:
 
     def _blocks_needed(self, draft: _Draft, word: str, usual: Estimate, margin: float) -> int | None:
         """The blocks that would settle an open comparison, if the noise stays as it is: by the robust
-        deviation, or by the interval's width where outliers make that the worse of the two. None for a
-        firm verdict, and where there are too few pairs to know the noise by."""
+        deviation, or by the interval's width where outliers make that the worse of the two; where the usual
+        interval lies beyond the margin already, as many as its p-value needs among its family's. None for
+        a firm verdict, and where there are too few pairs to know the noise by."""
         if word in verdict.FIRM or len(draft.units) < _PAIRS_FOR_NOISE:
             return None
         blocks = len(draft.by_block)
         per_unit = blocks / len(draft.units)
+        if verdict.word(usual, Estimate(usual.value), margin=margin) in (verdict.FASTER, verdict.SLOWER):
+            group = self.seen.group(draft.key[0])
+            family = sum(self.seen.group(label) == group for label, _ in self.seen.cells_and_metrics())
+            least = math.log2(2 * family * 0.05 / self.levels.alpha_95 / RATE)
+            return max(math.ceil(least * per_unit), blocks + 1)
         needed = power.blocks_for_equivalence(power.robust_deviation(draft.units), margin) * per_unit
         if usual.low is not None and usual.high is not None:
             needed = max(needed, blocks * ((usual.high - usual.low) / 2 / math.log1p(margin)) ** 2)
