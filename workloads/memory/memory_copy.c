@@ -5,13 +5,14 @@
  *              side by side.
  * Leaves out   addresses that are not aligned to each other, and the C library: memory_copy_libc.
  * Beware       an operation is one pass, and counts each byte copied once, although it is read and
- *              written (STREAM counts it twice). Up to a size the stores are ordinary ones; from
- *              there on they bypass the caches, as C libraries do also: from where both areas
- *              together are larger than three quarters of the processor's last-level cache (32 MiB
- *              are taken for it where it does not say), or from `bypass_from`. Elsewhere than on
- *              x86-64 they never do. The instructions are of 16, 32 or 64 bytes (`width`), by
- *              default as wide as the processor loads whole. Each batch finds new numbers in three
- *              places of the source, and must have brought them to the destination.
+ *              written (STREAM counts it twice). The stores are ordinary ones up to a size; from
+ *              `bypass_from` on they bypass the caches, as C libraries do also, and lines are asked
+ *              for 256 bytes ahead: by default where both areas together are larger than three
+ *              quarters of the last-level cache (32 MiB are taken for it where the processor does
+ *              not say). Elsewhere than on x86-64 no store bypasses a cache. The instructions are
+ *              of 16, 32 or 64 bytes (`width`), by default as wide as the processor loads whole.
+ *              Each batch finds new numbers in three places of the source, and must have brought
+ *              them to the destination.
  * After        bw_mem fcp of lmbench (McVoy and Staelin, 1996), which copies by words of four
  *              bytes.
  */
@@ -19,7 +20,6 @@
 #include "wide.h"
 
 #ifdef __x86_64__
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -31,7 +31,7 @@ typedef void copies(uint64_t operations, unsigned char *to, const unsigned char 
 static struct {
 	struct area source, destination;
 	int         way;
-	uint64_t    bypass_from;
+	uint64_t    far_size;
 	copies     *passes;
 } s;
 
@@ -46,7 +46,7 @@ static struct {
 		put((to) + 3, d_);                                              \
 	} while (0)
 
-#define COPY(name, vector, instructions, put, finish)                                      \
+#define COPY(name, vector, instructions, ahead, put, finish)                               \
 	instructions static void name(uint64_t operations, unsigned char *to,              \
 	                              const unsigned char *from, size_t bytes)             \
 	{                                                                                  \
@@ -58,7 +58,9 @@ static struct {
                                                                                            \
 			forget(source);                                                    \
 			do {                                                               \
+				ahead(source);                                             \
 				COPY_4(vector, put, destination, source);                  \
+				ahead(source + half);                                      \
 				COPY_4(vector, put, destination + half, source + half);    \
 				source += 4;                                               \
 				destination += 4;                                          \
@@ -70,75 +72,44 @@ static struct {
 
 #define PUT(to, value) (*(to) = (value))
 
-COPY(copy_16, wide_16, , PUT, )
-COPY(copy_32, wide_32, WIDE_32, PUT, )
-COPY(copy_64, wide_64, WIDE_64, PUT, )
+COPY(near_16, wide_16, , AHEAD_0, PUT, )
+COPY(near_32, wide_32, WIDE_32, AHEAD_0, PUT, )
+COPY(near_64, wide_64, WIDE_64, AHEAD_0, PUT, )
 
 #ifdef __x86_64__
-#define PUT_BY_16(to, value) _mm_stream_si128((__m128i *)(to), (__m128i)(value))
-#define PUT_BY_32(to, value) _mm256_stream_si256((__m256i *)(to), (__m256i)(value))
-#define PUT_BY_64(to, value) _mm512_stream_si512((void *)(to), (__m512i)(value))
+#define PUT_16(to, value) _mm_stream_si128((__m128i *)(to), (__m128i)(value))
+#define PUT_32(to, value) _mm256_stream_si256((__m256i *)(to), (__m256i)(value))
+#define PUT_64(to, value) _mm512_stream_si512((void *)(to), (__m512i)(value))
+#define FENCE             _mm_sfence()
+#else
+#define PUT_16            PUT
+#define PUT_32            PUT
+#define PUT_64            PUT
+#define FENCE
+#endif
 
 /* The fence: a pass has ended when its last line has left the processor. */
-COPY(bypass_16, wide_16, , PUT_BY_16, _mm_sfence())
-COPY(bypass_32, wide_32, WIDE_32, PUT_BY_32, _mm_sfence())
-COPY(bypass_64, wide_64, WIDE_64, PUT_BY_64, _mm_sfence())
-
-/* The bytes of the largest cache that the processor tells of, or 0: Intel's leaf, then AMD's. */
-static uint64_t last_cache(void)
-{
-	static const unsigned leaves[] = { 4, 0x8000001d };
-	uint64_t              most = 0, bytes;
-
-	for (size_t leaf = 0; leaf < sizeof(leaves) / sizeof(leaves[0]); leaf++)
-		for (unsigned cache = 0; cache < 16; cache++) {
-			unsigned a, b, c, d;
-			uint64_t line;
-
-			if (!__get_cpuid_count(leaves[leaf], cache, &a, &b, &c, &d) || !(a & 31))
-				break;
-			line = (uint64_t)((b & 4095) + 1) * ((b >> 12 & 1023) + 1);
-			bytes = line * ((b >> 22) + 1) * (c + 1);
-			if (bytes > most)
-				most = bytes;
-		}
-	return most;
-}
-
-static uint64_t bypass_size(void)
-{
-	uint64_t cache = last_cache();
-
-	return (cache ? cache : 32 << 20) / 4 * 3 / 2 + 1;
-}
-#else
-#define bypass_16 copy_16
-#define bypass_32 copy_32
-#define bypass_64 copy_64
-
-static uint64_t bypass_size(void)
-{
-	return UINT64_MAX;
-}
-#endif
+COPY(far_16, wide_16, , AHEAD_1, PUT_16, FENCE)
+COPY(far_32, wide_32, WIDE_32, AHEAD_2, PUT_32, FENCE)
+COPY(far_64, wide_64, WIDE_64, AHEAD_4, PUT_64, FENCE)
 
 static int setup(void)
 {
 	s.way = wide_way(width, wide_whole());
-	s.bypass_from = bypass_from ? bypass_from : bypass_size();
+	s.far_size = far_size(bypass_from, 2);
 	return s.way < 0 ? s.way : 0;
 }
 
 static int arrange(void)
 {
-	static copies *const ways[2][3] = { { copy_16, copy_32, copy_64 },
-		                            { bypass_16, bypass_32, bypass_64 } };
+	static copies *const ways[2][3] = { { near_16, near_32, near_64 },
+		                            { far_16, far_32, far_64 } };
 	int outcome;
 
 	if ((outcome = area_map(&s.source, size)) || (outcome = area_map(&s.destination, size)))
 		return outcome;
 	area_fill(&s.source);
-	s.passes = ways[size >= s.bypass_from][s.way];
+	s.passes = ways[size >= s.far_size][s.way];
 	s.passes(1, s.destination.start, s.source.start, s.source.size);
 	if (size <= AREA_COMPARED_MOST &&
 	    memcmp(s.destination.start, s.source.start, s.source.size))

@@ -7,29 +7,33 @@
  * Leaves out   writing, and what other processors can take at the same time (copies show that).
  * Beware       an operation is one pass over the area, and counts its size once. The loads are of
  *              16, 32 or 64 bytes (`width`), by default as wide as the processor loads whole: 32 on
- *              AMD's Zen 4 although it has 64. All is added up, by eight independent sums, and the
- *              total of each batch is checked, so no pass is skipped or shared; additions are not
- *              the limit. Areas beyond the caches depend on the pages drawn, and on who else uses
- *              the memory.
+ *              AMD's Zen 4 although it has 64. From `ahead_from` on, by default where the area is
+ *              larger than three quarters of the last-level cache (32 MiB are taken for it where
+ *              the processor does not say), lines are asked for 256 bytes ahead besides. All is
+ *              added up, by eight independent sums, and the total of each batch is checked, so no
+ *              pass is skipped or shared; additions are not the limit. Areas beyond the caches
+ *              depend on the pages drawn, and on who else uses the memory.
  * After        bw_mem frd of lmbench (McVoy and Staelin, 1996), which reads by words of four bytes.
  */
 #include "area.h"
 #include "wide.h"
 
-static uint64_t size, width;
+static uint64_t size, width, ahead_from;
 
 typedef uint64_t reads(uint64_t operations, const unsigned char *start, size_t bytes);
 
 static struct {
 	struct area area;
 	struct sums sums;
+	int         way;
+	uint64_t    far_size;
 	reads      *passes;
 } s;
 
 /* The sum of `operations` passes, modulo 2^64. The eight sums stay in registers from pass to pass.
  * The loads of the two halves are kept apart: two at once that are half an area from each other may
  * want the same bank of the first cache, which cost 4 % there. */
-#define READ(name, vector, instructions)                                                    \
+#define READ(name, vector, instructions, ahead)                                             \
 	instructions static uint64_t name(uint64_t operations, const unsigned char *start,  \
 	                                  size_t bytes)                                     \
 	{                                                                                   \
@@ -43,11 +47,13 @@ static struct {
                                                                                             \
 			forget(front);                                                      \
 			do {                                                                \
+				ahead(front);                                               \
 				a += front[0];                                              \
 				b += front[1];                                              \
 				c += front[2];                                              \
 				d += front[3];                                              \
 				forget(back);                                               \
+				ahead(back);                                                \
 				e += back[0];                                               \
 				f += back[1];                                               \
 				g += back[2];                                               \
@@ -62,28 +68,31 @@ static struct {
 		return sum;                                                                 \
 	}
 
-READ(read_16, wide_16, )
-READ(read_32, wide_32, WIDE_32)
-READ(read_64, wide_64, WIDE_64)
+READ(near_16, wide_16, , AHEAD_0)
+READ(near_32, wide_32, WIDE_32, AHEAD_0)
+READ(near_64, wide_64, WIDE_64, AHEAD_0)
+READ(far_16, wide_16, , AHEAD_1)
+READ(far_32, wide_32, WIDE_32, AHEAD_2)
+READ(far_64, wide_64, WIDE_64, AHEAD_4)
 
 static int setup(void)
 {
-	static reads *const ways[] = { read_16, read_32, read_64 };
-	int way = wide_way(width, wide_whole());
-
-	if (way < 0)
-		return way;
-	s.passes = ways[way];
-	return 0;
+	s.way = wide_way(width, wide_whole());
+	s.far_size = far_size(ahead_from, 1);
+	return s.way < 0 ? s.way : 0;
 }
 
 static int arrange(void)
 {
+	static reads *const ways[2][3] = { { near_16, near_32, near_64 },
+		                           { far_16, far_32, far_64 } };
 	int outcome = area_map(&s.area, size);
 
-	if (!outcome)
-		s.sums = area_fill(&s.area);
-	return outcome;
+	if (outcome)
+		return outcome;
+	s.passes = ways[size >= s.far_size][s.way];
+	s.sums = area_fill(&s.area);
+	return 0;
 }
 
 static int run(uint64_t operations)
@@ -100,7 +109,12 @@ static void teardown(void)
 	area_unmap(&s.area);
 }
 
-static const struct parameter parameters[] = { WIDTH(&width), { 0 } };
+static const struct parameter parameters[] = {
+	WIDTH(&width),
+	NUMBER("ahead_from", "size from which lines are asked for ahead; 0: by the last cache's",
+	       &ahead_from, 0, UINT64_MAX / 4),
+	{ 0 },
+};
 
 static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 

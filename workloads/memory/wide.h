@@ -1,5 +1,5 @@
-/* wide.h -- the widest loads and stores that the processor has, chosen where the program runs: the
- * program is built for the least processor of its kind.
+/* wide.h -- the widest loads and stores that the processor has, and the size of its last cache:
+ * found out where the program runs, because it is built for the least processor of its kind.
  *
  * A loop is written once, by a macro, for vectors of 16, 32 and 64 bytes: SSE2, AVX2 and AVX-512 on
  * x86-64. Elsewhere only 16 is ever chosen, which a compiler makes NEON of, or plain words.
@@ -12,6 +12,8 @@
 #include "../workload.h"
 
 #ifdef __x86_64__
+#include <cpuid.h>
+
 #define WIDE_32 __attribute__((target("avx2")))
 #define WIDE_64 __attribute__((target("avx512f")))
 #else
@@ -40,8 +42,8 @@ static inline uint64_t wide_most(void)
 }
 
 /* The widest vector that the processor loads whole. AMD's family 19h (Zen 4) has vectors of 64
- * bytes and loads them as two halves: as fast from its caches, but slower from memory by an eighth,
- * as measured. */
+ * bytes and loads them as two halves: never faster, and slower by a twentieth from its first cache
+ * and by an eighth from memory, as measured. */
 static inline uint64_t wide_whole(void)
 {
 #ifdef __x86_64__
@@ -62,6 +64,43 @@ static inline int wide_way(uint64_t asked, uint64_t own)
 			return way;
 	return unsupported("this processor has no loads and stores of %" PRIu64 " bytes", bytes);
 }
+
+/* The bytes of the largest cache that the processor tells of, in Intel's leaf or in AMD's; where it
+ * tells of none, a middling one's. */
+static inline uint64_t last_cache(void)
+{
+	uint64_t most = 0;
+
+#ifdef __x86_64__
+	static const unsigned leaves[] = { 4, 0x8000001d };
+
+	for (unsigned i = 0; i < 2 * 16; i++) {
+		unsigned a, b, c, d;
+		uint64_t bytes;
+
+		if (!__get_cpuid_count(leaves[i / 16], i % 16, &a, &b, &c, &d) || !(a & 31))
+			continue;
+		bytes = (uint64_t)((b & 4095) + 1) * ((b >> 12 & 1023) + 1) * ((b >> 22) + 1);
+		if (bytes * (c + 1) > most)
+			most = bytes * (c + 1);
+	}
+#endif
+	return most ? most : 32 << 20;
+}
+
+/* The size from which so many areas are as good as not in the caches: the one `asked` for, or,
+ * where that is 0, when they are together larger than three quarters of the last cache. */
+static inline uint64_t far_size(uint64_t asked, uint64_t areas)
+{
+	return asked ? asked : last_cache() / 4 * 3 / areas + 1;
+}
+
+/* Asks for 1, 2 or 4 lines that are 256 bytes ahead, for one use. Beyond the caches the processor's
+ * own prefetching left a fifth of the bandwidth; within them asking costs more than it brings. */
+#define AHEAD_0(at)
+#define AHEAD_1(at) __builtin_prefetch((const char *)(at) + 256, 0, 0)
+#define AHEAD_2(at) AHEAD_1(at), AHEAD_1((const char *)(at) + 64)
+#define AHEAD_4(at) AHEAD_2(at), AHEAD_2((const char *)(at) + 128)
 
 #define WIDTH(value) \
 	NUMBER("width", "bytes per instruction: 16, 32, 64; 0: the processor's own", value, 0, 64)
