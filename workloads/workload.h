@@ -71,6 +71,24 @@ void partner_end(pid_t *partner);
  * Returns 0, or -1 with errno. */
 int partner_place(void);
 
+/* Machine code that is the same bytes on every system; see build-code. */
+struct machine_code {
+	const unsigned char *bytes;
+	size_t               count;
+	size_t               stack;   /* bytes that a call of it takes */
+	const char          *machine; /* the processor architecture it is for */
+	const char          *sha256;  /* of the bytes, as hexadecimal digits */
+};
+
+/* Puts the code into pages of its own that are first written and then made executable, never both at
+ * once. Returns 0 and its address in *callable, or what unsupported() returned. code_unmap forgets it. */
+int code_map(const struct machine_code *code, void **callable);
+void code_unmap(const struct machine_code *code, void **callable);
+
+/* Whether this thread has `bytes` of stack left: touches them one page after the other, and so brings
+ * them in before anything is timed. Returns 0, or what unsupported() returned. */
+int stack_take(size_t bytes);
+
 /* Reads or writes all of it, through interruptions and short counts. Return 0, or -1 with errno (0 at
  * the end of the stream). */
 int read_whole(int file, void *into, size_t bytes);
@@ -134,10 +152,16 @@ struct workload {
 	int (*before)(uint64_t operations); /* makes ready what the batch uses up; with run only; or NULL */
 	int (*run)(uint64_t operations);
 	void (*teardown)(void);
+	void (*tell)(uint64_t copy); /* after all else, however it went: writes records of its own; or NULL */
 	const struct phase     *phases;     /* instead of run; ends with a NULL metric */
 	const struct parameter *parameters; /* ends with a NULL name; or NULL */
 	struct sweep           *sweep;      /* or NULL */
+	const uint64_t         *count;      /* what it counts is its result, not its time; or NULL */
+	const char             *counts;     /* what it counts, a plural noun; with count only */
 	const uint64_t         *bytes;      /* that an operation moves: makes its metrics bandwidths; or NULL */
+	uint64_t                performances; /* batches of one operation each, which is a long performance and
+	                                         is not repeated to find its size; 0: batches as usual */
+	const struct machine_code      *code;       /* that it runs, the same bytes on every system; or NULL */
 	/* What tests count from outside; at least one of the three, but for the harness's own. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */
 	void (*counted)(void);              /* a function entered once an operation; or NULL */

@@ -155,6 +155,8 @@ def _details(members: Mapping[str, System], directory: Path, command: str) -> di
                 "operation": workload.operation,
                 "metrics": [asdict(metric) for metric in workload.metrics],
                 "measure": workload.measure,
+                "counts": workload.counts,
+                "groups": workload.groups,
                 "sweeps": workload.sweeps,
                 "sweep_unit": workload.sweep_unit,
             }

@@ -52,7 +52,10 @@ class Workload:
     summary: str
     operation: str
     metrics: tuple[Metric, ...]
-    measure: str  # "time" of an operation, or the "bandwidth" of what it moves
+    measure: str  # "time" of an operation, the "bandwidth" of what it moves, or a "count"
+    counts: str | None  # what it counts: "processes"
+    code_sha256: str | None  # of the machine code that it runs, the same bytes on every system
+    groups: bool  # whether it tells each one's start and end of many processes
     sweeps: str | None  # what a trial varies, where it is a curve: "size"
     sweep_unit: str | None
     parameters: tuple[Parameter, ...]

@@ -151,10 +151,10 @@ static void workload_write(const struct workload *w)
 	for (const struct phase *p = w->phases; p && p->metric; p++)
 		metric_write(p->metric, p->less);
 	record_list_close();
-	if (w->bytes)
-		record_text("measure", "bandwidth");
-	else
-		record_text("measure", "time");
+	record_text("measure", w->bytes ? "bandwidth" : w->count ? "count" : "time");
+	record_text("counts", w->counts);
+	record_text("code_sha256", w->code ? w->code->sha256 : NULL);
+	record_truth("groups", w->tell != NULL);
 	record_text("sweeps", w->sweep ? w->sweep->name : NULL);
 	record_text("sweep_unit", w->sweep ? w->sweep->unit : NULL);
 	record_list("parameters");

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../process/group.h"
 #include "agent.h"
 #include "fingerprint.h"
 #include "guard.h"
@@ -69,6 +70,8 @@ int main(int argc, char *argv[])
 	if (!strcmp(verb, "exit")) /* the smallest program there is: see process/program.h */
 		return 0;
 	self_path_set(argv[0]);
+	if (!strcmp(verb, "member")) /* of a group of processes: see process/group.h */
+		return member_main(argc - 2, argv + 2);
 	signal(SIGPIPE, SIG_IGN);
 	if (getpid() == 1 && getenv("STEELYARD_STREAM"))
 		return guest();

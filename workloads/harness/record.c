@@ -99,6 +99,28 @@ void record_numbers(const char *key, const uint64_t values[], size_t count)
 	add("]");
 }
 
+void record_known(const char *key, const uint64_t values[], size_t count)
+{
+	add_key(key);
+	add("[");
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			add(",");
+		if (values[i] == UINT64_MAX)
+			add("null");
+		else
+			add("%" PRIu64, values[i]);
+	}
+	add("]");
+	line.comma = 1;
+}
+
+void record_truth(const char *key, int value)
+{
+	add_key(key);
+	add(value ? "true" : "false");
+}
+
 void record_null(const char *key)
 {
 	add_key(key);

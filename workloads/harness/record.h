@@ -12,7 +12,10 @@
 void record_open(const char *kind);
 void record_text(const char *key, const char *value); /* NULL is written as null */
 void record_number(const char *key, uint64_t value);
+void record_truth(const char *key, int value);
 void record_numbers(const char *key, const uint64_t values[], size_t count);
+/* The same, where UINT64_MAX stands for what is not known, and is written as null. */
+void record_known(const char *key, const uint64_t values[], size_t count);
 void record_null(const char *key);
 void record_object(const char *key); /* or, with a NULL key, an object in a list */
 void record_object_close(void);

@@ -52,7 +52,7 @@ const struct workload *workload_find(const char *name)
 
 const char *only_metric(const struct workload *workload)
 {
-	return workload->bytes ? "bandwidth" : "time";
+	return workload->bytes ? "bandwidth" : workload->count ? "count" : "time";
 }
 
 int setting_apply(const struct workload *workload, const char *setting, char *why, size_t why_room)

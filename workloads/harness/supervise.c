@@ -371,6 +371,7 @@ static void write_begin(void)
 	record_open("begin");
 	record_text("trial", g.request->id);
 	record_text("workload", g.request->workload->name);
+	record_text("code_sha256", g.request->workload->code ? g.request->workload->code->sha256 : NULL);
 	record_object("parameters");
 	write_settings(trial_parameters);
 	write_settings(g.request->workload->parameters);

@@ -46,6 +46,7 @@ static struct {
 	struct piece          *pieces;      /* point by point, and phase by phase at each */
 	int                    piece_count;
 	struct batch_aim       aim;
+	int                    batches_asked; /* the request says how many there are to be */
 	struct use             uses[PHASES_MOST];
 	uint64_t               start_ns, end_ns;
 } t;
@@ -119,10 +120,20 @@ static struct batch_hooks hooks_of(const struct piece *piece)
 		                     .run    = t.phases[piece->phase].run };
 }
 
+/* A performance is long, and done once: nothing is tried first. */
+static int size_performance(struct batch_plan *plan)
+{
+	*plan = (struct batch_plan){ .operations = 1,
+		                     .batches = t.batches_asked ? settings.batches
+		                                              : t.workload->performances };
+	return 0;
+}
+
 static int size_piece(struct piece *piece)
 {
 	struct batch_hooks hooks = hooks_of(piece);
-	int                outcome = batch_size(&t.aim, &hooks, &piece->plan);
+	int                outcome = t.workload->performances ? size_performance(&piece->plan)
+	                                                      : batch_size(&t.aim, &hooks, &piece->plan);
 
 	if (outcome)
 		return outcome;
@@ -271,6 +282,18 @@ static void write_samples(const struct piece *piece)
 	record_number("faults_major", piece->faults_major);
 	record_number("operations", piece->plan.operations);
 	record_numbers("durations_ns", piece->durations_ns, piece->plan.batches);
+	record_text("code_sha256", t.workload->code ? t.workload->code->sha256 : NULL);
+	record_close(CHANNEL_UP);
+}
+
+static void write_value(void)
+{
+	record_open("value");
+	record_number("copy", t.copy);
+	record_text("metric", only_metric(t.workload));
+	record_text("unit", t.workload->counts);
+	record_number("value", *t.workload->count);
+	record_text("code_sha256", t.workload->code ? t.workload->code->sha256 : NULL);
 	record_close(CHANNEL_UP);
 }
 
@@ -317,9 +340,11 @@ int trial_process(int argc, char *argv[])
 		channel_say("outcome failed %s\n", outcome_why());
 		return 1;
 	}
-	for (int i = 3; i < argc; i++)
+	for (int i = 3; i < argc; i++) {
 		if (setting_apply(t.workload, argv[i], why, sizeof(why)))
 			return 2;
+		t.batches_asked |= !strncmp(argv[i], "batches=", 8);
+	}
 	take_phases();
 
 	outcome = prepare();
@@ -331,11 +356,15 @@ int trial_process(int argc, char *argv[])
 		t.workload->teardown();
 	if (t.start_ns && !outcome) {
 		use_add(&t.uses[t.phase_count - 1]);
-		for (int i = 0; i < t.piece_count; i++)
+		if (t.workload->count)
+			write_value();
+		for (int i = 0; i < t.piece_count && !t.workload->count; i++)
 			write_samples(&t.pieces[i]);
 		for (int i = 0; i < t.phase_count; i++)
 			write_usage(&t.phases[i], &t.uses[i]);
 	}
+	if (t.start_ns && t.workload->tell)
+		t.workload->tell(t.copy);
 	if (t.start_ns)
 		channel_say("span %" PRIu64 " %" PRIu64 "\n", t.start_ns, t.end_ns);
 	channel_say("outcome %s %s\n", outcome_word(outcome), outcome_why());

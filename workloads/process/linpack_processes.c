@@ -1,0 +1,63 @@
+/* linpack_processes -- many processes at once, each of which does the same arithmetic.
+ *
+ * Measures     the price of multiprogramming. First one process alone solves `iterations` systems of
+ *              equations by the machine code of linpack (metric "alone"); then `processes` of them are
+ *              started one after another, as fast as the system allows, and each does the same
+ *              (metric "together": from the first request to the last end seen). Of each it is kept when
+ *              it was asked for, when it began and ended, 16 moments on the way, and how it ended. If
+ *              sharing processors were free, all together would take as long as one alone, times their
+ *              number, by the processors: what it takes beyond that is the price. From the moments follow
+ *              how evenly the system lets them get on, and how late it lets them begin.
+ * Leaves out   what processes do to each other by memory, unless memory= gives each its own to write
+ *              through; and all communication.
+ * Beware       where one alone has a processor that shares its caches or its clock with another's, all
+ *              together pay for that too: place=1 keeps everything on one processor and leaves only what
+ *              the sharing of it costs. Members that could not be created or did not finish fail the
+ *              trial, but what the others did is told. A member is a new start of this program (fork and
+ *              exec, or what the system has in their place); with threads=1 it is a thread.
+ * After        Goncalves (IME-USP, 1999), sections 5.2 and 6.2: 100, 200 and 300 processes on Linux and
+ *              Windows NT.
+ */
+#include "../cpu/linp.h"
+#include "group.h"
+
+static struct group_order order = { .processes = 100, .iterations = 100 };
+
+static int run_alone(uint64_t operations)
+{
+	struct group_order alone = order;
+
+	alone.processes = operations;
+	return group_perform(&alone, "alone");
+}
+
+static int run_together(uint64_t operations)
+{
+	(void)operations; /* one performance */
+	return group_perform(&order, "together");
+}
+
+static const struct phase phases[] = {
+	{ "alone", run_alone, NULL },
+	{ "together", run_together, NULL },
+	{ 0 },
+};
+
+static const struct parameter parameters[] = {
+	NUMBER("processes", "how many are started", &order.processes, 1, 20000),
+	GROUP_PARAMETERS(order),
+	{ 0 },
+};
+
+const struct workload workload_linpack_processes = {
+	.name         = "linpack_processes",
+	.group        = "process",
+	.summary      = "many processes that do the same arithmetic at once, each one's start and end",
+	.operation    = "performance",
+	.phases       = phases,
+	.parameters   = parameters,
+	.performances = 1,
+	.tell         = group_tell,
+	.code         = &linp_code,
+	.instructions = 100000,
+};
