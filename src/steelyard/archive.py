@@ -34,15 +34,23 @@ from steelyard.errors import ArchiveError, UnknownName, UsageError
 from steelyard.plan import Plan
 from steelyard.study import Cell
 
-VERSION = 2
+VERSION = 3
 HEADER = "experiment.json"
-_TABLES = ("trials", "samples", "systems", "events")  # the last one's file closes the experiment
+_TABLES = (
+    "trials",
+    "samples",
+    "members",
+    "counts",
+    "systems",
+    "events",
+)  # the last one's file closes the experiment
 
 # One row a trial; copies' usage and processes stay nested, because most questions do not need them.
 _TRIAL_COLUMNS = """
     block BIGINT, position BIGINT, system VARCHAR, boot BIGINT, workload VARCHAR, cell VARCHAR,
     copies BIGINT, parameters JSON, pad BIGINT, status VARCHAR, reason VARCHAR, signal BIGINT,
-    began DOUBLE, host_ns BIGINT, guest_ns BIGINT, clock_doubt_ns BIGINT, pressure DOUBLE,
+    code_sha256 VARCHAR, began DOUBLE, host_ns BIGINT, guest_ns BIGINT, clock_doubt_ns BIGINT,
+    pressure DOUBLE,
     usage STRUCT(copy BIGINT, metric VARCHAR, operations UBIGINT, user_ns UBIGINT, system_ns UBIGINT,
                  faults_minor BIGINT, faults_major BIGINT, switches_voluntary BIGINT,
                  switches_involuntary BIGINT, blocks_read BIGINT, blocks_written BIGINT)[],
@@ -51,12 +59,29 @@ _TRIAL_COLUMNS = """
 _SAMPLE_COLUMNS = """
     samples STRUCT(copy BIGINT, metric VARCHAR, operations UBIGINT, durations_ns BIGINT[], point UBIGINT,
                    bytes UBIGINT, faults_major UBIGINT)[]"""
+_GROUP_COLUMNS = """
+    groups STRUCT(copy BIGINT, metric VARCHAR, batch BIGINT, processors BIGINT, members BIGINT,
+                  iterations UBIGINT, zero_ns BIGINT, asked_ns BIGINT[], began_ns BIGINT[], ended_ns BIGINT[],
+                  reaped_ns BIGINT[], marks_ns BIGINT[][], statuses VARCHAR[], signals BIGINT[],
+                  reasons VARCHAR[])[],
+    counts STRUCT(copy BIGINT, metric VARCHAR, unit VARCHAR, "value" UBIGINT)[]"""
 _EVENT_COLUMNS = """
     kind VARCHAR, recorded DOUBLE, hello JSON, fingerprint JSON, start_s DOUBLE, blocks BIGINT,
     decided JSON, note VARCHAR"""
 
-# What a table of version 1 may lack: that version knew neither curves nor bandwidths.
-_ADDED = {"samples": {"point": "UBIGINT", "bytes": "UBIGINT", "faults_major": "UBIGINT"}}
+# What a table of an earlier version may lack: 1 knew neither curves nor bandwidths, 2 no common machine code.
+_ADDED = {
+    "samples": {"point": "UBIGINT", "bytes": "UBIGINT", "faults_major": "UBIGINT"},
+    "trials": {"code_sha256": "VARCHAR"},
+}
+# Tables that version 2 did not have, as they are when nothing is in them.
+_NEW_TABLES = {
+    "members": """
+        trial BIGINT, copy BIGINT, metric VARCHAR, batch BIGINT, processors BIGINT, iterations UBIGINT,
+        zero_ns BIGINT, member BIGINT, asked_ns BIGINT, began_ns BIGINT, ended_ns BIGINT, reaped_ns BIGINT,
+        marks_ns BIGINT[], status VARCHAR, signal BIGINT, reason VARCHAR""",
+    "counts": 'trial BIGINT, copy BIGINT, metric VARCHAR, unit VARCHAR, "value" UBIGINT',
+}
 
 _FROM_JOURNAL = {
     "trials": "SELECT row_number() OVER (ORDER BY block, position, began) AS trial, {trial} "
@@ -67,6 +92,21 @@ _FROM_JOURNAL = {
                s.operations, unnest(s.durations_ns) AS duration_ns, s.point, s.bytes,
                s.faults_major
         FROM (SELECT j.block, j.position, j.began, unnest(j.samples) AS s
+              FROM journal j WHERE kind = 'trial') AS taken
+        JOIN trials t USING (block, position, began)""",
+    # One row a process of a group.
+    "members": """
+        SELECT t.trial, g.copy, g.metric, g.batch, g.processors, g.iterations, g.zero_ns,
+               unnest(generate_series(0, g.members - 1)) AS member, unnest(g.asked_ns) AS asked_ns,
+               unnest(g.began_ns) AS began_ns, unnest(g.ended_ns) AS ended_ns,
+               unnest(g.reaped_ns) AS reaped_ns, unnest(g.marks_ns) AS marks_ns,
+               unnest(g.statuses) AS status, unnest(g.signals) AS signal, unnest(g.reasons) AS reason
+        FROM (SELECT j.block, j.position, j.began, unnest(j.groups) AS g
+              FROM journal j WHERE kind = 'trial') AS taken
+        JOIN trials t USING (block, position, began)""",
+    "counts": """
+        SELECT t.trial, c.copy, c.metric, c.unit, c."value"
+        FROM (SELECT j.block, j.position, j.began, unnest(j.counts) AS c
               FROM journal j WHERE kind = 'trial') AS taken
         JOIN trials t USING (block, position, began)""",
     "systems": """
@@ -192,6 +232,9 @@ def _as_of_today(header: dict[str, Any]) -> dict[str, Any]:
         for workload in header.get("workloads", {}).values():
             workload["metrics"] = [{"name": name, "less": None} for name in workload["metrics"]]
             workload |= {"measure": "time", "sweeps": None, "sweep_unit": None}
+    if header["version"] < 3:
+        for workload in header.get("workloads", {}).values():
+            workload |= {"counts": None, "groups": False}
     return header
 
 
@@ -299,6 +342,9 @@ def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:
     try:
         if experiment.closed:
             for table in _TABLES:
+                if table in _NEW_TABLES and not (experiment.path / f"{table}.parquet").exists():
+                    connection.execute(f"CREATE TABLE {table} ({_NEW_TABLES[table]})")
+                    continue
                 file = _quoted(experiment.path / f"{table}.parquet")
                 described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet('{file}')").fetchall()
                 lacking = _ADDED.get(table, {}).keys() - {name for name, *_ in described}
@@ -314,7 +360,7 @@ def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:
 def _read_journal(connection: duckdb.DuckDBPyConnection, experiment: Experiment) -> None:
     for _ in journal.lines(experiment.path):
         pass  # a damaged line is named with its number, before SQL meets it
-    columns = f"{_EVENT_COLUMNS}, {_TRIAL_COLUMNS}, {_SAMPLE_COLUMNS}"
+    columns = f"{_EVENT_COLUMNS}, {_TRIAL_COLUMNS}, {_SAMPLE_COLUMNS}, {_GROUP_COLUMNS}"
     connection.execute(f"CREATE TABLE shape ({columns})")
     described = connection.execute("DESCRIBE shape").fetchall()
     spec = "{" + ", ".join(f"'{name}': '{kind}'" for name, kind, *_ in described) + "}"

@@ -71,7 +71,7 @@ def shape_of(number: int) -> Shape:
     return SYSTEM_SHAPES[number % len(SYSTEM_SHAPES)]
 
 
-def spec_of(chart: alt.LayerChart | alt.FacetChart) -> Spec:
+def spec_of(chart: alt.LayerChart | alt.FacetChart | alt.VConcatChart) -> Spec:
     """The chart's specification, without the address of its schema: a page fetches nothing."""
     spec: Spec = chart.to_dict(validate=False)
     return {name: value for name, value in spec.items() if name != "$schema"}

@@ -158,8 +158,8 @@ class _Comparing:
             cell=label,
             group=self.seen.group(label),
             metric=metric,
-            unit=self.seen.unit(label)[0],
-            direction=self.seen.unit(label)[1],
+            unit=self.seen.unit(key)[0],
+            direction=self.seen.unit(key)[1],
             lens=self.seen.lens(label),
             system=system,
             baseline=self.seen.baseline,
@@ -189,6 +189,7 @@ class _Comparing:
             apart = self.seen.clocks.get((system, label), 0.0)
             if abs(apart) > CLOCK_MARGIN:
                 flags.append(f"the clock of {system} differs from this machine's by {apart:+.2%}")
+        flags += self._code(draft.key[0], draft.system)
         flags += self._disturbance(draft, word, margin)
         flags += self._tail(draft, word, margin)
         return tuple(flags)
@@ -199,6 +200,19 @@ class _Comparing:
                 trials = "trial" if one.trials == 1 else "trials"
                 reason = f": {one.reason}" if one.reason else ""
                 yield f"{one.trials} {trials} {one.status} on {one.system}{reason}"
+
+    def _code(self, cell: str, system: str) -> Iterable[str]:
+        """Whether both ran the same bytes, where the workload is one that has its own."""
+        ours, theirs = (self.seen.codes.get((name, cell)) for name in (system, self.seen.baseline))
+        if ours is None or theirs is None:
+            return
+        if ours == theirs and len(ours) == 1:
+            yield f"same machine code, SHA-256 {ours[0][:16]}"
+        else:
+            yield (
+                f"the machine code differs: SHA-256 {', '.join(one[:16] for one in theirs)} on "
+                f"{self.seen.baseline}, {', '.join(one[:16] for one in ours)} on {system}"
+            )
 
     def _disturbance(self, draft: _Draft, word: str, margin: float) -> Iterable[str]:
         """What leaving out the disturbed blocks would change: nothing is left out, but it is said."""

@@ -40,7 +40,7 @@ def _of(seen: Observations, key: Key, margin: float | None) -> CurveComparison:
     label, metric = key
     cell = seen.cells[label]
     workload = seen.workload(label)
-    unit, direction = seen.unit(label)
+    unit, direction = seen.unit(key)
     chosen = margin or float(seen.experiment.header["margins"][seen.group(label)])
     lines = {name: _line(seen, key, name, direction) for name in seen.names if seen.curves[key].get(name)}
     return CurveComparison(

@@ -17,7 +17,8 @@ import numpy as np
 from steelyard import archive
 from steelyard.archive import Experiment
 from steelyard.errors import UnknownName
-from steelyard.statistics import order_statistics, power
+from steelyard.statistics import multiprogramming, order_statistics, power
+from steelyard.statistics.multiprogramming import Moments
 from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.weighing import Trouble
 
@@ -64,6 +65,36 @@ _CLOCKS = """
                                 * greatest(0, abs(guest_ns - host_ns) - clock_doubt_ns) / host_ns)
     FROM trials WHERE status = 'ok' AND host_ns > 0 GROUP BY system, cell"""
 
+_COUNTS = """
+    SELECT t.block, t.system, t.boot, t.cell, c.metric, c."value"
+    FROM counts c JOIN trials t USING (trial) WHERE t.status = 'ok' AND c.copy = 0 ORDER BY t.block"""
+
+# Trials that failed too: what their other processes did is known. The first copy stands for all.
+_MEMBERS = """
+    SELECT t.trial, t.block, t.system, t.boot, t.cell, t.status = 'ok' AS is_ok, m.metric, m.batch,
+           any_value(m.processors) AS processors, any_value(m.zero_ns) AS zero_ns,
+           list(m.asked_ns ORDER BY m.member) AS asked, list(m.began_ns ORDER BY m.member) AS began,
+           list(m.ended_ns ORDER BY m.member) AS ended, list(m.reaped_ns ORDER BY m.member) AS reaped,
+           list(m.marks_ns ORDER BY m.member) AS marks, list(m.status ORDER BY m.member) AS statuses,
+           list(m.reason ORDER BY m.member) AS reasons
+    FROM members m JOIN trials t USING (trial) WHERE m.copy = 0
+    GROUP BY t.trial, t.block, t.system, t.boot, t.cell, t.status, m.metric, m.batch
+    ORDER BY t.block, m.metric, m.batch"""
+
+_CODES = """
+    SELECT system, cell, list(DISTINCT code_sha256) FROM trials
+    WHERE code_sha256 IS NOT NULL GROUP BY system, cell"""
+
+# What follows from the moments of many processes at once: metrics that no single clock reading gives, with
+# their unit. Lower is better for each.
+ALONE, TOGETHER = "alone", "together"  # the metrics of a workload that has groups
+DERIVED = {
+    "price": "times what free sharing would take",
+    "start_delay": "ns from being asked for to its beginning: nineteen of twenty are sooner",
+    "elapsed": "ns of each process's own, from beginning to end: mean",
+    "unevenness": "of the mean elapsed time: standard deviation",
+}
+
 _PRESSURES = "SELECT block, system, cell, pressure FROM trials WHERE status = 'ok'"
 
 
@@ -78,6 +109,21 @@ class Value:
     def shown(self, lens: str) -> float:
         """The number as people see it: ns per operation, or the bandwidth in MB/s (of 10^6 bytes)."""
         return self.lenses[lens] if self.bytes is None else 1000 * self.bytes / self.lenses[lens]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What was kept of many processes at once in one trial; times in ns since the first was asked for."""
+
+    trial: int
+    block: int
+    boot: int
+    is_ok: bool
+    moments: Moments
+    reaped: tuple[int | None, ...]
+    statuses: tuple[str, ...]
+    reasons: tuple[str | None, ...]
+    alone_ns: float  # what one alone took in the same trial; NaN if unknown
 
 
 Key = tuple[str, str]  # a cell's label and a metric
@@ -105,6 +151,12 @@ class Observations:
             for system, cell, status, count, reason, number in connection.execute(_STATUSES).fetchall()
         ]
         self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
+        # By cell and system, in the order of blocks.
+        self.groups: dict[tuple[str, str], list[Group]] = self._read_groups()
+        self.codes: dict[tuple[str, str], tuple[str, ...]] = {
+            (system, cell): tuple(sorted(codes))
+            for system, cell, codes in connection.execute(_CODES).fetchall()
+        }
         self.values = self._read_values()
         self.disturbed = self._read_disturbed()
         self.clocks = {
@@ -138,7 +190,52 @@ class Observations:
                 for block, curve in by_block.items() if points else ():
                     found[key][system][block] = _geometric_mean([curve[point] for point in points])
         self._subtract(found)
+        for block, system, boot, cell, metric, counted in self.connection.execute(_COUNTS).fetchall():
+            if counted > 0:
+                found[cell, metric][system][block] = _plain(boot, 1 / counted)
+        self._derive(found)
         return found
+
+    def _read_groups(self) -> dict[tuple[str, str], list[Group]]:
+        rows = self.connection.execute(_MEMBERS).fetchall()
+        alone: dict[int, list[float]] = defaultdict(list)
+        for trial, *_, metric, _, processors, _, asked, began, ended, _, marks, _, _ in rows:
+            if metric == ALONE:
+                own = multiprogramming.elapsed(_moments(processors, asked, began, ended, marks))
+                alone[trial] += own.tolist()
+        found: dict[tuple[str, str], list[Group]] = defaultdict(list)
+        for row in rows:
+            trial, block, system, boot, cell, is_ok, metric, _, processors, _, *columns = row
+            asked, began, ended, reaped, marks, statuses, reasons = columns
+            if metric == TOGETHER:
+                found[cell, system].append(
+                    Group(
+                        trial,
+                        block,
+                        boot,
+                        is_ok,
+                        _moments(processors, asked, began, ended, marks),
+                        tuple(reaped),
+                        tuple(statuses),
+                        tuple(reasons),
+                        float(np.median(alone[trial])) if alone[trial] else math.nan,
+                    )
+                )
+        return found
+
+    def _derive(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
+        """What the moments of each trial's processes say, as metrics of their own; the median where a trial
+        has several groups. Of a trial that failed nothing: it did another amount of work."""
+        for (cell, system), groups in self.groups.items():
+            by_block: dict[int, list[Group]] = defaultdict(list)
+            for group in groups:
+                if group.is_ok:
+                    by_block[group.block].append(group)
+            for block, members in by_block.items():
+                for metric in DERIVED:
+                    number = float(np.median([derived(group, metric) for group in members]))
+                    if number > 0:
+                        found[cell, metric][system][block] = _plain(members[0].boot, number)
 
     def common_points(self, key: Key) -> list[int]:
         """The points that every trial of the curve has, on every system that has any."""
@@ -191,16 +288,27 @@ class Observations:
         found: Mapping[str, Any] = self.experiment.header["workloads"][self.cells[cell].workload]
         return found
 
-    def unit(self, cell: str) -> tuple[str, str]:
-        """The unit that the cell's values are shown in, and which direction is better."""
+    def unit(self, key: Key) -> tuple[str, str]:
+        """The unit that the metric's values are shown in, and which direction is better."""
+        cell, metric = key
         workload = self.workload(cell)
+        if self.is_derived(key):
+            return DERIVED[metric], "lower"
+        if workload["measure"] == "count":
+            return str(workload["counts"]), "higher"
         if workload["measure"] == "bandwidth":
             return "MB/s", "higher"
         return f"ns per {workload['operation']}", "lower"
 
+    def is_derived(self, key: Key) -> bool:
+        """Whether the metric follows from the moments of many processes, and is no time of its own."""
+        return bool(self.workload(key[0])["groups"]) and key[1] in DERIVED
+
     def is_overhead(self, cell: str, metric: str) -> bool:
-        """Whether the metric is there only to be subtracted from another."""
-        return any(one["less"] == metric for one in self.workload(cell)["metrics"])
+        """Whether the metric is there only to be subtracted from another, or to be held against it."""
+        if any(one["less"] == metric for one in self.workload(cell)["metrics"]):
+            return True
+        return self.is_derived((cell, metric)) or bool(self.workload(cell)["groups"] and metric == ALONE)
 
     def lens(self, cell: str) -> str:
         return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)
@@ -211,7 +319,10 @@ class Observations:
         return [
             (label, metric["name"])
             for label, cell in self.cells.items()
-            for metric in workloads[cell.workload]["metrics"]
+            for metric in (
+                *workloads[cell.workload]["metrics"],
+                *({"name": name} for name in DERIVED if workloads[cell.workload]["groups"]),
+            )
         ]
 
     def differences(self, key: Key, system: str, lens: str) -> dict[int, float]:
@@ -240,12 +351,43 @@ class Observations:
         """The median over trials with its 95 % interval; None without trials."""
         lens = self.lens(key[0])
         values = [one.shown(lens) for one in self.values[key].get(system, {}).values()]
+        if self.workload(key[0])["measure"] == "count":
+            values = [1 / value for value in values]
         return order_statistics.median(np.array(values)) if values else None
 
     def boots(self, system: str, key: Key) -> int:
         if system not in self.boot_systems:
             return 1
         return len({one.boot for one in self.values[key].get(system, {}).values()})
+
+
+def derived(group: Group, metric: str) -> float:
+    """One of DERIVED, of one group."""
+    moments = group.moments
+    if metric == "price":
+        return multiprogramming.price(moments, alone=group.alone_ns)
+    if metric == "start_delay":
+        return float(np.quantile(multiprogramming.start_delays(moments), 0.95))
+    own = multiprogramming.elapsed(moments)
+    return float(own.mean()) if metric == "elapsed" else multiprogramming.spread(own)
+
+
+def _moments(
+    processors: int,
+    asked: Sequence[int | None],
+    began: Sequence[int | None],
+    ended: Sequence[int | None],
+    marks: Sequence[Sequence[int | None]],
+) -> Moments:
+    def column(numbers: Sequence[Any]) -> Array:
+        return np.array(numbers, dtype=np.float64)
+
+    return Moments(column(asked), column(began), column(ended), column(marks), processors)
+
+
+def _plain(boot: int, number: float) -> Value:
+    """A value that is the same by every lens."""
+    return Value(boot, dict.fromkeys((FLOOR, TYPICAL, COST, GROUP), number))
 
 
 def _geometric_mean(values: Sequence[Value]) -> Value:

@@ -10,6 +10,21 @@ from steelyard.plan import Trial
 STATUSES = ("ok", "failed", "unsupported", "timed out", "killed")
 
 
+_GROUP_NUMBERS = (
+    "copy",
+    "metric",
+    "batch",
+    "processors",
+    "members",
+    "created",
+    "finished",
+    "iterations",
+    "code_sha256",
+    "zero_ns",
+)
+_GROUP_TIMES = ("asked_ns", "began_ns", "ended_ns", "reaped_ns")
+
+
 @dataclass(frozen=True, slots=True)
 class Samples:
     """The timed batches of one copy for one metric."""
@@ -53,6 +68,42 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Many processes started one after another: a column for each thing known of every one of them, in the
+    order in which they were asked for. Times are ns since `zero_ns` on the system's clock, None where it did
+    not come so far; `marks_ns` are the moments when 1/16, 2/16, ... of its iterations were done."""
+
+    copy: int
+    metric: str
+    batch: int  # from 1
+    processors: int  # that they could use
+    members: int
+    created: int
+    finished: int
+    iterations: int
+    code_sha256: str
+    zero_ns: int
+    asked_ns: tuple[int | None, ...]
+    began_ns: tuple[int | None, ...]
+    ended_ns: tuple[int | None, ...]
+    reaped_ns: tuple[int | None, ...]  # when its starter saw that it had ended
+    marks_ns: tuple[tuple[int | None, ...], ...]
+    statuses: tuple[str, ...]  # "ok", "failed", "killed", "not created", "not asked for"
+    signals: tuple[int | None, ...]
+    reasons: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What one copy counted, where that is the workload's result."""
+
+    copy: int
+    metric: str
+    unit: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClockReading:
     """A system's clock and the laboratory's at one moment. The system was asked and answered: its clock
     was read somewhere between, so host_ns is the middle and doubt_ns half of the time between."""
@@ -71,6 +122,7 @@ class Outcome:
     status: str
     reason: str | None = None
     signal: int | None = None
+    code_sha256: str | None = None  # of the machine code that it ran, where that is the same everywhere
     began: float = 0.0  # seconds since 1970, on the laboratory's clock
     host_ns: int | None = None  # from before to after the trial, on the laboratory's clock
     guest_ns: int | None = None  # the same span on the system's clock
@@ -79,6 +131,8 @@ class Outcome:
     samples: tuple[Samples, ...] = ()
     usage: tuple[Usage, ...] = ()
     processes: tuple[Process, ...] = ()
+    groups: tuple[Group, ...] = ()
+    counts: tuple[Count, ...] = ()
 
 
 def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", began: float) -> Outcome:
@@ -97,13 +151,14 @@ def outcome(
     pressure: float | None,
 ) -> Outcome:
     """The outcome that these records, from begin to end, tell of."""
-    end = records[-1]
+    begin, end = records[0], records[-1]
     return Outcome(
         trial=trial,
         boot=boot,
         status=end["status"],
         reason=end["reason"],
         signal=end["signal"],
+        code_sha256=begin.get("code_sha256"),
         began=began,
         host_ns=after.host_ns - before.host_ns,
         guest_ns=after.guest_ns - before.guest_ns,
@@ -133,4 +188,33 @@ def outcome(
             if one["record"] == "processes"
             for process in one["processes"]
         ),
+        groups=tuple(_group(one) for one in records if one["record"] == "group"),
+        counts=tuple(
+            Count(one["copy"], one["metric"], one["unit"], one["value"])
+            for one in records
+            if one["record"] == "value"
+        ),
+    )
+
+
+def _group(record: dict[str, Any]) -> Group:
+    """The record's failures, which are few, become a column like the others."""
+    told = {one["member"]: one for one in record["failures"]}
+    columns: list[tuple[str, int | None, str | None]] = []
+    for member in range(record["members"]):
+        one = told.get(member)
+        if one is not None:
+            columns.append((one["status"], one["signal"], one["reason"]))
+        else:
+            columns.append(("ok" if record["asked_ns"][member] is not None else "not asked for", None, None))
+    statuses, signals, reasons = zip(*columns, strict=True)
+    known: dict[str, Any] = {key: record[key] for key in _GROUP_NUMBERS}
+    times: dict[str, Any] = {key: tuple(record[key]) for key in _GROUP_TIMES}
+    return Group(
+        **known,
+        **times,
+        marks_ns=tuple(tuple(marks) for marks in record["marks_ns"]),
+        statuses=statuses,
+        signals=signals,
+        reasons=reasons,
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard import archive, comparison, curves, machine, study_file
+from steelyard import archive, comparison, curves, machine, multiprogramming, study_file
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
@@ -63,6 +63,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             findings=tuple(machine.findings(seen, found_curves, facts)),
             reference_means=tuple(_reference_means(seen)),
             gains=tuple(_gains(seen)),
+            multiprogramming=tuple(multiprogramming.all_of(seen)),
             costs=tuple(_costs(seen)),
             troubles=tuple(seen.troubles),
             blocks=counted[1],
@@ -141,7 +142,7 @@ def _levels(seen: Observations) -> Iterable[Level]:
                     label,
                     seen.group(label),
                     metric,
-                    *seen.unit(label),
+                    *seen.unit(key),
                     value,
                 )
 
@@ -212,7 +213,7 @@ def _costs(seen: Observations) -> Iterable[Cost]:
             values = [
                 one.lenses[lens] for one in seen.values.get((label, metric), {}).get(system, {}).values()
             ]
-            if values:
+            if values and (system, label, metric) in used:
                 yield Cost(
                     system,
                     cell.workload,

@@ -176,6 +176,47 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
+class Life:
+    """One process of many, in ns since the first was asked for; None where it did not come so far."""
+
+    asked_ns: float | None
+    began_ns: float | None
+    ended_ns: float | None  # by its own word, or when its starter saw the end
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Multiprogramming:
+    """Many processes at once on one system: medians over trials, as chapter 6 of Goncalves (1999) has them.
+
+    Times are in ns. What counts (created, finished, failures) is over all trials; what is timed, over those
+    in which every process finished, for else another amount of work was done; None where there are none.
+    """
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    processes: int  # that were to be
+    processors: int  # that they could use
+    trials: int
+    created: int  # median over trials
+    finished: int
+    total: Estimate | None  # from the first start to the last end
+    alone: Estimate | None  # one process alone
+    per_process: Estimate | None  # the total over how many finished
+    price: Estimate | None  # the total over what it would be if sharing processors were free
+    start_delay: Estimate | None  # from being asked for to its beginning: median process
+    start_delay_95: Estimate | None  # nineteen of twenty began sooner
+    start_delay_most: Estimate | None
+    elapsed: Estimate | None  # each process's own time: mean
+    unevenness: Estimate | None  # its coefficient of variation
+    fairness: tuple[tuple[float, float, int], ...]  # Jain's index: when (ns), index, of how many; one trial
+    lives: tuple[Life, ...]  # of that same trial, whose total is the median
+    failures: tuple[tuple[str, int], ...]  # how processes failed, in words, and how many over all trials
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """Trials of one cell on one system that did not end well."""
 
@@ -226,6 +267,7 @@ class Weighing:
     findings: tuple[Finding, ...]
     reference_means: tuple[ReferenceMean, ...]
     gains: tuple[Gain, ...]
+    multiprogramming: tuple[Multiprogramming, ...]
     costs: tuple[Cost, ...]
     troubles: tuple[Trouble, ...]
     blocks: int

@@ -42,6 +42,7 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed]) -> None:
     _print_curves(console, weighing)
     _print_findings(console, weighing)
     _print_gains(console, weighing)
+    _print_multiprogramming(console, weighing)
     for printed in tables:
         _print_published(console, printed)
     for note in notes(weighing):
@@ -213,6 +214,24 @@ def _print_gains(console: Console, weighing: Weighing) -> None:
         )
     if table.row_count:
         console.print(table)
+
+
+def _print_multiprogramming(console: Console, weighing: Weighing) -> None:
+    """A row a cell and system: what many processes at once cost, and how they got on."""
+    table = _table(
+        "Many processes at once (medians over trials; price: over free sharing of the processors)",
+        "workload", "system", "created", "finished", "total", "one alone", "price", "begins after",
+        "uneven", "fairness",
+    )  # fmt: skip
+    for one in weighing.multiprogramming:
+        table.add_row(Text(one.cell), one.system, *map(Text, wording.multiprogramming(one)))
+    if table.row_count:
+        console.print(table)
+    for one in weighing.multiprogramming:
+        for reason, count in one.failures:
+            console.print(
+                Text(f"  {one.cell} on {one.system}: {count} processes of {one.trials} trials: {reason}")
+            )
 
 
 def _print_published(console: Console, printed: Printed) -> None:

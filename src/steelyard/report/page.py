@@ -21,7 +21,7 @@ from steelyard.panels import Panel
 from steelyard.report import pictures, sentences, wording
 from steelyard.report.published import NOTHING, Printed
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Weighing
+from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 
 _BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
@@ -121,6 +121,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     measured = _measured(weighing, names)
     curve_panels = [(one, pictures.of_curve(one, names)) for one in weighing.curves]
     drawn = pictures.of_study(weighing, measured["study"])
+    processes = _processes(weighing)
     groups = sentences.by_group(weighing.comparisons)
     rows = [_row(one) for members in groups.values() for one in members]
     means = [_mean_row(one) for one in _whole_first(weighing.indices)]
@@ -135,6 +136,8 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         ],
         "groups": groups,
         "gains": _gains(weighing.gains),
+        "processes": processes,
+        "said_of_processes": wording.multiprogramming,
         "curve_panels": curve_panels,
         "is_drawn": lambda one: pictures.is_drawn(one, measured["study"]),
         "parts_of": wording.parts_of,
@@ -146,7 +149,8 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "again": again(header),
         **measured,
         "pictures": drawn,
-        "figure_specs": _figure_specs([panel for _, panel in curve_panels], drawn),
+        "figure_specs": _figure_specs([panel for _, panel in curve_panels], drawn)
+        | {f"lives {cell} {panel.title}": panel.specs for cell, _, shown in processes for panel in shown},
     }
 
 
@@ -239,6 +243,16 @@ def _whole_first(indices: Sequence[Index]) -> list[Index]:
     """The indices over all groups, then group by group, the systems side by side."""
     order = ["all", *dict.fromkeys(one.group for one in indices)]
     return sorted(indices, key=lambda one: order.index(one.group))
+
+
+def _processes(
+    weighing: Weighing,
+) -> list[tuple[str, list[Multiprogramming], list[pictures.Panel]]]:
+    """Cell by cell: what many processes did on each system, and the picture of their lives."""
+    by_cell: dict[str, list[Multiprogramming]] = {}
+    for one in weighing.multiprogramming:
+        by_cell.setdefault(one.cell, []).append(one)
+    return [(cell, members, pictures.of_processes(members)) for cell, members in by_cell.items()]
 
 
 def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Estimate]]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from steelyard import figures
+from steelyard import figures, timelines
 from steelyard.charts import Spec
 from steelyard.report import wording
 from steelyard.study import Figure, Study
-from steelyard.weighing import CurveComparison, Level, Weighing
+from steelyard.weighing import CurveComparison, Level, Multiprogramming, Weighing
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,20 @@ def _told(one: CurveComparison, system: str) -> Iterable[str]:
         if line.system == system:
             for part in wording.parts_of(one, line):
                 yield " ".join(text for text in part.texts[:3] if text)
+
+
+def of_processes(members: Sequence[Multiprogramming]) -> list[Panel]:
+    """The lives of the processes of one cell, a panel a system, all over the same span of time unless one
+    takes many times longer than another."""
+    return [
+        Panel(
+            one.system,
+            f"{len(one.lives)} processes of {one.cell} on {one.system}, each a bar over time. "
+            f"{one.finished} of {one.processes} finished.",
+            {"wide": timelines.lives(one, until_ns=timelines.span_ns(one, members))},
+        )
+        for one in members
+    ]
 
 
 def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:

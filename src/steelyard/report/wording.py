@@ -1,12 +1,12 @@
 """Says figures in words, the same on the console and on the page. Rounding happens here alone."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, CurveComparison, Index, Line, PartRatio
+from steelyard.weighing import Comparison, CurveComparison, Index, Line, Multiprogramming, PartRatio
 
 # A mark besides the word, so that no verdict is told by colour alone.
 MARKS = {
@@ -17,6 +17,7 @@ MARKS = {
     verdict.SLOWER_OPEN: "▽",
     verdict.UNRESOLVED: "?",
 }
+_SHORT = {"times": "", "of": ""}  # units that are said once, beside the values
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 
 
@@ -31,7 +32,7 @@ def value(number: float, unit: str) -> str:
         return time_ns(number)
     if unit == "MB/s":
         return f"{digits(number / 1000)} GB/s" if number >= 999.5 else f"{digits(number)} MB/s"
-    return f"{factor(number)} {unit}".rstrip()
+    return f"{factor(number)} {_SHORT.get(unit.partition(' ')[0], unit)}".rstrip()
 
 
 def value_interval(estimate: Estimate, unit: str) -> str:
@@ -51,6 +52,32 @@ def quantity_interval(estimate: Estimate, unit: str) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
     return f"[{quantity(estimate.low, unit)}, {quantity(estimate.high, unit)}]"
+
+
+def multiprogramming(one: Multiprogramming) -> tuple[str, ...]:
+    """Many processes on one system in words: created, finished, total, one alone, price, delay of the start
+    (median process, and what nineteen of twenty stay under), unevenness, Jain's index (median over time)."""
+    indices = sorted(index for _, index, _ in one.fairness)
+    return (
+        f"{one.created} of {one.processes}",
+        str(one.finished),
+        _estimated(one.total, time_ns),
+        _estimated(one.alone, time_ns),
+        _estimated(one.price, lambda number: digits(number, count=4)),
+        f"{_plainly(one.start_delay, time_ns)} (95 %: {_plainly(one.start_delay_95, time_ns)})",
+        _plainly(one.unevenness, lambda number: f"{digits(100 * number)} %"),
+        digits(indices[(len(indices) - 1) // 2]) if indices else "–",
+    )
+
+
+def _plainly(estimate: Estimate | None, said: Callable[[float], str]) -> str:
+    return said(estimate.value) if estimate else "–"
+
+
+def _estimated(estimate: Estimate | None, said: Callable[[float], str]) -> str:
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return _plainly(estimate, said)
+    return f"{said(estimate.value)} [{said(estimate.low)}, {said(estimate.high)}]"
 
 
 @dataclass(frozen=True, slots=True)
