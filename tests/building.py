@@ -12,7 +12,7 @@ from steelyard import plan as plans
 from steelyard.archive import Experiment
 from steelyard.journal import Journal
 from steelyard.plan import Plan, Trial
-from steelyard.records import Outcome, Process, Samples, Usage
+from steelyard.records import Group, Outcome, Process, Samples, Usage
 from steelyard.runner import Look, Started
 from steelyard.study import MARGINS, Design, Levels, Study
 
@@ -29,14 +29,19 @@ GROUPS = {
     "integer_operations": "cpu",
     "pipe_latency": "ipc",
     "shell": "process",
+    "linpack_processes": "process",
+    "linpack_limit": "process",
     "disktest": "file",
 }
 METRICS = {
     "disktest": ("write", "read"),
     "context_switch": ("overhead", "switch"),
     "integer_operations": ("add", "add_parallel"),
+    "linpack_processes": ("alone", "together"),
+    "linpack_limit": ("count",),
 }
 LESS = {("context_switch", "switch"): "overhead"}
+COUNTS = {"linpack_limit": ("count", "processes")}
 BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they are curves over a size
 SIZES = tuple(round(64 * 2 ** (number / 2)) * 64 for number in range(28))
 
@@ -126,6 +131,50 @@ def curve(
     return outcome(trial, metrics=("bandwidth",), samples=samples)
 
 
+def group(
+    metric: str,
+    *,
+    began: Sequence[float | None],
+    ended: Sequence[float | None],
+    asked: Sequence[float | None] | None = None,
+    processors: int = 2,
+    statuses: Sequence[str] | None = None,
+    reasons: Sequence[str | None] | None = None,
+) -> Group:
+    """Many processes at once, in ms; each does its work at an even pace."""
+
+    def ns(ms: float | None) -> int | None:
+        return None if ms is None else round(ms * 1e6)
+
+    lives = list(zip(began, ended, strict=True))
+    return Group(
+        copy=0,
+        metric=metric,
+        batch=1,
+        processors=processors,
+        members=len(lives),
+        created=len(lives),
+        finished=sum(end is not None for _, end in lives),
+        iterations=16,
+        code_sha256="c0de",
+        zero_ns=0,
+        asked_ns=tuple(map(ns, asked or [0.0] * len(lives))),
+        began_ns=tuple(ns(start) for start, _ in lives),
+        ended_ns=tuple(ns(end) for _, end in lives),
+        reaped_ns=tuple(ns(end) for _, end in lives),
+        marks_ns=tuple(
+            tuple(
+                None if start is None or end is None else ns(start + (end - start) * part / 16)
+                for part in range(1, 17)
+            )
+            for start, end in lives
+        ),
+        statuses=tuple(statuses or ["ok"] * len(lives)),
+        signals=(None,) * len(lives),
+        reasons=tuple(reasons or [None] * len(lives)),
+    )
+
+
 def bad(trial: Trial, status: str, reason: str | None = None, **others: Any) -> Outcome:
     """A trial that did not end well."""
     return Outcome(trial, others.pop("boot", 1), status, reason, **others)
@@ -141,7 +190,9 @@ def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
                 "summary": name,
                 "operation": "call",
                 "metrics": [{"name": one, "less": LESS.get((name, one))} for one in metrics_of(name)],
-                "measure": "bandwidth" if name in BANDWIDTHS else "time",
+                "measure": "bandwidth" if name in BANDWIDTHS else COUNTS.get(name, ("time",))[0],
+                "counts": COUNTS.get(name, ("", None))[1],
+                "groups": name == "linpack_processes",
                 "sweeps": "size" if name in BANDWIDTHS else None,
                 "sweep_unit": "bytes" if name in BANDWIDTHS else None,
             }

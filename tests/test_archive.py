@@ -23,7 +23,7 @@ from steelyard.records import Outcome
 from steelyard.study import Cell
 
 PLAN = building.plan("sieve", "disktest", copies=(1, 2), looks=(3,))
-TABLES = ("trials", "samples", "systems", "events")
+TABLES = ("trials", "samples", "members", "counts", "systems", "events")
 
 
 def _measured(trial: Trial) -> Outcome:
@@ -67,6 +67,8 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
     assert {table: len(rows) for table, rows in before.items()} == {
         "trials": 3 * 4 * 2,
         "samples": (1 + 2) * 5 * (3 + 1) + (1 + 2) * 2 * 5 * (3 + 3),
+        "members": 0,
+        "counts": 0,
         "systems": 2,
         "events": 1,
     }
@@ -205,7 +207,7 @@ def test_closing_a_closed_experiment_changes_nothing(tmp_path: Path) -> None:
     assert _files(found) == before
 
 
-@pytest.mark.parametrize("renamed", [0, 1, 2, 3])
+@pytest.mark.parametrize("renamed", range(len(TABLES)))
 def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
     tmp_path: Path, renamed: int
 ) -> None:
@@ -224,7 +226,7 @@ def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
     archive.close(found)
     assert found.closed
     assert _rows(found) == before
-    assert len(_files(found)) == 5
+    assert len(_files(found)) == 1 + len(TABLES)
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -1,0 +1,103 @@
+"""What keeping each process's start and end costs, and how exactly the price of multiprogramming is known.
+
+    python bench/processes.py [PROCESSES [ITERATIONS [PAIRS]]]
+
+Runs linpack_processes and processes_by_hand.c (which starts the same processes and keeps nothing) in pairs of
+random order, on the same machine code: the Hodges-Lehmann ratio of their times from the first request to the
+last end, with its interval. And the price of multiprogramming over those trials, with its interval, once free
+and once on one processor.
+"""
+
+import importlib.machinery
+import importlib.util
+import json
+import math
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import machine
+import numpy as np
+
+from steelyard import programs
+from steelyard.statistics import multiprogramming, signed_rank
+from steelyard.statistics.multiprogramming import Moments
+
+ROOT = Path(__file__).parent.parent
+
+
+def flags() -> list[str]:
+    """Those by which the machine code of all programs was made."""
+    path = str(ROOT / "workloads" / "build-code")
+    loader = importlib.machinery.SourceFileLoader("build_code", path)
+    spec = importlib.util.spec_from_loader("build_code", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return [*module.FLAGS, *module.OF_MACHINE[62][1]]
+
+
+def build(directory: Path) -> Path:
+    """processes_by_hand with that same machine code linked in."""
+    code, program = directory / "linp.o", directory / "processes_by_hand"
+    subprocess.run(["cc", *flags(), "-c", ROOT / "workloads" / "cpu" / "linp.c", "-o", code], check=True)
+    source = ROOT / "bench" / "processes_by_hand.c"
+    subprocess.run(["cc", "-std=gnu11", "-O2", "-static", "-s", "-o", program, source, code], check=True)
+    return program
+
+
+def by_hand(program: Path, processes: int, iterations: int) -> float:
+    command = [program, str(processes), str(iterations)]
+    return float(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def kept(processes: int, iterations: int, *, place: int = 0) -> tuple[float, float]:
+    """The time of all together, and the price."""
+    command = [programs.load("glibc"), "run", "linpack_processes", f"processes={processes}"]
+    command += [f"iterations={iterations}", f"place={place}", "limit_ms=600000"]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    records = [json.loads(line) for line in answer.stdout.splitlines()]
+    (sample,) = [one for one in records if one["record"] == "samples" and one["metric"] == "together"]
+    groups = {one["metric"]: one for one in records if one["record"] == "group"}
+    moments = {name: _moments(one) for name, one in groups.items()}
+    alone = float(multiprogramming.elapsed(moments["alone"])[0])
+    return float(sample["durations_ns"][0]), multiprogramming.price(moments["together"], alone=alone)
+
+
+def _moments(group: dict[str, list[int]]) -> Moments:
+    columns = [np.array(group[name], float) for name in ("asked_ns", "began_ns", "ended_ns", "marks_ns")]
+    return Moments(columns[0], columns[1], columns[2], columns[3], int(group["processors"]))  # type: ignore[call-overload]
+
+
+def told(logs: list[float]) -> str:
+    found = signed_rank.estimate(np.array(logs), alpha=0.05)
+    if found.low is None or found.high is None:
+        return f"{math.exp(found.value):.4f} (too few for an interval)"
+    low, high = math.exp(found.low), math.exp(found.high)
+    return f"{math.exp(found.value):.4f} [{low:.4f}, {high:.4f}]"
+
+
+def main() -> None:
+    processes, iterations, pairs = (*map(int, sys.argv[1:]), *(1000, 100, 8)[len(sys.argv) - 1 :])
+    print(machine.describe())
+    ratios, free, on_one = [], [], []
+    with tempfile.TemporaryDirectory() as directory:
+        program = build(Path(directory))
+        for _ in range(pairs):
+            if random.random() < 0.5:
+                plain, (full, price) = by_hand(program, processes, iterations), kept(processes, iterations)
+            else:
+                (full, price), plain = kept(processes, iterations), by_hand(program, processes, iterations)
+            ratios.append(math.log(full / plain))
+            free.append(math.log(price))
+            on_one.append(math.log(kept(processes, iterations, place=1)[1]))
+    print(f"{processes} processes of {iterations} systems of equations, {pairs} pairs")
+    print(f"kept against kept nothing: {told(ratios)}")
+    print(f"price, free:               {told(free)}")
+    print(f"price, on one processor:   {told(on_one)}")
+
+
+if __name__ == "__main__":
+    main()
