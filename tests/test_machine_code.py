@@ -1,0 +1,180 @@
+"""The machine code that is the same on every system: it stands alone, and every program holds it."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from steelyard import builds, programs
+from steelyard.errors import SteelyardError
+
+ROOT = Path(__file__).parent.parent
+BUILD_CODE = ROOT / "workloads" / "build-code"
+BRANCHES = re.compile(r"^(j\w+|call\w*|loop\w*|b|bl|b\.\w+|cbn?z|tbn?z)$")
+# Whatever leaves the processor's user mode, or reads what another part of a program has put somewhere.
+FORBIDDEN = re.compile(r"^(syscall|sysenter|int\d*|into|hlt|in|out|rd\w*|xgetbv|svc|hvc|smc|brk|mrs|msr)$")
+
+
+@cache
+def code() -> bytes:
+    """As it was built into the programs."""
+    text = (programs.source() / "cpu" / "linp_code.c").read_text()
+    listed = text[text.index("bytes[") : text.index("};")]
+    return bytes(int(byte, 16) for byte in re.findall(r"0x([0-9a-f]{2})\b", listed))
+
+
+def disassembled(content: bytes, directory: Path) -> list[tuple[int, str, str]]:
+    """Address, name and operands of every instruction."""
+    file = directory / "code"
+    file.write_bytes(content)
+    answer = subprocess.run(
+        ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn", file],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    rows = re.findall(r"^\s*([0-9a-f]+):\t(\S+)[ \t]*(.*)$", answer.stdout, re.MULTILINE)
+    prefixes = ("cs", "data16", "rep", "repz", "repnz", "bnd", "notrack", "ds", "es", "nop")
+    found = []
+    for address, name, operands in rows:
+        while name in prefixes and name != "nop" and operands:
+            name, _, operands = operands.partition(" ")
+        found.append((int(address, 16), name, operands.strip()))
+    return found
+
+
+def escapes(content: bytes, directory: Path) -> list[str]:
+    """What in the code leaves it, or what cannot be told not to."""
+    found = []
+    instructions = disassembled(content, directory)
+    starts = {address for address, _, _ in instructions}
+    for address, name, operands in instructions:
+        said = f"{address:#x}: {name} {operands}"
+        if name == "(bad)" or FORBIDDEN.match(name):
+            found.append(said)
+        elif BRANCHES.match(name):
+            target = re.match(r"0x([0-9a-f]+)", operands)
+            # An indirect branch could go anywhere.
+            if target is None or int(target[1], 16) not in starts:
+                found.append(said)
+        # Beside the code or the thread's own; or an absolute address, where a base register should be.
+        elif re.search(r"%rip|%[cdefgs]s:|(^|,)0x[0-9a-f]+(,|$)", operands) and not name.startswith("nop"):
+            found.append(said)
+    return found
+
+
+pytestmark = pytest.mark.skipif(
+    programs.catalogue().find("linpack").code_sha256 is None or shutil.which("objdump") is None,
+    reason="objdump is not installed",
+)
+
+
+def test_nothing_leaves_the_code(tmp_path: Path) -> None:
+    """No call and no jump out of it, no system call, nothing indirect, no address but the stack's."""
+    assert escapes(code(), tmp_path) == []
+
+
+def test_it_begins_at_its_first_byte_and_ends_by_returning(tmp_path: Path) -> None:
+    names = [name for _, name, _ in disassembled(code(), tmp_path)]
+
+    assert names.count("ret") + names.count("retq") >= 1
+
+
+@pytest.mark.parametrize(
+    ("what", "escape"),
+    [
+        ("a call out of it", bytes.fromhex("e8 00 10 00 00 c3")),
+        ("an indirect jump", bytes.fromhex("ff e0 c3")),
+        ("a system call", bytes.fromhex("0f 05 c3")),
+        ("data beside the code", bytes.fromhex("48 8b 05 10 00 00 00 c3")),
+        ("thread-local data", bytes.fromhex("64 48 8b 04 25 28 00 00 00 c3")),
+        ("an absolute address", bytes.fromhex("48 8b 04 25 00 10 40 00 c3")),
+    ],
+)
+def test_the_proof_would_see(what: str, escape: bytes, tmp_path: Path) -> None:
+    assert escapes(escape, tmp_path) != []
+
+
+def test_it_takes_no_more_stack_than_it_says(tmp_path: Path) -> None:
+    """What it subtracts from the stack pointer and pushes, all of it together."""
+    text = (programs.source() / "cpu" / "linp_code.c").read_text()
+    stated = int(re.search(r"\.stack = (\d+)", text)[1])  # type: ignore[index]
+    taken = 8
+    for _, name, operands in disassembled(code(), tmp_path):
+        if name.startswith("push"):
+            taken += 8
+        elif name.startswith("sub") and operands.endswith(",%rsp"):
+            taken += int(re.match(r"\$0x([0-9a-f]+)", operands)[1], 16)  # type: ignore[index]
+        assert not (name.startswith("call") or (name == "and" and operands.endswith(",%rsp"))) or taken
+
+    assert 160_000 < taken <= stated
+
+
+def test_its_digest_is_what_the_program_says() -> None:
+    said = {one.code_sha256 for one in programs.catalogue().workloads if one.code_sha256}
+
+    assert said == {hashlib.sha256(code()).hexdigest()}
+
+
+@pytest.mark.parametrize("build", ["glibc", "musl", "windows"])
+def test_every_program_holds_the_very_same_bytes(build: str) -> None:
+    try:
+        program = programs.load(build)
+    except SteelyardError as error:
+        pytest.skip(str(error))
+
+    assert code() in program.read_bytes()
+
+
+def test_a_build_by_another_compiler_holds_them_too(tmp_path: Path) -> None:
+    """`steelyard build` takes the bytes as they are, and compiles only the rest."""
+    place = tmp_path / "gcc-glibc-O0"
+    builds.compile_to(place, builds.Build(level="O0"), source=programs.source())
+
+    assert code() in place.read_bytes()
+    answer = subprocess.run([place, "run", "linpack", "operations=2"], stdout=subprocess.PIPE, check=True)
+    begin = json.loads(answer.stdout.splitlines()[0])
+    assert begin["code_sha256"] == hashlib.sha256(code()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("extern int other; double linp(void) { return other; }", "relocate|not defined"),
+        ("double linp(void) { return 3.25; }", "besides the code|relocate"),
+        ("static int kept; double linp(void) { return ++kept; }", "relocate|besides"),
+        ("int first(void) { return 1; } double linp(void) { int x; return *(volatile int *)&x; }", "begin"),
+        ("double linp(void) { return", "failed"),
+    ],
+)
+def test_code_that_does_not_stand_alone_is_refused(source: str, why: str, tmp_path: Path) -> None:
+    file = tmp_path / "linp.c"
+    file.write_text(source)
+    made = tmp_path / "made.c"
+    answer = subprocess.run(
+        [BUILD_CODE, "linp", file, made, "cc"], capture_output=True, text=True, check=False
+    )
+
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("build-code: ")
+    assert re.search(why, answer.stderr)
+    assert not made.exists()
+
+
+def test_its_answer_is_the_classical_program_s_to_the_last_bit(tmp_path: Path) -> None:
+    """1.67 for this matrix, from the bytes and from the source alike: no fused operation, no other order."""
+    made, program = tmp_path / "linp_code.c", tmp_path / "residual"
+    text = (programs.source() / "cpu" / "linp_code.c").read_text()
+    made.write_text(text.replace("../workload.h", str(ROOT / "workloads" / "workload.h")))
+    files = [ROOT / "tests" / "harness" / "residual.c", made, ROOT / "workloads" / "cpu" / "linp.c"]
+    subprocess.run(["cc", "-std=gnu11", "-O1", f"-I{ROOT / 'workloads'}", "-o", program, *files], check=True)
+    answer = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True)
+    by_bytes, by_source = answer.stdout.split()
+
+    assert by_bytes == by_source
+    assert float.fromhex(by_bytes) == pytest.approx(1.67, abs=0.005)
