@@ -57,6 +57,12 @@ def test_every_process_says_when_it_was_asked_for_began_and_ended(threads: int) 
     assert sample["durations_ns"][0] >= max(together["reaped_ns"])
 
 
+def test_behind_a_gate_nobody_begins_before_the_last_was_made() -> None:
+    (together,) = groups(perform("linpack_processes", "processes=30", "iterations=16", "gate=1"))
+
+    assert min(together["began_ns"]) > max(together["asked_ns"])
+
+
 def test_one_alone_is_one(tmp_path: Path) -> None:
     (alone,) = groups(perform("linpack_processes", "processes=3", "iterations=16"), "alone")
 

@@ -12,7 +12,9 @@
  *              through; and all communication.
  * Beware       where one alone has a processor that shares its caches or its clock with another's, all
  *              together pay for that too: place=1 keeps everything on one processor and leaves only what
- *              the sharing of it costs. Members that could not be created or did not finish fail the
+ *              the sharing of it costs. The starter competes with those that it has started: where they are
+ *              short, the first have ended before the last are made; gate=1 has all of them there before
+ *              the first begins. Members that could not be created or did not finish fail the
  *              trial, but what the others did is told. A member is a new start of this program (fork and
  *              exec, or what the system has in their place); with threads=1 it is a thread.
  * After        Goncalves (IME-USP, 1999), sections 5.2 and 6.2: 100, 200 and 300 processes on Linux and
@@ -45,6 +47,7 @@ static const struct phase phases[] = {
 
 static const struct parameter parameters[] = {
 	NUMBER("processes", "how many are started", &order.processes, 1, 20000),
+	NUMBER("gate", "1: none begins before all were made", &order.together, 0, 1),
 	GROUP_PARAMETERS(order),
 	{ 0 },
 };
