@@ -2,8 +2,8 @@
 
     python bench/same_code.py [SYSTEM [OTHER [PAIRS]]]
 
-Trials of `linpack` on the two (native and wine), all on processor 0, in pairs of random order, while the other
-is parked: the Hodges-Lehmann ratio of the lower quartile of their batches, with its interval.
+Trials of `linpack` on the two (native and wine), all on one processor, in pairs of random order, while the
+other is parked: the Hodges-Lehmann ratio of the lower quartile of their batches, with its interval.
 """
 
 import math
