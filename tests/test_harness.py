@@ -15,7 +15,9 @@ ROOT = Path(__file__).parent.parent
 HARNESS = ROOT / "workloads" / "harness"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wmissing-prototypes", "-Wstrict-prototypes"]
 FLAGS = ["-std=c11", "-O2", "-D_GNU_SOURCE", '-DSTEELYARD_VERSION="test"', f"-I{HARNESS}"]
-SOURCES = sorted(map(str, (ROOT / "workloads").glob("*/*.c")))
+SOURCES = sorted(
+    str(file) for form in ("*/*.c", "harness/posix/*.c") for file in (ROOT / "workloads").glob(form)
+)
 
 
 def test_batches_are_sized_from_the_clock(tmp_path: Path) -> None:

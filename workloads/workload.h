@@ -21,11 +21,18 @@ enum { OUTCOME_OK = 0, OUTCOME_FAILED = -1, OUTCOME_UNSUPPORTED = -2 };
 /* Ends the trial as failed: `call` is the system call that failed, errno says why. */
 int fail(const char *call);
 
+/* printf's formats are the C standard's everywhere; the compiler for Windows would check its own. */
+#ifdef __MINGW32__
+#define FORMAT_OF(argument, first) __attribute__((format(gnu_printf, argument, first)))
+#else
+#define FORMAT_OF(argument, first) __attribute__((format(printf, argument, first)))
+#endif
+
 /* Ends the trial as failed: a computed answer is not the known one. `format` is printf's. */
-__attribute__((format(printf, 1, 2))) int fail_check(const char *format, ...);
+FORMAT_OF(1, 2) int fail_check(const char *format, ...);
 
 /* Ends the trial as unsupported on this system: `reason` is a sentence fragment for people. */
-__attribute__((format(printf, 1, 2))) int unsupported(const char *format, ...);
+FORMAT_OF(1, 2) int unsupported(const char *format, ...);
 
 /* The directory in which this trial, and no other, may make files. */
 const char *trial_directory(void);
@@ -63,13 +70,21 @@ static inline uint32_t next_number(uint32_t *state)
 /* A process that works with this one: does serve() and ends. It ends with this process, however that
  * ends, and runs on the second processor where the trial's `place` asks for two. Returns its number,
  * or -1 with errno. partner_end waits for it, or kills it first if it does not end by itself (which it
- * does when it reads the end of a pipe or socket that its maker has closed). Both are safe on -1. */
-pid_t partner_start(void (*serve)(void));
+ * does when it reads the end of a pipe or socket that its maker has closed). Both are safe on -1.
+ *
+ * POSIX forks: the partner has all that its maker has. Windows starts this program anew: the partner has
+ * the workload's parameters as the request set them, `state`, a file-scope object without pointers, in
+ * which descriptors and inheritable handles keep their values, and nothing else. So a workload whose partner needs
+ * more, and says so by NULL, is not for Windows. */
+pid_t partner_start(void (*serve)(void), void *state, size_t bytes);
 void partner_end(pid_t *partner);
 
 /* For a thread that works with the first: moves it to the second processor where two are asked for.
  * Returns 0, or -1 with errno. */
 int partner_place(void);
+
+/* For a thread that stays with the first: some systems start each where they like. Returns likewise. */
+int home_place(void);
 
 /* Reads or writes all of it, through interruptions and short counts. Return 0, or -1 with errno (0 at
  * the end of the stream). */
@@ -137,6 +152,8 @@ struct workload {
 	const struct phase     *phases;     /* instead of run; ends with a NULL metric */
 	const struct parameter *parameters; /* ends with a NULL name; or NULL */
 	struct sweep           *sweep;      /* or NULL */
+	int                     is_absent;  /* this system has no such thing, as setup says; its parameters are
+	                                       not known then, and are all taken */
 	const uint64_t         *bytes;      /* that an operation moves: makes its metrics bandwidths; or NULL */
 	/* What tests count from outside; at least one of the three, but for the harness's own. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */

@@ -32,7 +32,7 @@ static int setup(void)
 {
 	if (pipe(s.there) || pipe(s.back))
 		return fail("pipe");
-	s.partner = partner_start(serve);
+	s.partner = partner_start(serve, &s, sizeof(s));
 	if (s.partner < 0)
 		return fail("fork");
 	close(s.there[0]);
