@@ -87,8 +87,8 @@ class Catalogue:
 
 
 def load(build: str) -> Path:
-    """The load program of that build: "glibc", "musl" or "windows", or one that `steelyard build` has made. Raises
-    Unsupported."""
+    """The load program of that build: "glibc", "musl" or "windows", or one that `steelyard build` has made.
+    Raises Unsupported."""
     if build not in _FILES:
         path = build_place(build)
         if not path.is_file():

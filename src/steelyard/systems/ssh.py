@@ -1,7 +1,7 @@
 """Another host with a shell: the load program is copied there, checked, and started by ssh.
 
-The shell may be a Unix one, or Windows' own, cmd.exe or PowerShell; then the program for Windows is copied, by
-sftp, and says its own checksum. No Windows host was at hand: that way was tested with a shell that answers as
+The shell may be a Unix one, or Windows' own, cmd.exe or PowerShell; then the program for Windows is copied,
+by sftp, and says its own checksum. No Windows host was at hand: that way was tested with a shell that answers as
 cmd.exe does and runs the program by Wine.
 
 The host is named as the ssh command knows it: an alias of ~/.ssh/config, user@host, or
@@ -25,7 +25,7 @@ from steelyard.systems.system import Place, System
 _COPY_LIMIT_S = 120
 
 
-# What each shell makes of it: a Unix one "%OS% :OS", cmd.exe "Windows_NT $env:OS", PowerShell "%OS% Windows_NT".
+# A Unix shell makes of it "%OS% :OS", cmd.exe "Windows_NT $env:OS", PowerShell "%OS% Windows_NT".
 _WHICH_SHELL = "echo %OS% $env:OS"
 
 
@@ -112,7 +112,7 @@ def _runs_there(host: str, shell: _Shell, digest: str) -> bool:
 
 
 def _prepare_windows(host: str, shell: _Shell, place: Place) -> None:
-    """Copies the program by sftp unless it is there already: no shell of Windows could take it from a stream."""
+    """Copies the program by sftp unless it is there already: Windows' shells take none from a stream."""
     digest = _digest(place)
     if _runs_there(host, shell, digest):
         return
@@ -133,8 +133,8 @@ def _prepare_windows(host: str, shell: _Shell, place: Place) -> None:
         raise Unsupported(f"system 'ssh:{host}' cannot start: copying the load program failed: {reason}")
     if not _runs_there(host, shell, digest):
         raise Unsupported(
-            f"system 'ssh:{host}' cannot start: the load program was copied to {path}, and does not run there, "
-            f"or its checksum there differs ({shell.value})"
+            f"system 'ssh:{host}' cannot start: the load program was copied to {path}, and does not run "
+            f"there, or its checksum there differs ({shell.value})"
         )
 
 

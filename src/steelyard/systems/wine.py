@@ -2,8 +2,8 @@
 
 The files of drive C are made once, under the user's cache directory, which takes some ten seconds and 700 MB.
 Each start has a prefix of its own that leads to them: a registry, and so a wineserver, that no other start
-shares. The wineserver is a daemon, and all Wine processes wait for it; the guard, from which it cannot escape,
-ends it, and parking stops it with the others. Nothing is shown: there is no display.
+shares. The wineserver is a daemon, and all Wine processes wait for it; the guard, from which it cannot
+escape, ends it, and parking stops it with the others. Nothing is shown: there is no display.
 """
 
 import os
@@ -24,13 +24,13 @@ _MAKE = 'wine wineboot -i && wineserver -w && mv -T "$0" "$1"'
 
 
 def _settings(prefix: Path) -> list[str]:
-    """Arguments of env(1): that prefix, no messages, no display, no menus in the user's desktop, and no offer
-    to download what other programs need."""
+    """Arguments of env(1): that prefix, no messages, no display, no menus in the user's desktop, no debugger for
+    a program that crashes, and no offer to download what other programs need."""
     return [
         *("-u", "DISPLAY", "-u", "WAYLAND_DISPLAY"),
         f"WINEPREFIX={prefix}",
         "WINEDEBUG=-all",
-        "WINEDLLOVERRIDES=winemenubuilder.exe,mscoree,mshtml=",
+        "WINEDLLOVERRIDES=winemenubuilder.exe,winedbg.exe,mscoree,mshtml=",
     ]
 
 
@@ -55,8 +55,8 @@ def _base() -> Path:
 
 
 def _make(base: Path) -> None:
-    """Makes it whole or not at all, even if two do at once, or if we are killed meanwhile: under the guard, which
-    removes the draft."""
+    """Makes it whole or not at all, even if two do at once, or if we are killed meanwhile: under the guard,
+    which removes the draft."""
     base.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".making-", dir=base.parent))
     lifeline, ours = os.pipe()
@@ -80,10 +80,9 @@ def _make(base: Path) -> None:
         os.close(ours)
         process.wait()
     if not base.is_dir():
-        reason = said.decode(errors="replace").strip().splitlines()
-        raise Unsupported(
-            f"system 'wine' cannot start: wineboot could not make {base}: {reason[-1] if reason else 'no reason'}"
-        )
+        lines = said.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else "no reason given"
+        raise Unsupported(f"system 'wine' cannot start: wineboot could not make {base}: {reason}")
 
 
 def _keep_socket(prefix: Path, directory: Path) -> None:

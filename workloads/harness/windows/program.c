@@ -23,6 +23,13 @@ static void keep_to_ourselves(DWORD which)
 		SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0);
 }
 
+/* A crash is told by the exit status, at once, and not to a window or a debugger that waits for somebody. */
+static LONG WINAPI crash(EXCEPTION_POINTERS *exception)
+{
+	TerminateProcess(GetCurrentProcess(), exception->ExceptionRecord->ExceptionCode);
+	return EXCEPTION_CONTINUE_SEARCH;
+}
+
 void system_begin(const char *argv0)
 {
 	_setmode(0, _O_BINARY);
@@ -30,8 +37,8 @@ void system_begin(const char *argv0)
 	_setmode(2, _O_BINARY);
 	keep_to_ourselves(STD_INPUT_HANDLE);
 	keep_to_ourselves(STD_OUTPUT_HANDLE);
-	/* A crash is told by the exit code, and not by a window that waits for somebody. */
 	SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);
+	SetUnhandledExceptionFilter(crash);
 	self_path_set(argv0);
 }
 
