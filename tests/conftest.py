@@ -97,8 +97,8 @@ def write_study(tmp_path: Path) -> Callable[..., str]:
 
 @contextmanager
 def ssh_server(tmp_path: Path, *, shell: str = "") -> Iterator[str]:
-    """A host with a shell: this one, by an ssh server of our own on a loopback port, with its own keys. Another
-    program may answer in place of the shell: it finds the command in SSH_ORIGINAL_COMMAND."""
+    """A host with a shell: this one, by an ssh server of our own on a loopback port, with its own keys.
+    Another program may answer in place of the shell: it finds the command in SSH_ORIGINAL_COMMAND."""
     for name in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
     with socket.socket() as free:

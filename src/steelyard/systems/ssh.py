@@ -1,8 +1,8 @@
 """Another host with a shell: the load program is copied there, checked, and started by ssh.
 
 The shell may be a Unix one, or Windows' own, cmd.exe or PowerShell; then the program for Windows is copied,
-by sftp, and says its own checksum. No Windows host was at hand: that way was tested with a shell that answers as
-cmd.exe does and runs the program by Wine.
+by sftp, and says its own checksum. No Windows host was at hand: that way was tested with a shell that answers
+as cmd.exe does and runs the program by Wine.
 
 The host is named as the ssh command knows it: an alias of ~/.ssh/config, user@host, or
 ssh://user@host:port. Nothing is asked: keys must be in order. STEELYARD_SSH_CONFIG names a file to read in

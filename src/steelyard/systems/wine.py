@@ -24,8 +24,8 @@ _MAKE = 'wine wineboot -i && wineserver -w && mv -T "$0" "$1"'
 
 
 def _settings(prefix: Path) -> list[str]:
-    """Arguments of env(1): that prefix, no messages, no display, no menus in the user's desktop, no debugger for
-    a program that crashes, and no offer to download what other programs need."""
+    """Arguments of env(1): that prefix, no messages, no display, no menus in the user's desktop, no debugger
+    for a program that crashes, and no offer to download what other programs need."""
     return [
         *("-u", "DISPLAY", "-u", "WAYLAND_DISPLAY"),
         f"WINEPREFIX={prefix}",
