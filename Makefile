@@ -7,7 +7,7 @@
 
 SHELL    := /bin/bash
 PYTHON   ?= python3
-PACKAGES := build-essential python3 python3-venv musl-tools user-mode-linux runsc
+PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64
 TESTING  := strace openssh-server openssh-client clang chromium-headless-shell e2fsprogs
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

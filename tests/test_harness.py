@@ -23,7 +23,8 @@ def sources(tmp_path: Path, compiler: str) -> list[str]:
     made.parent.mkdir(exist_ok=True)
     script = ROOT / "workloads" / "build-code"
     subprocess.run([script, "linp", ROOT / "workloads" / "cpu" / "linp.c", made, compiler], check=True)
-    found = sorted(map(str, (ROOT / "workloads").glob("*/*.c")))
+    forms = ("*/*.c", "harness/posix/*.c")
+    found = sorted(str(file) for form in forms for file in (ROOT / "workloads").glob(form))
     return [f"-I{ROOT / 'workloads' / 'cpu'}", *found, str(made)]
 
 

@@ -89,7 +89,7 @@ def test_more_iterations_take_each_process_longer() -> None:
 
 def test_a_process_that_is_killed_is_named_and_the_others_are_told() -> None:
     """As many iterations as take seconds; one of the members is killed from outside."""
-    command = [programs.load("glibc"), "run", "linpack_processes", "processes=4", "iterations=4000"]
+    command = [programs.load("glibc"), "run", "linpack_processes", "processes=4", "iterations=12000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as running:
         victim = _third_member(running.pid)
         os.kill(victim, signal.SIGKILL)
@@ -115,7 +115,7 @@ def _third_member(agent: int) -> int:
         for process in Path("/proc").iterdir():
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
-                if words[1:2] == [b"member"] and words[3:4] == [b"2"] and _descends(int(process.name), agent):
+                if words[1:2] == [b"member"] and words[4:5] == [b"2"] and _descends(int(process.name), agent):
                     return int(process.name)
             except (OSError, ValueError):
                 continue
@@ -169,7 +169,7 @@ def test_a_stack_that_is_too_small_is_said_before_the_call(workload: str) -> Non
     if workload == "linpack":
         records = perform(workload, limits=((resource.RLIMIT_STACK, 150_000),))
 
-    assert "bytes of stack, and the limit is 150000" in records[-1]["reason"]
+    assert "it needs 162960 bytes of stack, and " in records[-1]["reason"]
     assert records[-1]["signal"] is None
 
 
@@ -192,7 +192,7 @@ def test_a_system_that_refuses_to_make_memory_executable_is_unsupported() -> Non
     end = json.loads(answer.stdout.splitlines()[-1])
 
     assert end["status"] == "unsupported"
-    assert end["reason"].startswith("this system refuses to run code from memory: mprotect: ")
+    assert end["reason"].startswith("this system refuses to run code from memory: Permission denied")
 
 
 def test_a_search_for_the_limit_is_refused_where_nothing_protects_the_machine() -> None:

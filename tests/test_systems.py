@@ -2,14 +2,13 @@
 
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from conftest import Run, ssh_server
 
 from steelyard import programs, systems
 from steelyard.errors import UnknownName, Unsupported, UsageError
@@ -22,6 +21,7 @@ HERE = [
     "native-musl",
     pytest.param("gvisor", marks=pytest.mark.gvisor),
     pytest.param("uml", marks=pytest.mark.uml),
+    pytest.param("wine", marks=pytest.mark.wine),
 ]
 
 
@@ -165,36 +165,9 @@ def test_the_same_system_twice_gets_two_names() -> None:
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A host with a shell: this one, by an ssh server of our own on a loopback port, with its own keys."""
-    for name in ("host_key", "user_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (tmp_path / "sshd_config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host_key\nUsePAM no\nStrictModes no\n"
-        f"AuthorizedKeysFile {tmp_path}/user_key.pub\nPermitRootLogin prohibit-password\n"
-        f"PidFile {tmp_path}/pid\nSetEnv HOME={tmp_path}/home\n"
-    )
-    (tmp_path / "ssh_config").write_text(
-        f"Host bench\n HostName 127.0.0.1\n Port {port}\n IdentityFile {tmp_path}/user_key\n"
-        f" UserKnownHostsFile {tmp_path}/known\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n"
-    )
-    (tmp_path / "home").mkdir()
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    server = subprocess.Popen(
-        ["/usr/sbin/sshd", "-D", "-e", "-f", tmp_path / "sshd_config"], stderr=subprocess.DEVNULL
-    )
-    monkeypatch.setenv("STEELYARD_SSH_CONFIG", str(tmp_path / "ssh_config"))
-    for _ in range(100):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield "ssh:bench"
-    server.terminate()
-    server.wait()
+    with ssh_server(tmp_path) as name:
+        monkeypatch.setenv("STEELYARD_SSH_CONFIG", str(tmp_path / "ssh_config"))
+        yield name
 
 
 @pytest.mark.ssh

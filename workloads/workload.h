@@ -21,11 +21,18 @@ enum { OUTCOME_OK = 0, OUTCOME_FAILED = -1, OUTCOME_UNSUPPORTED = -2 };
 /* Ends the trial as failed: `call` is the system call that failed, errno says why. */
 int fail(const char *call);
 
+/* printf's formats are the C standard's everywhere; the compiler for Windows would check its own. */
+#ifdef __MINGW32__
+#define FORMAT_OF(argument, first) __attribute__((format(gnu_printf, argument, first)))
+#else
+#define FORMAT_OF(argument, first) __attribute__((format(printf, argument, first)))
+#endif
+
 /* Ends the trial as failed: a computed answer is not the known one. `format` is printf's. */
-__attribute__((format(printf, 1, 2))) int fail_check(const char *format, ...);
+FORMAT_OF(1, 2) int fail_check(const char *format, ...);
 
 /* Ends the trial as unsupported on this system: `reason` is a sentence fragment for people. */
-__attribute__((format(printf, 1, 2))) int unsupported(const char *format, ...);
+FORMAT_OF(1, 2) int unsupported(const char *format, ...);
 
 /* The directory in which this trial, and no other, may make files. */
 const char *trial_directory(void);
@@ -63,13 +70,21 @@ static inline uint32_t next_number(uint32_t *state)
 /* A process that works with this one: does serve() and ends. It ends with this process, however that
  * ends, and runs on the second processor where the trial's `place` asks for two. Returns its number,
  * or -1 with errno. partner_end waits for it, or kills it first if it does not end by itself (which it
- * does when it reads the end of a pipe or socket that its maker has closed). Both are safe on -1. */
-pid_t partner_start(void (*serve)(void));
+ * does when it reads the end of a pipe or socket that its maker has closed). Both are safe on -1.
+ *
+ * POSIX forks: the partner has all that its maker has. Windows starts this program anew: the partner has
+ * the workload's parameters as the request set them, `state`, a file-scope object without pointers, in
+ * which descriptors and inheritable handles keep their values, and nothing else. So a workload whose partner needs
+ * more, and says so by NULL, is not for Windows. */
+pid_t partner_start(void (*serve)(void), void *state, size_t bytes);
 void partner_end(pid_t *partner);
 
 /* For a thread that works with the first: moves it to the second processor where two are asked for.
  * Returns 0, or -1 with errno. */
 int partner_place(void);
+
+/* For a thread that stays with the first: some systems start each where they like. Returns likewise. */
+int home_place(void);
 
 /* Machine code that is the same bytes on every system; see build-code. */
 struct machine_code {
@@ -81,13 +96,15 @@ struct machine_code {
 };
 
 /* Puts the code into pages of its own that are first written and then made executable, never both at
- * once. Returns 0 and its address in *callable, or what unsupported() returned. code_unmap forgets it. */
-int code_map(const struct machine_code *code, void **callable);
-void code_unmap(const struct machine_code *code, void **callable);
+ * once. Returns 0 and its address in *callable, or what unsupported() returned. machine_code_unmap forgets it. */
+int machine_code_map(const struct machine_code *code, void **callable);
+void machine_code_unmap(const struct machine_code *code, void **callable);
 
-/* Whether this thread has `bytes` of stack left: touches them one page after the other, and so brings
- * them in before anything is timed. Returns 0, or what unsupported() returned. */
+/* Whether the first thread has so many bytes of stack left; brings them in, a page after the other, before
+ * anything is timed. Returns 0, or what unsupported() returned. stack_touch brings them in unasked: for a
+ * thread whose stack was made large enough. */
 int stack_take(size_t bytes);
+void stack_touch(size_t bytes);
 
 /* Reads or writes all of it, through interruptions and short counts. Return 0, or -1 with errno (0 at
  * the end of the stream). */
@@ -158,10 +175,12 @@ struct workload {
 	struct sweep           *sweep;      /* or NULL */
 	const uint64_t         *count;      /* what it counts is its result, not its time; or NULL */
 	const char             *counts;     /* what it counts, a plural noun; with count only */
+	int                     is_absent;  /* this system has no such thing, as setup says; its parameters are
+	                                       not known then, and are all taken */
 	const uint64_t         *bytes;      /* that an operation moves: makes its metrics bandwidths; or NULL */
 	uint64_t                performances; /* batches of one operation each, which is a long performance and
 	                                         is not repeated to find its size; 0: batches as usual */
-	const struct machine_code      *code;       /* that it runs, the same bytes on every system; or NULL */
+	const struct machine_code *code;    /* that it runs, the same bytes on every system; or NULL */
 	/* What tests count from outside; at least one of the three, but for the harness's own. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */
 	void (*counted)(void);              /* a function entered once an operation; or NULL */

@@ -81,7 +81,7 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         f'-DSTEELYARD_VERSION="{version("steelyard")}"',
         *_includes(build),
     ]
-    files = sorted(source.glob("*/*.c"))
+    files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
     compiler = "musl-gcc" if build.libc == "musl" and "gcc" in build.compiler else build.compiler
     commands = [

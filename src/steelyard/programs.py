@@ -13,10 +13,13 @@ from typing import Any
 
 from steelyard.errors import Unsupported
 
-_FILES = {"glibc": "steelyard-load", "musl": "steelyard-load-musl"}
+_FILES = {"glibc": "steelyard-load", "musl": "steelyard-load-musl", "windows": "steelyard-load.exe"}
 _ADVICE = {
     "glibc": "build Steelyard again: make",
     "musl": "install musl-tools and build Steelyard again: apt-get install musl-tools && make",
+    "windows": (
+        "install gcc-mingw-w64-x86-64 and build Steelyard again: apt-get install gcc-mingw-w64-x86-64 && make"
+    ),
 }
 
 
@@ -87,8 +90,8 @@ class Catalogue:
 
 
 def load(build: str) -> Path:
-    """The load program of that build: "glibc" or "musl", or one that `steelyard build` has made. Raises
-    Unsupported."""
+    """The load program of that build: "glibc", "musl" or "windows", or one that `steelyard build` has made.
+    Raises Unsupported."""
     if build not in _FILES:
         path = build_place(build)
         if not path.is_file():
@@ -117,8 +120,8 @@ def build_place(name: str) -> Path:
 
 
 def builds() -> tuple[str, ...]:
-    """The names of all builds there are."""
-    own = [name for name, file in _FILES.items() if (_folder() / file).is_file()]
+    """The names of all builds there are for this kernel: Windows' is none of them."""
+    own = [name for name, file in _FILES.items() if name != "windows" and (_folder() / file).is_file()]
     root = build_place("x").parent
     made = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
     return (*own, *made)

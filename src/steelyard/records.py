@@ -40,19 +40,20 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one copy and its children used in one metric's operations, warm-up included."""
+    """What one copy and its children used in one metric's operations, warm-up included; None: the system does
+    not count it."""
 
     copy: int
     metric: str
     operations: int
     user_ns: int
     system_ns: int
-    faults_minor: int
-    faults_major: int
-    switches_voluntary: int
-    switches_involuntary: int
-    blocks_read: int
-    blocks_written: int
+    faults_minor: int | None
+    faults_major: int | None
+    switches_voluntary: int | None
+    switches_involuntary: int | None
+    blocks_read: int | None
+    blocks_written: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ static struct {
 
 static int setup(void)
 {
-	int outcome = code_map(&linp_code, &s.callable);
+	int outcome = machine_code_map(&linp_code, &s.callable);
 
 	if (outcome)
 		return outcome;
@@ -53,7 +53,7 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	code_unmap(&linp_code, &s.callable);
+	machine_code_unmap(&linp_code, &s.callable);
 }
 
 const struct workload workload_linpack = {

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 
 enum { ELEMENTS_MOST = 1 << 24, PAGE = 4096 };
@@ -54,8 +55,8 @@ static int setup(void)
 	if (2 * bytes > memory_allowed())
 		return unsupported("two arrays of %zu bytes are more than a trial may take",
 		                   bytes);
-	s.unsorted = aligned_alloc(PAGE, bytes);
-	s.sorted = aligned_alloc(PAGE, bytes);
+	s.unsorted = aligned_take(PAGE, bytes);
+	s.sorted = aligned_take(PAGE, bytes);
 	if (!s.unsorted || !s.sorted)
 		return fail("aligned_alloc");
 	for (size_t i = 0; i < elements; i++)
@@ -125,8 +126,8 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	free(s.unsorted);
-	free(s.sorted);
+	aligned_give(s.unsorted);
+	aligned_give(s.sorted);
 }
 
 static const struct parameter parameters[] = {

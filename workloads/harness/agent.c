@@ -1,16 +1,15 @@
 /* agent.c -- see agent.h. */
 #include "agent.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "fingerprint.h"
 #include "record.h"
 #include "sha256.h"
 #include "sweep.h"
+#include "system.h"
 #include "tree.h"
 #include "trial.h"
 
@@ -25,10 +24,9 @@ static struct {
 
 static void read_more(void)
 {
-	ssize_t got = read(0, input.bytes + input.count, sizeof(input.bytes) - input.count);
+	ssize_t got = stream_take(stream_input(), input.bytes + input.count,
+	                          sizeof(input.bytes) - input.count);
 
-	if (got < 0 && errno == EINTR)
-		return;
 	if (got <= 0)
 		input.ended = 1;
 	else
@@ -56,6 +54,15 @@ static int take_line(char line[LINE_ROOM])
 	return 1;
 }
 
+/* Where those bytes are in the input; NULL: nowhere. */
+static char *find_bytes(const char *wanted, size_t count)
+{
+	for (size_t at = 0; at + count <= input.count; at++)
+		if (!memcmp(input.bytes + at, wanted, count))
+			return input.bytes + at;
+	return NULL;
+}
+
 /* While a trial runs: nonzero when it must stop, because that was asked or nobody listens. Other
  * lines wait their turn. */
 static int must_stop(const char *id)
@@ -67,7 +74,7 @@ static int must_stop(const char *id)
 	if (input.ended)
 		return 1;
 	snprintf(wanted, sizeof(wanted), "stop %s\n", id);
-	found = memmem(input.bytes, input.count, wanted, strlen(wanted));
+	found = find_bytes(wanted, strlen(wanted));
 	if (!found)
 		return 0;
 	input.count -= strlen(wanted);
@@ -106,7 +113,7 @@ void hello_write(void)
 	record_text("program_sha256", sha256_file(self_path(), hex) ? NULL : hex);
 	record_text("compiler", build_compiler());
 	record_text("libc", build_libc());
-	record_text("clock", CLOCK_NAME);
+	record_text("clock", clock_name);
 	record_number("clock_resolution_ns", facts.resolution_ns);
 	record_number("clock_cost_ns", facts.cost_ns);
 	record_close(1);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "system.h"
 
 int channel_say(const char *format, ...)
 {

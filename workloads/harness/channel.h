@@ -8,10 +8,12 @@
 
 #include <stddef.h>
 
+#include "../workload.h"
+
 enum { CHANNEL_UP = 3, CHANNEL_DOWN = 4, CHANNEL_GATE = 5 };
 
 /* In the trial process. Each returns 0, or -1 with errno. */
-__attribute__((format(printf, 1, 2))) int channel_say(const char *format, ...);
+FORMAT_OF(1, 2) int channel_say(const char *format, ...);
 int channel_hear(char *line, size_t room);
 int channel_wait_for_gate(void);
 

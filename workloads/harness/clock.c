@@ -1,22 +1,7 @@
 /* clock.c -- see clock.h. */
 #include "clock.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 enum { READINGS = 2000 };
-
-uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_MONOTONIC, &now)) {
-		perror("steelyard-load: " CLOCK_NAME);
-		exit(1);
-	}
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 struct clock_facts clock_measure(void)
 {

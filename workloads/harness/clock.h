@@ -4,8 +4,6 @@
 
 #include <stdint.h>
 
-#define CLOCK_NAME "CLOCK_MONOTONIC"
-
 /* Nanoseconds since a moment that is fixed while the system is up. Ends the process if there is no
  * such clock: nothing can be measured then. */
 uint64_t clock_ns(void);

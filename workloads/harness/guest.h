@@ -2,6 +2,9 @@
 #ifndef STEELYARD_GUEST_H
 #define STEELYARD_GUEST_H
 
+/* Whether this is a guest kernel's first process, started as such. */
+int guest_is(void);
+
 /* Mounts what programs expect, raises the loopback interface, and makes the device named by the
  * environment (STEELYARD_STREAM) standard input and output. Ends the guest if it cannot. */
 void guest_begin(void);

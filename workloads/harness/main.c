@@ -1,17 +1,15 @@
 /* main.c -- one program with several names for its work: see usage below. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../process/group.h"
 #include "agent.h"
 #include "fingerprint.h"
 #include "guard.h"
 #include "guest.h"
-#include "tree.h"
+#include "partner.h"
+#include "system.h"
 #include "trial.h"
 
 static const char usage[] =
@@ -34,13 +32,6 @@ static const char usage[] =
 	"  steelyard-load run pipe_transfer size=4096 batches=5\n"
 	"  echo 'trial 1 sieve copies=2' | steelyard-load agent\n";
 
-static const char *default_directory(void)
-{
-	const char *directory = getenv("TMPDIR");
-
-	return directory && *directory ? directory : "/tmp";
-}
-
 static int guest(void)
 {
 	const char *directory = getenv("STEELYARD_DIRECTORY");
@@ -53,9 +44,7 @@ static int guest(void)
 
 static int agent(const char *directory)
 {
-	struct stat status;
-
-	if (stat(directory, &status) || !S_ISDIR(status.st_mode) || access(directory, W_OK)) {
+	if (!directory_is_usable(directory)) {
 		fprintf(stderr, "steelyard-load: '%s' is not a directory that can be written\n",
 		        directory);
 		return 2;
@@ -69,18 +58,19 @@ int main(int argc, char *argv[])
 
 	if (!strcmp(verb, "exit")) /* the smallest program there is: see process/program.h */
 		return 0;
-	self_path_set(argv[0]);
+	system_begin(argv[0]);
 	if (!strcmp(verb, "member")) /* of a group of processes: see process/group.h */
 		return member_main(argc - 2, argv + 2);
-	signal(SIGPIPE, SIG_IGN);
-	if (getpid() == 1 && getenv("STEELYARD_STREAM"))
+	if (guest_is())
 		return guest();
 	if (!strcmp(verb, "trial-process"))
 		return trial_process(argc - 2, argv + 2);
+	if (!strcmp(verb, "partner"))
+		return partner_process(argc - 2, argv + 2);
 	if (!strcmp(verb, "agent") && argc <= 3)
-		return agent(argc > 2 ? argv[2] : default_directory());
+		return agent(argc > 2 ? argv[2] : directory_temporary());
 	if (!strcmp(verb, "run") && argc > 2)
-		return agent_once(default_directory(), argc - 2, argv + 2);
+		return agent_once(directory_temporary(), argc - 2, argv + 2);
 	if (!strcmp(verb, "guard"))
 		return guard(argc - 2, argv + 2);
 	if (!strcmp(verb, "list") && argc == 2) {
@@ -88,7 +78,7 @@ int main(int argc, char *argv[])
 		return 0;
 	}
 	if (!strcmp(verb, "describe") && argc <= 4) {
-		fingerprint_write(argc > 2 ? argv[2] : default_directory(), argc > 3 ? argv[3] : "");
+		fingerprint_write(argc > 2 ? argv[2] : directory_temporary(), argc > 3 ? argv[3] : "");
 		return 0;
 	}
 	if (!strcmp(verb, "--version")) {

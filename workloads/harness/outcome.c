@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "../workload.h"
+#include "system.h"
 
 static char why[512];
 
@@ -14,7 +14,7 @@ int fail(const char *call)
 {
 	int error = errno; /* before anything can change it */
 
-	snprintf(why, sizeof(why), "%s: %s", call, strerror(error));
+	snprintf(why, sizeof(why), "%s: %s", call, system_error(error));
 	return OUTCOME_FAILED;
 }
 

@@ -68,6 +68,13 @@ static const struct parameter *find(const struct parameter *const tables[], size
 	return NULL;
 }
 
+int set_parameter_knows(const struct parameter *const tables[], size_t table_count, const char *setting)
+{
+	const char *equals = strchr(setting, '=');
+
+	return !equals || find(tables, table_count, setting, (size_t)(equals - setting));
+}
+
 static int digit(char c)
 {
 	const char *digits = "0123456789abcdef", *found = c ? strchr(digits, c) : NULL;

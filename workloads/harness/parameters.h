@@ -25,4 +25,7 @@ void parameters_restore(void);
 int set_parameter(const struct parameter *const tables[], size_t table_count, const char *setting,
                   char *why, size_t why_room);
 
+/* Whether a table knows the name of that setting; what is no setting at all is left to set_parameter. */
+int set_parameter_knows(const struct parameter *const tables[], size_t table_count, const char *setting);
+
 #endif

@@ -15,4 +15,7 @@ enum place { PLACE_FREE = 0, PLACE_ONE = 1, PLACE_TWO = 2 };
  * returned. */
 int place_take(enum place place, uint64_t turn);
 
+/* The processor that it kept for partners; -1: none in particular. */
+int place_second(void);
+
 #endif

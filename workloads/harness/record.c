@@ -1,14 +1,14 @@
 /* record.c -- see record.h. */
 #include "record.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "../workload.h"
+#include "system.h"
 
 static struct {
 	char  *bytes;
@@ -16,7 +16,7 @@ static struct {
 	int    comma; /* whether the next member needs one before it */
 } line;
 
-__attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
+FORMAT_OF(1, 2) static void add(const char *format, ...)
 {
 	for (;;) {
 		va_list arguments;
@@ -157,26 +157,4 @@ int record_close(int file)
 {
 	add("}\n");
 	return write_all(file, line.bytes, line.count);
-}
-
-int write_all(int file, const char *bytes, size_t count)
-{
-	while (count) {
-		ssize_t put = write(file, bytes, count);
-
-		if (put < 0 && errno == EAGAIN) {
-			/* A console as the stream may not block. */
-			struct pollfd wait = { .fd = file, .events = POLLOUT };
-
-			poll(&wait, 1, 1000);
-			continue;
-		}
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -1;
-		bytes += put;
-		count -= (size_t)put;
-	}
-	return 0;
 }

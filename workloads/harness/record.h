@@ -24,7 +24,4 @@ void record_list_close(void);
 /* Ends the line and writes it to `file`. Returns 0, or -1 with errno. */
 int record_close(int file);
 
-/* Writes all bytes or returns -1 with errno; goes on after interruptions and short writes. */
-int write_all(int file, const char *bytes, size_t count);
-
 #endif

@@ -1,11 +1,9 @@
 /* sha256.c -- see sha256.h. After FIPS 180-4, sections 4.1.2, 5 and 6.2. */
 #include "sha256.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BLOCK = 64 };
 
@@ -84,15 +82,17 @@ int sha256_file(const char *path, char hex[SHA256_HEX_ROOM])
 	struct digest d = { .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
 		                       0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
 	uint8_t bytes[65536];
-	ssize_t got;
-	int     file = open(path, O_RDONLY | O_CLOEXEC);
+	size_t  got;
+	int     bad;
+	FILE   *file = fopen(path, "rb");
 
-	if (file < 0)
+	if (!file)
 		return -1;
-	while ((got = read(file, bytes, sizeof(bytes))) > 0)
-		take(&d, bytes, (size_t)got);
-	close(file);
-	if (got < 0)
+	while ((got = fread(bytes, 1, sizeof(bytes), file)) > 0)
+		take(&d, bytes, got);
+	bad = ferror(file);
+	fclose(file);
+	if (bad)
 		return -1;
 	finish(&d);
 	for (int i = 0; i < 8; i++)

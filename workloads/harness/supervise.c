@@ -1,19 +1,11 @@
 /* supervise.c -- the agent's side of a trial: starts its processes, waits, relays. See trial.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "channel.h"
 #include "clock.h"
@@ -21,14 +13,16 @@
 #include "parameters.h"
 #include "record.h"
 #include "sweep.h"
+#include "system.h"
 #include "tree.h"
 #include "trial.h"
 
 enum stage { STARTING, READY, SET, ENDED };
 
 struct copy {
-	pid_t      pid;
-	int        up, down;
+	struct process process;
+	struct stream *up;
+	int        down;
 	char      *heard; /* bytes that came up and are not yet whole lines */
 	size_t     heard_count, heard_room;
 	char      *records; /* lines to relay when all is over */
@@ -37,7 +31,8 @@ struct copy {
 	char       outcome[16], why[512];
 	uint64_t   asked_ns, start_ns, end_ns;
 	enum stage stage;
-	int        reaped, wait_status;
+	int        started, reaped;
+	struct process_end end;
 };
 
 static struct {
@@ -66,77 +61,72 @@ static void append(char **bytes, size_t *count, size_t *room, const char *more, 
 
 static int cannot(const char *call)
 {
-	snprintf(g.why, sizeof(g.why), "%s: %s", call, strerror(errno));
+	snprintf(g.why, sizeof(g.why), "%s: %s", call, system_error(errno));
 	return -1;
 }
 
-/* In the new process: the pipes go to their fixed numbers and the program starts afresh, so that
- * addresses are drawn anew; `pad` moves the stack besides. */
-static void exec_copy(uint64_t number, const int ends[3])
+/* A fresh start of the program, so that addresses are drawn anew; `pad` moves the stack besides. */
+static int start_process(uint64_t number, int up, int down)
 {
 	static char pad[65536 + 8];
-	char       *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad,
-		                      guest_pages() ? "STEELYARD_PAGING=1" : NULL, NULL };
+	const char *environment[] = { pad, guest_pages() ? "STEELYARD_PAGING=1" : NULL, NULL };
 	const char *arguments[SETTINGS_MOST + 8] = { self_path(), "trial-process" };
 	char        copy[24];
-	int         at = 2, high[3];
+	int         at = 2;
+	const struct handed files[] = { { up, CHANNEL_UP },
+		                        { down, CHANNEL_DOWN },
+		                        { g.gate[0], CHANNEL_GATE } };
+	const struct process_order order = { .arguments    = arguments,
+		                             .environment  = environment,
+		                             .files        = files,
+		                             .file_count   = 3,
+		                             .is_group     = 1,
+		                             .dies_with_us = 1 };
 
-#ifdef __linux__
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-	setpgid(0, 0);
-	signal(SIGPIPE, SIG_DFL);
-	for (int i = 0; i < 3; i++)
-		high[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 16);
-	for (int i = 0; i < 3; i++)
-		if (high[i] < 0 || dup2(high[i], CHANNEL_UP + i) < 0)
-			_exit(126);
-	/* Standard output is the agent's stream of records: a utility must not write into it. */
-	if (dup2(open("/dev/null", O_RDWR), 0) < 0 || dup2(0, 1) < 0)
-		_exit(126);
 	memcpy(pad, "PAD=", 4);
 	memset(pad + 4, 'x', settings.pad);
+	pad[4 + settings.pad] = 0;
 	snprintf(copy, sizeof(copy), "%" PRIu64, number);
 	arguments[at++] = copy;
 	arguments[at++] = g.directory;
 	arguments[at++] = g.request->workload->name;
 	for (int i = 0; i < g.request->setting_count; i++)
 		arguments[at++] = g.request->settings[i];
-	execve(self_path(), (char *const *)(uintptr_t)arguments, environment);
-	_exit(126);
+	return process_start(&order, &g.copies[number].process);
 }
 
 static int start_copy(uint64_t number)
 {
 	struct copy *copy = &g.copies[number];
-	int          up[2], down[2];
+	int          up[2], down[2], bad;
 
-	if (pipe2(up, O_CLOEXEC))
+	if (pipe_make_private(up))
 		return cannot("pipe");
-	if (pipe2(down, O_CLOEXEC)) {
+	if (pipe_make_private(down)) {
+		bad = cannot("pipe");
 		close(up[0]);
 		close(up[1]);
-		return cannot("pipe");
+		return bad;
 	}
 	copy->asked_ns = clock_ns();
-	copy->pid = fork();
-	if (copy->pid == 0)
-		exec_copy(number, (int[]){ up[1], down[0], g.gate[0] });
+	bad = start_process(number, up[1], down[0]) ? cannot("making a process") : 0;
+	copy->started = !bad;
 	close(up[1]);
 	close(down[0]);
-	copy->up = up[0];
 	copy->down = down[1];
-	if (copy->pid < 0)
-		return cannot("fork");
-	setpgid(copy->pid, copy->pid);
-	return 0;
+	copy->up = stream_open(up[0]);
+	if (!copy->up) {
+		bad = bad ? bad : cannot("listening to a process");
+		close(up[0]);
+	}
+	return bad;
 }
 
 static void kill_all(void)
 {
 	for (uint64_t i = 0; i < g.count; i++)
-		if (g.copies[i].pid > 0 && !g.copies[i].reaped)
-			kill(-g.copies[i].pid, SIGKILL);
+		if (g.copies[i].started && !g.copies[i].reaped)
+			process_kill(&g.copies[i].process);
 }
 
 static void hear_line(struct copy *copy, char *line)
@@ -168,14 +158,12 @@ static void hear_line(struct copy *copy, char *line)
 static void hear(struct copy *copy)
 {
 	char    bytes[65536], *start, *newline;
-	ssize_t got = read(copy->up, bytes, sizeof(bytes));
+	ssize_t got = stream_take(copy->up, bytes, sizeof(bytes));
 
-	if (got < 0 && errno == EINTR)
-		return;
 	if (got <= 0) {
 		copy->stage = ENDED;
-		close(copy->up);
-		copy->up = -1;
+		stream_close(copy->up);
+		copy->up = NULL;
 		return;
 	}
 	append(&copy->heard, &copy->heard_count, &copy->heard_room, bytes, (size_t)got);
@@ -217,25 +205,25 @@ static void answer_all(void)
 /* Waits until all copies have ended, leading them through the gate on the way. */
 static void lead(int (*line_waiting)(const char *id))
 {
-	struct pollfd *polled = calloc(g.count + 1, sizeof(*polled));
-	uint64_t       deadline = clock_ns() + settings.limit_ms * 1000000;
+	struct stream **streams = calloc(g.count + 1, sizeof(struct stream *));
+	unsigned char  *ready = calloc(g.count + 1, 1);
+	uint64_t        deadline = clock_ns() + settings.limit_ms * 1000000;
 
-	if (!polled)
+	if (!streams || !ready)
 		abort();
 	while (!all_at(ENDED)) {
 		uint64_t now = clock_ns();
 		int      patience = now < deadline ? (int)((deadline - now) / 1000000) + 1 : 1000;
 
 		for (uint64_t i = 0; i < g.count; i++)
-			polled[i] = (struct pollfd){ .fd = g.copies[i].up, .events = POLLIN };
-		polled[g.count] = (struct pollfd){ .fd = g.stopped || !line_waiting ? -1 : 0,
-			                           .events = POLLIN };
-		if (poll(polled, g.count + 1, patience) < 0 && errno != EINTR)
+			streams[i] = g.copies[i].up;
+		streams[g.count] = g.stopped || !line_waiting ? NULL : stream_input();
+		if (streams_wait(streams, g.count + 1, patience, ready))
 			abort();
 		for (uint64_t i = 0; i < g.count; i++)
-			if (polled[i].revents)
+			if (ready[i])
 				hear(&g.copies[i]);
-		if (polled[g.count].revents && !g.stopped && line_waiting(g.request->id)) {
+		if (ready[g.count] && !g.stopped && line_waiting(g.request->id)) {
 			g.stopped = "stopped";
 			kill_all();
 		}
@@ -252,7 +240,8 @@ static void lead(int (*line_waiting)(const char *id))
 			g.gate[1] = -1;
 		}
 	}
-	free(polled);
+	free(streams);
+	free(ready);
 }
 
 static void reap_all(void)
@@ -260,23 +249,22 @@ static void reap_all(void)
 	for (uint64_t i = 0; i < g.count; i++) {
 		struct copy *copy = &g.copies[i];
 
-		if (copy->pid <= 0)
+		if (!copy->started)
 			continue;
-		while (waitpid(copy->pid, &copy->wait_status, 0) < 0 && errno == EINTR)
-			;
+		if (process_wait(&copy->process, &copy->end))
+			cannot("waiting for a process");
 		copy->reaped = 1;
 		/* Whatever the copy left behind in its group: a script's utility, a partner. */
-		kill(-copy->pid, SIGKILL);
+		process_forget(&copy->process);
 	}
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
+	processes_reap();
 }
 
 static const char *copy_status(const struct copy *copy)
 {
-	if (copy->pid <= 0)
+	if (!copy->started)
 		return "not started";
-	if (WIFSIGNALED(copy->wait_status))
+	if (copy->end.was_killed)
 		return "killed";
 	return *copy->outcome ? copy->outcome : "failed";
 }
@@ -313,8 +301,8 @@ static void write_processes(void)
 			record_null("end_ns");
 		}
 		record_text("status", copy_status(copy));
-		if (copy->pid > 0 && WIFSIGNALED(copy->wait_status))
-			record_number("signal", (uint64_t)WTERMSIG(copy->wait_status));
+		if (copy->end.signal)
+			record_number("signal", (uint64_t)copy->end.signal);
 		else
 			record_null("signal");
 		record_object_close();
@@ -334,13 +322,15 @@ static int write_end(void)
 	} else if (copy) {
 		if (!strcmp(status, "not started"))
 			status = "failed";
-		else if (WIFSIGNALED(copy->wait_status))
-			signal_number = WTERMSIG(copy->wait_status);
-		else if (*copy->why)
+		else if (copy->end.was_killed) {
+			signal_number = copy->end.signal;
+			if (*copy->end.reason)
+				why = copy->end.reason;
+		} else if (*copy->why)
 			why = copy->why;
 		else if (!*copy->outcome)
 			snprintf(g.why, sizeof(g.why), "the process ended with status %d unheard",
-			         WEXITSTATUS(copy->wait_status));
+			         copy->end.status);
 	}
 	record_open("end");
 	record_text("trial", g.request->id);
@@ -397,23 +387,26 @@ int trial_supervise(const struct request *request, const char *directory,
 		abort();
 	write_begin();
 	snprintf(g.directory, sizeof(g.directory), "%s/trial-XXXXXX", directory);
-	if (!mkdtemp(g.directory))
+	if (directory_make_fresh(g.directory))
 		bad = cannot("making the working directory");
 	else
-		bad = (made = 1, pipe2(g.gate, O_CLOEXEC) ? cannot("pipe") : 0);
-	while (!bad && g.count < settings.copies)
+		bad = (made = 1, pipe_make_private(g.gate) ? cannot("pipe") : 0);
+	while (!bad && g.count < settings.copies) {
+		g.copies[g.count].down = -1;
 		bad = start_copy(g.count++);
+	}
 	if (bad)
 		kill_all();
 	for (uint64_t i = 0; i < g.count; i++)
-		if (g.copies[i].pid <= 0)
+		if (!g.copies[i].up)
 			g.copies[i].stage = ENDED;
 	lead(line_waiting);
 	reap_all();
 	for (uint64_t i = 0; i < g.count; i++) {
 		if (g.copies[i].records && !g.stopped)
 			write_all(1, g.copies[i].records, g.copies[i].records_count);
-		close(g.copies[i].down);
+		if (g.copies[i].down >= 0)
+			close(g.copies[i].down);
 		free(g.copies[i].records);
 		free(g.copies[i].heard);
 	}

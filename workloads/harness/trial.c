@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "batch.h"
 #include "channel.h"
@@ -17,6 +14,7 @@
 #include "place.h"
 #include "record.h"
 #include "sweep.h"
+#include "system.h"
 
 /* One phase at one size: what makes a record of samples. */
 struct piece {
@@ -30,9 +28,8 @@ struct piece {
 
 /* What a phase's operations used, this process's and its waited-for children's. */
 struct use {
-	uint64_t      operations;
-	struct rusage rusage; /* differences */
-	uint64_t      user_ns, system_ns;
+	uint64_t         operations;
+	struct resources resources; /* differences */
 };
 
 static struct {
@@ -49,6 +46,8 @@ static struct {
 	int                    batches_asked; /* the request says how many there are to be */
 	struct use             uses[PHASES_MOST];
 	uint64_t               start_ns, end_ns;
+	int                    argc; /* what it was started with */
+	char                 **argv;
 } t;
 
 const char *trial_directory(void)
@@ -56,34 +55,17 @@ const char *trial_directory(void)
 	return t.directory;
 }
 
-static uint64_t timeval_ns(struct timeval time)
-{
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
-}
-
 /* This process and the children it has waited for, since the last call; added to a phase's use. A
  * partner process counts when teardown waits for it, and so for the last phase. */
 static void use_add(struct use *use)
 {
-	static struct rusage last[2];
-	static const int     who[2] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+	static struct resources last;
+	struct resources        now;
 
-	for (int i = 0; i < 2; i++) {
-		struct rusage now;
-
-		getrusage(who[i], &now);
-		if (use) {
-			use->user_ns += timeval_ns(now.ru_utime) - timeval_ns(last[i].ru_utime);
-			use->system_ns += timeval_ns(now.ru_stime) - timeval_ns(last[i].ru_stime);
-			use->rusage.ru_minflt += now.ru_minflt - last[i].ru_minflt;
-			use->rusage.ru_majflt += now.ru_majflt - last[i].ru_majflt;
-			use->rusage.ru_nvcsw += now.ru_nvcsw - last[i].ru_nvcsw;
-			use->rusage.ru_nivcsw += now.ru_nivcsw - last[i].ru_nivcsw;
-			use->rusage.ru_inblock += now.ru_inblock - last[i].ru_inblock;
-			use->rusage.ru_oublock += now.ru_oublock - last[i].ru_oublock;
-		}
-		last[i] = now;
-	}
+	resources_used(&now);
+	for (int i = 0; use && i < RESOURCES; i++)
+		use->resources.used[i] += now.used[i] - last.used[i];
+	last = now;
 }
 
 /* A curve of more than one size is sized point by point while it is measured; anything else before. */
@@ -223,14 +205,6 @@ static int wait_at_gate(void)
 	return outcome || channel_wait_for_gate() ? fail("agent") : 0;
 }
 
-static uint64_t faults_major(void)
-{
-	struct rusage now;
-
-	getrusage(RUSAGE_SELF, &now);
-	return (uint64_t)now.ru_majflt;
-}
-
 static int measure_piece(int number)
 {
 	struct piece      *piece = &t.pieces[number];
@@ -245,9 +219,9 @@ static int measure_piece(int number)
 			return outcome;
 		t.aim.warmup_ns = 0; /* the process is warm; sizing warms each further size */
 	}
-	before = faults_major();
+	before = resource_faults_major();
 	outcome = batch_measure(&piece->plan, &hooks, piece->durations_ns);
-	piece->faults_major = faults_major() - before;
+	piece->faults_major = resource_faults_major() - before;
 	t.uses[piece->phase].operations += piece->plan.operations * piece->plan.batches;
 	if (number + 1 < t.piece_count)
 		use_add(&t.uses[piece->phase]);
@@ -279,7 +253,10 @@ static void write_samples(const struct piece *piece)
 		record_number("bytes", piece->bytes);
 	else
 		record_null("bytes");
-	record_number("faults_major", piece->faults_major);
+	if (resource_is_known(FAULTS_MAJOR))
+		record_number("faults_major", piece->faults_major);
+	else
+		record_null("faults_major");
 	record_number("operations", piece->plan.operations);
 	record_numbers("durations_ns", piece->durations_ns, piece->plan.batches);
 	record_text("code_sha256", t.workload->code ? t.workload->code->sha256 : NULL);
@@ -299,18 +276,23 @@ static void write_value(void)
 
 static void write_usage(const struct phase *phase, const struct use *use)
 {
+	static const char *const names[RESOURCES] = {
+		[USER_NS] = "user_ns", [SYSTEM_NS] = "system_ns",
+		[FAULTS_MINOR] = "faults_minor", [FAULTS_MAJOR] = "faults_major",
+		[SWITCHES_VOLUNTARY] = "switches_voluntary",
+		[SWITCHES_INVOLUNTARY] = "switches_involuntary",
+		[BLOCKS_READ] = "blocks_read", [BLOCKS_WRITTEN] = "blocks_written",
+	};
+
 	record_open("usage");
 	record_number("copy", t.copy);
 	record_text("metric", phase->metric);
 	record_number("operations", use->operations);
-	record_number("user_ns", use->user_ns);
-	record_number("system_ns", use->system_ns);
-	record_number("faults_minor", (uint64_t)use->rusage.ru_minflt);
-	record_number("faults_major", (uint64_t)use->rusage.ru_majflt);
-	record_number("switches_voluntary", (uint64_t)use->rusage.ru_nvcsw);
-	record_number("switches_involuntary", (uint64_t)use->rusage.ru_nivcsw);
-	record_number("blocks_read", (uint64_t)use->rusage.ru_inblock);
-	record_number("blocks_written", (uint64_t)use->rusage.ru_oublock);
+	for (int i = 0; i < RESOURCES; i++)
+		if (resource_is_known((enum resource)i))
+			record_number(names[i], use->resources.used[i]);
+		else
+			record_null(names[i]);
 	record_close(CHANNEL_UP);
 }
 
@@ -326,24 +308,45 @@ static void take_phases(void)
 }
 
 /* argv: COPY DIRECTORY WORKLOAD name=value ... */
-int trial_process(int argc, char *argv[])
+static int take_arguments(int argc, char *argv[])
 {
 	char why[256];
-	int  outcome;
 
 	if (argc < 3 || parse_number(argv[0], &t.copy) || !(t.workload = workload_find(argv[2])))
-		return 2;
+		return -1;
+	t.argc = argc;
+	t.argv = argv;
 	/* Copies do the same in places of their own: two must not write one file. */
 	snprintf(t.directory, sizeof(t.directory), "%s/%s", argv[1], argv[0]);
-	if (mkdir(t.directory, 0700)) {
+	for (int i = 3; i < argc; i++) {
+		if (setting_apply(t.workload, argv[i], why, sizeof(why)))
+			return -1;
+		t.batches_asked |= !strncmp(argv[i], "batches=", 8);
+	}
+	return 0;
+}
+
+int trial_adopt(int argc, char *argv[])
+{
+	return take_arguments(argc, argv);
+}
+
+int trial_arguments(char *const **argv)
+{
+	*argv = t.argv;
+	return t.argc;
+}
+
+int trial_process(int argc, char *argv[])
+{
+	int outcome;
+
+	if (take_arguments(argc, argv))
+		return 2;
+	if (directory_make(t.directory)) {
 		fail("making the working directory");
 		channel_say("outcome failed %s\n", outcome_why());
 		return 1;
-	}
-	for (int i = 3; i < argc; i++) {
-		if (setting_apply(t.workload, argv[i], why, sizeof(why)))
-			return 2;
-		t.batches_asked |= !strncmp(argv[i], "batches=", 8);
 	}
 	take_phases();
 

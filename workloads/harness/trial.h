@@ -66,4 +66,9 @@ int trial_supervise(const struct request *request, const char *directory,
 /* In the trial process, whose arguments trial_supervise made: does the work. */
 int trial_process(int argc, char *argv[]);
 
+/* Those arguments, for a partner that is started as a new process; and there, which is part of that
+ * trial then: sets what they set. Returns 0, or -1 if they are not understood. */
+int trial_arguments(char *const **argv);
+int trial_adopt(int argc, char *argv[]);
+
 #endif

@@ -13,6 +13,7 @@
  */
 #include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 #include "round_trip.h"
 
@@ -30,11 +31,11 @@ static void serve(void)
 
 static int setup(void)
 {
-	if (pipe(s.there) || pipe(s.back))
+	if (pipe_make(s.there) || pipe_make(s.back))
 		return fail("pipe");
-	s.partner = partner_start(serve);
+	s.partner = partner_start(serve, &s, sizeof(s));
 	if (s.partner < 0)
-		return fail("fork");
+		return fail("making the partner");
 	close(s.there[0]);
 	close(s.back[1]);
 	s.there[0] = s.back[1] = -1;

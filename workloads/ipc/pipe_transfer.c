@@ -45,7 +45,7 @@ static int setup(void)
 {
 	if (pipe(s.data) || pipe(s.batch))
 		return fail("pipe");
-	s.writer = partner_start(serve);
+	s.writer = partner_start(serve, &s, sizeof(s));
 	if (s.writer < 0)
 		return fail("fork");
 	close(s.data[1]);

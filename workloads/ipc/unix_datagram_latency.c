@@ -37,7 +37,7 @@ static int setup(void)
 			                   strerror(errno));
 		return fail("socketpair");
 	}
-	s.partner = partner_start(serve);
+	s.partner = partner_start(serve, &s, sizeof(s));
 	if (s.partner < 0)
 		return fail("fork");
 	close(s.ends[1]);

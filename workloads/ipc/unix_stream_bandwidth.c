@@ -37,7 +37,7 @@ static int setup(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s.ends))
 		return errno == EAFNOSUPPORT ? unsupported("there are no UNIX-domain sockets")
 		                             : fail("socketpair");
-	s.writer = partner_start(serve);
+	s.writer = partner_start(serve, &s, sizeof(s));
 	if (s.writer < 0)
 		return fail("fork");
 	close(s.ends[1]);

@@ -33,7 +33,7 @@ static int setup(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s.ends))
 		return errno == EAFNOSUPPORT ? unsupported("there are no UNIX-domain sockets")
 		                             : fail("socketpair");
-	s.partner = partner_start(serve);
+	s.partner = partner_start(serve, &s, sizeof(s));
 	if (s.partner < 0)
 		return fail("fork");
 	close(s.ends[1]);

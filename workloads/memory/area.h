@@ -9,9 +9,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 
 /* The curve over sizes from 512 bytes to all that memory allows, which all of these workloads have.
@@ -33,7 +32,7 @@ struct area {
 static inline void area_unmap(struct area *area)
 {
 	if (area->start)
-		munmap(area->start, area->size);
+		memory_give(area->start, area->size);
 	area->start = NULL;
 }
 
@@ -41,15 +40,14 @@ static inline void area_unmap(struct area *area)
  * did. */
 static inline int area_map(struct area *area, uint64_t size)
 {
-	const int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
-	void     *start = MAP_FAILED;
+	void *start = NULL;
 
 	area_unmap(area);
 	errno = ENOMEM;
 	if ((size_t)size == size)
-		start = mmap(NULL, (size_t)size, access, kind, -1, 0);
-	if (start == MAP_FAILED)
-		return fail("mmap");
+		start = memory_take((size_t)size);
+	if (!start)
+		return fail("taking memory");
 	area->start = start;
 	area->size = (size_t)size;
 	return 0;
@@ -151,7 +149,7 @@ static inline struct sums area_fill(const struct area *area)
 /* Writes one byte to each page, in ascending order: the first touch where contents come later. */
 static inline void area_touch(const struct area *area)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = page_bytes();
 
 	for (size_t at = 0; at < area->size; at += page)
 		area->start[at] = 1;

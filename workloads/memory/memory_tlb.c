@@ -35,7 +35,7 @@ static struct chase pages = { .place = place_in_page }, dense = { .place = place
 
 static int setup(void)
 {
-	page = (size_t)sysconf(_SC_PAGESIZE);
+	page = page_bytes();
 	return 0;
 }
 
@@ -45,10 +45,7 @@ static int arrange_one(struct chase *chase, uint64_t bytes, uint64_t count)
 
 	if (outcome)
 		return outcome;
-#ifdef MADV_NOHUGEPAGE
-	/* A kernel that has no huge pages refuses, and needs not be asked. */
-	madvise(chase->area.start, chase->area.size, MADV_NOHUGEPAGE);
-#endif
+	memory_small_pages(chase->area.start, chase->area.size);
 	chase_shuffle(chase, 0, chase->count);
 	chase_link(chase);
 	return 0;

@@ -190,7 +190,7 @@ int http_start(uint64_t size)
 	                                   "Host: 127.0.0.1:%u\r\n"
 	                                   "User-Agent: steelyard\r\n\r\n",
 	                                   (unsigned long long)size, ntohs(s.address.sin_port));
-	s.server = partner_start(serve);
+	s.server = partner_start(serve, &s, sizeof(s));
 	if (s.server < 0)
 		return fail("fork");
 	/* Only the server listens: if it ends, connections are refused and nobody waits. */

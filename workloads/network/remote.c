@@ -122,7 +122,7 @@ int remote_start(enum transport transport)
 	s.transport = transport;
 	if ((outcome = make_sockets()))
 		return outcome;
-	s.server = partner_start(serve);
+	s.server = partner_start(serve, NULL, 0);
 	if (s.server < 0)
 		return fail("fork");
 	loopback_close(&s.ends[1]);

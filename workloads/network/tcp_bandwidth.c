@@ -80,7 +80,7 @@ static int setup(void)
 	block = aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE);
 	if (!block)
 		return fail("aligned_alloc");
-	s.writer = partner_start(serve);
+	s.writer = partner_start(serve, &s, sizeof(s));
 	if (s.writer < 0)
 		return fail("fork");
 	loopback_close(&s.ends[1]);

@@ -71,7 +71,7 @@ static int setup(void)
 
 	if (outcome)
 		return outcome;
-	s.acceptor = partner_start(serve);
+	s.acceptor = partner_start(serve, &s, sizeof(s));
 	if (s.acceptor < 0)
 		return fail("fork");
 	/* Only the acceptor listens: if it ends, connections are refused and nobody waits. */

@@ -56,7 +56,7 @@ static int setup(void)
 
 	if (outcome)
 		return outcome;
-	s.echo = partner_start(serve);
+	s.echo = partner_start(serve, &s, sizeof(s));
 	if (s.echo < 0)
 		return fail("fork");
 	loopback_close(&s.ends[1]);

@@ -83,7 +83,7 @@ static int setup(void)
 		return outcome;
 	first_remember();
 	for (; s.started < members; s.started++) {
-		s.pids[s.started] = partner_start(serve);
+		s.pids[s.started] = partner_start(serve, NULL, 0);
 		if (s.pids[s.started] < 0)
 			return fail("fork");
 	}

@@ -31,7 +31,7 @@ static void *serve(void *argument)
 {
 	uint64_t  number = *(uint64_t *)argument;
 	uint64_t *area = ring.areas[number] = area_make();
-	int       error = area && !(number % 2 && partner_place()) ? 0 : errno;
+	int       error = area && !(number % 2 ? partner_place() : home_place()) ? 0 : errno;
 
 	if (!member_ready(error) && !error)
 		member_serve(number, area);

@@ -2,23 +2,12 @@
 #include "group.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sched.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
 
 #include "../cpu/linp.h"
 #include "../harness/channel.h"
@@ -26,9 +15,10 @@
 #include "../harness/outcome.h"
 #include "../harness/parameters.h"
 #include "../harness/record.h"
+#include "../harness/system.h"
 #include "../harness/tree.h"
 
-enum { MARKS = 16, WHY_ROOM = 120, PAGE = 4096, KEPT_MOST = 256 };
+enum { MARKS = 16, WHY_ROOM = 120, PAGE = 4096, KEPT_MOST = 256, PROCESSORS_MOST = 1024, GATE = 3 };
 
 #define UNKNOWN UINT64_MAX
 
@@ -46,11 +36,10 @@ struct shared {
 
 /* What the starter knows of a member. */
 struct seen {
-	pid_t     pid;
-	pthread_t thread;
-	uint64_t  asked_ns, reaped_ns; /* UNKNOWN if not */
-	int       wait_status;
-	int       error; /* why it could not be created */
+	pthread_t          thread;
+	uint64_t           asked_ns, reaped_ns; /* UNKNOWN if not */
+	struct process_end end;
+	int                error; /* why it could not be created */
 };
 
 struct group {
@@ -58,61 +47,31 @@ struct group {
 	struct group_order order;
 	struct shared     *shared;
 	size_t             shared_bytes;
-	int                file;    /* of what is shared */
+	intptr_t           handle;  /* of what is shared */
+	int                is_shared;
 	int                gate[2]; /* ends when all may begin */
 	struct seen       *seen;
+	struct process    *processes;
 	uint64_t           created, finished;
 };
 
 static struct group kept[KEPT_MOST];
 static int          kept_count;
 
+/* The processor of a member that is pinned, and 1; 0 if there is none to be chosen. */
+static int processor_of(uint64_t index)
+{
+	int usable[PROCESSORS_MOST], count = processors_usable(usable, PROCESSORS_MOST);
+
+	return count > 0 ? usable[index % (uint64_t)count] + 1 : 0;
+}
+
+static int niceness_of(const struct group_order *order, uint64_t index)
+{
+	return index % 2 ? (int)order->nice : 0;
+}
+
 /* A member's work. */
-
-static int bind_to_one(uint64_t index)
-{
-#ifdef __linux__
-	cpu_set_t may, only;
-	size_t    usable[CPU_SETSIZE], count = 0;
-
-	if (sched_getaffinity(0, sizeof(may), &may))
-		return -1;
-	for (size_t i = 0; i < CPU_SETSIZE; i++)
-		if (CPU_ISSET(i, &may))
-			usable[count++] = i;
-	CPU_ZERO(&only);
-	CPU_SET(usable[index % count], &only);
-	return sched_setaffinity(0, sizeof(only), &only);
-#else
-	(void)index;
-	errno = ENOSYS;
-	return -1;
-#endif
-}
-
-static int become(const struct group_order *order, uint64_t index)
-{
-	if (order->pinned && bind_to_one(index))
-		return unsupported("it cannot be bound to one processor: %s", strerror(errno));
-	errno = 0;
-	if (order->nice && index % 2 && nice((int)order->nice) == -1 && errno)
-		return unsupported("it cannot be made nicer: %s", strerror(errno));
-	return 0;
-}
-
-/* Where memory is what ends, the kernel shall choose a member and not its starter. */
-static void offer_itself(void)
-{
-#ifdef __linux__
-	int file = open("/proc/self/oom_score_adj", O_WRONLY);
-
-	if (file < 0)
-		return;
-	if (write(file, "1000", 4) < 0)
-		errno = 0; /* then it chooses by size: a member is the likelier still */
-	close(file);
-#endif
-}
 
 /* One word in each page: as little work of its own as brings them all in. */
 static void write_through(volatile char *area, uint64_t bytes, uint64_t turn)
@@ -149,58 +108,53 @@ static int solve_all(const struct group_order *order, struct slot *slot, linp_fu
 
 static int work(struct shared *shared, uint64_t index, int gate)
 {
-	struct slot   *slot = &shared->slots[index];
-	void          *callable = NULL;
-	linp_function *solve;
-	char          *area = NULL;
-	int            outcome;
+	const struct group_order *order = &shared->order;
+	struct slot              *slot = &shared->slots[index];
+	void                     *callable = NULL;
+	linp_function            *solve;
+	char                     *area = NULL;
+	int                       outcome = machine_code_map(&linp_code, &callable);
 
-	if ((outcome = become(&shared->order, index)) || (outcome = code_map(&linp_code, &callable)) ||
-	    (outcome = stack_take(linp_code.stack)))
+	if (outcome)
 		return outcome;
 	*(void **)(void *)&solve = callable;
-	if (shared->order.memory) {
-		area = mmap(NULL, shared->order.memory * 1024, PROT_READ | PROT_WRITE,
-		            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (area == MAP_FAILED)
-			return fail("mmap");
-		if (shared->order.together)
-			write_through(area, shared->order.memory * 1024, 0);
+	if (order->memory) {
+		if (!(area = memory_take(order->memory * 1024)))
+			return fail("taking its memory");
+		if (order->together)
+			write_through(area, order->memory * 1024, 0);
 	}
 	wait_at(gate);
 	slot->began_ns = clock_ns();
-	outcome = solve_all(&shared->order, slot, solve, area);
+	outcome = solve_all(order, slot, solve, area);
 	if (!outcome)
 		slot->ended_ns = slot->marks_ns[MARKS - 1];
 	if (area)
-		munmap(area, shared->order.memory * 1024);
-	code_unmap(&linp_code, &callable);
+		memory_give(area, order->memory * 1024);
+	machine_code_unmap(&linp_code, &callable);
 	return outcome;
 }
 
 int member_main(int argc, char *argv[])
 {
-	uint64_t       file, index, gate;
+	uint64_t       handle, bytes, index;
 	struct shared *shared;
-	off_t          bytes;
+	int            outcome;
 
-	if (argc != 3 || parse_number(argv[0], &file) || parse_number(argv[1], &index) ||
-	    parse_number(argv[2], &gate))
+	if (argc != 3 || parse_number(argv[0], &handle) || parse_number(argv[1], &bytes) ||
+	    parse_number(argv[2], &index))
 		return 2;
-#ifdef __linux__
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-	bytes = lseek((int)file, 0, SEEK_END);
-	shared = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)file, 0);
-	if (shared == MAP_FAILED)
+	shared = shared_open((intptr_t)handle, bytes);
+	if (!shared)
 		return 1;
 	if (shared->order.together || shared->order.memory)
-		offer_itself();
-	if (work(shared, index, shared->order.together ? (int)gate : -1)) {
+		memory_offer();
+	outcome = stack_take(linp_code.stack);
+	if (!outcome)
+		outcome = work(shared, index, shared->order.together ? GATE : -1);
+	if (outcome)
 		snprintf(shared->slots[index].why, WHY_ROOM, "%s", outcome_why());
-		return 1;
-	}
-	return 0;
+	return outcome ? 1 : 0;
 }
 
 /* The starter's side. */
@@ -208,60 +162,52 @@ int member_main(int argc, char *argv[])
 static int share(struct group *group)
 {
 	group->shared_bytes = sizeof(struct shared) + group->order.processes * sizeof(struct slot);
-#ifdef __linux__
-	group->file = (int)syscall(SYS_memfd_create, "group", 0);
-#endif
-	if (group->file < 0) {
-		char path[4200];
-
-		snprintf(path, sizeof(path), "%s/group", trial_directory());
-		group->file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-		if (group->file < 0)
-			return fail("open");
-		unlink(path);
-	}
-	if (ftruncate(group->file, (off_t)group->shared_bytes))
-		return fail("ftruncate");
-	group->shared = mmap(NULL, group->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, group->file, 0);
-	if (group->shared == MAP_FAILED)
-		return fail("mmap");
+	group->shared = shared_make(group->shared_bytes, &group->handle);
+	if (!group->shared)
+		return fail("making memory to be shared");
+	group->is_shared = 1;
 	group->shared->order = group->order;
 	group->seen = calloc(group->order.processes, sizeof(*group->seen));
-	if (!group->seen)
+	group->processes = calloc(group->order.processes, sizeof(*group->processes));
+	if (!group->seen || !group->processes)
 		return fail("calloc");
 	for (uint64_t i = 0; i < group->order.processes; i++)
 		group->seen[i].asked_ns = group->seen[i].reaped_ns = UNKNOWN;
-	if (group->order.together && pipe(group->gate))
-		return fail("pipe");
-	if (group->order.together)
-		fcntl(group->gate[1], F_SETFD, FD_CLOEXEC);
-	return 0;
+	return group->order.together && pipe_make_private(group->gate) ? fail("pipe") : 0;
 }
 
 static void unshare_all(struct group *group)
 {
-	if (group->shared && group->shared != MAP_FAILED)
-		munmap(group->shared, group->shared_bytes);
-	if (group->file >= 0)
-		close(group->file);
+	if (group->shared)
+		shared_unmap(group->shared, group->shared_bytes);
+	if (group->is_shared)
+		shared_close(group->handle);
 	for (int end = 0; end < 2; end++)
 		if (group->gate[end] >= 0)
 			close(group->gate[end]);
-	group->shared = NULL;
-	group->file = group->gate[0] = group->gate[1] = -1;
+	free(group->seen);
+	free(group->processes);
+	*group = (struct group){ .gate = { -1, -1 } };
 }
 
-static int start_process(const struct group *group, uint64_t index)
+static int start_process(struct group *group, uint64_t index)
 {
-	char  file[24], number[24], gate[24];
-	char *arguments[] = { (char *)(uintptr_t)self_path(), (char *)(uintptr_t)"member", file, number, gate,
-		              NULL };
-	char *environment[] = { NULL };
+	char                handle[24], bytes[24], number[24];
+	const char *const    arguments[] = { self_path(), "member", handle, bytes, number, NULL };
+	const struct handed gate = { .ours = group->gate[0], .theirs = GATE };
+	struct process_order order = { .arguments    = arguments,
+		                       .files        = &gate,
+		                       .file_count   = group->order.together ? 1 : 0,
+		                       .handles      = &group->handle,
+		                       .handle_count = 1,
+		                       .dies_with_us = 1,
+		                       .processor    = group->order.pinned ? processor_of(index) : 0,
+		                       .niceness     = niceness_of(&group->order, index) };
 
-	snprintf(file, sizeof(file), "%d", group->file);
+	snprintf(handle, sizeof(handle), "%" PRIu64, (uint64_t)group->handle);
+	snprintf(bytes, sizeof(bytes), "%zu", group->shared_bytes);
 	snprintf(number, sizeof(number), "%" PRIu64, index);
-	snprintf(gate, sizeof(gate), "%d", group->order.together ? group->gate[0] : 0);
-	return posix_spawn(&group->seen[index].pid, self_path(), NULL, NULL, arguments, environment);
+	return process_start(&order, &group->processes[index]) ? errno : 0;
 }
 
 struct thread_order {
@@ -269,16 +215,28 @@ struct thread_order {
 	uint64_t      index;
 };
 
+static int become(const struct group_order *order, uint64_t index)
+{
+	if (order->pinned && processor_take_thread(processor_of(index) - 1))
+		return unsupported("it cannot be bound to one processor: %s", system_error(errno));
+	if (niceness_of(order, index) && thread_nicer(niceness_of(order, index)))
+		return unsupported("it cannot be made nicer: %s", system_error(errno));
+	stack_touch(linp_code.stack);
+	return 0;
+}
+
 static void *thread(void *argument)
 {
 	struct thread_order *order = argument;
 	struct group        *group = order->group;
 	struct seen         *seen = &group->seen[order->index];
+	int                  outcome = become(&group->order, order->index);
 
-	if (work(group->shared, order->index, group->order.together ? group->gate[0] : -1)) {
+	if (!outcome)
+		outcome = work(group->shared, order->index, group->order.together ? group->gate[0] : -1);
+	if (outcome)
 		snprintf(group->shared->slots[order->index].why, WHY_ROOM, "%s", outcome_why());
-		seen->wait_status = 1;
-	}
+	seen->end.status = outcome ? 1 : 0;
 	seen->reaped_ns = clock_ns();
 	free(order);
 	return NULL;
@@ -317,28 +275,29 @@ static void start_all(struct group *group)
 	group->gate[1] = -1;
 }
 
+/* Whether a member that was created did not finish. */
+static int is_lost(const struct group *group, uint64_t index)
+{
+	const struct process_end *end = &group->seen[index].end;
+
+	return end->was_killed || end->status || !group->shared->slots[index].ended_ns;
+}
+
 static void await_all(struct group *group)
 {
-	uint64_t left = group->created;
+	struct process_end end;
+	ptrdiff_t          index;
 
 	for (uint64_t i = 0; group->order.threads && i < group->created; i++)
 		pthread_join(group->seen[i].thread, NULL);
-	while (!group->order.threads && left) {
-		int   status;
-		pid_t pid = waitpid(-1, &status, 0);
-
-		if (pid < 0 && errno != EINTR)
-			break;
-		for (uint64_t i = 0; pid > 0 && i < group->created; i++)
-			if (group->seen[i].pid == pid) {
-				group->seen[i].reaped_ns = clock_ns();
-				group->seen[i].wait_status = status;
-				left--;
-				break;
-			}
+	while (!group->order.threads &&
+	       (index = process_wait_any(group->processes, group->created, -1, &end)) >= 0) {
+		group->seen[index].reaped_ns = end.ended_ns;
+		group->seen[index].end = end;
+		process_forget(&group->processes[index]);
 	}
 	for (uint64_t i = 0; i < group->created; i++)
-		if (group->seen[i].wait_status == 0 && group->shared->slots[i].ended_ns)
+		if (!is_lost(group, i))
 			group->finished++;
 }
 
@@ -355,7 +314,7 @@ static int perform(struct group *group)
 
 static struct group group_of(const struct group_order *order, const char *metric)
 {
-	return (struct group){ .metric = metric, .order = *order, .file = -1, .gate = { -1, -1 } };
+	return (struct group){ .metric = metric, .order = *order, .gate = { -1, -1 } };
 }
 
 /* How a member failed, in words. */
@@ -365,21 +324,22 @@ static void say_end(const struct group *group, uint64_t index, char *into, size_
 	const char        *why = group->shared->slots[index].why;
 
 	if (seen->error)
-		snprintf(into, room, "could not be created: %s", strerror(seen->error));
+		snprintf(into, room, "could not be created: %s", system_error(seen->error));
 	else if (*why)
 		snprintf(into, room, "%s", why);
-	else if (!group->order.threads && WIFSIGNALED(seen->wait_status))
-		snprintf(into, room, "ended by signal %d", WTERMSIG(seen->wait_status));
+	else if (seen->end.was_killed && *seen->end.reason)
+		snprintf(into, room, "ended by %s", seen->end.reason);
+	else if (seen->end.was_killed)
+		snprintf(into, room, "ended by signal %d", seen->end.signal);
+	else if (seen->end.status == PROCESS_NOT_EXECUTED)
+		snprintf(into, room, "was made, and could not become the program");
 	else
-		snprintf(into, room, "ended with status %d unheard",
-		         group->order.threads ? seen->wait_status : WEXITSTATUS(seen->wait_status));
+		snprintf(into, room, "ended with status %d unheard", seen->end.status);
 }
 
 static int failed(const struct group *group, uint64_t index)
 {
-	return group->seen[index].error ||
-	       (index < group->created &&
-	        (group->seen[index].wait_status || !group->shared->slots[index].ended_ns));
+	return group->seen[index].error || (index < group->created && is_lost(group, index));
 }
 
 int group_perform(const struct group_order *order, const char *metric)
@@ -412,7 +372,6 @@ uint64_t group_try(const struct group_order *order)
 	uint64_t     finished = perform(&group) ? 0 : group.finished;
 
 	unshare_all(&group);
-	free(group.seen);
 	return finished;
 }
 
@@ -434,14 +393,13 @@ static void tell_failures(const struct group *group)
 		say_end(group, i, why, sizeof(why));
 		record_object(NULL);
 		record_number("member", i);
-		if (!group->seen[i].error && !group->order.threads && WIFSIGNALED(group->seen[i].wait_status))
-			record_number("signal", (uint64_t)WTERMSIG(group->seen[i].wait_status));
+		if (group->seen[i].end.signal)
+			record_number("signal", (uint64_t)group->seen[i].end.signal);
 		else
 			record_null("signal");
-		record_text("status", group->seen[i].error ? "not created"
-		                      : !group->order.threads && WIFSIGNALED(group->seen[i].wait_status)
-		                          ? "killed"
-		                          : "failed");
+		record_text("status", group->seen[i].error            ? "not created"
+		                      : group->seen[i].end.was_killed ? "killed"
+		                                                      : "failed");
 		record_text("reason", why);
 		record_object_close();
 	}
@@ -450,16 +408,12 @@ static void tell_failures(const struct group *group)
 
 static uint64_t processors(void)
 {
-#ifdef __linux__
-	cpu_set_t may;
+	int usable[PROCESSORS_MOST], count = processors_usable(usable, PROCESSORS_MOST);
 
-	if (sched_getaffinity(0, sizeof(may), &may) == 0)
-		return (uint64_t)CPU_COUNT(&may);
-#endif
-	return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	return count > 0 ? (uint64_t)count : 1;
 }
 
-static void tell(const struct group *group, uint64_t copy, uint64_t number)
+static void tell_one(const struct group *group, uint64_t copy, uint64_t number)
 {
 	uint64_t  count = group->order.processes, zero = group->seen[0].asked_ns;
 	uint64_t *times = calloc(count + MARKS, sizeof(*times));
@@ -508,9 +462,9 @@ void group_tell(uint64_t copy)
 
 		for (int before = 0; before < i; before++)
 			number += !strcmp(kept[before].metric, kept[i].metric);
-		tell(&kept[i], copy, number);
-		unshare_all(&kept[i]);
-		free(kept[i].seen);
+		tell_one(&kept[i], copy, number);
 	}
+	for (int i = 0; i < kept_count; i++)
+		unshare_all(&kept[i]);
 	kept_count = 0;
 }

@@ -44,7 +44,7 @@ uint64_t group_try(const struct group_order *order);
 /* Writes a `group` record for each group that was performed. */
 void group_tell(uint64_t copy);
 
-/* In a member's process. argv: HANDLE INDEX GATE. Returns an exit status. */
+/* In a member's process. argv: HANDLE BYTES INDEX. Returns an exit status. */
 int member_main(int argc, char *argv[]);
 
 #endif

@@ -11,9 +11,9 @@
 #define STEELYARD_PROCESS_RING_H
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 
 enum { MEMBERS_LEAST = 2, MEMBERS_MOST = 96, SIZE_MOST = 65536 };
@@ -39,7 +39,7 @@ static struct {
 static inline int ring_pipes_make(void)
 {
 	for (; ring.pipes_made <= members; ring.pipes_made++)
-		if (pipe(ring.pipes[ring.pipes_made]))
+		if (pipe_make(ring.pipes[ring.pipes_made]))
 			return fail("pipe");
 	return 0;
 }
@@ -70,14 +70,11 @@ __attribute__((noinline)) static uint64_t sum_of(const uint64_t *area)
 static inline uint64_t *area_make(void)
 {
 	uint32_t  state = 2463534242u;
-	uint64_t *area = mmap(NULL, SIZE_MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-	                      -1, 0);
+	uint64_t *area = memory_take(SIZE_MOST);
 
-	if (area == MAP_FAILED)
+	if (!area)
 		return NULL;
-#ifdef MADV_NOHUGEPAGE
-	madvise(area, SIZE_MOST, MADV_NOHUGEPAGE); /* a system that has none refuses, as is right */
-#endif
+	memory_small_pages(area, SIZE_MOST);
 	for (uint64_t i = 0; i < size / sizeof(*area); i++)
 		area[i] = next_number(&state);
 	return area;

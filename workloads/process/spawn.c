@@ -1,21 +1,63 @@
-/* spawn -- start a minimal program by posix_spawn, and wait for its end.
+/* spawn -- start a minimal program by posix_spawn or CreateProcess, and wait for its end.
  *
  * Measures     posix_spawn as the C library has it, the program's start as in fork_exec, exit,
- *              waitpid.
+ *              waitpid. On Windows CreateProcess, the program's start, exit, the wait for its
+ *              handle, and the closing of its two handles.
  * Leaves out   what fork_exec leaves out, and posix_spawn's actions on files: there are none.
  * Beware       the libraries make it differently: glibc maps a stack for the child, which borrows
  *              its maker's memory as with vfork and looks at each signal's action in some 120
  *              system calls; musl uses a stack that it has and hears of success through a pipe;
  *              others fork. The program is the load program itself, told to exit, its environment
- *              empty. With place=0 the child may begin on another processor, with place=1 and 2 it
+ *              empty; on Windows it has its maker's, without which programs do not start there. With
+ *              place=0 the child may begin on another processor, with place=1 and 2 it
  *              stays on its maker's.
  * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
  */
+#include "../workload.h"
+
+#ifdef _WIN32
+#include <stdio.h>
+
+#include "../harness/tree.h"
+#include "../harness/windows/error.h"
+
+static char line[MAX_PATH * 4 + 8];
+
+static int setup(void)
+{
+	snprintf(line, sizeof(line), "\"%s\" exit", self_path());
+	return 0;
+}
+
+static int run(uint64_t operations)
+{
+	while (operations--) {
+		STARTUPINFOA        start = { .cb = sizeof(start) };
+		PROCESS_INFORMATION made;
+		DWORD               status;
+
+		if (!CreateProcessA(self_path(), line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL, NULL,
+		                    &start, &made)) {
+			windows_failed();
+			return fail("CreateProcess");
+		}
+		if (WaitForSingleObject(made.hProcess, INFINITE) != WAIT_OBJECT_0 ||
+		    !GetExitCodeProcess(made.hProcess, &status)) {
+			windows_failed();
+			return fail("waiting for the process");
+		}
+		CloseHandle(made.hThread);
+		CloseHandle(made.hProcess);
+		if (status)
+			return fail_check("the process exited with status %lu, not 0", status);
+	}
+	return 0;
+}
+#else
 #include <errno.h>
 #include <limits.h>
 #include <spawn.h>
 
-#include "../workload.h"
 #include "program.h"
 
 static char  path[PATH_MAX];
@@ -40,13 +82,14 @@ static int run(uint64_t operations)
 	}
 	return outcome;
 }
+#endif
 
 static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_group", 1 }, { 0 } };
 
 const struct workload workload_spawn = {
 	.name      = "spawn",
 	.group     = "process",
-	.summary   = "a minimal program started by posix_spawn, and the wait for it",
+	.summary   = "a minimal program started by posix_spawn (CreateProcess), and the wait for it",
 	.operation = "process",
 	.setup     = setup,
 	.run       = run,

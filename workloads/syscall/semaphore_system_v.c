@@ -95,7 +95,7 @@ static int start(void)
 
 	if (pipe(s.batch) || pipe(s.ready))
 		return fail("pipe");
-	s.partner = partner_start(serve);
+	s.partner = partner_start(serve, NULL, 0);
 	if (s.partner < 0)
 		return fail("fork");
 	close(s.batch[0]);

@@ -1,6 +1,7 @@
 /* yield -- offer the processor to others when nobody wants it.
  *
- * Measures     entry into the kernel, and the scheduler's decision to let the caller go on.
+ * Measures     entry into the kernel, and the scheduler's decision to let the caller go on. On
+ *              Windows SwitchToThread.
  * Leaves out   a switch to another process: there is none while no other is ready on that
  *              processor.
  * Beware       whatever else is ready on the same processor is let through, and its time slice is
@@ -8,9 +9,19 @@
  *              copies.
  * After        the yield stressor of stress-ng (King), which has many processes call it at once.
  */
-#include <sched.h>
-
 #include "../workload.h"
+
+#ifdef _WIN32
+#include "../harness/windows/error.h"
+
+/* Its answer is whether another thread took the processor: no failure. */
+static int run(uint64_t operations)
+{
+	REPEAT(operations, SwitchToThread());
+	return 0;
+}
+#else
+#include <sched.h>
 
 static int run(uint64_t operations)
 {
@@ -20,13 +31,14 @@ static int run(uint64_t operations)
 	});
 	return 0;
 }
+#endif
 
 static const struct call calls[] = { { "sched_yield", 1 }, { 0 } };
 
 const struct workload workload_yield = {
 	.name      = "yield",
 	.group     = "syscall",
-	.summary   = "the processor offered to others (sched_yield)",
+	.summary   = "the processor offered to others (sched_yield, SwitchToThread)",
 	.operation = "call",
 	.run       = run,
 	.calls     = calls,

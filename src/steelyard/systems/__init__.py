@@ -10,10 +10,17 @@ from dataclasses import replace
 from steelyard import programs
 from steelyard.errors import UnknownName, UsageError
 from steelyard.study import SystemDefinition
-from steelyard.systems import custom, gvisor, native, ssh, uml
+from steelyard.systems import custom, gvisor, native, ssh, uml, wine
 from steelyard.systems.system import System
 
-BUILT_IN: tuple[System, ...] = (native.NATIVE, native.NATIVE_MUSL, gvisor.GVISOR, uml.UML, ssh.SSH)
+BUILT_IN: tuple[System, ...] = (
+    native.NATIVE,
+    native.NATIVE_MUSL,
+    gvisor.GVISOR,
+    uml.UML,
+    wine.WINE,
+    ssh.SSH,
+)
 
 
 def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
@@ -24,13 +31,19 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     if plus and build not in programs.builds():
         programs.load(build)  # raises, and says how to make it
     if plus:
-        return replace(find(plain, definitions), name=name, program=build)
+        base = find(plain, definitions)
+        if "windows" in (build, base.program):
+            raise UsageError(
+                f"system '{name}': a program for Windows runs on wine and on hosts that run Windows, and a "
+                "program for Linux not; write it without its build"
+            )
+        return replace(base, name=name, program=build)
     known = {system.name: system for system in BUILT_IN}
     defined = {definition.name: definition for definition in definitions}
     if name in defined:
         definition = defined[name]
-        base = find(definition.base) if definition.base else None
-        return custom.make(definition, base)
+        varied = find(definition.base) if definition.base else None
+        return custom.make(definition, varied)
     kind, colon, host = name.partition(":")
     if kind == "ssh":
         if not colon or not host:

@@ -1,24 +1,49 @@
 """Another host with a shell: the load program is copied there, checked, and started by ssh.
 
+The shell may be a Unix one, or Windows' own, cmd.exe or PowerShell; then the program for Windows is copied,
+by sftp, and says its own checksum. No Windows host was at hand: that way was tested with a shell that answers
+as cmd.exe does and runs the program by Wine.
+
 The host is named as the ssh command knows it: an alias of ~/.ssh/config, user@host, or
 ssh://user@host:port. Nothing is asked: keys must be in order. STEELYARD_SSH_CONFIG names a file to read in
 place of ~/.ssh/config.
 """
 
 import hashlib
+import json
 import os
 import subprocess
+from dataclasses import replace
+from enum import Enum
 from functools import partial
+from pathlib import Path
 
+from steelyard import programs
 from steelyard.errors import Unsupported, UsageError
 from steelyard.systems.system import Place, System
 
 _COPY_LIMIT_S = 120
 
 
-def _ssh_command() -> list[str]:
+# A Unix shell makes of it "%OS% :OS", cmd.exe "Windows_NT $env:OS", PowerShell "%OS% Windows_NT".
+_WHICH_SHELL = "echo %OS% $env:OS"
+
+
+class _Shell(Enum):
+    """What answers on the far side."""
+
+    UNIX = "a Unix shell"
+    CMD = "cmd.exe"
+    POWERSHELL = "PowerShell"
+
+
+def _options() -> list[str]:
     config = os.environ.get("STEELYARD_SSH_CONFIG")
-    return ["ssh", *(["-F", config] if config else []), "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
+    return [*(["-F", config] if config else []), "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
+
+
+def _ssh_command() -> list[str]:
+    return ["ssh", *_options()]
 
 
 def _remote_path(digest: str) -> str:
@@ -48,7 +73,87 @@ def _last_line(text: bytes) -> str:
     return lines[-1] if lines else "no reason given"
 
 
+def _shell_of(host: str) -> _Shell:
+    answer = _ssh(host, _WHICH_SHELL)
+    if answer.returncode:
+        raise Unsupported(f"system 'ssh:{host}' cannot start: {_last_line(answer.stderr)}")
+    if b"Windows_NT" not in answer.stdout:
+        return _Shell.UNIX
+    return _Shell.POWERSHELL if b"%OS%" in answer.stdout else _Shell.CMD
+
+
+def _note(place: Place) -> Path:
+    """Where _prepare leaves what it found, for _command."""
+    return place.scratch / "shell"
+
+
 def _prepare(host: str, place: Place) -> None:
+    shell = _shell_of(host)
+    _note(place).write_text(shell.value)
+    if shell is _Shell.UNIX:
+        _prepare_unix(host, place)
+    else:
+        _prepare_windows(host, shell, replace(place, program=programs.load("windows")))
+
+
+def _windows_words(shell: _Shell, digest: str, verb: str) -> str:
+    """The command line that runs the program on Windows, from the user's own directory, where sshd starts."""
+    path = _remote_path(digest).replace("/", "\\") + ".exe"
+    return f'& ".\\{path}" {verb}' if shell is _Shell.POWERSHELL else f'"{path}" {verb}'
+
+
+def _runs_there(host: str, shell: _Shell, digest: str) -> bool:
+    """Whether that very program is there and starts: it says its own file's checksum."""
+    answer = _ssh(host, _windows_words(shell, digest, "--version"))
+    try:
+        return bool(json.loads(answer.stdout)["program_sha256"] == digest)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _prepare_windows(host: str, shell: _Shell, place: Place) -> None:
+    """Copies the program by sftp unless it is there already: Windows' shells take none from a stream."""
+    digest = _digest(place)
+    if _runs_there(host, shell, digest):
+        return
+    path = f"{_remote_path(digest)}.exe"
+    folders = path.split("/")[:-1]
+    program = str(place.program).replace("\\", "\\\\").replace('"', '\\"')
+    batch = [
+        # A folder that is there already is no error, hence the hyphen.
+        *(f"-mkdir {'/'.join(folders[: depth + 1])}" for depth in range(len(folders))),
+        f"-rm {path}.new",
+        f'put "{program}" {path}.new',
+        f"-rm {path}",
+        f"rename {path}.new {path}",
+    ]
+    answer = _sftp(host, "\n".join(batch) + "\n")
+    if answer.returncode:
+        reason = _last_line(answer.stderr)
+        raise Unsupported(f"system 'ssh:{host}' cannot start: copying the load program failed: {reason}")
+    if not _runs_there(host, shell, digest):
+        raise Unsupported(
+            f"system 'ssh:{host}' cannot start: the load program was copied to {path}, and does not run "
+            f"there, or its checksum there differs ({shell.value})"
+        )
+
+
+def _sftp(host: str, batch: str) -> subprocess.CompletedProcess[bytes]:
+    """Carries out those commands of sftp, up to the first that fails."""
+    place = "sftp" + host.removeprefix("ssh") if host.startswith("ssh://") else host
+    try:
+        return subprocess.run(
+            ["sftp", *_options(), "-b", "-", "--", place],
+            input=batch.encode(),
+            capture_output=True,
+            timeout=_COPY_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Unsupported(f"system 'ssh:{host}' cannot start: no answer in {_COPY_LIMIT_S} s") from error
+
+
+def _prepare_unix(host: str, place: Place) -> None:
     """Copies the program unless it is there already; its checksum is taken on the host."""
     digest = _digest(place)
     path = _remote_path(digest)
@@ -69,7 +174,12 @@ def _prepare(host: str, place: Place) -> None:
 
 def _command(host: str, place: Place) -> list[str]:
     # The agent makes and removes its own directories in the remote temporary directory.
-    return [*_ssh_command(), "-T", "--", host, f"exec {_remote_path(_digest(place))} agent"]
+    shell = _Shell(_note(place).read_text())
+    if shell is _Shell.UNIX:
+        words = f"exec {_remote_path(_digest(place))} agent"
+    else:
+        words = _windows_words(shell, _digest(replace(place, program=programs.load("windows"))), "agent")
+    return [*_ssh_command(), "-T", "--", host, words]
 
 
 def _no_host(place: Place) -> list[str]:
@@ -84,7 +194,7 @@ def to_host(name: str, host: str) -> System:
         name,
         f"the host {host}, by ssh",
         partial(_command, host),
-        needs=(("ssh", "openssh-client"),),
+        needs=(("ssh", "openssh-client"), ("sftp", "openssh-client")),
         prepare=partial(_prepare, host),
         here=False,
     )

@@ -1,5 +1,5 @@
-/* tree.c -- see tree.h. */
-#include "tree.h"
+/* tree.c -- see ../tree.h. */
+#include "../tree.h"
 
 #include <ftw.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * As a subreaper (prctl(2)) it inherits every orphan of the tree, so none can hide by a double fork;
  * its private mount namespace takes with it what the command mounted.
  */
-#include "guard.h"
+#include "../guard.h"
 
 #include <stdio.h>
 
@@ -24,8 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "parameters.h"
-#include "tree.h"
+#include "../parameters.h"
+#include "../tree.h"
 
 static pid_t parent_of(pid_t pid)
 {

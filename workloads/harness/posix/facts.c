@@ -1,0 +1,294 @@
+/* facts.c -- what a kernel like Linux says of itself, in /proc and /sys. See fingerprint.h. A fact that
+ * cannot be had is null, never a guess. */
+#include "../fingerprint.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
+#include "../record.h"
+
+enum { FACT_ROOM = 512 };
+
+const char *build_libc(void)
+{
+#if defined(__GLIBC__)
+	static char name[32];
+
+	snprintf(name, sizeof(name), "glibc %s", gnu_get_libc_version());
+	return name;
+#elif defined(__linux__)
+	return "musl"; /* musl tells its version to nobody on purpose */
+#else
+	return "unknown";
+#endif
+}
+
+/* Reads up to room - 1 bytes of a file; NULL if it cannot be read. Trailing newlines are cut. */
+static const char *read_fact(const char *root, const char *name, char *into, size_t room)
+{
+	char   path[PATH_MAX];
+	FILE  *file;
+	size_t count;
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	file = fopen(path, "r");
+	if (!file)
+		return NULL;
+	count = fread(into, 1, room - 1, file);
+	fclose(file);
+	into[count] = 0;
+	while (count && (into[count - 1] == '\n' || into[count - 1] == ' '))
+		into[--count] = 0;
+	return count ? into : NULL;
+}
+
+static void fact_from_file(const char *key, const char *root, const char *name)
+{
+	char bytes[FACT_ROOM];
+
+	record_text(key, read_fact(root, name, bytes, sizeof(bytes)));
+}
+
+/* The value of the first "key : value" line of /proc/cpuinfo or /proc/meminfo; NULL if none. */
+static const char *line_value(const char *root, const char *name, const char *key, char *into,
+                              size_t room)
+{
+	char  path[PATH_MAX], line[4096];
+	FILE *file;
+	int   found = 0;
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	file = fopen(path, "r");
+	if (!file)
+		return NULL;
+	while (!found && fgets(line, sizeof(line), file)) {
+		char  *colon = strchr(line, ':');
+		size_t length = strlen(key);
+
+		if (!colon || strncmp(line, key, length) || strspn(line + length, " \t:") == 0)
+			continue;
+		colon += 1 + strspn(colon + 1, " \t");
+		colon[strcspn(colon, "\n")] = 0;
+		snprintf(into, room, "%s", colon);
+		found = 1;
+	}
+	fclose(file);
+	return found ? into : NULL;
+}
+
+/* "always [madvise] never" -> madvise; another form is passed on whole. */
+static void fact_chosen(const char *key, const char *root, const char *name)
+{
+	char  bytes[FACT_ROOM], *open, *close;
+
+	if (!read_fact(root, name, bytes, sizeof(bytes))) {
+		record_null(key);
+		return;
+	}
+	open = strchr(bytes, '[');
+	close = open ? strchr(open, ']') : NULL;
+	if (close)
+		*close = 0;
+	record_text(key, close ? open + 1 : bytes);
+}
+
+void facts_processor(const char *root)
+{
+	char value[FACT_ROOM];
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	record_text("cpu_model", line_value(root, "/proc/cpuinfo", "model name", value, sizeof(value)));
+	if (online > 0)
+		record_number("cpu_count", (uint64_t)online);
+	else
+		record_null("cpu_count");
+	fact_from_file("frequency_governor", root,
+	               "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+}
+
+void facts_machine(const char *root, const char *hypervisor)
+{
+	char bytes[FACT_ROOM];
+
+	if (hypervisor)
+		record_text("hypervisor", hypervisor);
+	else
+		fact_from_file("hypervisor", root, "/sys/hypervisor/type");
+	record_text("machine_product",
+	            read_fact(root, "/sys/class/dmi/id/product_name", bytes, sizeof(bytes)));
+}
+
+void facts_protection(const char *root)
+{
+	static const char *const names[] = {
+		"gather_data_sampling", "itlb_multihit",    "l1tf",        "mds",
+		"meltdown",             "mmio_stale_data",  "retbleed",    "spec_rstack_overflow",
+		"spec_store_bypass",    "spectre_v1",       "spectre_v2",  "srbds",
+		"tsx_async_abort",      NULL
+	};
+	char path[128], bytes[FACT_ROOM];
+
+	fact_from_file("address_randomisation", root, "/proc/sys/kernel/randomize_va_space");
+	record_object("mitigations");
+	for (int i = 0; names[i]; i++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/vulnerabilities/%s", names[i]);
+		if (read_fact(root, path, bytes, sizeof(bytes)))
+			record_text(names[i], bytes);
+	}
+	record_object_close();
+}
+
+/* /proc/self/mountinfo writes a space in a name as \040. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++) {
+		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
+			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	}
+	*to = 0;
+}
+
+static int lies_in(const char *directory, const char *mount)
+{
+	size_t length = strlen(mount);
+
+	return !strcmp(mount, "/") ||
+	       (!strncmp(directory, mount, length) &&
+	        (directory[length] == '/' || directory[length] == 0));
+}
+
+/* The word of that number, from 0, in a line of words with one space between; cut off behind. Take
+ * later words of a line first. */
+static char *word_of(char *words, int number)
+{
+	while (number--) {
+		words = strchr(words, ' ');
+		if (!words)
+			return NULL;
+		words++;
+	}
+	words[strcspn(words, " \n")] = 0;
+	return *words ? words : NULL;
+}
+
+/* The type and options of the longest mount that holds the directory; of equals, the last. */
+void facts_file_system(const char *directory, const char *root)
+{
+	char   path[PATH_MAX], line[8192], where[PATH_MAX], kind[64] = "", options[256] = "";
+	size_t longest = 0;
+	FILE  *mounts;
+
+	if (!realpath(directory, where))
+		snprintf(where, sizeof(where), "%s", directory);
+	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
+	mounts = fopen(path, "r");
+	while (mounts && fgets(line, sizeof(line), mounts)) {
+		char *dash = strstr(line, " - "), *mount, *mount_options, *type;
+
+		if (!dash || !(type = word_of(dash + 3, 0)))
+			continue;
+		*dash = 0;
+		mount_options = word_of(line, 5);
+		mount = word_of(line, 4);
+		if (!mount || !mount_options)
+			continue;
+		unescape(mount);
+		if (lies_in(where, mount) && strlen(mount) >= longest) {
+			longest = strlen(mount);
+			snprintf(kind, sizeof(kind), "%s", type);
+			snprintf(options, sizeof(options), "%s", mount_options);
+		}
+	}
+	if (mounts)
+		fclose(mounts);
+	record_text("directory", where);
+	record_text("file_system", *kind ? kind : NULL);
+	record_text("file_system_options", *kind ? options : NULL);
+}
+
+void facts_memory(const char *root)
+{
+	char value[FACT_ROOM];
+	long page = sysconf(_SC_PAGESIZE);
+
+	if (line_value(root, "/proc/meminfo", "MemTotal", value, sizeof(value)))
+		record_number("memory_bytes", strtoull(value, NULL, 10) * 1024);
+	else
+		record_null("memory_bytes");
+	if (line_value(root, "/proc/meminfo", "SwapTotal", value, sizeof(value)))
+		record_number("swap_bytes", strtoull(value, NULL, 10) * 1024);
+	else
+		record_null("swap_bytes");
+	if (page > 0)
+		record_number("page_bytes", (uint64_t)page);
+	else
+		record_null("page_bytes");
+	fact_chosen("huge_pages", root, "/sys/kernel/mm/transparent_hugepage/enabled");
+	fact_from_file("huge_pages_reserved", root, "/proc/sys/vm/nr_hugepages");
+}
+
+/* What the kernel says of cpu0's caches for data, in bytes, by level; and of their lines. */
+void facts_caches(const char *root)
+{
+	char     path[128], level[16], kind[32], size[32], key[32], line[32] = "";
+	uint64_t bytes;
+
+	record_object("caches");
+	for (int i = 0; i < 10; i++) {
+		static const char place[] = "/sys/devices/system/cpu/cpu0/cache/index";
+
+		snprintf(path, sizeof(path), "%s%d/level", place, i);
+		if (!read_fact(root, path, level, sizeof(level)))
+			break;
+		snprintf(path, sizeof(path), "%s%d/type", place, i);
+		if (!read_fact(root, path, kind, sizeof(kind)) || !strcmp(kind, "Instruction"))
+			continue;
+		snprintf(path, sizeof(path), "%s%d/size", place, i);
+		if (!read_fact(root, path, size, sizeof(size)))
+			continue;
+		bytes = strtoull(size, NULL, 10) << (strchr(size, 'K') ? 10 : strchr(size, 'M') ? 20 : 0);
+		snprintf(key, sizeof(key), "L%s", level);
+		record_number(key, bytes);
+		snprintf(path, sizeof(path), "%s%d/coherency_line_size", place, i);
+		read_fact(root, path, line, sizeof(line));
+	}
+	record_object_close();
+	if (*line)
+		record_number("cache_line_bytes", strtoull(line, NULL, 10));
+	else
+		record_null("cache_line_bytes");
+}
+
+void facts_clock_source(const char *root)
+{
+	fact_from_file("clock_source", root,
+	               "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+}
+
+void facts_kernel(const char *root)
+{
+	struct utsname name;
+	int            named = uname(&name) >= 0;
+
+	record_text("kernel", named ? name.sysname : NULL);
+	record_text("kernel_release", named ? name.release : NULL);
+	record_text("kernel_version", named ? name.version : NULL);
+	record_text("architecture", named ? name.machine : NULL);
+	record_text("host_name", named ? name.nodename : NULL);
+	fact_from_file("kernel_command_line", root, "/proc/cmdline");
+}

@@ -1,0 +1,155 @@
+/* files.c -- directories, pipes and streams of POSIX. See ../system.h and ../../workload.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../workload.h"
+#include "../system.h"
+
+const char *directory_temporary(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory && *directory ? directory : "/tmp";
+}
+
+int directory_is_usable(const char *directory)
+{
+	struct stat status;
+
+	return !stat(directory, &status) && S_ISDIR(status.st_mode) && !access(directory, W_OK);
+}
+
+int directory_make(const char *directory)
+{
+	return mkdir(directory, 0700);
+}
+
+int directory_make_fresh(char *name)
+{
+	return mkdtemp(name) ? 0 : -1;
+}
+
+int pipe_make(int ends[2])
+{
+	return pipe(ends);
+}
+
+int pipe_make_private(int ends[2])
+{
+	return pipe2(ends, O_CLOEXEC);
+}
+
+int write_all(int file, const char *bytes, size_t count)
+{
+	while (count) {
+		ssize_t put = write(file, bytes, count);
+
+		if (put < 0 && errno == EAGAIN) {
+			/* A console as the stream may not block. */
+			struct pollfd wait = { .fd = file, .events = POLLOUT };
+
+			poll(&wait, 1, 1000);
+			continue;
+		}
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -1;
+		bytes += put;
+		count -= (size_t)put;
+	}
+	return 0;
+}
+
+int read_whole(int file, void *into, size_t bytes)
+{
+	size_t got = 0;
+
+	while (got < bytes) {
+		ssize_t more = read(file, (char *)into + got, bytes - got);
+
+		if (more < 0 && errno == EINTR)
+			continue;
+		if (more == 0)
+			errno = 0;
+		if (more <= 0)
+			return -1;
+		got += (size_t)more;
+	}
+	return 0;
+}
+
+int write_whole(int file, const void *from, size_t bytes)
+{
+	size_t put = 0;
+
+	while (put < bytes) {
+		ssize_t more = write(file, (const char *)from + put, bytes - put);
+
+		if (more < 0 && errno == EINTR)
+			continue;
+		if (more < 0)
+			return -1;
+		put += (size_t)more;
+	}
+	return 0;
+}
+
+struct stream {
+	int file;
+};
+
+struct stream *stream_open(int file)
+{
+	struct stream *stream = malloc(sizeof(*stream));
+
+	if (stream)
+		stream->file = file;
+	return stream;
+}
+
+struct stream *stream_input(void)
+{
+	static struct stream input; /* descriptor 0 */
+
+	return &input;
+}
+
+ssize_t stream_take(struct stream *stream, void *into, size_t room)
+{
+	ssize_t got;
+
+	do
+		got = read(stream->file, into, room);
+	while (got < 0 && errno == EINTR);
+	return got;
+}
+
+int streams_wait(struct stream *const streams[], size_t count, int patience_ms, unsigned char ready[])
+{
+	struct pollfd *polled = calloc(count ? count : 1, sizeof(*polled));
+	int            answer;
+
+	if (!polled)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		polled[i] = (struct pollfd){ .fd = streams[i] ? streams[i]->file : -1, .events = POLLIN };
+	answer = poll(polled, count, patience_ms);
+	for (size_t i = 0; i < count; i++)
+		ready[i] = answer > 0 && polled[i].revents != 0;
+	free(polled);
+	return answer < 0 && errno != EINTR ? -1 : 0;
+}
+
+void stream_close(struct stream *stream)
+{
+	if (!stream)
+		return;
+	close(stream->file);
+	free(stream);
+}

@@ -1,0 +1,57 @@
+/* absent.c -- the guard and a guest's duties, which Windows has not; and the workloads that it has not, each
+ * a descriptor that says why, so that the list names the same workloads everywhere. */
+#include "../../workload.h"
+
+#include <stdio.h>
+
+#include "../guard.h"
+#include "../guest.h"
+
+int guard(int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	fprintf(stderr, "steelyard-load: the guard is for Linux, where systems are started\n");
+	return 77;
+}
+
+int guest_is(void)
+{
+	return 0;
+}
+
+void guest_begin(void)
+{
+}
+
+int guest_pages(void)
+{
+	return 0;
+}
+
+void guest_end(void)
+{
+}
+
+static int run(uint64_t operations)
+{
+	(void)operations;
+	return OUTCOME_FAILED; /* after a setup that said unsupported, it is not reached */
+}
+
+#define ABSENT(group_, name_, reason)               \
+	static int name_##_setup(void)              \
+	{                                           \
+		return unsupported("%s", (reason)); \
+	}                                           \
+	extern const struct workload workload_##name_; \
+	const struct workload workload_##name_ = {  \
+		.name      = #name_,                \
+		.group     = #group_,               \
+		.summary   = "not on Windows: " reason, \
+		.operation = "operation",           \
+		.setup     = name_##_setup,         \
+		.run       = run,                   \
+		.is_absent = 1,                     \
+	};
+#include "absent.def"

@@ -1,0 +1,17 @@
+/* error.h -- Windows' own error numbers, carried in errno. */
+#ifndef STEELYARD_WINDOWS_ERROR_H
+#define STEELYARD_WINDOWS_ERROR_H
+
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <windows.h>
+
+/* Puts the error of the last call, or a given one, into errno. Returns -1. */
+int windows_failed(void);
+int windows_failed_as(DWORD error);
+
+/* Whether this is Wine, which has the interface of Windows; and if so, its version. */
+const char *wine_version(void);
+
+#endif
