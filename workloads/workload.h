@@ -74,8 +74,8 @@ static inline uint32_t next_number(uint32_t *state)
  *
  * POSIX forks: the partner has all that its maker has. Windows starts this program anew: the partner has
  * the workload's parameters as the request set them, `state`, a file-scope object without pointers, in
- * which descriptors and inheritable handles keep their values, and nothing else. So a workload whose partner needs
- * more, and says so by NULL, is not for Windows. */
+ * which descriptors and inheritable handles keep their values, and nothing else. So a workload whose
+ * partner needs more, and says so by NULL, is not for Windows. */
 pid_t partner_start(void (*serve)(void), void *state, size_t bytes);
 void partner_end(pid_t *partner);
 
@@ -152,8 +152,7 @@ struct workload {
 	const struct phase     *phases;     /* instead of run; ends with a NULL metric */
 	const struct parameter *parameters; /* ends with a NULL name; or NULL */
 	struct sweep           *sweep;      /* or NULL */
-	int                     is_absent;  /* this system has no such thing, as setup says; its parameters are
-	                                       not known then, and are all taken */
+	int                     is_absent;  /* here, as setup says: any parameters are taken */
 	const uint64_t         *bytes;      /* that an operation moves: makes its metrics bandwidths; or NULL */
 	/* What tests count from outside; at least one of the three, but for the harness's own. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */
