@@ -91,7 +91,7 @@ struct process_order {
 	int                  processor;
 	/* Added to ours, -20..19; a priority class on Windows. */
 	int                  niceness;
-	/* Windows, for partner_start: whatever of ours can be inherited, descriptors with equal numbers. */
+	/* Windows, for partner_start: all that can be inherited, descriptors with equal numbers. */
 	int                  inherits_all;
 };
 
