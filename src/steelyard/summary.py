@@ -249,6 +249,13 @@ def _clock_of(seen: Observations, system: str) -> float | None:
     return float(np.median(cells)) if cells else None
 
 
+def _alike(ours: Any, theirs: Any) -> bool:
+    """The same; of memory, to a thousandth: a system may not count a page or two."""
+    if isinstance(ours, int) and isinstance(theirs, int):
+        return abs(ours - theirs) * 1000 <= max(ours, theirs)
+    return bool(ours == theirs)
+
+
 def _warnings(facts: Sequence[SystemFacts], baseline: str) -> Iterable[str]:
     """What limits every verdict of the experiment."""
     base = next((one for one in facts if one.name == baseline), None)
@@ -259,7 +266,7 @@ def _warnings(facts: Sequence[SystemFacts], baseline: str) -> Iterable[str]:
             continue
         for fact in HARDWARE:
             ours, theirs = base.fingerprint.get(fact), one.fingerprint.get(fact)
-            if ours is not None and theirs is not None and ours != theirs:
+            if ours is not None and theirs is not None and not _alike(ours, theirs):
                 yield f"the hardware differs: {fact} is {ours} on {base.name} and {theirs} on {one.name}"
         if one.hello["program_sha256"] != base.hello["program_sha256"]:
             yield (

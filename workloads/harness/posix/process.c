@@ -67,6 +67,7 @@ static void become(const struct process_order *order)
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL); /* process_wait_any has blocked one */
+	errno = 0; /* nice() may rightly return -1 */
 	if ((order->processor && processor_take_thread(order->processor - 1)) ||
 	    (order->niceness && nice(order->niceness) == -1 && errno) || hand_over(order))
 		_exit(PROCESS_NOT_EXECUTED);
@@ -155,9 +156,9 @@ ptrdiff_t process_wait_any(struct process processes[], size_t count, int patienc
                            struct process_end *end)
 {
 	for (;;) {
-		int   status;
-		pid_t pid = patience_ms < 0 ? waitpid(-1, &status, 0)
-		                            : wait_until(clock_ns() / 1000000 + (uint64_t)patience_ms, &status);
+		int      status;
+		uint64_t deadline_ms = clock_ns() / 1000000 + (uint64_t)(patience_ms < 0 ? 0 : patience_ms);
+		pid_t    pid = patience_ms < 0 ? waitpid(-1, &status, 0) : wait_until(deadline_ms, &status);
 
 		if (pid < 0 && errno == EINTR)
 			continue;
