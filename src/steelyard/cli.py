@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words and not words[0].startswith("-") and words[0] not in _VERBS:
             raise UnknownName("command", words[0], _VERBS)
         arguments = _parser().parse_args(words)
+        _put_in_order()
         return int(arguments.verb(arguments))
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return int(leaving.code or 0)
@@ -59,6 +60,14 @@ def entry() -> NoReturn:
     except BrokenPipeError:
         _close_output()
     sys.exit(status)
+
+
+def _put_in_order() -> None:
+    """What a run that was killed together with its guards has left is put back first, whatever is asked."""
+    from steelyard.systems import ledger
+
+    for sentence in ledger.put_back_leftovers():
+        _say(f"steelyard: {sentence}")
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef __linux__
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -113,3 +113,25 @@ void guest_end(void)
 }
 
 #endif
+
+void guest_pass_on(const char *environment[], int room)
+{
+	static const char *const names[] = {
+		"STEELYARD_LIMITED", /* this system's memory or processes are limited: it may exhaust them */
+	};
+	enum { NAMES = sizeof(names) / sizeof(*names) };
+	static char entries[NAMES][512];
+	int         count = 0;
+
+	if (guest_pages() && count < room - 1)
+		environment[count++] = "STEELYARD_PAGING=1";
+	for (int i = 0; i < NAMES && count < room - 1; i++) {
+		const char *value = getenv(names[i]);
+
+		if (!value)
+			continue;
+		snprintf(entries[i], sizeof(entries[i]), "%s=%s", names[i], value);
+		environment[count++] = entries[i];
+	}
+	environment[count] = NULL;
+}

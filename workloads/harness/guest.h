@@ -9,6 +9,10 @@ void guest_begin(void);
 /* Whether this is a guest that was started with a swap device (STEELYARD_SWAP), and swaps to it. */
 int guest_pages(void);
 
+/* What of our own environment every trial's process gets as well, the harness's words: at most `room`
+ * entries, of which the last is NULL. */
+void guest_pass_on(const char *environment[], int room);
+
 /* Switches the guest off. Does not return. */
 void guest_end(void);
 

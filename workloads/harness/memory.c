@@ -1,5 +1,4 @@
 /* memory.c -- how much memory this system has, and how much of it a workload may take. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -7,22 +6,9 @@
 #endif
 
 #include "../workload.h"
+#include "limits.h"
 
 static uint64_t swap_bytes;
-
-/* The limit of the control group we live in: a container has less than the machine. */
-static uint64_t limited(uint64_t bytes)
-{
-	FILE              *file = fopen("/sys/fs/cgroup/memory.max", "r");
-	unsigned long long limit;
-
-	if (file) {
-		if (fscanf(file, "%llu", &limit) == 1 && limit < bytes)
-			bytes = limit;
-		fclose(file);
-	}
-	return bytes;
-}
 
 uint64_t memory_bytes(void)
 {
@@ -31,7 +17,7 @@ uint64_t memory_bytes(void)
 
 	if (sysinfo(&info) == 0) {
 		swap_bytes = (uint64_t)info.totalswap * info.mem_unit;
-		return limited((uint64_t)info.totalram * info.mem_unit);
+		return limits_memory((uint64_t)info.totalram * info.mem_unit);
 	}
 #endif
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

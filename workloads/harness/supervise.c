@@ -75,8 +75,7 @@ static int cannot(const char *call)
 static void exec_copy(uint64_t number, const int ends[3])
 {
 	static char pad[65536 + 8];
-	char       *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad,
-		                      guest_pages() ? "STEELYARD_PAGING=1" : NULL, NULL };
+	const char *environment[8] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad };
 	const char *arguments[SETTINGS_MOST + 8] = { self_path(), "trial-process" };
 	char        copy[24];
 	int         at = 2, high[3];
@@ -96,13 +95,15 @@ static void exec_copy(uint64_t number, const int ends[3])
 		_exit(126);
 	memcpy(pad, "PAD=", 4);
 	memset(pad + 4, 'x', settings.pad);
+	guest_pass_on(environment + 3, 5);
 	snprintf(copy, sizeof(copy), "%" PRIu64, number);
 	arguments[at++] = copy;
 	arguments[at++] = g.directory;
 	arguments[at++] = g.request->workload->name;
 	for (int i = 0; i < g.request->setting_count; i++)
 		arguments[at++] = g.request->settings[i];
-	execve(self_path(), (char *const *)(uintptr_t)arguments, environment);
+	execve(self_path(), (char *const *)(uintptr_t)arguments,
+	       (char *const *)(uintptr_t)environment);
 	_exit(126);
 }
 

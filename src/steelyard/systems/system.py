@@ -3,10 +3,12 @@ out beforehand that it cannot start."""
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from steelyard.errors import Unsupported
+from steelyard.study import Tuning
+from steelyard.systems import tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,17 @@ class System:
     prepare: Callable[[Place], None] = _nothing  # before the command; raises Unsupported
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
-    here: bool = True  # runs on this machine: can be parked, and its clock can be checked
+    here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
+    tuning: Tuning = field(default_factory=Tuning)
 
 
 def check(system: System) -> None:
-    """Raises Unsupported, saying what to install, if an executable that the system needs is missing."""
+    """Raises Unsupported, saying what to install, if an executable that the system needs is missing, and what
+    tuning.check raises if it cannot be tuned as it should be."""
     for executable, package in system.needs:
         if shutil.which(executable) is None:
             raise Unsupported(
                 f"system '{system.name}' cannot start: {executable} is not installed "
                 f"(on Debian: apt-get install {package})"
             )
+    tuning.check(system.name, system.tuning)

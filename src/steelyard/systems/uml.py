@@ -50,7 +50,7 @@ def _make_swap(size: int, place: Place) -> None:
 def sized(system: System, definition: SystemDefinition) -> System:
     """User-mode Linux with that much memory, and with a swap device if one is asked for: a system that
     may run out of memory without harm to its host."""
-    swap = size_bytes(definition.swap) if definition.swap else 0
+    swap = size_bytes(definition.swap) if definition.swap not in ("", "0") else 0
     return replace(
         system,
         summary=f"User-mode Linux with {definition.memory or MEMORY} of memory"
@@ -77,6 +77,7 @@ def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]
         f"init={_link(place)}",
         "STEELYARD_STREAM=/dev/ttyS0",
         f"STEELYARD_DIRECTORY={place.scratch}",
+        "STEELYARD_LIMITED=1",  # its memory is a limit
         *([f"ubd1={_swap(place)}", "STEELYARD_SWAP=/dev/ubdb"] if swap else []),
         "con=null",
         "con0=null,fd:2",
