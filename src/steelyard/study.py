@@ -112,6 +112,12 @@ class SystemDefinition:
     boot: bool = False
     memory: str = ""  # of a guest, as is swap
     swap: str = ""
+    cpus: int = 1
+    kernel: str = ""  # a file
+    disk: str = ""  # its size
+    accelerator: str = ""
+    root: str = ""  # a userland's directory
+    image: str = ""  # a container engine's name for one
     tuning: Tuning = Tuning()
 
 

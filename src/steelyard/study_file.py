@@ -1,5 +1,6 @@
 """Turns a TOML file into a `Study`, or says what is wrong with it: file, key, value, what is allowed."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -28,6 +29,15 @@ from steelyard.study import (
 )
 
 GUESTS = ("uml", "qemu")  # systems whose memory is a machine's of their own, not a limit
+_OF_BASES = {  # keys that mean something for these bases alone
+    "cpus": ("qemu",),
+    "kernel": ("qemu",),
+    "disk": ("qemu",),
+    "accelerator": ("qemu",),
+    "root": ("chroot", "container"),
+    "image": ("container",),
+}
+ACCELERATORS = ("tcg", "kvm")
 HUGE_PAGES = ("always", "madvise", "never")
 
 
@@ -268,30 +278,49 @@ def _trial(part: _Reader) -> dict[str, int]:
 
 def _definition(name: str, part: _Reader) -> SystemDefinition:
     base = part.text("base", "")
-    memory, swap = part.text("memory", ""), part.text("swap", "")
-    is_guest = base.partition("+")[0] in GUESTS
-    for key, size in (("memory", memory), ("swap", swap)):
+    kind = base.partition("+")[0]
+    sizes = {key: part.text(key, "") for key in ("memory", "swap", "disk")}
+    for key, size in sizes.items():
         if size and not (_is_size(size) or (key == "swap" and size == "0")):
             raise part.wrong(key, size, 'a size such as "64M"')
-    tuning = _tuning(part)
+    tuning, guest = _tuning(part), (sizes["memory"], sizes["swap"])
+    if kind not in GUESTS:
+        tuning, guest = replace(tuning, memory=guest[0], swap=guest[1]), ("", "")
     definition = SystemDefinition(
         name=name,
         command=tuple(part.texts("command", ())),
         base=base,
         program=part.text("program", ""),
         boot=part.truth("boot", False),
-        memory=memory if is_guest else "",
-        swap=swap if is_guest else "",
-        tuning=tuning if is_guest else replace(tuning, memory=memory, swap=swap),
+        memory=guest[0],
+        swap=guest[1],
+        disk=sizes["disk"],
+        cpus=part.whole("cpus", 1, 1),
+        kernel=part.text("kernel", ""),
+        accelerator=part.text("accelerator", ""),
+        root=part.text("root", ""),
+        image=part.text("image", ""),
+        tuning=tuning,
     )
     part.finish()
-    if swap and not memory and not is_guest:
-        raise part.wrong("swap", swap, "beside a limit of memory")
+    _check_definition(part, definition, kind)
+    return definition
+
+
+def _check_definition(part: _Reader, definition: SystemDefinition, kind: str) -> None:
+    usual = SystemDefinition(definition.name)
+    for key, bases in _OF_BASES.items():
+        value = getattr(definition, key)
+        if value != getattr(usual, key) and kind not in bases:
+            raise part.wrong(key, value, f"left out, or base = {' or '.join(map(json.dumps, bases))}")
+    if definition.accelerator not in ("", *ACCELERATORS):
+        raise part.wrong("accelerator", definition.accelerator, " or ".join(map(json.dumps, ACCELERATORS)))
+    if definition.tuning.swap and not definition.tuning.memory:
+        raise part.wrong("swap", definition.tuning.swap, "beside a limit of memory")
     if bool(definition.command) == bool(definition.base):
         raise part.wrong(
             "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
         )
-    return definition
 
 
 def _tuning(part: _Reader) -> Tuning:

@@ -2,9 +2,13 @@
 #ifndef STEELYARD_GUEST_H
 #define STEELYARD_GUEST_H
 
-/* Mounts what programs expect, raises the loopback interface, and makes the device named by the
+/* Mounts what programs expect, loads an initramfs's /modules, raises the loopback interface, mounts the disk
+ * that the environment names (STEELYARD_DISK: ext4), and makes the device named by the
  * environment (STEELYARD_STREAM) standard input and output. Ends the guest if it cannot. */
 void guest_begin(void);
+
+/* Where trials work: on the disk, in STEELYARD_DIRECTORY, or in /tmp. */
+const char *guest_directory(void);
 
 /* Whether this is a guest that was started with a swap device (STEELYARD_SWAP), and swaps to it. */
 int guest_pages(void);

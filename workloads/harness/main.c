@@ -42,10 +42,8 @@ static const char *default_directory(void)
 
 static int guest(void)
 {
-	const char *directory = getenv("STEELYARD_DIRECTORY");
-
 	guest_begin();
-	agent_loop(directory ? directory : "/tmp");
+	agent_loop(guest_directory());
 	guest_end();
 	return 1;
 }

@@ -1,12 +1,13 @@
 """A system that the user describes in a study: by the command that starts its agent, or as a variant
 of another system."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from steelyard.errors import UsageError
 from steelyard.study import SystemDefinition
-from steelyard.systems import uml
+from steelyard.systems import qemu, uml
 from steelyard.systems.system import Place, System
 
 
@@ -42,6 +43,11 @@ def _by_command(definition: SystemDefinition) -> System:
 
 def _varied(definition: SystemDefinition, base: System) -> System:
     same = replace(base, name=definition.name, program=definition.program or base.program)
-    if definition.memory or definition.swap:
-        return uml.sized(same, definition)
-    return same
+    vary = _VARIED.get(definition.base.partition("+")[0])
+    return vary(same, definition) if vary else same
+
+
+_VARIED: dict[str, Callable[[System, SystemDefinition], System]] = {
+    "qemu": qemu.equipped,
+    "uml": uml.sized,
+}
