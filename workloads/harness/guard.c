@@ -201,17 +201,6 @@ int guard(int argc, char *argv[])
 
 #else
 
-/* The ledger's descriptor, as the environment names it; -1 if nothing is changed for this system. */
-static int inherited_ledger(void)
-{
-	const char *text = getenv("STEELYARD_LEDGER");
-	uint64_t    number;
-	int         file = text && !parse_number(text, &number) ? (int)number : -1;
-
-	unsetenv("STEELYARD_LEDGER");
-	return file;
-}
-
 int guard(int argc, char *argv[])
 {
 	(void)argc;

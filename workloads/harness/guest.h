@@ -7,6 +7,9 @@
  * environment (STEELYARD_STREAM) standard input and output. Ends the guest if it cannot. */
 void guest_begin(void);
 
+/* Raises the loopback interface of the network we are in; says so if it cannot. */
+void loopback_up(void);
+
 /* Where trials work: on the disk, in STEELYARD_DIRECTORY, or in /tmp. */
 const char *guest_directory(void);
 

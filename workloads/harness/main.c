@@ -12,6 +12,7 @@
 #include "guest.h"
 #include "tree.h"
 #include "trial.h"
+#include "userland.h"
 
 static const char usage[] =
 	"usage: steelyard-load VERB ...\n"
@@ -23,6 +24,7 @@ static const char usage[] =
 	"  list                        the workloads and their parameters\n"
 	"  describe [DIRECTORY [ROOT]] this system's fingerprint\n"
 	"  guard FD SCRATCH COMMAND    run a command and end all of it when FD ends\n"
+	"  userland KIND ROOT WORK PROGRAM   run a program in another userland\n"
 	"  --help, --version\n"
 	"\n"
 	"Trials work in directories of their own below DIRECTORY ($TMPDIR, or /tmp).\n"
@@ -78,6 +80,8 @@ int main(int argc, char *argv[])
 		return agent_once(default_directory(), argc - 2, argv + 2);
 	if (!strcmp(verb, "guard"))
 		return guard(argc - 2, argv + 2);
+	if (!strcmp(verb, "userland"))
+		return userland(argc - 2, argv + 2);
 	if (!strcmp(verb, "list") && argc == 2) {
 		workloads_write();
 		return 0;

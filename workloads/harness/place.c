@@ -16,9 +16,9 @@
 
 enum { PATIENCE_MS = 1000 }; /* a partner that has read its end needs far less */
 
+#ifdef __linux__
 static int second = -1; /* the partners' processor; -1: none in particular */
 
-#ifdef __linux__
 static int move_to(size_t processor)
 {
 	cpu_set_t only;

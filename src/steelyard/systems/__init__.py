@@ -10,10 +10,19 @@ from dataclasses import replace
 from steelyard import programs
 from steelyard.errors import UnknownName, UsageError
 from steelyard.study import SystemDefinition
-from steelyard.systems import custom, gvisor, native, qemu, ssh, uml
+from steelyard.systems import custom, gvisor, native, qemu, ssh, uml, userland
 from steelyard.systems.system import System
 
-BUILT_IN: tuple[System, ...] = (native.NATIVE, native.NATIVE_MUSL, gvisor.GVISOR, uml.UML, qemu.QEMU, ssh.SSH)
+BUILT_IN: tuple[System, ...] = (
+    native.NATIVE,
+    native.NATIVE_MUSL,
+    gvisor.GVISOR,
+    uml.UML,
+    qemu.QEMU,
+    userland.CHROOT,
+    userland.CONTAINER,
+    ssh.SSH,
+)
 
 
 def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:

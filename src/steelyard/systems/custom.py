@@ -7,7 +7,7 @@ from functools import partial
 
 from steelyard.errors import UsageError
 from steelyard.study import SystemDefinition
-from steelyard.systems import qemu, uml
+from steelyard.systems import qemu, uml, userland
 from steelyard.systems.system import Place, System
 
 
@@ -48,6 +48,8 @@ def _varied(definition: SystemDefinition, base: System) -> System:
 
 
 _VARIED: dict[str, Callable[[System, SystemDefinition], System]] = {
+    "chroot": partial(userland.rooted, "chroot"),
+    "container": partial(userland.rooted, "container"),
     "qemu": qemu.equipped,
     "uml": uml.sized,
 }
