@@ -76,9 +76,9 @@ static void exec_copy(uint64_t number, const int ends[3])
 {
 	static char pad[65536 + 8];
 	const char *environment[8] = { "PATH=/usr/bin:/bin", "LC_ALL=C", pad };
-	const char *arguments[SETTINGS_MOST + 8] = { self_path(), "trial-process" };
+	const char *arguments[SETTINGS_MOST + 9] = { self_emulator() };
 	char        copy[24];
-	int         at = 2, high[3];
+	int         at = self_emulator() ? 1 : 0, high[3];
 
 #ifdef __linux__
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -97,12 +97,14 @@ static void exec_copy(uint64_t number, const int ends[3])
 	memset(pad + 4, 'x', settings.pad);
 	guest_pass_on(environment + 3, 5);
 	snprintf(copy, sizeof(copy), "%" PRIu64, number);
+	arguments[at++] = self_path();
+	arguments[at++] = "trial-process";
 	arguments[at++] = copy;
 	arguments[at++] = g.directory;
 	arguments[at++] = g.request->workload->name;
 	for (int i = 0; i < g.request->setting_count; i++)
 		arguments[at++] = g.request->settings[i];
-	execve(self_path(), (char *const *)(uintptr_t)arguments,
+	execve(arguments[0], (char *const *)(uintptr_t)arguments,
 	       (char *const *)(uintptr_t)environment);
 	_exit(126);
 }

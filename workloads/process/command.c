@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../harness/tree.h"
 #include "../workload.h"
 
 enum { COMMAND_MOST = 4000, FILES = 64 };
@@ -78,6 +79,8 @@ static int find_program(const char *name)
 static int setup(void)
 {
 	split();
+	if (self_emulator())
+		return refuse_emulator();
 	if (chdir(trial_directory()))
 		return fail("chdir");
 	s.nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
