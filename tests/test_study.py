@@ -171,7 +171,7 @@ BAD = {
     ),
     "system memory elsewhere": (
         _with('[system.mine]\nbase = "native"\nswap = "64M"'),
-        ["system.mine.swap", "'64M'", 'base = "uml"'],
+        ["system.mine.swap", "'64M'", "beside a limit of memory"],
     ),
     "figure kind": (
         _with('[[figure]]\nname = "1"\ntitle = "t"\nkind = "pie"\nworkloads = ["sieve"]'),

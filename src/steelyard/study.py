@@ -68,6 +68,40 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """How this machine is set while a system runs on it, and what the system's processes may take."""
+
+    huge_pages: str = ""  # "": as they are
+    sysctl: tuple[tuple[str, str], ...] = ()
+    processors: tuple[int, ...] = ()
+    nice: int | None = None
+    memory: str = ""  # the limit of a control group, as are the two that follow
+    swap: str = ""
+    processes: int = 0
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether its processes may exhaust what they have without harm to the machine."""
+        return bool(self.memory or self.processes)
+
+    def __bool__(self) -> bool:
+        return self != Tuning()
+
+    def __str__(self) -> str:
+        processors = " and ".join(map(str, self.processors))
+        words = [
+            f"huge pages {self.huge_pages}" if self.huge_pages else "",
+            *(f"{name} {value}" for name, value in self.sysctl),
+            f"on processor{'s' if len(self.processors) > 1 else ''} {processors}" if processors else "",
+            f"nice {self.nice}" if self.nice is not None else "",
+            f"{self.memory} of memory" if self.memory else "",
+            f"{'no' if self.swap == '0' else self.swap + ' of'} swap" if self.swap else "",
+            f"at most {self.processes} processes" if self.processes else "",
+        ]
+        return ", ".join(word for word in words if word)
+
+
+@dataclass(frozen=True, slots=True)
 class SystemDefinition:
     """A system that the user describes: by the command that starts its agent, or as a variant."""
 
@@ -76,8 +110,15 @@ class SystemDefinition:
     base: str = ""
     program: str = ""
     boot: bool = False
-    memory: str = ""
+    memory: str = ""  # of a guest, as is swap
     swap: str = ""
+    cpus: int = 1
+    kernel: str = ""  # a file
+    disk: str = ""  # its size
+    accelerator: str = ""
+    root: str = ""  # a userland's directory
+    image: str = ""  # a container engine's name for one
+    tuning: Tuning = Tuning()
 
 
 @dataclass(frozen=True, slots=True)

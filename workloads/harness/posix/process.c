@@ -52,6 +52,20 @@ static int hand_over(const struct process_order *order)
 	return 0;
 }
 
+/* Where the kernel could not start this program itself, its emulator is told to. */
+static void execute(const char *const arguments[], const char *const environment[])
+{
+	size_t count = 0;
+
+	while (arguments[count])
+		count++;
+	const char *words[count + 2];
+	words[0] = self_emulator();
+	memcpy(words + 1, arguments, (count + 1) * sizeof(*words));
+	const char *const *first = words[0] && !strcmp(arguments[0], self_path()) ? words : words + 1;
+	execve(first[0], (char *const *)(uintptr_t)first, (char *const *)(uintptr_t)environment);
+}
+
 /* In the new process. */
 static void become(const struct process_order *order)
 {
@@ -73,8 +87,7 @@ static void become(const struct process_order *order)
 		_exit(PROCESS_NOT_EXECUTED);
 	for (int i = 0; i < ENVIRONMENT_MOST && order->environment && order->environment[i]; i++)
 		environment[i + 2] = order->environment[i];
-	execve(order->arguments[0], (char *const *)(uintptr_t)order->arguments,
-	       (char *const *)(uintptr_t)environment);
+	execute(order->arguments, environment);
 	_exit(PROCESS_NOT_EXECUTED);
 }
 

@@ -55,6 +55,16 @@ const char *self_path(void)
 	return path;
 }
 
+const char *self_emulator(void)
+{
+	return NULL; /* an emulator of another processor starts what is started as it was started itself */
+}
+
+int refuse_emulator(void)
+{
+	return 0;
+}
+
 int windows_failed_as(DWORD error)
 {
 	errno = WINDOWS_ERRORS + (int)error;
