@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from test_systems import run
 
 from steelyard import programs, systems
 from steelyard.errors import Unsupported, UsageError
-from steelyard.study import SystemDefinition
+from steelyard.study import SystemDefinition, Tuning
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
@@ -182,3 +183,90 @@ def test_a_root_that_is_no_userland_is_refused(kind: str, tmp_path: Path) -> Non
         check(userland(kind, tmp_path / "empty"))
     with pytest.raises(UsageError, match="needs a userland: in a study"):
         check(systems.find(kind))
+
+
+# With podman, from an image
+
+
+@pytest.fixture(scope="module")
+def image(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An image of the smallest userland, in a store of the test's own."""
+    if shutil.which("podman") is None or shutil.which("runc") is None:
+        pytest.skip("podman or runc is not installed")
+    store = tmp_path_factory.mktemp("store")
+    (store / "storage.conf").write_text(
+        f'[storage]\ndriver = "vfs"\ngraphroot = "{store}/graph"\nrunroot = "{store}/run"\n'
+    )
+    before = os.environ.get("CONTAINERS_STORAGE_CONF")
+    os.environ["CONTAINERS_STORAGE_CONF"] = str(store / "storage.conf")
+    subprocess.run(["tar", "-C", root, "-cf", store / "root.tar", "."], check=True)
+    made = subprocess.run(
+        ["podman", "import", store / "root.tar", "steelyard-test"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip(f"podman makes no image here: {made.stderr.strip()[-200:]}")
+    yield "steelyard-test"
+    subprocess.run(["podman", "system", "reset", "--force"], capture_output=True, check=False)
+    os.environ.pop("CONTAINERS_STORAGE_CONF")
+    if before is not None:
+        os.environ["CONTAINERS_STORAGE_CONF"] = before
+
+
+def containers() -> str:
+    return subprocess.run(["podman", "ps", "-aq"], capture_output=True, text=True, check=True).stdout
+
+
+def from_image(image: str) -> System:
+    return systems.find("boxed", [SystemDefinition("boxed", base="container", image=image)])
+
+
+def test_podman_runs_it_from_an_image_and_nothing_is_left(image: str, tmp_path: Path) -> None:
+    with Agent(from_image(image), directory=tmp_path) as agent:
+        assert containers() != ""
+        assert agent.fingerprint["directory"] == "/tmp"
+        assert run(agent, f"trial 1 command {_words('test -e /etc/userland')}")[-1]["status"] == "ok"
+        agent.park()
+        agent.resume()
+        assert run(agent, "trial 2 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
+    assert containers() == ""
+    assert list(tmp_path.iterdir()) == []
+    assert [*Path("/sys/fs/cgroup").glob("**/steelyard-*")] == []
+
+
+def test_when_the_laboratory_is_killed_podman_keeps_nothing(image: str, tmp_path: Path) -> None:
+    mounts = Path("/proc/self/mountinfo").read_text()
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom steelyard import systems\n"
+        "from steelyard.study import SystemDefinition\nfrom steelyard.systems.agent import Agent\n"
+        "definition = SystemDefinition('x', base='container', image=sys.argv[1])\n"
+        "agent = Agent(systems.find('x', [definition]), directory=Path(sys.argv[2]))\n"
+        "agent.park()\nprint('up', flush=True)\ntime.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", script, image, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as laboratory:
+        assert laboratory.stdout is not None
+        assert laboratory.stdout.readline() == "up\n"
+        members = descendants(laboratory.pid)
+        laboratory.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 15
+    while (containers() or list(tmp_path.iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert containers() == ""
+    assert [one for one in members if Path(f"/proc/{one}/root").exists()] == []
+    assert list(tmp_path.iterdir()) == []
+    assert Path("/proc/self/mountinfo").read_text() == mounts
+    assert [*Path("/sys/fs/cgroup").glob("**/steelyard-*")] == []
+
+
+def test_an_image_that_podman_has_not_is_refused(image: str) -> None:
+    with pytest.raises(Unsupported, match="podman has no image 'nowhere/none'"):
+        check(from_image("nowhere/none"))
+
+
+def test_limits_of_an_image_are_refused() -> None:
+    definition = SystemDefinition("boxed", base="container", image="x", tuning=Tuning(memory="64M"))
+    with pytest.raises(UsageError, match="podman puts those of an image into control groups of its own"):
+        systems.find("boxed", [definition])

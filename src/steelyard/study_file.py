@@ -313,6 +313,8 @@ def _check_definition(part: _Reader, definition: SystemDefinition, kind: str) ->
         value = getattr(definition, key)
         if value != getattr(usual, key) and kind not in bases:
             raise part.wrong(key, value, f"left out, or base = {' or '.join(map(json.dumps, bases))}")
+    if definition.root and definition.image:
+        raise part.wrong("image", definition.image, "left out beside a root")
     if definition.accelerator not in ("", *ACCELERATORS):
         raise part.wrong("accelerator", definition.accelerator, " or ".join(map(json.dumps, ACCELERATORS)))
     if definition.tuning.swap and not definition.tuning.memory:

@@ -74,7 +74,7 @@ class Agent:
         try:
             system.prepare(place)
             command = system.command(place)
-            self._tuned = Tuned(system.name, system.tuning, scratch)
+            self._tuned = Tuned(system.name, system.tuning, scratch, undo=system.undo(place))
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise

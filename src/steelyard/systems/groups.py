@@ -54,6 +54,11 @@ def make(group: Group) -> dict[str, int]:
     return found
 
 
+def mounts(*, proc: Path = _PROC) -> list[Path]:
+    """Where hierarchies of control groups are mounted."""
+    return [mount for _, mount, _, _ in _hierarchies(proc)]
+
+
 def processes(group: Path) -> set[int]:
     """The processes in the group and in the groups below it."""
     found = set()

@@ -10,6 +10,7 @@ import fcntl
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -153,11 +154,27 @@ def _put_back(path: Path) -> list[str]:
                 f"{error.strerror}"
             ) from error
         done.append(f"{name} is '{old}' again, as before a run that was killed")
+    for line in reversed(lines):
+        kind, *words = line.split("\t")
+        if kind == "groups":
+            for folder, _, _ in os.walk(words[0], topdown=False):
+                _remove(Path(folder))
+        if kind == "undo":
+            _undo(words)
+            done.append(f"'{' '.join(words)}' was done for a run that was killed")
     for group in made:
         _remove(group)
     for scratch in scratches:
         shutil.rmtree(scratch, ignore_errors=True)
     return done
+
+
+def _undo(words: list[str]) -> None:
+    answer = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if answer.returncode:
+        raise SteelyardError(
+            f"'{' '.join(words)}' must be done for a run that was killed, and failed: {answer.stderr.strip()}"
+        )
 
 
 def _kill(made: list[Path], scratches: list[Path]) -> int:

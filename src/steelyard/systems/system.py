@@ -23,6 +23,11 @@ def _nothing(place: Place) -> None:
     """Most systems need no preparation."""
 
 
+def _no_lines(place: Place) -> list[list[str]]:
+    """Most systems leave nothing that does not end with their processes."""
+    return []
+
+
 def _ready() -> None:
     """Most systems need nothing but what is installed."""
 
@@ -39,6 +44,7 @@ class System:
     needs: tuple[tuple[str, str], ...] = ()  # (executable, the Debian package that brings it)
     ready: Callable[[], None] = _ready  # raises Unsupported or UsageError for what else is missing
     prepare: Callable[[Place], None] = _nothing  # before the command; raises Unsupported
+    undo: Callable[[Place], list[list[str]]] = _no_lines  # the ledger's lines: what outlives its processes
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked

@@ -7,7 +7,7 @@ processes live, whom the guard starts under them.
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,20 +141,24 @@ _machine = _Machine()
 class Tuned:
     """What is changed on this machine for one system that runs, from before its start to after its end."""
 
-    def __init__(self, name: str, tuning: Tuning, scratch: Path) -> None:
-        """Sets all. Raises UsageError or Unsupported when nothing is left set."""
+    def __init__(
+        self, name: str, tuning: Tuning, scratch: Path, *, undo: Sequence[Sequence[str]] = ()
+    ) -> None:
+        """Sets all; `undo` are the ledger's lines about what the system's own command may leave, in words.
+        Raises UsageError or Unsupported when nothing is left set."""
         self._where = f"system '{name}': "
         self._tuning = tuning
         self._settings = tuple(_settings(tuning))
         self._groups = groups.wanted(tuning)
         self._ledger: Ledger | None = None
         self._found: dict[str, Any] = {}
-        if not tuning:
+        if not tuning and not undo:
             return
         if self._settings:
             _machine.take()
         try:
             self._ledger = Ledger(scratch)
+            self._ledger.note(*("\t".join(words) for words in undo))
             self._enter(self._ledger)
             self.set()
         except BaseException:

@@ -8,6 +8,7 @@ brings its libc along; one that is linked with shared libraries runs with the us
 import os
 import shutil
 import struct
+import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from steelyard import programs
 from steelyard.errors import Unsupported, UsageError
 from steelyard.study import SystemDefinition
+from steelyard.systems import groups
 from steelyard.systems.system import Place, System
 
 _INSIDE = "/tmp/steelyard-load"
@@ -76,8 +78,66 @@ def _command(kind: str, root: str, place: Place) -> list[str]:
     return [*entering, _INSIDE, "agent", "/tmp"]
 
 
+_ULIMITS = (  # what runc and crun ask for by themselves may be more than the host may give
+    "--ulimit",
+    "nofile=1024:4096",
+    "--ulimit",
+    "nproc=4096:4096",
+)
+
+
+def _image_ready(image: str) -> None:
+    found = subprocess.run(["podman", "image", "exists", image], capture_output=True, check=False)
+    if found.returncode:
+        raise Unsupported(f"podman has no image '{image}' (podman pull {image} brings it, if there is one)")
+
+
+def _image_prepare(place: Place) -> None:
+    _work(place).mkdir()
+    shutil.copy(place.program, _work(place) / "steelyard-load")
+
+
+def _image_command(image: str, place: Place) -> list[str]:
+    # crun refuses where control groups of both versions are mounted.
+    runtime = ["--runtime=runc"] if shutil.which("runc") else []
+    name = place.scratch.name
+    engine = ["podman", *runtime]
+    run = ["run", "-i", "--rm", "--pull=never", "--network=none", f"--name={name}", *_ULIMITS]
+    if os.geteuid() == 0:  # others have no say in where their control groups are
+        engine.append("--cgroup-manager=cgroupfs")
+        run.append(f"--cgroup-parent=/{name}")
+    return [*engine, *run, f"--volume={_work(place)}:/tmp", image, _INSIDE, "agent", "/tmp"]
+
+
+def _image_undo(place: Place) -> list[list[str]]:
+    """Podman's record of the container first (a ledger is undone from its end), then the control groups
+    that it has made below one of our name."""
+    removal = ["undo", "podman", "rm", "--force", "--ignore", "--time=0", place.scratch.name]
+    return [*(["groups", str(mount / place.scratch.name)] for mount in groups.mounts()), removal]
+
+
+def _from_image(system: System, definition: SystemDefinition) -> System:
+    """A container that podman makes of an image it has. It makes control groups of its own."""
+    if definition.tuning.is_limit:
+        raise UsageError(
+            f"system '{definition.name}' has a limit of memory or processes, which is for containers with "
+            'root = "...": podman puts those of an image into control groups of its own'
+        )
+    return replace(
+        system,
+        summary=f"a container (podman) of the image {definition.image}",
+        command=partial(_image_command, definition.image),
+        ready=partial(_image_ready, definition.image),
+        prepare=_image_prepare,
+        undo=_image_undo,
+        needs=(("podman", "podman"),),
+    )
+
+
 def rooted(kind: str, system: System, definition: SystemDefinition) -> System:
     """The same kind of userland, from that root directory."""
+    if definition.image:
+        return _from_image(system, definition)
     root = definition.root
     what = "a container (plain namespaces)" if kind == "container" else "this machine's kernel"
     return replace(

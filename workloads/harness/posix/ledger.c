@@ -5,13 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LINES_MOST = 256, REMOVAL_TRIES = 500 };
@@ -149,6 +152,25 @@ static int remove_group(const char *group)
 	return -1;
 }
 
+static int remove_directory(const char *name, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status;
+	(void)place;
+	/* The files of a group go with it. */
+	return kind == FTW_DP && rmdir(name) && errno != ENOENT ? -1 : 0;
+}
+
+static int remove_groups(const char *tree)
+{
+	for (int tries = 0; tries < REMOVAL_TRIES; tries++) {
+		if (access(tree, F_OK) ||
+		    nftw(tree, remove_directory, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0)
+			return 0;
+		usleep(2000);
+	}
+	return -1;
+}
+
 /* "FILE<tab>VALUE" */
 static int put_back(char *entry)
 {
@@ -158,6 +180,36 @@ static int put_back(char *entry)
 		return 0;
 	*value++ = 0;
 	return write_file(entry, value);
+}
+
+/* Runs the command, whose words have tabs between them. Returns 0 if it succeeded. */
+static int run_undo(char *command)
+{
+	enum { WORDS_MOST = 32 };
+	char *words[WORDS_MOST + 1] = { 0 }, *word;
+	pid_t child;
+	int   status;
+
+	for (int i = 0; i < WORDS_MOST && (word = strsep(&command, "\t")); i++)
+		words[i] = word;
+	child = fork();
+	if (child == 0) {
+		sigset_t none;
+		int      nothing = open("/dev/null", O_RDWR);
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		for (int stream = 0; stream <= 2; stream++)
+			dup2(nothing, stream);
+		execvp(words[0], words);
+		_exit(127);
+	}
+	if (child < 0)
+		return -1;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status == 0 ? 0 : -1;
 }
 
 void ledger_put_back(int file)
@@ -171,8 +223,13 @@ void ledger_put_back(int file)
 		return;
 	for (int i = ledger.count - 1; i >= 0; i--) {
 		char *entry = said(ledger.lines[i], "set"), *group = said(ledger.lines[i], "group");
+		char *undo = said(ledger.lines[i], "undo"), *tree = said(ledger.lines[i], "groups");
 
 		if (entry && put_back(entry))
+			failures++;
+		if (undo && run_undo(undo))
+			failures++;
+		if (tree && remove_groups(tree))
 			failures++;
 		if (group && remove_group(group))
 			failures++;

@@ -8,6 +8,8 @@
  *   group DIRECTORY       a control group that was made
  *   nice N                what the system's processes are started with
  *   processors N,N,...
+ *   groups DIRECTORY      a tree of control groups that another program makes for us, or not
+ *   undo WORD ...         a command that removes what is not ours to know (a container engine's container)
  *   set FILE VALUE        what FILE held, while it holds another value
  */
 #ifndef STEELYARD_LEDGER_H
@@ -17,7 +19,7 @@
  * nice value; each is read back. Returns 0, or -1 when it has said on standard error what is refused. */
 int ledger_enter(int file);
 
-/* Puts back every value, the last one first, and removes the groups, which must be empty. Removes the ledger
+/* Does everything in the reverse order: puts values back, runs the commands that undo, and removes the groups, which must be empty. Removes the ledger
  * itself if all went well; else it stays, for the next laboratory to find. */
 void ledger_put_back(int file);
 

@@ -16,7 +16,7 @@
 
 #include "../../workload.h"
 #include "../system.h"
-#include "limits.h"
+#include "allowance.h"
 
 static uint64_t swap_bytes;
 
@@ -27,7 +27,7 @@ uint64_t memory_bytes(void)
 
 	if (sysinfo(&info) == 0) {
 		swap_bytes = (uint64_t)info.totalswap * info.mem_unit;
-		return limits_memory((uint64_t)info.totalram * info.mem_unit);
+		return allowance_memory((uint64_t)info.totalram * info.mem_unit);
 	}
 #endif
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
-/* limits.c -- see limits.h. Where control groups are not mounted, or none are, nothing is limited. */
-#include "limits.h"
+/* allowance.c -- see allowance.h. Where control groups are not mounted, or none are, nothing is limited. */
+#include "allowance.h"
 
 #ifdef __linux__
 #include <limits.h>
@@ -47,7 +47,7 @@ static int is_memory(const char *controllers)
 	return 0;
 }
 
-uint64_t limits_memory(uint64_t bytes)
+uint64_t allowance_memory(uint64_t bytes)
 {
 	char  line[PATH_MAX + 256];
 	FILE *groups = fopen("/proc/self/cgroup", "r");
@@ -77,7 +77,7 @@ uint64_t limits_memory(uint64_t bytes)
 
 #else
 
-uint64_t limits_memory(uint64_t bytes)
+uint64_t allowance_memory(uint64_t bytes)
 {
 	return bytes;
 }
