@@ -45,7 +45,18 @@ def test_the_c_parts_build_alone_without_a_warning(tmp_path: Path, compiler: str
 
     program = tmp_path / "steelyard-load"
     subprocess.run(
-        [compiler, *FLAGS, *WARNINGS, "-Werror", "-static", "-o", program, *sources(tmp_path, compiler), "-lm"], check=True
+        [
+            compiler,
+            *FLAGS,
+            *WARNINGS,
+            "-Werror",
+            "-static",
+            "-o",
+            program,
+            *sources(tmp_path, compiler),
+            "-lm",
+        ],
+        check=True,
     )
     answer = subprocess.run(
         [program, "run", "sieve", "batches=2", "warmup_ns=0"], capture_output=True, check=True

@@ -280,7 +280,7 @@ def _checked(text: str) -> None:
 
 def test_levels_at_their_limits_are_allowed() -> None:
     _checked(LEAST + "copies = [1, 4096]")
-    _checked(LEAST + 'copies = "processors"')
+    _checked(LEAST + 'copies = ["processors", "1..processors", "2x processors"]')
 
 
 @pytest.mark.parametrize("value", [0, 4097])
@@ -340,6 +340,23 @@ def test_the_level_processors_is_this_machine_s_number_and_makes_no_cell_twice(
     found = studies.cells(study, processors=processors)
 
     assert [cell.copies for cell in found] == copies
+
+
+@pytest.mark.parametrize(
+    ("processors", "copies"),
+    [
+        (1, [1, 2]),
+        (2, [1, 2, 4]),
+        (8, [1, 2, 3, 4, 5, 6, 7, 8, 16]),
+        (64, [1, 2, 3, 6, 11, 20, 35, 64, 128]),
+    ],
+)
+def test_the_levels_up_to_the_processors_are_all_or_a_ladder_and_twice_is_beyond(
+    processors: int, copies: list[int]
+) -> None:
+    study = _parse(LEAST + 'copies = ["1..processors", "2x processors"]')
+
+    assert sorted(cell.copies for cell in studies.cells(study, processors=processors)) == copies
 
 
 def test_a_cell_without_copies_has_one() -> None:

@@ -12,6 +12,8 @@ from steelyard.study import (
     MARGINS,
     PROCESSORS,
     TIMING,
+    TWICE,
+    UP_TO,
     CurveTable,
     Design,
     Figure,
@@ -207,7 +209,9 @@ def _levels(part: _Reader) -> Levels:
     for key, value in part.rest().items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(one, str) or (type(one) is int and one >= 0) for one in values):
-            raise part.wrong(key, value, f'whole numbers, "{PROCESSORS}", or a command line')
+            raise part.wrong(
+                key, value, f'whole numbers, "{PROCESSORS}", "{UP_TO}", "{TWICE}", or a command line'
+            )
         if key in TIMING and len(values) > 1:
             raise part.wrong(key, value, "one number: how a workload is timed is no level to be varied")
         varied.append((key, tuple(values)))

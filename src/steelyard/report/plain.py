@@ -34,6 +34,7 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         "findings": [dataclasses.asdict(one) for one in weighing.findings],
         "reference_means": [dataclasses.asdict(one) for one in weighing.reference_means],
         "gains": [dataclasses.asdict(one) for one in weighing.gains],
+        "scalings": [dataclasses.asdict(one) for one in weighing.scalings],
         "costs": [dataclasses.asdict(one) for one in weighing.costs],
         "troubles": [dataclasses.asdict(one) for one in weighing.troubles],
         "systems": [dataclasses.asdict(one) for one in weighing.systems],
