@@ -29,6 +29,7 @@ GROUPS = {
     "integer_operations": "cpu",
     "pipe_latency": "ipc",
     "shell": "process",
+    "tcp_echo": "network",
     "disktest": "file",
 }
 METRICS = {

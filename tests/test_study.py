@@ -109,6 +109,11 @@ def test_the_pegasus_study_keeps_to_the_catalogue() -> None:
 
 
 # What is wrong, and what the message must name: the key, the value, and what is allowed.
+CELL_TABLE = (
+    '[[cell_table]]\nname = "6.1"\ntitle = "t"\npaper = "goncalves-linux-vs-nt"\n'
+    'published = "tcp-echo-64B"\nworkload = "tcp_echo"\nover = "requests"\nlevels = [5000]\n'
+)
+
 BAD = {
     "no name": (f'title = "t"\n{SIEVE}', ["name", "None", "a text"]),
     "empty name": (f'name = ""\ntitle = "t"\n{SIEVE}', ["name", "''", "a text"]),
@@ -188,6 +193,22 @@ BAD = {
     "curve table": (
         _with('[[curve_table]]\nname = "5"\ntitle = "t"\npaper = "silva-pegasus"\nshows = "x"'),
         ["curve_table 1: shows", "'x'", '"plateau" or "knee"'],
+    ),
+    "cell table of no figure": (
+        _with(CELL_TABLE),
+        ["cell_table 1: figure", "[]", "at least one"],
+    ),
+    "cell table of no levels": (
+        _with(CELL_TABLE.replace("levels = [5000]", "levels = []")),
+        ["cell_table 1: levels", "[]", "positive whole numbers"],
+    ),
+    "cell table divided by what is not stated": (
+        _with(CELL_TABLE + 'figure = [{ published = "time", metric = "time", per = "copies" }]'),
+        ["cell_table 1: figure: per", "'copies'", "requests"],
+    ),
+    "cell table variant": (
+        _with(CELL_TABLE + 'variant = [{ name = "a", library = "x" }]'),
+        ["cell_table 1: variant 1: library", "'x'", "a whole number"],
     ),
     "system boot": (
         _with('[system.mine]\ncommand = ["x"]\nboot = "yes"'),

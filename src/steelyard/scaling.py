@@ -104,7 +104,7 @@ def _scaling(
         workload=seen.cells[first].workload,
         metric=metric,
         cell=label,
-        unit="MB/s" if seen.unit(first)[0] == "MB/s" else "operations/s",
+        unit="MB/s" if seen.workload(first)["measure"] == "bandwidth" else "operations/s",
         processors=processors,
         copies=copies,
         blocks=len(throughputs),

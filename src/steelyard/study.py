@@ -116,6 +116,34 @@ class CurveTable:
 
 
 @dataclass(frozen=True, slots=True)
+class TableFigure:
+    """What a published table says of each of its cells, and what says it today."""
+
+    published: str  # the paper's metric
+    metric: str  # a metric of the workload, or what a finding is of
+    per: str  # a parameter that today's figure is divided by; "": none
+
+
+@dataclass(frozen=True, slots=True)
+class CellTable:
+    """A published table over a parameter's levels, each of which is a cell of a workload today.
+
+    `variants` are the parameters that today's columns differ in besides the system, each with a name.
+    """
+
+    name: str
+    title: str
+    paper: str
+    note: str
+    published: str  # the paper's workload
+    workload: str
+    over: str  # the parameter
+    levels: tuple[int, ...]
+    figures: tuple[TableFigure, ...]
+    variants: tuple[tuple[str, Parameters], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A picture of several cells: "bars" (a row a cell), "lines" (over a parameter) or "curves"."""
 
@@ -154,6 +182,7 @@ class Study:
     tables: tuple[Table, ...] = ()
     builds: tuple[str, ...] = ()  # a factor: every system runs each of these builds of the load program
     curve_tables: tuple[CurveTable, ...] = ()
+    cell_tables: tuple[CellTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
 
