@@ -8,17 +8,17 @@
  *              which the dissertation used on Windows NT: there too an archive (CArchive, whose buffer
  *              is of 4096 bytes) for reading and one for writing lie over a file of the socket
  *              (CSocketFile) and copy through buffers of their own.
- * Leaves out   making the connection (in setup; see tcp_connect). Of MFC what made it slow, by every sign:
- *              each event of a socket is a message to a hidden window there, and a blocking call turns
- *              the message loop meanwhile. Nothing in C is that; so library=1 says what a layer of
+ * Leaves out   making the connection (in setup; see tcp_connect). Of MFC what made it slow, by every
+ *              sign: each event of a socket is a message to a hidden window there, and a blocking call
+ *              turns the message loop meanwhile. Nothing in C is that; so library=1 says what a layer of
  *              buffers costs, not what MFC costs.
  * Beware       an operation is a performance of all requests. Both ends send at once (TCP_NODELAY); the
  *              dissertation does not say whether its own did, and as no request waits for another it
  *              makes no difference. No packet leaves the machine. On one processor it measures the
- *              scheduler's hand-off, on two a wake-up from one to the other: place chooses. Each request is
- *              another piece of a page of random bytes, and each answer is compared with it.
- * After        Goncalves (IME-USP, 1999), sections 5.3 and 6.3, table 6.1: 5,000 to 100,000 requests of 64
- *              bytes on Linux and Windows NT.
+ *              scheduler's hand-off, on two a wake-up from one to the other: place chooses. Each request
+ *              is another piece of a page of random bytes, and each answer is compared with it.
+ * After        Goncalves (IME-USP, 1999), sections 5.3 and 6.3, table 6.1: 5,000 to 100,000 requests of
+ *              64 bytes on Linux and Windows NT.
  */
 #include <errno.h>
 #include <stdio.h>
