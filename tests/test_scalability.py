@@ -171,7 +171,7 @@ def _saturation(shape: Sequence[float], *, noise: float = 0.01) -> scalability.S
     counts = np.arange(1, len(shape) + 1, dtype=float)
     chance = np.random.default_rng(5)
     rows = np.array(shape) * np.exp(chance.normal(0, noise, (8, len(shape))))
-    return scalability.saturation(counts, rows, processors=2, chance=chance)
+    return scalability.saturation(counts, rows, processors=2, law=None, chance=chance)
 
 
 def test_a_flat_top_is_found_with_its_height_and_how_many_copies_it_is_worth() -> None:
@@ -189,6 +189,27 @@ def test_a_decline_beyond_the_processors_is_told_for_each_number_of_copies() -> 
     assert found is not None
     assert len(found.kept) == 2
     assert found.kept[1].value / found.kept[0].value == pytest.approx(0.5)
+
+
+def test_with_a_law_it_is_the_most_that_the_law_gives_within_the_processors() -> None:
+    """However gently it bends: 64 processors with 5 % of contention are worth 15.4 of them."""
+    counts = np.array([1, 2, 3, 6, 11, 20, 35, 64, 128], float)
+    chance = np.random.default_rng(7)
+    shape = scalability.speedup(np.minimum(counts, 64), contention=0.05, coherency=0.0)
+    rows = 1e6 * shape * [1, 1, 1, 1, 1, 1, 1, 1, 0.9] * np.exp(chance.normal(0, 0.01, (8, len(counts))))
+    law = scalability.law(counts[:-1], rows[:, :-1], chance=chance)
+
+    found = scalability.saturation(counts, rows, processors=64, law=law, chance=chance)
+
+    assert found is not None
+    exact = 64 / (1 + 0.05 * 63)
+    assert found.copies.value == pytest.approx(exact, rel=0.02)
+    assert found.capacity.value == pytest.approx(1e6 * exact, rel=0.02)
+    (kept,) = found.kept
+    assert kept.value == pytest.approx(0.9, abs=0.02)
+    assert kept.low is not None
+    assert kept.high is not None
+    assert kept.low < kept.value < kept.high < 1
 
 
 def test_what_still_grows_has_no_saturation() -> None:

@@ -93,7 +93,7 @@ def _scaling(
     within = tuple(count for count in copies if processors is not None and count <= processors)
     no_law = _why_no_law(processors, within, len(throughputs))
     law = None if no_law else _law(copies, throughputs, within)
-    saturation, no_capacity = _saturation(copies, throughputs, processors)
+    saturation, no_capacity = _saturation(copies, throughputs, processors, law)
     declines: tuple[Decline, ...] = ()
     if saturation and processors is not None:
         beyond = [count for count in copies if count > processors]
@@ -164,7 +164,7 @@ def _law(copies: Sequence[int], throughputs: Array, within: Sequence[int]) -> La
 
 
 def _saturation(
-    copies: Sequence[int], throughputs: Array, processors: int | None
+    copies: Sequence[int], throughputs: Array, processors: int | None, law: Law | None
 ) -> tuple[Saturation | None, str]:
     """The saturation, or the sentence why there is none."""
     if processors is None or not any(count > processors for count in copies):
@@ -175,7 +175,11 @@ def _saturation(
     if too_few:
         return None, too_few
     found = scalability.saturation(
-        np.array(copies, float), throughputs, processors=processors, chance=np.random.default_rng(_SEED)
+        np.array(copies, float),
+        throughputs,
+        processors=processors,
+        law=law,
+        chance=np.random.default_rng(_SEED),
     )
     if found is None:
         return None, f"throughput still grows with {max(copies)} copies, as far as can be told"

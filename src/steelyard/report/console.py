@@ -220,7 +220,7 @@ def _print_scalings(console: Console, weighing: Weighing) -> None:
     """What was fitted, and a sentence for what could not be."""
     table = _table(
         "How throughput grows with the copies",
-        "workload", "system", "law", "contention", "coherency", "most at", "saturates at", "which is",
+        "workload", "system", "law", "contention", "coherency", "most at", "at most, in copies", "which is",
     )  # fmt: skip
     for one in weighing.scalings:
         if one.is_fitted:

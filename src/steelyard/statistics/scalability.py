@@ -53,7 +53,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The throughput that no number of copies exceeds: X(N) = min(g N, c)."""
+    """The throughput that can be had at most."""
 
     capacity: Estimate  # c, in the data's unit
     copies: Estimate  # c / g: so many copies' worth of it is to be had
@@ -105,23 +105,32 @@ def saturation(
     throughputs: Array,
     *,
     processors: int,
+    law: Law | None,
     chance: np.random.Generator,
     alpha: float = 0.05,
 ) -> Saturation | None:
-    """What can be had at most; None if throughput still grows, as far as one can tell, with the last copy.
+    """What can be had at most, and how much of it is left with more copies than processors.
 
-    Shape as for the law, but with numbers of copies above the processors, and at least three. min(g N, c) is
-    fitted by least squares of ln X. Condition: FEWEST_BLOCKS. It misleads where the curve bends gently.
+    Shape as for the law, but with numbers of copies above the processors, and at least three. Where there is
+    a law, c is the most that it gives within the processors. Where there is none, min(g N, c) is fitted by
+    least squares of ln X; then None if throughput still grows, as far as one can tell, with the last copy,
+    and it misleads where the curve bends gently. Condition: FEWEST_BLOCKS.
     """
     logs = _without_luck(np.log(throughputs))
     middle, redrawn = np.median(logs, axis=0)[None], _redrawn(logs, chance)
-    (slope, top), (slopes, tops) = _saturated(copies, middle), _saturated(copies, redrawn)
+
+    def fitted(rows: Array) -> tuple[Array, Array]:
+        if law is None:
+            return _saturated(copies, rows)
+        return _topped(copies, rows, processors=processors, is_universal=law.is_universal)
+
+    (slope, top), (slopes, tops) = fitted(middle), fitted(redrawn)
 
     def interval(one: Array, many: Array) -> Estimate:
         return _interval(float(np.exp(one)[0]), np.exp(many), blocks=len(logs), alpha=alpha)
 
     worth = interval(top - slope, tops - slopes)
-    if worth.high is None or worth.high >= copies.max():
+    if law is None and (worth.high is None or worth.high >= copies.max()):
         return None
     beyond = np.flatnonzero(copies > processors)
     kept = tuple(interval(middle[:, place] - top, redrawn[:, place] - tops) for place in beyond)
@@ -207,4 +216,16 @@ def _saturated(copies: Array, logs: Array) -> tuple[Array, Array]:
         best, slope, top = (
             np.where(is_better, new, old) for new, old in ((squares, best), (ln_g, slope), (ln_c, top))
         )
+    return slope, top
+
+
+def _topped(copies: Array, logs: Array, *, processors: int, is_universal: bool) -> tuple[Array, Array]:
+    """ln g and ln c of each row, by the law: c is the most that it gives with any number of copies within."""
+    within = copies <= processors
+    counts = np.arange(1, processors + 1, dtype=float)
+    found = []
+    for row in np.exp(logs[:, within]):
+        g, a, b = _fitted(copies[within], row, is_universal=is_universal)
+        found.append((g, g * float(speedup(counts, contention=a, coherency=b).max())))
+    slope, top = np.log(np.array(found)).T
     return slope, top
