@@ -14,6 +14,9 @@ from steelyard.study import (
     MARGINS,
     PROCESSORS,
     TIMING,
+    TWICE,
+    UP_TO,
+    CellTable,
     CurveTable,
     Design,
     Figure,
@@ -22,6 +25,7 @@ from steelyard.study import (
     Study,
     SystemDefinition,
     Table,
+    TableFigure,
     TableRow,
     Tuning,
     duration_s,
@@ -90,6 +94,7 @@ def parse(text: str, *, file: str) -> Study:
         tables=tuple(_table(part) for part in reader.parts("table")),
         builds=tuple(reader.texts("builds", ())),
         curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
+        cell_tables=tuple(_cell_table(part) for part in reader.parts("cell_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
     )
@@ -236,7 +241,9 @@ def _levels(part: _Reader) -> Levels:
     for key, value in part.rest().items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(one, str) or (type(one) is int and one >= 0) for one in values):
-            raise part.wrong(key, value, f'whole numbers, "{PROCESSORS}", or a command line')
+            raise part.wrong(
+                key, value, f'whole numbers, "{PROCESSORS}", "{UP_TO}", "{TWICE}", or a command line'
+            )
         if key in TIMING and len(values) > 1:
             raise part.wrong(key, value, "one number: how a workload is timed is no level to be varied")
         varied.append((key, tuple(values)))
@@ -388,6 +395,39 @@ def _curve_table(part: _Reader) -> CurveTable:
     part.finish()
     if table.shows not in ("plateau", "knee"):
         raise part.wrong("shows", table.shows, '"plateau" or "knee"')
+    _check_paper(part, table.paper)
+    return table
+
+
+def _cell_table(part: _Reader) -> CellTable:
+    figures = []
+    for figure in part.parts("figure"):
+        figures.append(TableFigure(figure.text("published"), figure.text("metric"), figure.text("per", "")))
+        figure.finish()
+    variants = []
+    for variant in part.parts("variant"):
+        name = variant.text("name")
+        variants.append((name, tuple(sorted(_trial(variant).items()))))
+    table = CellTable(
+        name=part.text("name"),
+        title=part.text("title"),
+        paper=part.text("paper"),
+        note=part.text("note", ""),
+        published=part.text("published"),
+        workload=part.text("workload"),
+        over=part.text("over"),
+        levels=tuple(part.wholes("levels", ())),
+        figures=tuple(figures),
+        variants=tuple(variants) or (("", ()),),
+    )
+    part.finish()
+    if not figures:
+        raise part.wrong("figure", [], "at least one, with published and metric")
+    fixed = [{table.over, *(key for key, _ in parameters)} for _, parameters in table.variants]
+    divisors = set.intersection(*fixed)
+    for one in figures:
+        if one.per and one.per not in divisors:
+            raise part.wrong("figure: per", one.per, f"one of {', '.join(sorted(divisors))}, or left out")
     _check_paper(part, table.paper)
     return table
 

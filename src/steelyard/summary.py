@@ -4,12 +4,11 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from steelyard import archive, comparison, curves, machine, multiprogramming, study_file
+from steelyard import archive, comparison, curves, machine, multiprogramming, scaling, study_file
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
@@ -20,7 +19,6 @@ from steelyard.weighing import (
     HARDWARE,
     Comparison,
     Cost,
-    Gain,
     Index,
     Level,
     ReferenceMean,
@@ -62,8 +60,9 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             curves=found_curves,
             findings=tuple(machine.findings(seen, found_curves, facts)),
             reference_means=tuple(_reference_means(seen)),
-            gains=tuple(_gains(seen)),
             multiprogramming=tuple(multiprogramming.all_of(seen)),
+            gains=scaling.gains(seen),
+            scalings=scaling.all_of(seen, facts),
             costs=tuple(_costs(seen)),
             troubles=tuple(seen.troubles),
             blocks=counted[1],
@@ -175,30 +174,6 @@ def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
                 order_statistics.median(np.array(whole)) if whole else None,
                 missing,
             )
-
-
-def _gains(seen: Observations) -> Iterable[Gain]:
-    """P copies against one, pair by pair within a block: P T(1) / T(P) as the PEGASUS paper has it."""
-    for label, metric in seen.cells_and_metrics():
-        cell = seen.cells[label]
-        if cell.copies == 1:
-            continue
-        alone = replace(
-            cell,
-            parameters=tuple((name, 1 if name == "copies" else value) for name, value in cell.parameters),
-        ).label
-        for system in seen.names:
-            one = seen.values.get((alone, metric), {}).get(system, {})
-            many = seen.values.get((label, metric), {}).get(system, {})
-            logs = np.array(
-                [
-                    math.log(one[block].lenses[COST]) - math.log(many[block].lenses[GROUP])
-                    for block in sorted(one.keys() & many.keys())
-                ]
-            )
-            if len(logs):
-                gain = exp(signed_rank.estimate(logs, alpha=0.05))
-                yield Gain(system, cell.workload, metric, cell.copies, gain)
 
 
 def _costs(seen: Observations) -> Iterable[Cost]:
