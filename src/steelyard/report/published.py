@@ -206,6 +206,18 @@ def _measured(weighing: Weighing, system: str, workload: str, metric: str) -> It
     for one in weighing.levels:
         if (one.system, one.workload, one.metric) == (system, workload, metric):
             yield _Measured(dict(one.parameters), one.value, one.unit)
+    for many in weighing.multiprogramming:
+        if (many.system, many.workload) == (system, workload):
+            figures_of = {
+                "finished": (Estimate(float(many.finished)), ""),
+                "total": (many.total, "ns"),
+                "per_process": (many.per_process, "ns"),
+                "alone": (many.alone, "ns"),
+                "price": (many.price, ""),
+            }
+            value, unit = figures_of.get(metric, (None, ""))
+            if value is not None:
+                yield _Measured(dict(many.parameters), value, unit)
 
 
 def _systems(printed: "_Figures") -> list[str]:

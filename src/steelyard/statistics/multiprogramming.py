@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-WINDOWS_LEAST, WINDOWS_MOST = 20, 400  # parts of the whole time for which fairness is told
+WINDOWS_LEAST, WINDOWS_MOST = 20, 1000  # parts of the whole time for which fairness is told
 
 
 @dataclass(frozen=True, slots=True)
