@@ -362,6 +362,27 @@ def test_a_value_that_cannot_be_put_back_is_named(tuned: SystemDefinition, tmp_p
     left.unlink()
 
 
+def test_if_the_guard_alone_is_killed_the_laboratory_does_its_work(
+    tuned: SystemDefinition, tmp_path: Path
+) -> None:
+    before = machine()
+    with Agent(systems.find("tuned", [tuned]), directory=tmp_path) as agent:
+        assert machine() != before
+        os.kill(agent._process.pid, signal.SIGKILL)
+    assert machine() == before
+
+
+def test_what_must_be_undone_by_a_command_is(tuned: SystemDefinition, tmp_path: Path) -> None:
+    """A container engine's record, and the control groups that it made: here a file, and directories."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    (tmp_path / "record").touch()
+    (tmp_path / "tree/of/groups").mkdir(parents=True)
+    lines = [f"boot\t{boot}", f"groups\t{tmp_path}/tree", f"undo\trm\t{tmp_path}/record"]
+    (ledger.directory() / "test.ledger").write_text("".join(f"{line}\n" for line in lines))
+    assert ledger.put_back_leftovers() == [f"'rm {tmp_path}/record' was done for a run that was killed"]
+    assert [*tmp_path.iterdir()] == []
+
+
 # Control groups of version 2, which this machine may not have: their files, as cgroups(7) has them
 
 

@@ -66,6 +66,12 @@ class Ledger:
         self._settings.clear()
         self._write()
 
+    def undo(self) -> None:
+        """Does what the guard would have done, if it has not: no guard was started, or it was killed. Raises
+        SteelyardError for what cannot be put back."""
+        if self.path.exists():
+            _put_back(self.path)
+
     def close(self) -> None:
         self.path.unlink(missing_ok=True)
         os.close(self.file)

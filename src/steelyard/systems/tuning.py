@@ -252,10 +252,11 @@ class Tuned:
             return
         try:
             self.put_back()
+            self._ledger.undo()
             left = [str(group.path) for group in self._groups if group.path.exists()]
             if left:
                 raise SystemFailed(f"{self._where}the control group {left[0]} cannot be removed")
-        except SystemFailed:
+        except SteelyardError:
             os.close(self._ledger.file)  # the file stays, and the next start tries again
             raise
         else:
@@ -266,11 +267,8 @@ class Tuned:
                 _machine.leave()
 
     def _abandon(self) -> None:
-        """No guard was started: what it would have removed is removed here."""
+        """No guard was started."""
         if self._ledger is not None:
-            for group in self._groups:
-                if group.path.exists():
-                    group.path.rmdir()
             self.close()
         elif self._settings:
             _machine.leave()
