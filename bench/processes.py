@@ -36,7 +36,7 @@ def flags() -> list[str]:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    return [*module.FLAGS, *module.OF_MACHINE[62][1]]
+    return [*module.FLAGS, *module.OF_GCC, *module.OF_MACHINE[62][1], *module.OF_MACHINE[62][2]]
 
 
 def build(directory: Path) -> Path:

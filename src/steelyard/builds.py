@@ -27,6 +27,7 @@ TARGETS = (
     "x86_64-freebsd",
     "x86_64-linux-musl",
 )  # by zig, known to build
+_CODE = "linp_code.c"
 _LINK = ("-s", "-Wl,--gc-sections", "-Wl,-z,noseparate-code")  # zig knows the first two
 
 
@@ -122,6 +123,9 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         *_includes(build),
     ]
     files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
+    if build.target and not build.target.startswith(os.uname().machine):
+        files = [file for file in files if file.name != _CODE] + [_machine_code(build, source, draft)]
+        flags.append(f"-I{source / 'cpu'}")
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
     commands = [
         [*_compiler(build), *flags, "-c", str(file), "-o", str(made)]
@@ -131,6 +135,14 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         for _ in several.map(_call, commands):
             pass
     return objects
+
+
+def _machine_code(build: Build, source: Path, draft: Path) -> Path:
+    """The machine code that all programs of another architecture than this one share."""
+    made = draft / _CODE
+    script = [sys.executable, str(source / "build-code"), "linp", str(source / "cpu" / "linp.c"), str(made)]
+    _call([*script, *_compiler(build)])
+    return made
 
 
 def _compiler(build: Build) -> list[str]:
