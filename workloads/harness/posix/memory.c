@@ -124,7 +124,7 @@ size_t stack_left(void)
 
 	if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return SIZE_MAX;
-	return limit.rlim_cur > used ? (size_t)limit.rlim_cur - used : 0;
+	return (uint64_t)limit.rlim_cur > used ? (size_t)limit.rlim_cur - used : 0;
 }
 
 void memory_offer(void)
