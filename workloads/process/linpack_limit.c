@@ -3,7 +3,7 @@
  * Measures     the largest number of processes of which every one can be created, gets its memory and its
  *              stack, solves its systems of equations and ends well, all of them being there before the
  *              first begins. It is searched for: doubled until some fail, then halved in until the largest
- *              that did and the smallest that did not are 2 % apart.
+ *              that did and the smallest that did not are 1 % apart; each by two of three tries.
  * Leaves out   how long that takes (see linpack_processes).
  * Beware       a search for the limit of a machine would take the machine with it. So it runs only where the
  *              limit is a guest's memory or a control group's, which the laboratory says by STEELYARD_LIMITED,
@@ -28,10 +28,18 @@ static int setup(void)
 	return 0;
 }
 
+/* By two of three tries: at the limit it is the moment's luck who gets the last page. */
 static int completes(uint64_t processes)
 {
+	int good = 0, bad = 0;
+
 	order.processes = processes;
-	return group_try(&order) == processes;
+	while (good < 2 && bad < 2)
+		if (group_try(&order) == processes)
+			good++;
+		else
+			bad++;
+	return good == 2;
 }
 
 static int run(uint64_t operations)
@@ -47,7 +55,7 @@ static int run(uint64_t operations)
 		found = good;
 		return 0;
 	}
-	while (bad - good > 1 && (bad - good) * 50 > good) {
+	while (bad - good > 1 && (bad - good) * 100 > good) {
 		uint64_t middle = good + (bad - good) / 2;
 
 		if (completes(middle))
