@@ -15,6 +15,7 @@
  */
 #include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 #include "blocks.h"
 
@@ -32,11 +33,11 @@ static void serve(void)
 
 static int setup(void)
 {
-	if (pipe(s.data) || pipe(s.counts))
+	if (pipe_make(s.data) || pipe_make(s.counts))
 		return fail("pipe");
 	s.writer = partner_start(serve, &s, sizeof(s));
 	if (s.writer < 0)
-		return fail("fork");
+		return fail("making the partner");
 	close(s.data[1]);
 	close(s.counts[0]);
 	s.data[1] = s.counts[0] = -1;
