@@ -96,7 +96,7 @@ static void serve(void)
 	char     head[HEAD_MOST + 1];
 	socket_t connection;
 
-	if (sockets_begin())
+	if (sockets_inherit(&s.listener, NULL))
 		return;
 	body_fill();
 	while ((connection = socket_accept(s.listener)) >= 0) {

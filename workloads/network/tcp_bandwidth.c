@@ -48,9 +48,9 @@ static void serve(void)
 {
 	uint64_t blocks, number = 0;
 
-	if (sockets_begin() || (!block && block_take())) /* a fork has its maker's block */
+	if (sockets_inherit(&s.ends[1], &s.ends[0]) ||
+	    (!block && block_take())) /* a fork has its maker's block */
 		return;
-	loopback_close(&s.ends[0]);
 	memset(block, 0x55, size);
 	while (!socket_read_whole(s.ends[1], &blocks, sizeof(blocks)))
 		while (blocks--) {

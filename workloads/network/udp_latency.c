@@ -28,9 +28,8 @@ static void serve(void)
 {
 	char byte;
 
-	if (sockets_begin())
+	if (sockets_inherit(&s.ends[1], &s.ends[0]))
 		return;
-	loopback_close(&s.ends[0]);
 	while (socket_read(s.ends[1], &byte, 1) == 1)
 		if (socket_write(s.ends[1], &byte, 1) != 1)
 			return;

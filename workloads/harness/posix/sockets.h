@@ -18,6 +18,16 @@ static inline int sockets_begin(void)
 	return 0;
 }
 
+static inline int sockets_inherit(socket_t *mine, socket_t *other)
+{
+	(void)mine;
+	if (!other)
+		return 0;
+	close(*other);
+	*other = -1;
+	return 0;
+}
+
 static inline socket_t socket_make(enum socket_kind kind)
 {
 	return socket(AF_INET, kind == SOCKET_STREAM ? SOCK_STREAM : SOCK_DGRAM, 0);
@@ -83,6 +93,11 @@ static inline int socket_end_by_reset(socket_t one)
 	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 
 	return setsockopt(one, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
+static inline int sockets_say_goodbye(void)
+{
+	return 0;
 }
 
 static inline int socket_wait_at_most(socket_t one, int patience_s)

@@ -1,8 +1,9 @@
 /* sockets.c -- the sockets of Windows (Winsock 2). See ../sockets.h.
  *
- * A socket of the system's own protocols is a handle of the kernel: a process that inherits it can use it as
- * soon as it has begun Winsock for itself. WSASocket makes it inheritable unless it is told not to, and
- * what accept returns is as the listener was.
+ * A socket of the system's own protocols is a handle of the kernel, which processes inherit. But Winsock
+ * keeps a list of a process's own besides, and an inherited handle is not in it: under Wine such a socket can receive
+ * and not send. A duplicate that Winsock itself makes of it is in the list. WSASocket makes handles that are
+ * inherited unless it is told not to, and what accept returns is as the listener was.
  */
 #include "../sockets.h"
 
@@ -33,6 +34,29 @@ int sockets_begin(void)
 	if (error)
 		return windows_failed_as((DWORD)error);
 	has_begun = 1;
+	return 0;
+}
+
+int sockets_inherit(socket_t *mine, socket_t *other)
+{
+	WSAPROTOCOL_INFOA about;
+	SOCKET            own;
+
+	if (sockets_begin())
+		return -1;
+	/* Not closesocket: these two are not in its list. */
+	if (other) {
+		CloseHandle((HANDLE)*other);
+		*other = -1;
+	}
+	if (WSADuplicateSocketA((SOCKET)*mine, GetCurrentProcessId(), &about))
+		return socket_failed();
+	own = WSASocketA(FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, FROM_PROTOCOL_INFO, &about, 0,
+	                 WSA_FLAG_OVERLAPPED);
+	if (own == INVALID_SOCKET)
+		return socket_failed();
+	CloseHandle((HANDLE)*mine);
+	*mine = (socket_t)own;
 	return 0;
 }
 
@@ -112,6 +136,11 @@ int socket_end_by_reset(socket_t one)
 	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 
 	return done(setsockopt((SOCKET)one, SOL_SOCKET, SO_LINGER, (const char *)&reset, sizeof(reset)));
+}
+
+int sockets_say_goodbye(void)
+{
+	return wine_version() != NULL;
 }
 
 /* Here the option is a number of milliseconds, and no struct timeval. */
