@@ -31,6 +31,7 @@ GROUPS = {
     "shell": "process",
     "linpack_processes": "process",
     "linpack_limit": "process",
+    "tcp_echo": "network",
     "disktest": "file",
 }
 METRICS = {

@@ -34,6 +34,8 @@ def _weighing(
         findings=(),
         reference_means=(),
         gains=tuple(gains),
+        scalings=(),
+        multiprogramming=(),
         costs=tuple(costs),
         troubles=(),
         blocks=0,
@@ -45,6 +47,10 @@ def _weighing(
 def _cost(system: str, workload: str, real_ns: float, *, copies: int = 1, metric: str = "time") -> Cost:
     cell = f"{workload} copies={copies}"
     return Cost(system, workload, copies, cell, metric, real_ns, real_ns * 0.75, real_ns * 0.25)
+
+
+def _gain(gain: float) -> Gain:
+    return Gain("native", "sieve", "time", 2, Estimate(gain), "sieve", Estimate(gain / 2), 12)
 
 
 def _table(name: str, weighing: Weighing | None = None, reference: str | None = None) -> Printed:
@@ -104,7 +110,7 @@ def test_the_rows_are_the_paper_s_programs_and_their_mean(name: str, programs: l
 
 
 def test_every_row_has_a_text_for_every_heading() -> None:
-    gain = Gain("native", "sieve", "time", 2, Estimate(1.9))
+    gain = _gain(1.9)
     for weighing in (_weighing(), _weighing([_cost("native", "sieve", 1e6)], [gain])):
         for table in published.tables(weighing, STUDY):
             assert {len(row) for row in table.rows} == {len(table.headings)}
@@ -188,7 +194,7 @@ def test_the_metrics_of_a_workload_are_told_together() -> None:
 
 def test_several_copies_and_their_gain_have_columns_of_their_own() -> None:
     costs = [_cost("native", "sieve", 1e6), _cost("native", "sieve", 5.5e5, copies=2)]
-    gains = [Gain("native", "sieve", "time", 2, Estimate(1.82, 1.8, 1.84))]
+    gains = [_gain(1.82)]
 
     table = _table("I", _weighing(costs, gains))
 
@@ -208,7 +214,7 @@ def test_today_s_means_are_over_the_baseline_s_column_for_one_copy() -> None:
         for system, copies, factor in (("native", 1, 1), ("native", 2, 0.5), ("uml", 1, 4), ("uml", 2, 2))
         for workload in WORKLOADS
     ]
-    gains = [Gain("native", "sieve", "time", 2, Estimate(2.0))]
+    gains = [_gain(2.0)]
 
     table = _table("I", _weighing(costs, gains))
 

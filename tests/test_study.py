@@ -109,6 +109,11 @@ def test_the_pegasus_study_keeps_to_the_catalogue() -> None:
 
 
 # What is wrong, and what the message must name: the key, the value, and what is allowed.
+CELL_TABLE = (
+    '[[cell_table]]\nname = "6.1"\ntitle = "t"\npaper = "goncalves-linux-vs-nt"\n'
+    'published = "tcp-echo-64B"\nworkload = "tcp_echo"\nover = "requests"\nlevels = [5000]\n'
+)
+
 BAD = {
     "no name": (f'title = "t"\n{SIEVE}', ["name", "None", "a text"]),
     "empty name": (f'name = ""\ntitle = "t"\n{SIEVE}', ["name", "''", "a text"]),
@@ -171,7 +176,7 @@ BAD = {
     ),
     "system memory elsewhere": (
         _with('[system.mine]\nbase = "native"\nswap = "64M"'),
-        ["system.mine.swap", "'64M'", 'base = "uml"'],
+        ["system.mine.swap", "'64M'", "beside a limit of memory"],
     ),
     "figure kind": (
         _with('[[figure]]\nname = "1"\ntitle = "t"\nkind = "pie"\nworkloads = ["sieve"]'),
@@ -188,6 +193,22 @@ BAD = {
     "curve table": (
         _with('[[curve_table]]\nname = "5"\ntitle = "t"\npaper = "silva-pegasus"\nshows = "x"'),
         ["curve_table 1: shows", "'x'", '"plateau" or "knee"'],
+    ),
+    "cell table of no figure": (
+        _with(CELL_TABLE),
+        ["cell_table 1: figure", "[]", "at least one"],
+    ),
+    "cell table of no levels": (
+        _with(CELL_TABLE.replace("levels = [5000]", "levels = []")),
+        ["cell_table 1: levels", "[]", "positive whole numbers"],
+    ),
+    "cell table divided by what is not stated": (
+        _with(CELL_TABLE + 'figure = [{ published = "time", metric = "time", per = "copies" }]'),
+        ["cell_table 1: figure: per", "'copies'", "requests"],
+    ),
+    "cell table variant": (
+        _with(CELL_TABLE + 'variant = [{ name = "a", library = "x" }]'),
+        ["cell_table 1: variant 1: library", "'x'", "a whole number"],
     ),
     "system boot": (
         _with('[system.mine]\ncommand = ["x"]\nboot = "yes"'),
@@ -280,7 +301,7 @@ def _checked(text: str) -> None:
 
 def test_levels_at_their_limits_are_allowed() -> None:
     _checked(LEAST + "copies = [1, 4096]")
-    _checked(LEAST + 'copies = "processors"')
+    _checked(LEAST + 'copies = ["processors", "1..processors", "2x processors"]')
 
 
 @pytest.mark.parametrize("value", [0, 4097])
@@ -340,6 +361,23 @@ def test_the_level_processors_is_this_machine_s_number_and_makes_no_cell_twice(
     found = studies.cells(study, processors=processors)
 
     assert [cell.copies for cell in found] == copies
+
+
+@pytest.mark.parametrize(
+    ("processors", "copies"),
+    [
+        (1, [1, 2]),
+        (2, [1, 2, 4]),
+        (8, [1, 2, 3, 4, 5, 6, 7, 8, 16]),
+        (64, [1, 2, 3, 6, 11, 20, 35, 64, 128]),
+    ],
+)
+def test_the_levels_up_to_the_processors_are_all_or_a_ladder_and_twice_is_beyond(
+    processors: int, copies: list[int]
+) -> None:
+    study = _parse(LEAST + 'copies = ["1..processors", "2x processors"]')
+
+    assert sorted(cell.copies for cell in studies.cells(study, processors=processors)) == copies
 
 
 def test_a_cell_without_copies_has_one() -> None:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 WORKLOADS = programs.catalogue().workloads
 COUNTED = [one for one in WORKLOADS if one.counted_address is not None]
 # An operation of these is a performance of its own, and more of them are more of its parameter.
-PERFORMANCES = ("linpack_processes", "linpack_limit")
+PERFORMANCES = ("linpack_processes", "linpack_limit", "tcp_echo")
 STEPPED = [one for one in WORKLOADS if one.instructions]
 FIELDS = ["Measures", "Leaves out", "Beware", "After"]
 
@@ -71,7 +71,9 @@ def calls(workload: programs.Workload, operations: int, tmp_path: Path) -> Count
     which is the first process, and reads what comes in as many pieces as it comes."""
     trace = tmp_path / f"trace-{operations}"
     under = ("strace", "-f", "-qq", "-o", str(trace))
-    check(perform(workload.name, f"operations={operations}", *one_size(workload), under=under))
+    # A performance is a batch: of those there can be several, and of operations in one there cannot.
+    number = "batches" if workload.name in PERFORMANCES else "operations"
+    check(perform(workload.name, f"{number}={operations}", *one_size(workload), under=under))
     begun = re.findall(r"^(\d+) +(\w+)\(", trace.read_text(errors="replace"), re.MULTILINE)
     agent = begun[0][0]
     return Counter(call for process, call in begun if process != agent)

@@ -75,8 +75,8 @@ static inline uint32_t next_number(uint32_t *state)
  *
  * POSIX forks: the partner has all that its maker has. Windows starts this program anew: the partner has
  * the workload's parameters as the request set them, `state`, a file-scope object without pointers, in
- * which descriptors and inheritable handles keep their values, and nothing else. So a workload whose partner needs
- * more, and says so by NULL, is not for Windows. */
+ * which descriptors and inheritable handles keep their values, and nothing else. So a workload whose
+ * partner needs more, and says so by NULL, is not for Windows. */
 pid_t partner_start(void (*serve)(void), void *state, size_t bytes);
 void partner_end(pid_t *partner);
 void partner_stop(pid_t *partner);
@@ -177,8 +177,7 @@ struct workload {
 	struct sweep           *sweep;      /* or NULL */
 	const uint64_t         *count;      /* what it counts is its result, not its time; or NULL */
 	const char             *counts;     /* what it counts, a plural noun; with count only */
-	int                     is_absent;  /* this system has no such thing, as setup says; its parameters are
-	                                       not known then, and are all taken */
+	int                     is_absent;  /* here, as setup says: any parameters are taken */
 	const uint64_t         *bytes;      /* that an operation moves: makes its metrics bandwidths; or NULL */
 	uint64_t                performances; /* batches of one operation each, which is a long performance and
 	                                         is not repeated to find its size; 0: batches as usual */

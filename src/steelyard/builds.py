@@ -4,9 +4,11 @@ The papers found the compiler to be the great confounder of their comparisons; s
 other. A build's name says what it is, such as clang-musl-O3, and a system runs it as native+clang-musl-O3.
 """
 
+import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,10 +18,16 @@ from pathlib import Path
 from steelyard import programs
 from steelyard.errors import SteelyardError, Unsupported, UsageError
 
-COMPILERS = ("gcc", "clang")
+COMPILERS = ("gcc", "clang", "zig")
 LIBCS = ("glibc", "musl")
 LEVELS = ("O0", "O1", "O2", "O3", "Os", "Ofast")
-_LINK = ("-s", "-Wl,--gc-sections", "-Wl,-z,noseparate-code")
+TARGETS = (
+    "aarch64-linux-musl",
+    "riscv64-linux-musl",
+    "x86_64-freebsd",
+    "x86_64-linux-musl",
+)  # by zig, known to build
+_LINK = ("-s", "-Wl,--gc-sections", "-Wl,-z,noseparate-code")  # zig knows the first two
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +38,12 @@ class Build:
     libc: str = "glibc"
     level: str = "O2"
     shared: bool = False  # linked with the system's shared libraries, and its RPC library if there is one
+    target: str = ""  # of zig, in place of the libc: processor, system and libc
 
     @property
     def name(self) -> str:
-        parts = [Path(self.compiler).name, self.libc, self.level, *(["shared"] if self.shared else [])]
+        kind = self.target or self.libc
+        parts = [Path(self.compiler).name, kind, self.level, *(["shared"] if self.shared else [])]
         return "-".join(parts)
 
 
@@ -54,8 +64,36 @@ def compile_to(place: Path, build: Build, *, source: Path) -> None:
         objects = _compile(build, source, Path(draft))
         program = Path(draft) / "steelyard-load"
         _call([*_linker(build), *map(str, objects), "-o", str(program), *_libraries(build)])
-        _call([str(program), "--version"])
+        if _runs_here(build):
+            _call([str(program), "--version"])
         os.replace(program, place)
+
+
+def _is_zig(build: Build) -> bool:
+    return Path(build.compiler).name == "zig"
+
+
+def _runs_here(build: Build) -> bool:
+    return build.target in ("", f"{os.uname().machine}-linux-musl")
+
+
+def _zig(build: Build) -> list[str]:
+    """The command, from the package of Python (ziglang) if no other is installed. Raises Unsupported."""
+    if shutil.which(build.compiler):
+        return [build.compiler, "cc", "-target", build.target]
+    if importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc", "-target", build.target]
+    raise Unsupported("the compiler zig is not installed (pip install ziglang brings it)")
+
+
+def _check_target(build: Build) -> None:
+    if not _is_zig(build):
+        raise UsageError(f"the target is '{build.target}', but {build.compiler} builds for this machine only")
+    if build.target not in TARGETS:
+        raise UsageError(f"the target is '{build.target}', and must be one of {', '.join(TARGETS)}")
+    if build.shared:
+        raise UsageError("a shared build is for this machine's glibc: zig's programs are static")
+    _zig(build)
 
 
 def _check(build: Build) -> None:
@@ -66,7 +104,9 @@ def _check(build: Build) -> None:
     ):
         if value not in allowed:
             raise UsageError(f"the {what} is '{value}', and must be one of {', '.join(allowed)}")
-    if shutil.which(build.compiler) is None:
+    if build.target or _is_zig(build):
+        _check_target(build)
+    elif shutil.which(build.compiler) is None:
         raise Unsupported(f"the compiler {build.compiler} is not installed")
     if build.libc == "musl" and shutil.which("musl-gcc") is None:
         raise Unsupported("musl is not installed (on Debian: apt-get install musl-tools)")
@@ -83,9 +123,8 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
     ]
     files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
-    compiler = "musl-gcc" if build.libc == "musl" and "gcc" in build.compiler else build.compiler
     commands = [
-        [compiler, *flags, "-c", str(file), "-o", str(made)]
+        [*_compiler(build), *flags, "-c", str(file), "-o", str(made)]
         for file, made in zip(files, objects, strict=True)
     ]
     with ThreadPoolExecutor(os.cpu_count()) as several:
@@ -94,8 +133,16 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
     return objects
 
 
+def _compiler(build: Build) -> list[str]:
+    if build.target:
+        return _zig(build)
+    return ["musl-gcc" if build.libc == "musl" and "gcc" in build.compiler else build.compiler]
+
+
 def _includes(build: Build) -> list[str]:
     """Where another compiler than musl's own finds musl's headers; and the RPC library's."""
+    if build.target:
+        return []  # zig brings its own
     if build.libc == "musl" and "clang" in build.compiler:
         machine = os.uname().machine
         own = subprocess.run(
@@ -111,6 +158,8 @@ def _includes(build: Build) -> list[str]:
 
 
 def _linker(build: Build) -> list[str]:
+    if build.target:
+        return [*_zig(build), *(["-static"] if "linux" in build.target else []), *_LINK[:2]]
     driver = "musl-gcc" if build.libc == "musl" else build.compiler
     return [driver, *([] if build.shared else ["-static"]), *_LINK]
 

@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words and not words[0].startswith("-") and words[0] not in _VERBS:
             raise UnknownName("command", words[0], _VERBS)
         arguments = _parser().parse_args(words)
+        _put_in_order()
         return int(arguments.verb(arguments))
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return int(leaving.code or 0)
@@ -59,6 +60,14 @@ def entry() -> NoReturn:
     except BrokenPipeError:
         _close_output()
     sys.exit(status)
+
+
+def _put_in_order() -> None:
+    """What a run that was killed together with its guards has left is put back first, whatever is asked."""
+    from steelyard.systems import ledger
+
+    for sentence in ledger.put_back_leftovers():
+        _say(f"steelyard: {sentence}")
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -142,9 +151,11 @@ def _build(arguments: argparse.Namespace) -> int:
     """Compiles a further build of the load program; prints its name."""
     from steelyard import builds
 
-    build = builds.Build(arguments.cc, arguments.libc, arguments.level.removeprefix("-"), arguments.shared)
+    level = arguments.level.removeprefix("-")
+    build = builds.Build(arguments.cc, arguments.libc, level, arguments.shared, arguments.target)
     place = builds.make(build)
-    _say(f"steelyard: {place} is built; a system runs it as, for example, native+{build.name}")
+    advice = "" if arguments.target else f"; a system runs it as, for example, native+{build.name}"
+    _say(f"steelyard: {place} is built{advice}")
     print(build.name)
     return 0
 
@@ -310,7 +321,15 @@ def _declare_report(verb: argparse.ArgumentParser) -> None:
 
 
 def _declare_build(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--cc", default="gcc", metavar="COMPILER", help="gcc or clang (default: %(default)s)")
+    verb.add_argument(
+        "--cc", default="gcc", metavar="COMPILER", help="gcc, clang or zig (default: %(default)s)"
+    )
+    verb.add_argument(
+        "--target",
+        default="",
+        metavar="TARGET",
+        help="with --cc zig, in place of --libc: another processor or system, such as aarch64-linux-musl",
+    )
     verb.add_argument("--libc", default="glibc", metavar="LIBC", help="glibc or musl (default: %(default)s)")
     verb.add_argument(
         "--level",
@@ -387,6 +406,7 @@ _EXAMPLES = {
     "build": """examples:
   steelyard build --cc clang --libc musl
   steelyard build --level O3
+  steelyard build --cc zig --target aarch64-linux-musl       for the system qemu-aarch64
   steelyard compare native native+gcc-glibc-O3 --study nbench""",
     "list": """examples:
   steelyard list systems

@@ -32,8 +32,13 @@ _FAULTS_LEAST = 1.0  # an operation that has to fetch a page each time
 
 
 def all_of(seen: Observations, *, margin: float | None = None) -> tuple[CurveComparison, ...]:
-    """Every curve of the experiment, in the study's order."""
-    return tuple(_of(seen, key, margin) for key in seen.cells_and_metrics() if seen.curves.get(key))
+    """Every curve of the experiment, in the study's order. One size alone has no shape: it is a value."""
+    return tuple(_of(seen, key, margin) for key in seen.cells_and_metrics() if _has_sizes(seen, key))
+
+
+def _has_sizes(seen: Observations, key: Key) -> bool:
+    by_system = seen.curves.get(key, {})
+    return any(len(curve) > 1 for by_block in by_system.values() for curve in by_block.values())
 
 
 def _of(seen: Observations, key: Key, margin: float | None) -> CurveComparison:

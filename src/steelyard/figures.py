@@ -1,5 +1,5 @@
 """Turns values into Altair charts, on log scales: curves with their segments, bars of levels, lines over a
-parameter. They wear the page's colours and the systems' shapes, as `charts` has them.
+parameter, gains over copies. They wear the page's colours and the systems' shapes, as `charts` has them.
 """
 
 import math
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+import numpy as np
 
 from steelyard.charts import LETTER, Records, Spec, at_pixels, coded, shape_of, spec_of
-from steelyard.weighing import CurveComparison, Level
+from steelyard.statistics import scalability
+from steelyard.weighing import CurveComparison, Gain, Level, Scaling
 
 _TIME = "format(datum.value * 1e-9, '.3~s') + 's'"
 _BANDWIDTH = "format(datum.value * 1e6, '.3~s') + 'B/s'"
@@ -261,3 +263,75 @@ def _panel(levels: Sequence[Level], systems: Sequence[str], *, over: str) -> Spe
     stroke = look.pop("stroke")
     line = alt.Chart(alt.InlineData(values=marks)).mark_line(strokeWidth=1.2).encode(x=x, y=y, stroke=stroke)
     return spec_of(alt.layer(line, *_intervals(marks, levels[0].unit, x, stroke, look), height=_LINES_HEIGHT))
+
+
+# Gains
+
+_LOG_FROM = 16  # with more copies than this, both axes are on log scales
+_STEPS = 60  # of a law's line
+
+
+def gains(found: Sequence[Gain], scalings: Sequence[Scaling], systems: Sequence[str]) -> Spec:
+    """Gain over copies with intervals; dashed, what the processors could give at most; and through the marks
+    the fitted law as far as it holds, or else min(N, saturation)."""
+    ones = [{"x": 1, "system": name, "value": 1.0, "low": 1.0, "high": 1.0} for name in systems]
+    marks = ones + [
+        {
+            "x": one.copies,
+            "system": one.system,
+            **_bounded(one.gain.value, one.gain.low, one.gain.high),
+        }
+        for one in found
+    ]
+    most = max(one.copies for one in found)
+    known = [one.processors for one in scalings if one.processors]
+    processors = min(max(known, default=most), most)
+    ideal = [{"x": count, "value": min(count, processors)} for count in sorted({1, processors, most})]
+    kind: Spec = {"type": "log", "base": 2} if most > _LOG_FROM else {"type": "linear", "zero": False}
+    ticks = sorted({1, *(one.copies for one in found)})
+    plain: Spec = {"grid": False, "labelOverlap": "greedy", "format": "d"}
+    x_axis = alt.Axis(values=ticks, title="copies", **plain)
+    x = alt.X("x:Q", scale=alt.Scale(nice=False, padding=10, **kind), axis=x_axis)
+    y_axis = alt.Axis(title=None, domain=False, minExtent=30, tickCount=5, format="~r")
+    y_scale = alt.Scale(nice=False, padding=8, **kind)
+
+    def y(field: str = "value:Q") -> alt.Y:
+        return alt.Y(field, scale=y_scale, axis=y_axis)
+
+    look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
+    stroke = look.pop("stroke")
+    base = alt.Chart(alt.InlineData(values=marks))
+    told = [alt.Tooltip("system:N"), alt.Tooltip("x:Q", title="copies")]
+    told += [alt.Tooltip(f"{name}:Q", format=".4~r") for name in ("value", "low", "high")]
+    layers = [
+        alt.Chart(alt.InlineData(values=ideal))
+        .mark_line(strokeDash=[4, 3], strokeWidth=1.2, color="var(--quiet)")
+        .encode(x=x, y=y()),
+        alt.Chart(alt.InlineData(values=_law_lines(scalings)))
+        .mark_line(strokeWidth=1.6)
+        .encode(x=x, y=y(), stroke=stroke),
+        base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(x=x, y=y("low:Q"), y2="high:Q", stroke=stroke),
+        base.mark_point(size=30, opacity=1, strokeWidth=1.3).encode(
+            x=x, y=y(), stroke=stroke, tooltip=told, **look
+        ),
+    ]
+    return spec_of(alt.layer(*layers, height=_LINES_HEIGHT))
+
+
+def _law_lines(scalings: Sequence[Scaling]) -> Records:
+    lines: Records = []
+    for one in scalings:
+        counts = np.linspace(1, max(one.within or one.copies), _STEPS)
+        if one.contention and one.coherency:
+            shape = scalability.speedup(
+                counts, contention=one.contention.value, coherency=one.coherency.value
+            )
+        elif one.worth:
+            shape = np.minimum(counts, one.worth.value)
+        else:
+            continue
+        lines += [
+            {"x": round(x, 3), "value": round(value, 4), "system": one.system}
+            for x, value in zip(counts.tolist(), shape.tolist(), strict=True)
+        ]
+    return lines

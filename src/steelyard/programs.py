@@ -129,6 +129,9 @@ def builds() -> tuple[str, ...]:
 
 def _how_to_make(name: str) -> str:
     match = re.fullmatch(r"(\w+)-(glibc|musl)-(O\w+)(-shared)?", name)
+    zig = re.fullmatch(r"zig-(\w+-\w+(?:-\w+)?)-(O\w+)", name)
+    if zig:
+        return f"make it: steelyard build --cc zig --target {zig[1]} --level {zig[2]}"
     if not match:
         return f"there are {', '.join(builds())}; see steelyard build --help"
     shared = " --shared" if match[4] else ""

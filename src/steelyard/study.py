@@ -21,6 +21,9 @@ MARGINS = {
     "network": 0.05,
 }
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
+UP_TO = "1..processors"  # the levels from one to that, all of them or, where they are many, RUNGS
+TWICE = "2x processors"  # as many again
+RUNGS = 8  # evenly spaced on a log scale, so that even 9 processors have the six that a law needs
 TIMING = ("batches", "operations", "batch_ns", "warmup_ns")  # how a cell is timed: one level each
 _LENGTHS = ("batch_ns", "warmup_ns")  # of a trial: what follows the budget in a study that scales
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -68,6 +71,40 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """How this machine is set while a system runs on it, and what the system's processes may take."""
+
+    huge_pages: str = ""  # "": as they are
+    sysctl: tuple[tuple[str, str], ...] = ()
+    processors: tuple[int, ...] = ()
+    nice: int | None = None
+    memory: str = ""  # the limit of a control group, as are the two that follow
+    swap: str = ""
+    processes: int = 0
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether its processes may exhaust what they have without harm to the machine."""
+        return bool(self.memory or self.processes)
+
+    def __bool__(self) -> bool:
+        return self != Tuning()
+
+    def __str__(self) -> str:
+        processors = " and ".join(map(str, self.processors))
+        words = [
+            f"huge pages {self.huge_pages}" if self.huge_pages else "",
+            *(f"{name} {value}" for name, value in self.sysctl),
+            f"on processor{'s' if len(self.processors) > 1 else ''} {processors}" if processors else "",
+            f"nice {self.nice}" if self.nice is not None else "",
+            f"{self.memory} of memory" if self.memory else "",
+            f"{'no' if self.swap == '0' else self.swap + ' of'} swap" if self.swap else "",
+            f"at most {self.processes} processes" if self.processes else "",
+        ]
+        return ", ".join(word for word in words if word)
+
+
+@dataclass(frozen=True, slots=True)
 class SystemDefinition:
     """A system that the user describes: by the command that starts its agent, or as a variant."""
 
@@ -76,8 +113,15 @@ class SystemDefinition:
     base: str = ""
     program: str = ""
     boot: bool = False
-    memory: str = ""
+    memory: str = ""  # of a guest, as is swap
     swap: str = ""
+    cpus: int = 1
+    kernel: str = ""  # a file
+    disk: str = ""  # its size
+    accelerator: str = ""
+    root: str = ""  # a userland's directory
+    image: str = ""  # a container engine's name for one
+    tuning: Tuning = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +154,34 @@ class CurveTable:
     note: str
     shows: str  # "plateau" or "knee"
     columns: tuple[tuple[str, str], ...]  # the paper's workload, and the one that stands for it today
+
+
+@dataclass(frozen=True, slots=True)
+class TableFigure:
+    """What a published table says of each of its cells, and what says it today."""
+
+    published: str  # the paper's metric
+    metric: str  # a metric of the workload, or what a finding is of
+    per: str  # a parameter that today's figure is divided by; "": none
+
+
+@dataclass(frozen=True, slots=True)
+class CellTable:
+    """A published table over a parameter's levels, each of which is a cell of a workload today.
+
+    `variants` are the parameters that today's columns differ in besides the system, each with a name.
+    """
+
+    name: str
+    title: str
+    paper: str
+    note: str
+    published: str  # the paper's workload
+    workload: str
+    over: str  # the parameter
+    levels: tuple[int, ...]
+    figures: tuple[TableFigure, ...]
+    variants: tuple[tuple[str, Parameters], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +223,7 @@ class Study:
     tables: tuple[Table, ...] = ()
     builds: tuple[str, ...] = ()  # a factor: every system runs each of these builds of the load program
     curve_tables: tuple[CurveTable, ...] = ()
+    cell_tables: tuple[CellTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
 
@@ -166,14 +239,26 @@ def only(study: Study, workloads: Sequence[str]) -> Study:
 
 
 def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
-    """Every cell of the study, once each; the level "processors" becomes that number."""
+    """Every cell of the study, once each; the levels that depend on the processors become numbers."""
     found: dict[Cell, None] = {}
     for levels in study.workloads:
         names = [name for name, _ in levels.levels]
-        for values in product(*(values for _, values in levels.levels)):
-            numbers = (processors if value == PROCESSORS else value for value in values)
-            found[Cell(levels.workload, tuple(sorted(zip(names, numbers, strict=True))))] = None
+        known = (
+            [number for value in values for number in _numbers(value, processors)]
+            for _, values in levels.levels
+        )
+        for values in product(*known):
+            found[Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))] = None
     return tuple(found)
+
+
+def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:
+    """What a level stands for on a machine with so many processors."""
+    if value == UP_TO:
+        if processors <= RUNGS:
+            return tuple(range(1, processors + 1))
+        return tuple(sorted({round(processors ** (rung / (RUNGS - 1))) for rung in range(RUNGS)}))
+    return ({PROCESSORS: processors, TWICE: 2 * processors}.get(str(value), value),)
 
 
 def scaled(study: Study, *, budget_s: float) -> Study:
@@ -216,7 +301,7 @@ def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:
     """What is allowed in place of the value; None if it is."""
     if limits is None:
         return None if _is_command(value) else "a command line, quoted as for a shell (none is started)"
-    if value == PROCESSORS or (isinstance(value, int) and limits[0] <= value <= limits[1]):
+    if value in (PROCESSORS, UP_TO, TWICE) or (isinstance(value, int) and limits[0] <= value <= limits[1]):
         return None
     return f"a whole number from {limits[0]} to {limits[1]}"
 

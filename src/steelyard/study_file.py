@@ -1,8 +1,10 @@
 """Turns a TOML file into a `Study`, or says what is wrong with it: file, key, value, what is allowed."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ from steelyard.study import (
     MARGINS,
     PROCESSORS,
     TIMING,
+    TWICE,
+    UP_TO,
+    CellTable,
     CurveTable,
     Design,
     Figure,
@@ -20,10 +25,24 @@ from steelyard.study import (
     Study,
     SystemDefinition,
     Table,
+    TableFigure,
     TableRow,
+    Tuning,
     duration_s,
     size_bytes,
 )
+
+GUESTS = ("uml", "qemu")  # systems whose memory is a machine's of their own, not a limit
+_OF_BASES = {  # keys that mean something for these bases alone
+    "cpus": ("qemu",),
+    "kernel": ("qemu",),
+    "disk": ("qemu",),
+    "accelerator": ("qemu",),
+    "root": ("chroot", "container"),
+    "image": ("container",),
+}
+ACCELERATORS = ("tcg", "kvm")
+HUGE_PAGES = ("always", "madvise", "never")
 
 
 def bundled() -> dict[str, Path]:
@@ -75,6 +94,7 @@ def parse(text: str, *, file: str) -> Study:
         tables=tuple(_table(part) for part in reader.parts("table")),
         builds=tuple(reader.texts("builds", ())),
         curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
+        cell_tables=tuple(_cell_table(part) for part in reader.parts("cell_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
     )
@@ -147,6 +167,20 @@ class _Reader:
             raise self.wrong(key, value, "true or false")
         return value
 
+    def number(self, key: str) -> int | None:
+        """A whole number of either sign, or None."""
+        value = self._take(key, None)
+        if value is not None and type(value) is not int:
+            raise self.wrong(key, value, "a whole number")
+        return value
+
+    def numbers_from_0(self, key: str) -> tuple[int, ...]:
+        value = self._take(key, [])
+        good = isinstance(value, list) and all(type(one) is int and one >= 0 for one in value)
+        if not good or len(set(value)) != len(value) or (key in self._tree and not value):
+            raise self.wrong(key, value, "a list of different whole numbers from 0")
+        return tuple(sorted(value))
+
     def time(self, key: str, default: float) -> float:
         value = self._take(key, None)
         if value is None:
@@ -207,7 +241,9 @@ def _levels(part: _Reader) -> Levels:
     for key, value in part.rest().items():
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(one, str) or (type(one) is int and one >= 0) for one in values):
-            raise part.wrong(key, value, f'whole numbers, "{PROCESSORS}", or a command line')
+            raise part.wrong(
+                key, value, f'whole numbers, "{PROCESSORS}", "{UP_TO}", "{TWICE}", or a command line'
+            )
         if key in TIMING and len(values) > 1:
             raise part.wrong(key, value, "one number: how a workload is timed is no level to be varied")
         varied.append((key, tuple(values)))
@@ -248,25 +284,73 @@ def _trial(part: _Reader) -> dict[str, int]:
 
 
 def _definition(name: str, part: _Reader) -> SystemDefinition:
+    base = part.text("base", "")
+    kind = base.partition("+")[0]
+    sizes = {key: part.text(key, "") for key in ("memory", "swap", "disk")}
+    for key, size in sizes.items():
+        if size and not (_is_size(size) or (key == "swap" and size == "0")):
+            raise part.wrong(key, size, 'a size such as "64M"')
+    tuning, guest = _tuning(part), (sizes["memory"], sizes["swap"])
+    if kind not in GUESTS:
+        tuning, guest = replace(tuning, memory=guest[0], swap=guest[1]), ("", "")
     definition = SystemDefinition(
         name=name,
         command=tuple(part.texts("command", ())),
-        base=part.text("base", ""),
+        base=base,
         program=part.text("program", ""),
         boot=part.truth("boot", False),
-        memory=part.text("memory", ""),
-        swap=part.text("swap", ""),
+        memory=guest[0],
+        swap=guest[1],
+        disk=sizes["disk"],
+        cpus=part.whole("cpus", 1, 1),
+        kernel=part.text("kernel", ""),
+        accelerator=part.text("accelerator", ""),
+        root=part.text("root", ""),
+        image=part.text("image", ""),
+        tuning=tuning,
     )
     part.finish()
-    for key in ("memory", "swap"):
-        size = getattr(definition, key)
-        if size and (definition.base != "uml" or not _is_size(size)):
-            raise part.wrong(key, size, 'a size such as "64M", with base = "uml"')
+    _check_definition(part, definition, kind)
+    return definition
+
+
+def _check_definition(part: _Reader, definition: SystemDefinition, kind: str) -> None:
+    usual = SystemDefinition(definition.name)
+    for key, bases in _OF_BASES.items():
+        value = getattr(definition, key)
+        if value != getattr(usual, key) and kind not in bases:
+            raise part.wrong(key, value, f"left out, or base = {' or '.join(map(json.dumps, bases))}")
+    if definition.root and definition.image:
+        raise part.wrong("image", definition.image, "left out beside a root")
+    if definition.accelerator not in ("", *ACCELERATORS):
+        raise part.wrong("accelerator", definition.accelerator, " or ".join(map(json.dumps, ACCELERATORS)))
+    if definition.tuning.swap and not definition.tuning.memory:
+        raise part.wrong("swap", definition.tuning.swap, "beside a limit of memory")
     if bool(definition.command) == bool(definition.base):
         raise part.wrong(
             "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
         )
-    return definition
+
+
+def _tuning(part: _Reader) -> Tuning:
+    """What a system's table says of the machine it runs on, but its memory."""
+    huge_pages = part.text("huge_pages", "")
+    if huge_pages and huge_pages not in HUGE_PAGES:
+        raise part.wrong("huge_pages", huge_pages, ", ".join(f'"{one}"' for one in HUGE_PAGES))
+    nice = part.number("nice")
+    if nice is not None and not -20 <= nice <= 19:
+        raise part.wrong("nice", nice, "a whole number from -20 to 19")
+    sysctl = part.part("sysctl")
+    values = []
+    for name, value in sysctl.rest().items():
+        good = type(value) is int or (isinstance(value, str) and value.strip() and value.isprintable())
+        if not re.fullmatch(r"\w+([./][\w-]+)+", name, re.ASCII) or not good:
+            raise sysctl.wrong(name, value, 'a number or a text, for a name such as "vm.swappiness"')
+        values.append((name, str(value)))
+    processors = part.numbers_from_0("processors")
+    return Tuning(
+        huge_pages, tuple(sorted(values)), processors, nice, processes=part.whole("processes", 0, 0)
+    )
 
 
 def _is_size(text: str) -> bool:
@@ -311,6 +395,39 @@ def _curve_table(part: _Reader) -> CurveTable:
     part.finish()
     if table.shows not in ("plateau", "knee"):
         raise part.wrong("shows", table.shows, '"plateau" or "knee"')
+    _check_paper(part, table.paper)
+    return table
+
+
+def _cell_table(part: _Reader) -> CellTable:
+    figures = []
+    for figure in part.parts("figure"):
+        figures.append(TableFigure(figure.text("published"), figure.text("metric"), figure.text("per", "")))
+        figure.finish()
+    variants = []
+    for variant in part.parts("variant"):
+        name = variant.text("name")
+        variants.append((name, tuple(sorted(_trial(variant).items()))))
+    table = CellTable(
+        name=part.text("name"),
+        title=part.text("title"),
+        paper=part.text("paper"),
+        note=part.text("note", ""),
+        published=part.text("published"),
+        workload=part.text("workload"),
+        over=part.text("over"),
+        levels=tuple(part.wholes("levels", ())),
+        figures=tuple(figures),
+        variants=tuple(variants) or (("", ()),),
+    )
+    part.finish()
+    if not figures:
+        raise part.wrong("figure", [], "at least one, with published and metric")
+    fixed = [{table.over, *(key for key, _ in parameters)} for _, parameters in table.variants]
+    divisors = set.intersection(*fixed)
+    for one in figures:
+        if one.per and one.per not in divisors:
+            raise part.wrong("figure: per", one.per, f"one of {', '.join(sorted(divisors))}, or left out")
     _check_paper(part, table.paper)
     return table
 

@@ -4,12 +4,11 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from steelyard import archive, comparison, curves, machine, multiprogramming, study_file
+from steelyard import archive, comparison, curves, machine, multiprogramming, scaling, study_file
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
@@ -20,7 +19,6 @@ from steelyard.weighing import (
     HARDWARE,
     Comparison,
     Cost,
-    Gain,
     Index,
     Level,
     ReferenceMean,
@@ -62,8 +60,9 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             curves=found_curves,
             findings=tuple(machine.findings(seen, found_curves, facts)),
             reference_means=tuple(_reference_means(seen)),
-            gains=tuple(_gains(seen)),
             multiprogramming=tuple(multiprogramming.all_of(seen)),
+            gains=scaling.gains(seen),
+            scalings=scaling.all_of(seen, facts),
             costs=tuple(_costs(seen)),
             troubles=tuple(seen.troubles),
             blocks=counted[1],
@@ -177,30 +176,6 @@ def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
             )
 
 
-def _gains(seen: Observations) -> Iterable[Gain]:
-    """P copies against one, pair by pair within a block: P T(1) / T(P) as the PEGASUS paper has it."""
-    for label, metric in seen.cells_and_metrics():
-        cell = seen.cells[label]
-        if cell.copies == 1:
-            continue
-        alone = replace(
-            cell,
-            parameters=tuple((name, 1 if name == "copies" else value) for name, value in cell.parameters),
-        ).label
-        for system in seen.names:
-            one = seen.values.get((alone, metric), {}).get(system, {})
-            many = seen.values.get((label, metric), {}).get(system, {})
-            logs = np.array(
-                [
-                    math.log(one[block].lenses[COST]) - math.log(many[block].lenses[GROUP])
-                    for block in sorted(one.keys() & many.keys())
-                ]
-            )
-            if len(logs):
-                gain = exp(signed_rank.estimate(logs, alpha=0.05))
-                yield Gain(system, cell.workload, metric, cell.copies, gain)
-
-
 def _costs(seen: Observations) -> Iterable[Cost]:
     used = {
         (system, cell, metric): (user, kernel)
@@ -249,6 +224,13 @@ def _clock_of(seen: Observations, system: str) -> float | None:
     return float(np.median(cells)) if cells else None
 
 
+def _alike(ours: Any, theirs: Any) -> bool:
+    """The same; of memory, to a thousandth: a system may not count a page or two."""
+    if isinstance(ours, int) and isinstance(theirs, int):
+        return abs(ours - theirs) * 1000 <= max(ours, theirs)
+    return bool(ours == theirs)
+
+
 def _warnings(facts: Sequence[SystemFacts], baseline: str) -> Iterable[str]:
     """What limits every verdict of the experiment."""
     base = next((one for one in facts if one.name == baseline), None)
@@ -259,7 +241,7 @@ def _warnings(facts: Sequence[SystemFacts], baseline: str) -> Iterable[str]:
             continue
         for fact in HARDWARE:
             ours, theirs = base.fingerprint.get(fact), one.fingerprint.get(fact)
-            if ours is not None and theirs is not None and ours != theirs:
+            if ours is not None and theirs is not None and not _alike(ours, theirs):
                 yield f"the hardware differs: {fact} is {ours} on {base.name} and {theirs} on {one.name}"
         if one.hello["program_sha256"] != base.hello["program_sha256"]:
             yield (

@@ -166,13 +166,59 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How much more work P copies do together than one: P means a full gain."""
+    """How much more work N copies do together than one: N means a full gain."""
 
     system: str
     workload: str
     metric: str
     copies: int
     gain: Estimate
+    cell: str  # the workload and its parameters but for the copies, as one label
+    efficiency: Estimate  # the gain over the number of copies: 1 means full
+    blocks: int  # pairs of a block's trials, with one copy and with these
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """What is left of the saturated throughput with more copies than processors."""
+
+    copies: int
+    kept: Estimate  # below 1: less is done than with fewer copies
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How one workload's throughput grows with its copies on one system; see statistics/scalability.py.
+
+    A figure that cannot be had is None, and a sentence says why.
+    """
+
+    system: str
+    workload: str
+    metric: str
+    cell: str  # without the copies
+    unit: str  # of throughputs: "operations/s" or "MB/s"
+    processors: int | None  # online, as the system says
+    copies: tuple[int, ...]  # that it was measured with
+    blocks: int  # that hold all of these
+    law: str  # "universal", "amdahl"; "" if none was fitted
+    no_law: str  # why
+    within: tuple[int, ...]  # the numbers of copies that the law was fitted to
+    throughput: Estimate | None  # of one copy, by the law
+    contention: Estimate | None
+    coherency: Estimate | None  # 0 under Amdahl's law; its upper bound says how large it may still be
+    aicc_gain: float | None  # of the universal law over Amdahl's: above 4 it is taken
+    peak: Estimate | None  # the number of copies with the most throughput
+    residual: float | None  # how far the medians lie from the law, as a fraction
+    capacity: Estimate | None  # the throughput that no number of copies exceeds
+    worth: Estimate | None  # so many copies' worth is that
+    no_capacity: str
+    declines: tuple[Decline, ...]
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether anything was."""
+        return bool(self.law) or self.capacity is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +314,7 @@ class Weighing:
     reference_means: tuple[ReferenceMean, ...]
     gains: tuple[Gain, ...]
     multiprogramming: tuple[Multiprogramming, ...]
+    scalings: tuple[Scaling, ...]
     costs: tuple[Cost, ...]
     troubles: tuple[Trouble, ...]
     blocks: int

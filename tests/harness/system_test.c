@@ -1,5 +1,5 @@
-/* system_test.c -- the operating-system layer, by its own product's files: starts copies of itself, which do as their
- * first argument says. Ends with status 0, or says what is not so. */
+/* system_test.c -- the operating-system layer, by the product's own files: starts copies of itself, which do
+ * as their first argument says. Ends with status 0, or says what is not so. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,8 @@ int trial_adopt(int argc, char *argv[])
 }
 
 /* Arguments with all that a command line could stumble over. */
-static const char *const awkward[] = { "", "two words", "\"", "a\\", "a b\\", "\\\\\"x", "tab\there", "%OS%", "^&|" };
+static const char *const awkward[] = { "",          "two words", "\"",   "a\\", "a b\\",
+	                               "\\\\\"x", "tab\there", "%OS%", "^&|" };
 enum { AWKWARD = sizeof(awkward) / sizeof(*awkward) };
 
 static int child(int argc, char *argv[])
@@ -113,7 +114,8 @@ static void ends_are_told(void)
 
 	MUST(!process_wait(&process, &end) && !end.was_killed && end.status == STATUS && !process.id);
 	process = start(&group, "crash", NULL);
-	MUST(!process_wait(&process, &end) && end.was_killed && (end.signal || strstr(end.reason, "exception")));
+	MUST(!process_wait(&process, &end) && end.was_killed);
+	MUST(end.signal || strstr(end.reason, "exception"));
 	process_forget(&process);
 	process = start(&group, "sleep", NULL);
 	process_kill(&process);

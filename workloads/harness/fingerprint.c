@@ -22,8 +22,8 @@ const char *build_compiler(void)
 #endif
 }
 
-/* From inside: the processor itself says whether a hypervisor runs it, whatever the kernel knows. NULL if
- * it is a processor that cannot be asked. */
+/* From inside: the processor itself says whether a hypervisor runs it, whatever the kernel knows. NULL:
+ * a processor that cannot be asked. */
 static const char *hypervisor(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

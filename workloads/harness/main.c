@@ -11,6 +11,7 @@
 #include "partner.h"
 #include "system.h"
 #include "trial.h"
+#include "userland.h"
 
 static const char usage[] =
 	"usage: steelyard-load VERB ...\n"
@@ -22,6 +23,7 @@ static const char usage[] =
 	"  list                        the workloads and their parameters\n"
 	"  describe [DIRECTORY [ROOT]] this system's fingerprint\n"
 	"  guard FD SCRATCH COMMAND    run a command and end all of it when FD ends\n"
+	"  userland KIND ROOT WORK PROGRAM   run a program in another userland\n"
 	"  --help, --version\n"
 	"\n"
 	"Trials work in directories of their own below DIRECTORY ($TMPDIR, or /tmp).\n"
@@ -34,10 +36,8 @@ static const char usage[] =
 
 static int guest(void)
 {
-	const char *directory = getenv("STEELYARD_DIRECTORY");
-
 	guest_begin();
-	agent_loop(directory ? directory : "/tmp");
+	agent_loop(guest_directory());
 	guest_end();
 	return 1;
 }
@@ -73,6 +73,8 @@ int main(int argc, char *argv[])
 		return agent_once(directory_temporary(), argc - 2, argv + 2);
 	if (!strcmp(verb, "guard"))
 		return guard(argc - 2, argv + 2);
+	if (!strcmp(verb, "userland"))
+		return userland(argc - 2, argv + 2);
 	if (!strcmp(verb, "list") && argc == 2) {
 		workloads_write();
 		return 0;

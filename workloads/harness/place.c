@@ -18,7 +18,8 @@ int place_take(enum place place, uint64_t turn)
 		return 0;
 	count = processors_usable(usable, PROCESSORS_MOST);
 	if (count < 1)
-		return unsupported("the processors it may use cannot be asked for: %s", system_error(errno));
+		return unsupported("the processors it may use cannot be asked for: %s",
+		                   system_error(errno));
 	if (place == PLACE_TWO && count < 2)
 		return unsupported("place=2 needs two processors, and there is one");
 	first = usable[turn % (uint64_t)count];

@@ -69,10 +69,10 @@ static int cannot(const char *call)
 static int start_process(uint64_t number, int up, int down)
 {
 	static char pad[65536 + 8];
-	const char *environment[] = { pad, guest_pages() ? "STEELYARD_PAGING=1" : NULL, NULL };
-	const char *arguments[SETTINGS_MOST + 8] = { self_path(), "trial-process" };
+	const char *environment[8] = { pad };
+	const char *arguments[SETTINGS_MOST + 8] = { NULL };
 	char        copy[24];
-	int         at = 2;
+	int         at = 0;
 	const struct handed files[] = { { up, CHANNEL_UP },
 		                        { down, CHANNEL_DOWN },
 		                        { g.gate[0], CHANNEL_GATE } };
@@ -86,7 +86,10 @@ static int start_process(uint64_t number, int up, int down)
 	memcpy(pad, "PAD=", 4);
 	memset(pad + 4, 'x', settings.pad);
 	pad[4 + settings.pad] = 0;
+	guest_pass_on(environment + 1, 7);
 	snprintf(copy, sizeof(copy), "%" PRIu64, number);
+	arguments[at++] = self_path();
+	arguments[at++] = "trial-process";
 	arguments[at++] = copy;
 	arguments[at++] = g.directory;
 	arguments[at++] = g.request->workload->name;

@@ -1,4 +1,4 @@
-/* system.h -- the one layer between this program and the operating system: posix/ implements it, and windows/.
+/* system.h -- the one layer between this program and the operating system, in posix/ and in windows/.
  *
  * The harness reaches the system through this and through what the C library has everywhere (read and
  * write of a descriptor among it); so do the workloads that are written for both. A function that can
@@ -69,24 +69,30 @@ struct handed {
 	int ours, theirs;
 };
 
-/* What to start. Zeros are the usual: where its maker runs, at its maker's priority. */
+/* What to start. Zeros are the usual: where its maker runs, at its maker's priority. Besides what is named
+ * here it has the null device as standard input and output, and our standard error. */
 struct process_order {
-	const char *const   *arguments;    /* the program's path first; ends with NULL */
-	const char *const   *environment;  /* NAME=value; ends with NULL; or NULL. Added to the least there can
-	                                      be: PATH and LC_ALL on POSIX, the maker's own on Windows */
-	const struct handed *files;        /* what it gets besides standard input and output, which are the
-	                                      null device, and standard error, which is ours. Nothing else */
+	/* The program's path first; ends with NULL. */
+	const char *const   *arguments;
+	/* NAME=value; ends with NULL; or NULL. Added to the least there can be: PATH and LC_ALL on
+	 * POSIX, the maker's own on Windows. */
+	const char *const   *environment;
+	const struct handed *files;
 	size_t               file_count;
-	const intptr_t      *handles;      /* of shared_make(): inherited with equal values */
+	/* Of shared_make(): inherited with equal values. */
+	const intptr_t      *handles;
 	size_t               handle_count;
-	int                  is_group;     /* what it starts is one with it, for process_kill: a process
-	                                      group; a job object, which ends all of it when we end too */
-	int                  dies_with_us; /* is killed when this process ends (Linux; on Windows is_group does
-	                                      it) */
-	int                  processor;    /* its number and 1; 0: where its maker may run */
-	int                  niceness;     /* added to ours, -20..19; a priority class on Windows */
-	int                  inherits_all; /* Windows: whatever of ours can be inherited, descriptors with equal
-	                                      numbers: for partner_start */
+	/* What it starts is one with it, for process_kill: a process group; a job object, which ends all
+	 * of it when we end, too. */
+	int                  is_group;
+	/* Is killed when this process ends (Linux; on Windows is_group does it). */
+	int                  dies_with_us;
+	/* Its number and 1; 0: where its maker may run. */
+	int                  processor;
+	/* Added to ours, -20..19; a priority class on Windows. */
+	int                  niceness;
+	/* Windows, for partner_start: all that can be inherited, descriptors with equal numbers. */
+	int                  inherits_all;
 };
 
 struct process {
@@ -109,7 +115,7 @@ struct process_end {
 enum { PROCESS_NOT_EXECUTED = 126 };
 int process_start(const struct process_order *order, struct process *process);
 
-/* Windows: the file of a program that was named as on a command line, to be freed; NULL: there is none. */
+/* Windows: the file of a program named as on a command line, to be freed; NULL: there is none. */
 char *program_find(const char *name);
 
 /* Waits for its end. Returns 0, or -1 with errno. */
@@ -189,8 +195,8 @@ size_t stack_left(void);
 /* Where memory is what ends, the system shall choose this process and not its starter. */
 void memory_offer(void);
 
-/* Memory that this process shares with those it starts: they get the handle by process_order.handles, its
- * value as an argument, and open it. shared_make's is zero. Both return NULL with errno. */
+/* Memory that this process shares with those it starts: they get the handle by process_order.handles,
+ * its value as an argument, and open it. shared_make's is zero. Both return NULL with errno. */
 void *shared_make(size_t bytes, intptr_t *handle);
 void *shared_open(intptr_t handle, size_t bytes);
 void shared_unmap(void *start, size_t bytes);

@@ -59,7 +59,8 @@ int request_parse(char *line, struct request *request, char *why, size_t why_roo
 
 /* In the agent: runs the trial and writes its records to standard output. `line_waiting` is called
  * when standard input has something; it returns nonzero to have the trial stopped (NULL: standard
- * input is let alone). Working files go under `directory`. Returns 0 if the trial was ok, else nonzero (the end record says what). */
+ * input is let alone). Working files go under `directory`. Returns 0 if the trial was ok, else nonzero
+ * (the end record says what). */
 int trial_supervise(const struct request *request, const char *directory,
                     int (*line_waiting)(const char *id));
 

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../harness/tree.h"
 #include "../workload.h"
 
 enum { COMMAND_MOST = 4000 };
@@ -127,6 +128,8 @@ static int find_program(const char *name)
 static int setup(void)
 {
 	split();
+	if (self_emulator())
+		return refuse_emulator();
 	if (chdir(trial_directory()))
 		return fail("chdir");
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);

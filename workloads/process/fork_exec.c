@@ -20,12 +20,12 @@
 #include "../workload.h"
 #include "program.h"
 
-static char  path[PATH_MAX];
-static char *arguments[] = { path, "exit", NULL }, *environment[] = { NULL };
+static struct program program;
+static char          *environment[] = { NULL };
 
 static int setup(void)
 {
-	return find_program(path);
+	return find_program(&program);
 }
 
 static int run(uint64_t operations)
@@ -38,7 +38,7 @@ static int run(uint64_t operations)
 		if (child < 0)
 			return fail("fork");
 		if (child == 0) {
-			execve(path, arguments, environment);
+			execve(program.path, program.words, environment);
 			_exit(NOT_EXECUTED);
 		}
 		outcome = await_exit(child, 0);

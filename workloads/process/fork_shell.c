@@ -18,15 +18,17 @@
 #include "program.h"
 
 /* The path comes as an argument, $0, so that no shell reads its characters as its language. */
-static char  path[PATH_MAX];
-static char *arguments[] = { "sh", "-c", "\"$0\" exit", path, NULL };
+static struct program program;
+static char *arguments[] = { "sh", "-c", "\"$0\" exit", program.own, NULL };
 static char *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
 
 static int setup(void)
 {
 	if (access("/bin/sh", X_OK))
 		return unsupported("there is no /bin/sh");
-	return find_program(path);
+	if (self_emulator())
+		return refuse_emulator();
+	return find_program(&program);
 }
 
 static int run(uint64_t operations)

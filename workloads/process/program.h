@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,16 +21,29 @@
 
 enum { NOT_EXECUTED = 127 }; /* the exit status of a child whose execve failed, as in shells */
 
-/* Finds this program's file. Returns 0, or what unsupported() returned. */
-static inline int find_program(char path[PATH_MAX])
-{
-	struct stat here, there;
+/* What is executed: a file, and the words it gets. Under an emulator that is the emulator, told to run us. */
+struct program {
+	char *path, *words[4];
+	char  own[PATH_MAX];
+};
 
-	if (!realpath(self_path(), path) || stat(path, &there))
+/* Finds this program's file. Returns 0, or what unsupported() returned. */
+static inline int find_program(struct program *program)
+{
+	const char *emulator = self_emulator();
+	struct stat here, there;
+	int         at = 0;
+
+	if (!realpath(self_path(), program->own) || stat(program->own, &there))
 		return unsupported("this program's own file is not found by a name: %s",
 		                   strerror(errno));
 	if (stat(self_path(), &here) || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
-		return unsupported("'%.200s' is not this program's own file", path);
+		return unsupported("'%.200s' is not this program's own file", program->own);
+	if (emulator)
+		program->words[at++] = (char *)(uintptr_t)emulator;
+	program->words[at++] = program->own;
+	program->words[at++] = (char *)(uintptr_t)"exit";
+	program->path = program->words[0];
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../harness/tree.h"
 #include "../workload.h"
 
 enum { DRAWS = 2000 };
@@ -96,6 +97,8 @@ static int setup(void)
 
 	if (access("/bin/sh", X_OK))
 		return unsupported("there is no /bin/sh");
+	if (self_emulator())
+		return refuse_emulator();
 	for (size_t i = 0; i < sizeof(utilities) / sizeof(*utilities); i++)
 		if ((outcome = find_utility(utilities[i])))
 			return outcome;

@@ -60,12 +60,12 @@ static int run(uint64_t operations)
 
 #include "program.h"
 
-static char  path[PATH_MAX];
-static char *arguments[] = { path, "exit", NULL }, *environment[] = { NULL };
+static struct program program;
+static char          *environment[] = { NULL };
 
 static int setup(void)
 {
-	return find_program(path);
+	return find_program(&program);
 }
 
 static int run(uint64_t operations)
@@ -75,7 +75,8 @@ static int run(uint64_t operations)
 	while (operations-- && !outcome) {
 		pid_t child;
 
-		errno = posix_spawn(&child, path, NULL, NULL, arguments, environment);
+		errno = posix_spawn(&child, program.path, NULL, NULL, program.words,
+		                    environment);
 		if (errno)
 			return fail("posix_spawn");
 		outcome = await_exit(child, 0);

@@ -16,12 +16,12 @@
 #include "../workload.h"
 #include "program.h"
 
-static char  path[PATH_MAX];
-static char *arguments[] = { path, "exit", NULL }, *environment[] = { NULL };
+static struct program program;
+static char          *environment[] = { NULL };
 
 static int setup(void)
 {
-	return find_program(path);
+	return find_program(&program);
 }
 
 /* Apart from the loop, because a child of vfork must not change a variable that its maker goes on
@@ -31,7 +31,7 @@ __attribute__((noinline)) static pid_t start(void)
 	pid_t child = vfork();
 
 	if (child == 0) {
-		execve(path, arguments, environment);
+		execve(program.path, program.words, environment);
 		_exit(NOT_EXECUTED);
 	}
 	return child;

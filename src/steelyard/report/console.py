@@ -42,6 +42,7 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed]) -> None:
     _print_curves(console, weighing)
     _print_findings(console, weighing)
     _print_gains(console, weighing)
+    _print_scalings(console, weighing)
     _print_multiprogramming(console, weighing)
     for printed in tables:
         _print_published(console, printed)
@@ -201,16 +202,16 @@ def _print_indices(console: Console, weighing: Weighing) -> None:
 def _print_gains(console: Console, weighing: Weighing) -> None:
     table = _table(
         "Gain with several copies (as many as copies: full)",
-        "workload", "metric", "copies", "system", "gain", "95 % interval",
+        "workload", "copies", "system", "gain", "95 % interval", "efficiency",
     )  # fmt: skip
-    for gain in weighing.gains:
+    for one in weighing.gains:
         table.add_row(
-            gain.workload,
-            gain.metric,
-            str(gain.copies),
-            gain.system,
-            wording.factor(gain.gain.value),
-            Text(wording.interval(gain.gain)),
+            Text(wording.label(one.cell, one.metric)),
+            str(one.copies),
+            one.system,
+            wording.factor(one.gain.value),
+            Text(wording.interval(one.gain)),
+            f"{100 * one.efficiency.value:.1f} %",
         )
     if table.row_count:
         console.print(table)
@@ -232,6 +233,31 @@ def _print_multiprogramming(console: Console, weighing: Weighing) -> None:
             console.print(
                 Text(f"  {one.cell} on {one.system}: {count} processes of {one.trials} trials: {reason}")
             )
+
+
+def _print_scalings(console: Console, weighing: Weighing) -> None:
+    """What was fitted, and a sentence for what could not be."""
+    table = _table(
+        "How throughput grows with the copies",
+        "workload", "system", "law", "contention", "coherency", "most at", "at most, in copies", "which is",
+    )  # fmt: skip
+    for one in weighing.scalings:
+        if one.is_fitted:
+            capacity = wording.throughput(one.capacity.value, one.unit) if one.capacity else ""
+            table.add_row(
+                Text(wording.label(one.cell, one.metric)),
+                one.system,
+                wording.LAWS[one.law],
+                Text(" ".join(wording.with_interval(one.contention))),
+                Text(" ".join(wording.with_interval(one.coherency))),
+                Text(" ".join(wording.with_interval(one.peak))),
+                Text(" ".join(wording.with_interval(one.worth))),
+                Text(f"{capacity}; {wording.declines(one)}".removesuffix("; ").removeprefix("; ")),
+            )
+    if table.row_count:
+        console.print(table)
+    for sentence in wording.missing_laws(weighing.scalings):
+        console.print(Text(f"  {sentence}"))
 
 
 def _print_published(console: Console, printed: Printed) -> None:

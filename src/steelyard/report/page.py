@@ -101,6 +101,8 @@ def _environment() -> jinja2.Environment:
         "value_interval": wording.value_interval,
         "quantity": wording.quantity,
         "quantity_interval": wording.quantity_interval,
+        "throughput": wording.throughput,
+        "declines": wording.declines,
         "level": sentences.level,
         "json": _json,
     }
@@ -120,6 +122,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     names = [system.name for system in weighing.systems]
     measured = _measured(weighing, names)
     curve_panels = [(one, pictures.of_curve(one, names)) for one in weighing.curves]
+    gain_panels = pictures.of_gains(weighing)
     drawn = pictures.of_study(weighing, measured["study"])
     processes = _processes(weighing)
     groups = sentences.by_group(weighing.comparisons)
@@ -138,6 +141,9 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "gains": _gains(weighing.gains),
         "processes": processes,
         "said_of_processes": wording.multiprogramming,
+        "gain_panels": gain_panels,
+        "laws": wording.LAWS,
+        "missing_laws": list(wording.missing_laws(weighing.scalings)),
         "curve_panels": curve_panels,
         "is_drawn": lambda one: pictures.is_drawn(one, measured["study"]),
         "parts_of": wording.parts_of,
@@ -149,14 +155,17 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "again": again(header),
         **measured,
         "pictures": drawn,
-        "figure_specs": _figure_specs([panel for _, panel in curve_panels], drawn)
+        "figure_specs": _figure_specs([panel for _, panel in curve_panels], gain_panels, drawn)
         | {f"lives {cell} {panel.title}": panel.specs for cell, _, shown in processes for panel in shown},
     }
 
 
-def _figure_specs(curves: Sequence[pictures.Panel], drawn: Sequence[pictures.Picture]) -> dict[str, Any]:
+def _figure_specs(
+    curves: Sequence[pictures.Panel], gains: Sequence[pictures.Panel], drawn: Sequence[pictures.Picture]
+) -> dict[str, Any]:
     """Every picture's chart by the name that the page calls it."""
     found = {f"curve {panel.title}": panel.specs for panel in curves}
+    found |= {f"gain {panel.title}": panel.specs for panel in gains}
     for number, picture in enumerate(drawn):
         for position, panel in enumerate(picture.panels):
             found[f"figure {number} {position}"] = panel.specs
@@ -255,11 +264,11 @@ def _processes(
     return [(cell, members, pictures.of_processes(members)) for cell, members in by_cell.items()]
 
 
-def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Estimate]]:
+def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Gain]]:
     """By workload (and metric) and copies: each system's gain."""
-    found: dict[tuple[str, int], dict[str, Estimate]] = {}
+    found: dict[tuple[str, int], dict[str, Gain]] = {}
     for one in gains:
-        found.setdefault((wording.label(one.workload, one.metric), one.copies), {})[one.system] = one.gain
+        found.setdefault((wording.label(one.cell, one.metric), one.copies), {})[one.system] = one
     return found
 
 

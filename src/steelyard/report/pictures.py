@@ -9,6 +9,8 @@ from steelyard.report import wording
 from steelyard.study import Figure, Study
 from steelyard.weighing import CurveComparison, Level, Multiprogramming, Weighing
 
+_COPIES_LEAST = 2  # besides one: fewer make no chart
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -58,6 +60,23 @@ def of_processes(members: Sequence[Multiprogramming]) -> list[Panel]:
         )
         for one in members
     ]
+
+
+def of_gains(weighing: Weighing) -> list[Panel]:
+    """A chart of gain over copies for each workload and metric that has enough numbers of copies for one."""
+    systems = [system.name for system in weighing.systems]
+    found = []
+    for cell, metric in dict.fromkeys((one.cell, one.metric) for one in weighing.gains):
+        gains = [one for one in weighing.gains if (one.cell, one.metric) == (cell, metric)]
+        scalings = [one for one in weighing.scalings if (one.cell, one.metric) == (cell, metric)]
+        if len({one.copies for one in gains}) >= _COPIES_LEAST:
+            title = wording.label(cell, metric)
+            told = "; ".join(
+                f"{one.system} with {one.copies} copies: {wording.factor(one.gain.value)}" for one in gains
+            )
+            spec = figures.gains(gains, scalings, systems)
+            found.append(Panel(title, f"Gain of {title} over copies. {told}", {"wide": spec}))
+    return found
 
 
 def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:

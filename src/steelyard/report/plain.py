@@ -38,6 +38,7 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
             {**dataclasses.asdict(one), "parameters": dict(one.parameters)}
             for one in weighing.multiprogramming
         ],
+        "scalings": [dataclasses.asdict(one) for one in weighing.scalings],
         "costs": [dataclasses.asdict(one) for one in weighing.costs],
         "troubles": [dataclasses.asdict(one) for one in weighing.troubles],
         "systems": [dataclasses.asdict(one) for one in weighing.systems],

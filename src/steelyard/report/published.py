@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from steelyard import curves, study_file
 from steelyard.errors import UnknownName
 from steelyard.report import wording
-from steelyard.study import CurveTable, Study, Table, TableRow
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.study import CellTable, CurveTable, Parameters, Study, Table, TableFigure, TableRow
 from steelyard.weighing import Cost, Gain, Weighing
 
 NOTHING = "–"  # a figure that there is none of
@@ -25,6 +26,7 @@ class Printed:
 
 
 _Figures = Mapping[tuple[str, str, str], float]  # system, workload, metric: value
+_Columns = dict[str, dict[tuple[int, TableFigure], str]]  # by heading: a text for each level and figure
 
 
 def tables(weighing: Weighing, study: Study, *, reference: str | None = None) -> tuple[Printed, ...]:
@@ -40,11 +42,19 @@ def tables(weighing: Weighing, study: Study, *, reference: str | None = None) ->
     return (
         *(_table(weighing, table, reference) for table in study.tables),
         *(_curve_table(weighing, table) for table in study.curve_tables),
+        *(_cell_table(weighing, table) for table in study.cell_tables),
     )
 
 
 def figures(paper: str, table: str) -> dict[tuple[str, str, str], float]:
     """The figures of a published table: by system, workload and metric (real, user, sys, cpu, gain)."""
+    return {
+        (row["system"], row["workload"], row["metric"]): float(row["value"]) for row in _rows(paper, table)
+    }
+
+
+def _rows(paper: str, table: str) -> list[dict[str, str]]:
+    """The table's figures as they are filed. Raises UnknownName."""
     papers = study_file.published_papers()
     if paper not in papers:
         raise UnknownName("paper", paper, papers)
@@ -53,11 +63,7 @@ def figures(paper: str, table: str) -> dict[tuple[str, str, str], float]:
     known = {row["table"] for row in rows}
     if table not in known:
         raise UnknownName("table", table, known, where=f"paper {paper}: ")
-    return {
-        (row["system"], row["workload"], row["metric"]): float(row["value"])
-        for row in rows
-        if row["table"] == table
-    }
+    return [row for row in rows if row["table"] == table]
 
 
 def _curve_table(weighing: Weighing, table: CurveTable) -> Printed:
@@ -93,6 +99,125 @@ def _read_off(weighing: Weighing, workload: str, system: str, shows: str) -> str
                 bounds = wording.quantity_interval(found, one.sweep_unit)
                 return f"{wording.quantity(found.value, one.sweep_unit)} ({bounds})".removesuffix(" ()")
     return NOTHING
+
+
+def _cell_table(weighing: Weighing, table: CellTable) -> Printed:
+    """The paper's systems and then today's, each of these in every variant. With one figure a row is a
+    level; with several it is a figure, and each level of each system has a column of its own."""
+    columns = _printed_columns(table) | _today_s_columns(weighing, table)
+    if len(table.figures) == 1:
+        headings = (table.over, *columns)
+        rows = [
+            (f"{level:,}", *(cells.get((level, figure), NOTHING) for cells in columns.values()))
+            for level in table.levels
+            for figure in table.figures
+        ]
+    else:
+        headings = (table.over, *(f"{name}, {level:,}" for name in columns for level in table.levels))
+        rows = [
+            (
+                figure.published,
+                *(
+                    cells.get((level, figure), NOTHING)
+                    for cells in columns.values()
+                    for level in table.levels
+                ),
+            )
+            for figure in table.figures
+        ]
+    return Printed(table.title, table.note, headings, tuple(rows))
+
+
+def _printed_columns(table: CellTable) -> _Columns:
+    """The paper's own. Raises UnknownName where it has nothing of that workload over that parameter."""
+    found: _Columns = {}
+    levels = {str(level): level for level in table.levels}
+    rows = _rows(table.paper, table.name)
+    known = {f"{row['workload']} over {row['parameter']}" for row in rows}
+    if f"{table.published} over {table.over}" not in known:
+        where = f"paper {table.paper}, table {table.name}: "
+        raise UnknownName("figures of", f"{table.published} over {table.over}", known, where=where)
+    for row in rows:
+        if (row["workload"], row["parameter"]) == (table.published, table.over) and row["level"] in levels:
+            for figure in table.figures:
+                if row["metric"] == figure.published:
+                    cells = found.setdefault(row["system"], {})
+                    cells[levels[row["level"]], figure] = _as_printed(row, rows)
+    return found
+
+
+def _today_s_columns(weighing: Weighing, table: CellTable) -> _Columns:
+    return {
+        f"{system.name}, {name}" if name else system.name: {
+            (level, figure): _today_s_cell(weighing, table, figure, system.name, level, fixed)
+            for level in table.levels
+            for figure in table.figures
+        }
+        for system in weighing.systems
+        for name, fixed in table.variants
+    }
+
+
+def _as_printed(row: Mapping[str, str], rows: Iterable[Mapping[str, str]]) -> str:
+    """With as many decimals as the table has anywhere for that metric; a count without a unit."""
+    decimals = max(
+        len(one["value"].partition(".")[2].rstrip("0")) for one in rows if one["metric"] == row["metric"]
+    )
+    unit = "" if row["unit"] == "count" else row["unit"]
+    return f"{float(row['value']):,.{decimals}f} {unit}".rstrip()
+
+
+def _today_s_cell(
+    weighing: Weighing,
+    table: CellTable,
+    figure: TableFigure,
+    system: str,
+    level: int,
+    fixed: Parameters,
+) -> str:
+    """The figure with its interval, of the cell that has these parameters and the fewest others."""
+    stated = {table.over: level, **dict(fixed)}
+    found = [
+        one
+        for one in _measured(weighing, system, table.workload, figure.metric)
+        if stated.items() <= one.parameters.items()
+    ]
+    if not found:
+        return NOTHING
+    nearest = min(found, key=lambda one: len(one.parameters))
+    by = int(nearest.parameters[figure.per]) if figure.per else 1
+    low, high = (None if bound is None else bound / by for bound in (nearest.value.low, nearest.value.high))
+    value = Estimate(nearest.value.value / by, low, high, nearest.value.level)
+    text = wording.value(value.value, nearest.unit)
+    return text if value.low is None else f"{text} ({wording.value_interval(value, nearest.unit)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A figure of one cell on one system, wherever the weighing has it."""
+
+    parameters: Mapping[str, int | str]
+    value: Estimate
+    unit: str
+
+
+def _measured(weighing: Weighing, system: str, workload: str, metric: str) -> Iterable[_Measured]:
+    """Every cell's figure of that name: the one place that knows what a table's `metric` may name."""
+    for one in weighing.levels:
+        if (one.system, one.workload, one.metric) == (system, workload, metric):
+            yield _Measured(dict(one.parameters), one.value, one.unit)
+    for many in weighing.multiprogramming:
+        if (many.system, many.workload) == (system, workload):
+            figures_of = {
+                "finished": (Estimate(float(many.finished)), ""),
+                "total": (many.total, "ns"),
+                "per_process": (many.per_process, "ns"),
+                "alone": (many.alone, "ns"),
+                "price": (many.price, ""),
+            }
+            value, unit = figures_of.get(metric, (None, ""))
+            if value is not None:
+                yield _Measured(dict(many.parameters), value, unit)
 
 
 def _systems(printed: "_Figures") -> list[str]:

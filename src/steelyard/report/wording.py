@@ -1,12 +1,20 @@
 """Says figures in words, the same on the console and on the page. Rounding happens here alone."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, CurveComparison, Index, Line, Multiprogramming, PartRatio
+from steelyard.weighing import (
+    Comparison,
+    CurveComparison,
+    Index,
+    Line,
+    Multiprogramming,
+    PartRatio,
+    Scaling,
+)
 
 # A mark besides the word, so that no verdict is told by colour alone.
 MARKS = {
@@ -18,6 +26,7 @@ MARKS = {
     verdict.UNRESOLVED: "?",
 }
 _SHORT = {"times": "", "of": ""}  # units that are said once, beside the values
+LAWS = {"universal": "universal", "amdahl": "Amdahl", "": "none"}
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 
 
@@ -110,6 +119,38 @@ def _part(what: str, sizes: str, figure: str, judged: PartRatio | None) -> Part:
 
 def _size(number: float, curve: CurveComparison) -> str:
     return quantity(number, curve.sweep_unit)
+
+
+def with_interval(estimate: Estimate | None, unit: str = "") -> tuple[str, str]:
+    """A figure to three digits, and its interval in brackets; both empty where there is none."""
+    if estimate is None:
+        return "", ""
+    return quantity(estimate.value, unit), quantity_interval(estimate, unit)
+
+
+def throughput(number: float, unit: str) -> str:
+    """Operations a second, or a bandwidth."""
+    return value(number, unit) if unit == "MB/s" else f"{digits(number)}/s"
+
+
+def declines(one: Scaling) -> str:
+    """What is left with more copies than processors: "96 % with 4"."""
+    return ", ".join(f"{digits(100 * each.kept.value)} % with {each.copies}" for each in one.declines)
+
+
+def missing_laws(scalings: Sequence[Scaling]) -> Iterable[str]:
+    """A sentence for each reason why there is no law, or no saturation, and what it holds for."""
+    for what, whys in (
+        ("no scaling law", [(one.no_law, one) for one in scalings if one.no_law]),
+        ("no saturation", [(one.no_capacity, one) for one in scalings if one.no_capacity and one.no_law]),
+    ):
+        for why in dict.fromkeys(why for why, _ in whys):
+            where: dict[str, list[str]] = {}
+            for reason, one in whys:
+                if reason == why:
+                    where.setdefault(one.system, []).append(label(one.cell, one.metric))
+            told = "; ".join(f"{system}: {', '.join(names)}" for system, names in where.items())
+            yield f"{what} ({told}): {why}"
 
 
 def size_bytes(number: float) -> str:

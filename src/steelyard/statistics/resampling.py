@@ -7,9 +7,12 @@ says 95 %, the interval covered 89 to 100 in simulations of 5 to 24 trials. It m
 what another day would draw anew (a boot, a neighbour), and it knows nothing of a model that does not fit.
 """
 
+import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
+from scipy.stats import t
 
 from steelyard.statistics.signed_rank import Array, Estimate
 
@@ -41,3 +44,10 @@ def intervals(values: Sequence[float], low: Array, high: Array, *, alpha: float)
         Estimate(value, float(bottom), float(top), 1 - alpha)
         for value, bottom, top in zip(values, least, greatest, strict=True)
     )
+
+
+def expanded(alpha: float, *, count: int) -> float:
+    """The alpha at which a percentile interval over so few is as wide as Student's would be: what it lacks is
+    the factor sqrt(n / (n - 1)) and t's tails (Hesterberg, 2015). n >= 2."""
+    reach = math.sqrt(count / (count - 1)) * float(t.ppf(1 - alpha / 2, count - 1))
+    return 2 * NormalDist().cdf(-reach)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from steelyard import programs
 from steelyard.errors import UnknownName, UsageError
 from steelyard.study import SystemDefinition
-from steelyard.systems import custom, gvisor, native, ssh, uml, wine
+from steelyard.systems import custom, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
 from steelyard.systems.system import System
 
 BUILT_IN: tuple[System, ...] = (
@@ -19,6 +19,10 @@ BUILT_IN: tuple[System, ...] = (
     gvisor.GVISOR,
     uml.UML,
     wine.WINE,
+    qemu.QEMU,
+    qemu_user.QEMU_AARCH64,
+    userland.CHROOT,
+    userland.CONTAINER,
     ssh.SSH,
 )
 

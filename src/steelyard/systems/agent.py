@@ -17,6 +17,7 @@ from typing import Any
 from steelyard import programs
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.systems.system import Place, System, check
+from steelyard.systems.tuning import Tuned
 
 Record = dict[str, Any]
 
@@ -72,19 +73,14 @@ class Agent:
         place = Place(program, scratch)
         try:
             system.prepare(place)
+            command = system.command(place)
+            self._tuned = Tuned(system.name, system.tuning, scratch, undo=system.undo(place))
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
         lifeline, self._lifeline = os.pipe()
-        guard = [str(programs.load("glibc")), "guard", str(lifeline), str(scratch)]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
-        self._process = subprocess.Popen(
-            [*guard, *system.command(place)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            pass_fds=(lifeline,),
-        )
+        self._process = self._start(["guard", str(lifeline), str(scratch), *command], lifeline)
         os.close(lifeline)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -95,10 +91,24 @@ class Agent:
         try:
             self.hello = self._greeting()
             self.fingerprint = self.ask("describe", "system")
+            members = descendants(self._process.pid)
+            self.fingerprint["tuning"] = self._tuned.facts(members[0]) if members else None
             self._is_up = True
         except BaseException:
             self.close()
             raise
+
+    def _start(self, guard: list[str], lifeline: int) -> subprocess.Popen[bytes]:
+        scratch = guard[2]
+        return subprocess.Popen(
+            [str(programs.load("glibc")), *guard],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            pass_fds=(lifeline, *self._tuned.files),
+            # By its name, a process of this system is found even if both its guard and we are killed.
+            env=os.environ | {"STEELYARD_SCRATCH": scratch} | self._tuned.environment,
+        )
 
     def __enter__(self) -> "Agent":
         return self
@@ -186,11 +196,21 @@ class Agent:
         return f"; its last words: {' | '.join(words)}" if words else ""
 
     def park(self) -> None:
-        """Stops the system's processes, so that it does not disturb another's trial."""
+        """Stops the system's processes, so that it does not disturb another's trial, and puts this machine
+        back as it was without it. Raises SystemFailed if it cannot."""
         self._signal(signal.SIGSTOP)
         self.parked = True
+        self._tuned.put_back()
 
     def resume(self) -> None:
+        """Sets this machine as the system wants it, and lets it go on. Raises SystemFailed."""
+        try:
+            self._tuned.set()
+        except SteelyardError as error:
+            raise SystemFailed(str(error)) from error
+        self._wake()
+
+    def _wake(self) -> None:
         self._signal(signal.SIGCONT)
         self.parked = False
 
@@ -205,7 +225,7 @@ class Agent:
     def close(self) -> None:
         """Ends the system: asks it to quit, and then lets the guard end whatever is left."""
         if self.parked:
-            self.resume()
+            self._wake()
         try:
             self._input.write(b"quit\n")
             self._input.close()
@@ -218,3 +238,4 @@ class Agent:
             self._selector.close()
             self._output.close()
             self._errors.close()
+            self._tuned.close()

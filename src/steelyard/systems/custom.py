@@ -1,11 +1,13 @@
 """A system that the user describes in a study: by the command that starts its agent, or as a variant
 of another system."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from steelyard.errors import UsageError
 from steelyard.study import SystemDefinition
-from steelyard.systems import uml
+from steelyard.systems import qemu, uml, userland
 from steelyard.systems.system import Place, System
 
 
@@ -18,15 +20,17 @@ def _command(words: tuple[str, ...], place: Place) -> list[str]:
 
 def make(definition: SystemDefinition, base: System | None) -> System:
     """The system so described. In a command, {program} stands for the load program, and {scratch} for
-    a directory that the agent may use and that is removed afterwards."""
-    if base is not None:
-        varied = replace(
-            base,
-            name=definition.name,
-            summary=f"{base.name}, as the study varies it",
-            program=definition.program or base.program,
-        )
-        return uml.sized(varied, definition) if definition.memory or definition.swap else varied
+    a directory that the agent may use and that is removed afterwards. Raises UsageError for a host that
+    is to be tuned."""
+    made = _by_command(definition) if base is None else _varied(definition, base)
+    if not definition.tuning:
+        return made
+    if not made.here:
+        raise UsageError(f"system '{made.name}' runs on another host: what is tuned is this machine")
+    return replace(made, summary=f"{made.summary}; tuned: {definition.tuning}", tuning=definition.tuning)
+
+
+def _by_command(definition: SystemDefinition) -> System:
     return System(
         definition.name,
         f"by the command {definition.command[0]}",
@@ -35,3 +39,17 @@ def make(definition: SystemDefinition, base: System | None) -> System:
         boot=definition.boot,
         needs=((definition.command[0], "what brings it"),),
     )
+
+
+def _varied(definition: SystemDefinition, base: System) -> System:
+    same = replace(base, name=definition.name, program=definition.program or base.program)
+    vary = _VARIED.get(definition.base.partition("+")[0])
+    return vary(same, definition) if vary else same
+
+
+_VARIED: dict[str, Callable[[System, SystemDefinition], System]] = {
+    "chroot": partial(userland.rooted, "chroot"),
+    "container": partial(userland.rooted, "container"),
+    "qemu": qemu.equipped,
+    "uml": uml.sized,
+}

@@ -3,10 +3,12 @@ out beforehand that it cannot start."""
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from steelyard.errors import Unsupported
+from steelyard.study import Tuning
+from steelyard.systems import tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,15 @@ def _nothing(place: Place) -> None:
     """Most systems need no preparation."""
 
 
+def _no_lines(place: Place) -> list[list[str]]:
+    """Most systems leave nothing that does not end with their processes."""
+    return []
+
+
+def _ready() -> None:
+    """Most systems need nothing but what is installed."""
+
+
 @dataclass(frozen=True, slots=True)
 class System:
     """A system, by the command that starts its agent on the two standard streams."""
@@ -31,17 +42,23 @@ class System:
     program: str = "glibc"  # the build of the load program that runs in it
     boot: bool = False  # whether a start is a boot: a kernel of its own begins to run
     needs: tuple[tuple[str, str], ...] = ()  # (executable, the Debian package that brings it)
+    ready: Callable[[], None] = _ready  # raises Unsupported or UsageError for what else is missing
     prepare: Callable[[Place], None] = _nothing  # before the command; raises Unsupported
+    undo: Callable[[Place], list[list[str]]] = _no_lines  # the ledger's lines: what outlives its processes
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
-    here: bool = True  # runs on this machine: can be parked, and its clock can be checked
+    here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
+    tuning: Tuning = field(default_factory=Tuning)
 
 
 def check(system: System) -> None:
-    """Raises Unsupported, saying what to install, if an executable that the system needs is missing."""
+    """Raises Unsupported, saying what to install, if an executable that the system needs is missing, what
+    `ready` raises, and what tuning.check raises if it cannot be tuned as it should be."""
     for executable, package in system.needs:
         if shutil.which(executable) is None:
             raise Unsupported(
                 f"system '{system.name}' cannot start: {executable} is not installed "
                 f"(on Debian: apt-get install {package})"
             )
+    system.ready()
+    tuning.check(system.name, system.tuning)

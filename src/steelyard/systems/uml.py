@@ -36,21 +36,27 @@ def _swap(place: Place) -> Path:
 
 
 def _make_swap(size: int, place: Place) -> None:
+    _prepare(place)
+    make_swap(_swap(place), size)
+
+
+def make_swap(file: Path, size: int) -> None:
     """A file of holes with the first page that mkswap(8) would write: version 1, the last page's number,
     and the signature at its end."""
-    _prepare(place)
     header = bytearray(_PAGE)
     struct.pack_into("=III", header, 1024, 1, size // _PAGE - 1, 0)
     header[-10:] = b"SWAPSPACE2"
-    with open(_swap(place), "wb") as file:
-        file.write(header)
-        file.truncate(size)
+    with open(file, "wb") as device:
+        device.write(header)
+        device.truncate(size)
 
 
 def sized(system: System, definition: SystemDefinition) -> System:
     """User-mode Linux with that much memory, and with a swap device if one is asked for: a system that
     may run out of memory without harm to its host."""
-    swap = size_bytes(definition.swap) if definition.swap else 0
+    if not (definition.memory or definition.swap):
+        return system
+    swap = size_bytes(definition.swap) if definition.swap not in ("", "0") else 0
     return replace(
         system,
         summary=f"User-mode Linux with {definition.memory or MEMORY} of memory"
@@ -77,6 +83,7 @@ def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]
         f"init={_link(place)}",
         "STEELYARD_STREAM=/dev/ttyS0",
         f"STEELYARD_DIRECTORY={place.scratch}",
+        "STEELYARD_LIMITED=1",  # its memory is a limit
         *([f"ubd1={_swap(place)}", "STEELYARD_SWAP=/dev/ubdb"] if swap else []),
         "con=null",
         "con0=null,fd:2",

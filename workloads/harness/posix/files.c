@@ -138,7 +138,8 @@ int streams_wait(struct stream *const streams[], size_t count, int patience_ms, 
 	if (!polled)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		polled[i] = (struct pollfd){ .fd = streams[i] ? streams[i]->file : -1, .events = POLLIN };
+		polled[i] = (struct pollfd){ .fd     = streams[i] ? streams[i]->file : -1,
+			                     .events = POLLIN };
 	answer = poll(polled, count, patience_ms);
 	for (size_t i = 0; i < count; i++)
 		ready[i] = answer > 0 && polled[i].revents != 0;

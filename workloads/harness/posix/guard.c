@@ -3,7 +3,8 @@
  * A kill -9 of the laboratory leaves no one to clean up, and a stopped (parked) process does not
  * even notice that its input has ended. The guard does: it sleeps on a pipe that nobody writes.
  * As a subreaper (prctl(2)) it inherits every orphan of the tree, so none can hide by a double fork;
- * its private mount namespace takes with it what the command mounted.
+ * its private mount namespace takes with it what the command mounted; and what the laboratory changed on this
+ * machine for the system's sake stands in a ledger, which the guard puts back.
  */
 #include "../guard.h"
 
@@ -21,11 +22,13 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../parameters.h"
 #include "../tree.h"
+#include "ledger.h"
 
 static pid_t parent_of(pid_t pid)
 {
@@ -106,11 +109,53 @@ static void hide_mounts(void)
 		mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
 }
 
+/* The command gets the three streams and nothing else: what the guard holds open says that it lives. */
+static void close_above_streams(void)
+{
+	DIR           *files;
+	struct dirent *entry;
+	uint64_t       file;
+
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
+		return;
+#endif
+	files = opendir("/proc/self/fd");
+	while (files && (entry = readdir(files)))
+		if (!parse_number(entry->d_name, &file) && file > 2 && (int)file != dirfd(files))
+			close((int)file);
+	if (files)
+		closedir(files);
+}
+
+static void become(char *words[], int ledger, const sigset_t *signals)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigprocmask(SIG_SETMASK, signals, NULL);
+	if (ledger >= 0 && ledger_enter(ledger))
+		_exit(77);
+	close_above_streams();
+	execvp(words[0], words);
+	fprintf(stderr, "steelyard-load: %s: %s\n", words[0], strerror(errno));
+	_exit(127);
+}
+
+/* The ledger's descriptor, as the environment names it; -1 if nothing is changed for this system. */
+static int inherited_ledger(void)
+{
+	const char *text = getenv("STEELYARD_LEDGER");
+	uint64_t    number;
+	int         file = text && !parse_number(text, &number) ? (int)number : -1;
+
+	unsetenv("STEELYARD_LEDGER");
+	return file;
+}
+
 int guard(int argc, char *argv[])
 {
 	sigset_t signals, before;
 	uint64_t lifeline;
-	int      signal_file, status = 0, null_file;
+	int      signal_file, status = 0, null_file, ledger = inherited_ledger();
 	pid_t    command;
 
 	if (argc < 3 || parse_number(argv[0], &lifeline)) {
@@ -125,15 +170,9 @@ int guard(int argc, char *argv[])
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	fcntl((int)lifeline, F_SETFD, FD_CLOEXEC);
 	command = fork();
-	if (command == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		sigprocmask(SIG_SETMASK, &before, NULL);
-		execvp(argv[2], argv + 2);
-		fprintf(stderr, "steelyard-load: %s: %s\n", argv[2], strerror(errno));
-		_exit(127);
-	}
+	if (command == 0)
+		become(argv + 2, ledger, &before);
 	/* The streams are the command's alone: its end must be seen as their end. */
 	null_file = open("/dev/null", O_RDWR | O_CLOEXEC);
 	dup2(null_file, 0);
@@ -154,6 +193,8 @@ int guard(int argc, char *argv[])
 			break;
 	}
 	end_all();
+	if (ledger >= 0)
+		ledger_put_back(ledger);
 	tree_remove(argv[1]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

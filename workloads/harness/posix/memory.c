@@ -16,22 +16,9 @@
 
 #include "../../workload.h"
 #include "../system.h"
+#include "allowance.h"
 
 static uint64_t swap_bytes;
-
-/* The limit of the control group we live in: a container has less than the machine. */
-static uint64_t limited(uint64_t bytes)
-{
-	FILE              *file = fopen("/sys/fs/cgroup/memory.max", "r");
-	unsigned long long limit;
-
-	if (file) {
-		if (fscanf(file, "%llu", &limit) == 1 && limit < bytes)
-			bytes = limit;
-		fclose(file);
-	}
-	return bytes;
-}
 
 uint64_t memory_bytes(void)
 {
@@ -40,7 +27,7 @@ uint64_t memory_bytes(void)
 
 	if (sysinfo(&info) == 0) {
 		swap_bytes = (uint64_t)info.totalswap * info.mem_unit;
-		return limited((uint64_t)info.totalram * info.mem_unit);
+		return allowance_memory((uint64_t)info.totalram * info.mem_unit);
 	}
 #endif
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

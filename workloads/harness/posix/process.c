@@ -52,6 +52,20 @@ static int hand_over(const struct process_order *order)
 	return 0;
 }
 
+/* Where the kernel could not start this program itself, its emulator is told to. */
+static void execute(const char *const arguments[], const char *const environment[])
+{
+	size_t count = 0;
+
+	while (arguments[count])
+		count++;
+	const char *words[count + 2];
+	words[0] = self_emulator();
+	memcpy(words + 1, arguments, (count + 1) * sizeof(*words));
+	const char *const *first = words[0] && !strcmp(arguments[0], self_path()) ? words : words + 1;
+	execve(first[0], (char *const *)(uintptr_t)first, (char *const *)(uintptr_t)environment);
+}
+
 /* In the new process. */
 static void become(const struct process_order *order)
 {
@@ -67,13 +81,13 @@ static void become(const struct process_order *order)
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL); /* process_wait_any has blocked one */
+	errno = 0; /* nice() may rightly return -1 */
 	if ((order->processor && processor_take_thread(order->processor - 1)) ||
 	    (order->niceness && nice(order->niceness) == -1 && errno) || hand_over(order))
 		_exit(PROCESS_NOT_EXECUTED);
 	for (int i = 0; i < ENVIRONMENT_MOST && order->environment && order->environment[i]; i++)
 		environment[i + 2] = order->environment[i];
-	execve(order->arguments[0], (char *const *)(uintptr_t)order->arguments,
-	       (char *const *)(uintptr_t)environment);
+	execute(order->arguments, environment);
 	_exit(PROCESS_NOT_EXECUTED);
 }
 
@@ -155,9 +169,9 @@ ptrdiff_t process_wait_any(struct process processes[], size_t count, int patienc
                            struct process_end *end)
 {
 	for (;;) {
-		int   status;
-		pid_t pid = patience_ms < 0 ? waitpid(-1, &status, 0)
-		                            : wait_until(clock_ns() / 1000000 + (uint64_t)patience_ms, &status);
+		int      status;
+		uint64_t deadline_ms = clock_ns() / 1000000 + (uint64_t)(patience_ms < 0 ? 0 : patience_ms);
+		pid_t    pid = patience_ms < 0 ? waitpid(-1, &status, 0) : wait_until(deadline_ms, &status);
 
 		if (pid < 0 && errno == EINTR)
 			continue;

@@ -1,4 +1,4 @@
-/* processors.c -- on which processors to run, and partner processes. See ../system.h and ../../workload.h. */
+/* processors.c -- on which processors to run, and partners. See ../system.h and ../../workload.h. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -3,14 +3,29 @@
 
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+#include "../../workload.h"
 
 static const char *path = "/proc/self/exe";
 
 void self_path_set(const char *argv0)
 {
-	if (access(path, X_OK))
+	if (self_emulator() || access(path, X_OK)) /* an emulator's /proc/self/exe is the emulator */
 		path = argv0;
+}
+
+const char *self_emulator(void)
+{
+	const char *emulator = getenv("STEELYARD_EMULATOR");
+
+	return emulator && *emulator ? emulator : NULL;
+}
+
+int refuse_emulator(void)
+{
+	return self_emulator() ? unsupported("what it executes would not run under the emulator") : 0;
 }
 
 const char *self_path(void)

@@ -1,11 +1,12 @@
-/* absent.c -- the guard and a guest's duties, which Windows has not; and the workloads that it has not, each
- * a descriptor that says why, so that the list names the same workloads everywhere. */
+/* absent.c -- the guard and a guest's duties, which Windows has not; and the workloads that it has not,
+ * each a descriptor that says why, so that the list names the same workloads everywhere. */
 #include "../../workload.h"
 
 #include <stdio.h>
 
 #include "../guard.h"
 #include "../guest.h"
+#include "../userland.h"
 
 int guard(int argc, char *argv[])
 {
@@ -15,9 +16,28 @@ int guard(int argc, char *argv[])
 	return 77;
 }
 
+int userland(int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	fprintf(stderr, "steelyard-load: userlands are of Linux\n");
+	return 77;
+}
+
 int guest_is(void)
 {
 	return 0;
+}
+
+const char *guest_directory(void)
+{
+	return NULL;
+}
+
+void guest_pass_on(const char *environment[], int room)
+{
+	if (room)
+		environment[0] = NULL;
 }
 
 void guest_begin(void)

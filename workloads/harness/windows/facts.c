@@ -1,5 +1,5 @@
-/* facts.c -- what Windows, or Wine, says of itself. See ../fingerprint.h. A fact that cannot be had is null,
- * never a guess. Wine is never called Windows: it says which version it answers as. */
+/* facts.c -- what Windows, or Wine, says of itself. See ../fingerprint.h. A fact that cannot be had is
+ * null, never a guess. Wine is never called Windows: it says which version it answers as. */
 #include "../fingerprint.h"
 
 #include <cpuid.h>
@@ -19,7 +19,8 @@ enum { FACT_ROOM = 256, LEVELS = 8 };
 
 const char *build_libc(void)
 {
-	return "msvcrt, mingw-w64 " TEXT_OF(__MINGW64_VERSION_MAJOR) "." TEXT_OF(__MINGW64_VERSION_MINOR);
+	return "msvcrt, mingw-w64 " TEXT_OF(__MINGW64_VERSION_MAJOR) "."
+	       TEXT_OF(__MINGW64_VERSION_MINOR);
 }
 
 static void *from_ntdll(const char *name)
@@ -41,7 +42,8 @@ static const char *registered(const char *key, const char *name, char into[FACT_
 static void release(char into[FACT_ROOM])
 {
 	OSVERSIONINFOW version = { .dwOSVersionInfoSize = sizeof(version) };
-	LONG(WINAPI *ask)(OSVERSIONINFOW *) = (LONG(WINAPI *)(OSVERSIONINFOW *))from_ntdll("RtlGetVersion");
+	LONG(WINAPI *ask)(OSVERSIONINFOW *) =
+		(LONG(WINAPI *)(OSVERSIONINFOW *))from_ntdll("RtlGetVersion");
 
 	*into = 0;
 	if (ask && !ask(&version))
@@ -65,6 +67,14 @@ static void write_wine(const char *windows)
 	record_text("kernel_version", name ? text : NULL);
 }
 
+/* As uname says it elsewhere. */
+static const char *architecture(WORD number)
+{
+	return number == PROCESSOR_ARCHITECTURE_AMD64 ? "x86_64"
+	       : number == PROCESSOR_ARCHITECTURE_ARM64 ? "aarch64"
+	                                                : NULL;
+}
+
 void facts_kernel(const char *root)
 {
 	SYSTEM_INFO info;
@@ -79,13 +89,11 @@ void facts_kernel(const char *root)
 		record_text("kernel", "Windows NT");
 		record_text("kernel_release", *windows ? windows : NULL);
 		record_text("kernel_version",
-		            registered("SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion", "ProductName", text));
+		            registered("SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion", "ProductName",
+		                       text));
 	}
 	GetNativeSystemInfo(&info);
-	record_text("architecture", info.wProcessorArchitecture == PROCESSOR_ARCHITECTURE_AMD64 ? "x86_64"
-	                            : info.wProcessorArchitecture == PROCESSOR_ARCHITECTURE_ARM64
-	                                    ? "aarch64"
-	                                    : NULL);
+	record_text("architecture", architecture(info.wProcessorArchitecture));
 	record_text("host_name", GetComputerNameA(text, &room) ? text : NULL);
 	record_null("kernel_command_line");
 }
@@ -120,8 +128,7 @@ void facts_processor(const char *root)
 	record_null("frequency_governor");
 }
 
-/* What may be committed beyond memory is the page files', which are Windows' swap; Wine only makes a figure
- * up. */
+/* What may be committed beyond memory is the page files', which are Windows' swap; Wine makes a figure up. */
 void facts_memory(const char *root)
 {
 	MEMORYSTATUSEX status = { .dwLength = sizeof(status) };

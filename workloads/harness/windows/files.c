@@ -81,7 +81,8 @@ int read_whole(int file, void *into, size_t bytes)
 
 	while (got < bytes) {
 		size_t left = bytes - got;
-		int    more = _read(file, (char *)into + got, left < INT32_MAX ? (unsigned)left : INT32_MAX);
+		int    more = _read(file, (char *)into + got,
+		                    left < INT32_MAX ? (unsigned)left : INT32_MAX);
 
 		if (more == 0)
 			errno = 0;

@@ -1,8 +1,8 @@
 /* process.c -- processes of Windows, by CreateProcess, in job objects. See ../system.h.
  *
  * What a process inherits: handles that are marked so when it is created, by their values. Those that an
- * order names are marked, or are marked duplicates, for just that long; a lock keeps two threads that start
- * processes from giving theirs to the other's. Descriptors are the C library's: it finds them in the
+ * order names are marked, or are marked duplicates, for just that long; a lock keeps two threads that
+ * start processes from giving theirs to the other's. Descriptors are the C library's: it finds them in the
  * start information's reserved part, as it leaves them there for its own _spawn functions (a count, a
  * byte of flags for each, a handle for each).
  */
@@ -178,8 +178,8 @@ static HANDLE nothing(void)
 	SECURITY_ATTRIBUTES inherited = { sizeof(inherited), NULL, TRUE };
 
 	if (!null)
-		null = CreateFileA("NUL", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
-		                   &inherited, OPEN_EXISTING, 0, NULL);
+		null = CreateFileA("NUL", GENERIC_READ | GENERIC_WRITE,
+		                   FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING, 0, NULL);
 	return null;
 }
 
@@ -328,7 +328,7 @@ static const struct {
 	{ 0xC0000409, "stack buffer overrun" },
 };
 
-/* An exit status whose two highest bits are set is an exception's, or NtTerminateProcess's with an error. */
+/* An exit status whose two highest bits are set is an exception's, or that of a termination as one. */
 static void tell_end(DWORD code, struct process_end *end)
 {
 	const char *name = "unknown";
@@ -391,8 +391,8 @@ int process_wait(struct process *process, struct process_end *end)
 	return take_end(process, end);
 }
 
-/* One can wait for 64 handles at once. So the system's pool of waiting threads waits, for as many as there are,
- * and says here which have ended, and when. */
+/* One can wait for 64 handles at once. So the system's pool of waiting threads waits, for as many as there
+ * are, and says here which have ended, and when. */
 struct waiter {
 	HANDLE        registered;
 	volatile LONG has_ended;
@@ -455,6 +455,7 @@ ptrdiff_t process_wait_any(struct process processes[], size_t count, int patienc
 	for (;;) {
 		int      left = 0;
 		uint64_t now;
+		DWORD    patience;
 
 		for (size_t i = 0; i < count; i++) {
 			struct waiter *waiter = processes[i].waiter;
@@ -472,8 +473,8 @@ ptrdiff_t process_wait_any(struct process processes[], size_t count, int patienc
 		now = clock_ns();
 		if (!left || (patience_ms >= 0 && now >= deadline))
 			return -2;
-		WaitForSingleObject(some_ended, patience_ms < 0 ? INFINITE
-		                                                : (DWORD)((deadline - now) / 1000000) + 1);
+		patience = patience_ms < 0 ? INFINITE : (DWORD)((deadline - now) / 1000000) + 1;
+		WaitForSingleObject(some_ended, patience);
 	}
 }
 

@@ -1,5 +1,5 @@
-/* processors.c -- on which processors to run. See ../system.h. Of the first 64: a processor group is as far as
- * one mask reaches. */
+/* processors.c -- on which processors to run. See ../system.h. Of the first 64: a processor group is as far
+ * as one mask reaches. */
 #include <errno.h>
 
 #include "../system.h"

@@ -23,7 +23,7 @@ static void keep_to_ourselves(DWORD which)
 		SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0);
 }
 
-/* A crash is told by the exit status, at once, and not to a window or a debugger that waits for somebody. */
+/* A crash is told by the exit status, at once, and not to a window or a debugger that waits for someone. */
 static LONG WINAPI crash(EXCEPTION_POINTERS *exception)
 {
 	TerminateProcess(GetCurrentProcess(), exception->ExceptionRecord->ExceptionCode);
@@ -55,6 +55,16 @@ const char *self_path(void)
 	return path;
 }
 
+const char *self_emulator(void)
+{
+	return NULL; /* an emulator of another processor starts what is started as it was started itself */
+}
+
+int refuse_emulator(void)
+{
+	return 0;
+}
+
 int windows_failed_as(DWORD error)
 {
 	errno = WINDOWS_ERRORS + (int)error;
@@ -80,7 +90,7 @@ const char *system_error(int error)
 		return strerror(error);
 	length = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL,
 	                        (DWORD)(error - WINDOWS_ERRORS), 0, text, 250, NULL);
-	while (length && (text[length - 1] == '\n' || text[length - 1] == '\r' || text[length - 1] == '.'))
+	while (length && strchr("\r\n.", text[length - 1]))
 		text[--length] = 0;
 	snprintf(text + length, sizeof(text) - length, "%serror %d", length ? ", " : "",
 	         error - WINDOWS_ERRORS);

@@ -1,7 +1,7 @@
 /* resources.c -- what processes have used. See ../system.h.
  *
- * Windows counts a process's page faults, and does not part those that had to be fetched from the others:
- * the count stands as the minor ones. Wine says 0 of them, which is no count.
+ * Windows counts a process's page faults, and does not part those that had to be fetched from the
+ * others: the count stands as the minor ones. Wine says 0 of them, which is no count.
  */
 #include "../system.h"
 #include "children.h"
@@ -11,7 +11,8 @@
 
 int resource_is_known(enum resource resource)
 {
-	return resource == USER_NS || resource == SYSTEM_NS || (resource == FAULTS_MINOR && !wine_version());
+	return resource == USER_NS || resource == SYSTEM_NS ||
+	       (resource == FAULTS_MINOR && !wine_version());
 }
 
 void resources_used(struct resources *resources)

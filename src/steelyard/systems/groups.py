@@ -1,0 +1,144 @@
+"""Control groups: where one with a limit can be made, of either version, and what is written into it."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from steelyard.errors import Unsupported
+from steelyard.study import Tuning, size_bytes
+
+_PAGE = os.sysconf("SC_PAGESIZE")
+_NUMBERS = count(1)
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group that is to be made: its directory, and what its files shall hold."""
+
+    path: Path
+    limits: Mapping[str, str]
+
+
+def wanted(tuning: Tuning, *, proc: Path = _PROC) -> tuple[Group, ...]:
+    """The groups that hold the tuning's limits: with version 2 one, with version 1 one for each controller.
+    Raises Unsupported, and says what is missing."""
+    controllers = [*(["memory"] if tuning.memory else []), *(["pids"] if tuning.processes else [])]
+    name = f"steelyard-{os.getpid()}-{next(_NUMBERS)}"
+    found: dict[Path, dict[str, str]] = {}
+    for controller in controllers:
+        version, parent = _parent(controller, controllers, proc)
+        if not os.access(parent, os.W_OK):
+            raise Unsupported(f"no control group may be made in {parent} (it takes root)")
+        found.setdefault(parent / name, {}).update(_limits(tuning, controller, version))
+    return tuple(Group(path, limits) for path, limits in found.items())
+
+
+def make(group: Group) -> dict[str, int]:
+    """Makes the group and sets its limits; returns them as they read back. Raises Unsupported."""
+    found = {}
+    try:
+        group.path.mkdir()
+        for name, value in group.limits.items():
+            if not (group.path / name).exists():
+                raise Unsupported(_missing(name))
+            (group.path / name).write_text(value)
+            found[name] = int((group.path / name).read_text())
+            # Memory is limited in whole pages.
+            if not 0 <= int(value) - found[name] < _PAGE:
+                raise Unsupported(f"{group.path / name} was set to {value}, and reads {found[name]}")
+    except (OSError, ValueError) as error:
+        raise Unsupported(f"no control group can be made: {error}") from error
+    return found
+
+
+def mounts(*, proc: Path = _PROC) -> list[Path]:
+    """Where hierarchies of control groups are mounted."""
+    return [mount for _, mount, _, _ in _hierarchies(proc)]
+
+
+def processes(group: Path) -> set[int]:
+    """The processes in the group and in the groups below it."""
+    found = set()
+    for directory, _, _ in os.walk(group):
+        try:
+            found |= {int(one) for one in (Path(directory) / "cgroup.procs").read_text().split()}
+        except OSError:
+            continue
+    return found
+
+
+def _missing(name: str) -> str:
+    if "memsw" in name or "swap" in name:
+        return (
+            f"this kernel does not count swap: its control groups have no {name} (boot it with swapaccount=1)"
+        )
+    return f"this kernel's control groups have no {name}"
+
+
+def _limits(tuning: Tuning, controller: str, version: int) -> dict[str, str]:
+    if controller == "pids":
+        return {"pids.max": str(tuning.processes)}
+    memory = size_bytes(tuning.memory)
+    swap = size_bytes(tuning.swap) if tuning.swap not in ("", "0") else 0
+    if version == 2:
+        return {"memory.max": str(memory)} | ({"memory.swap.max": str(swap)} if tuning.swap else {})
+    # Version 1 limits memory and swap together, and wants the smaller limit first.
+    both = {"memory.memsw.limit_in_bytes": str(memory + swap)} if tuning.swap else {}
+    return {"memory.limit_in_bytes": str(memory)} | both
+
+
+def _parent(controller: str, controllers: list[str], proc: Path) -> tuple[int, Path]:
+    """Version and directory of the group below which one with that controller can be made: the laboratory's
+    own, so that limits upon it hold; with version 2, where a group that holds processes can pass no
+    controller on, the nearest above it that does."""
+    own = dict(_own_groups(proc))
+    for version, mount, root, options in _hierarchies(proc):
+        if version == 1 and controller in options and controller in own:
+            return 1, mount / _below(own[controller], root)
+        if version == 2 and "" in own and controller in _words(mount / "cgroup.controllers"):
+            place = mount / _below(own[""], root)
+            while True:
+                if set(controllers) <= _words(place / "cgroup.subtree_control"):
+                    return 2, place
+                if place == mount:
+                    break
+                place = place.parent
+    raise Unsupported(
+        f"a limit needs the {controller} controller of control groups, and none is mounted here that "
+        "passes it on (see cgroups(7))"
+    )
+
+
+def _below(group: str, root: str) -> str:
+    """The group's path under a mount that shows the hierarchy from `root` on."""
+    if root != "/" and group.startswith(root):
+        group = group[len(root) :]
+    return group.strip("/")
+
+
+def _own_groups(proc: Path) -> Iterator[tuple[str, str]]:
+    """Controller and group; "" is version 2's."""
+    for line in (proc / "self/cgroup").read_text().splitlines():
+        _, controllers, group = line.split(":", 2)
+        for controller in controllers.split(","):
+            yield controller, group
+
+
+def _hierarchies(proc: Path) -> Iterator[tuple[int, Path, str, set[str]]]:
+    """Version, mount, the group that is its root, and options of each mounted hierarchy."""
+    for line in (proc / "self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        if kind in ("cgroup", "cgroup2"):
+            fields = before.split(" ")
+            yield 2 if kind == "cgroup2" else 1, Path(fields[4]), fields[3], set(options.split(","))
+
+
+def _words(file: Path) -> set[str]:
+    try:
+        return set(file.read_text().split())
+    except OSError:
+        return set()

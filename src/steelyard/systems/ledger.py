@@ -1,0 +1,230 @@
+"""The ledger: what is changed on this machine for a tuned system, written down before it is changed.
+
+The laboratory puts back what it changed; if it is killed, its guard does, from this file; and if both are
+killed, the next laboratory finds the file, which nobody holds locked any more, and does it in their place.
+harness/ledger.h says what the lines are.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from steelyard.errors import SteelyardError, Unsupported
+from steelyard.systems import groups
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PATIENCE_S = 5.0  # for what a killed laboratory's guard still has to do, and for killed processes to be gone
+
+
+def directory() -> Path:
+    """Where ledgers are: gone, like what they speak of, when the machine is started anew, if /run is."""
+    if os.geteuid() == 0:
+        return Path("/run/steelyard")
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(given) / "steelyard" if given else Path.home() / ".local" / "state" / "steelyard"
+
+
+class Ledger:
+    """The ledger of one running system, locked as long as this process or a guard that inherits it lives."""
+
+    def __init__(self, scratch: Path) -> None:
+        place = directory()
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unsupported(f"what is tuned cannot be noted in {place}: {error.strerror}") from error
+        self._settings: list[tuple[Path, str]] = []
+        self._facts: list[str] = []
+        with _alone(place):  # a laboratory that looks for leftovers must not find it unlocked
+            self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
+            fcntl.flock(self.file, fcntl.LOCK_EX)
+        self.path = Path(name)
+        self.note(f"boot\t{_BOOT.read_text().strip()}", f"scratch\t{scratch}")
+
+    def note(self, *facts: str) -> None:
+        """Adds lines that hold as long as the system runs."""
+        self._facts += facts
+        self._write()
+
+    def hold(self, file: Path, old: str) -> None:
+        """Notes that the file held the old value, and is about to hold another."""
+        self._settings.append((file, old))
+        self._write()
+
+    def held(self) -> list[tuple[Path, str]]:
+        return list(self._settings)
+
+    def release(self) -> None:
+        """Notes that all files hold their old values again."""
+        self._settings.clear()
+        self._write()
+
+    def undo(self) -> None:
+        """Does what the guard would have done, if it has not: no guard was started, or it was killed. Raises
+        SteelyardError for what cannot be put back."""
+        if self.path.exists():
+            _put_back(self.path)
+
+    def close(self) -> None:
+        self.path.unlink(missing_ok=True)
+        os.close(self.file)
+
+    def _write(self) -> None:
+        """A kill leaves the file as it was or as it becomes: at worst a value is put back that is back."""
+        lines = [*self._facts, *(f"set\t{file}\t{old}" for file, old in self._settings)]
+        text = "".join(f"{line}\n" for line in lines).encode()
+        os.pwrite(self.file, text, 0)
+        os.ftruncate(self.file, len(text))
+
+
+@contextlib.contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    file = os.open(place / "ledgers.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def lock_machine() -> int:
+    """The descriptor that locks this machine's settings for one laboratory, and for the guards that inherit
+    it. Raises SteelyardError if another one holds it."""
+    place = directory()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = os.open(place / "machine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            holder = os.pread(file, 20, 0).decode(errors="replace").strip()
+            if time.monotonic() > deadline:
+                os.close(file)
+                raise SteelyardError(
+                    f"this machine is being tuned by process {holder}: two laboratories that set its "
+                    "sysctls or huge pages would spoil each other's trials; wait for its end"
+                ) from None
+        time.sleep(0.05)
+    os.ftruncate(file, 0)
+    os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+    return file
+
+
+def put_back_leftovers() -> list[str]:
+    """Puts in order what killed laboratories, whose guards were killed as well, have left; returns a sentence
+    for each thing done. Raises SteelyardError for what cannot be put back."""
+    place = directory()
+    if not any(place.glob("*.ledger")):
+        return []
+    done = []
+    with _alone(place):
+        for path in sorted(place.glob("*.ledger")):
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                done += _put_back(path)
+                path.unlink()
+            except BlockingIOError:
+                continue  # its laboratory or its guard lives
+            finally:
+                os.close(file)
+    return done
+
+
+def _put_back(path: Path) -> list[str]:
+    *lines, _ = path.read_text().split("\n")  # what has no newline was never done
+    facts = [line.split("\t", 2) for line in lines]
+    if ["boot", _BOOT.read_text().strip()] not in facts:
+        return []
+    done = []
+    made = [Path(fact[1]) for fact in facts if fact[0] == "group"]
+    scratches = [Path(fact[1]) for fact in facts if fact[0] == "scratch"]
+    killed = _kill(made, scratches)
+    if killed:
+        done.append(f"{killed} processes that an interrupted run had left were ended")
+    for _, name, old in reversed([fact for fact in facts if fact[0] == "set"]):
+        try:
+            Path(name).write_text(old)
+        except OSError as error:
+            raise SteelyardError(
+                f"{name} was changed by a run that was killed, and cannot be put back to '{old}': "
+                f"{error.strerror}"
+            ) from error
+        done.append(f"{name} is '{old}' again, as before a run that was killed")
+    for line in reversed(lines):
+        kind, *words = line.split("\t")
+        if kind == "groups":
+            for folder, _, _ in os.walk(words[0], topdown=False):
+                _remove(Path(folder))
+        if kind == "undo":
+            _undo(words)
+            done.append(f"'{' '.join(words)}' was done for a run that was killed")
+    for group in made:
+        _remove(group)
+    for scratch in scratches:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return done
+
+
+def _undo(words: list[str]) -> None:
+    answer = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if answer.returncode:
+        raise SteelyardError(
+            f"'{' '.join(words)}' must be done for a run that was killed, and failed: {answer.stderr.strip()}"
+        )
+
+
+def _kill(made: list[Path], scratches: list[Path]) -> int:
+    """Kills every process in the groups, and every one that names one of the directories, and waits for
+    their end. Returns how many there were."""
+    killed = set()
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        left = {one for group in made for one in groups.processes(group)}
+        left |= {one for scratch in scratches for one in _naming(scratch)}
+        if not left:
+            break
+        for process in left:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        killed |= left
+        time.sleep(0.02)
+    return len(killed)
+
+
+def _naming(scratch: Path) -> Iterator[int]:
+    """The processes, but this one, whose words, environment or directory name that directory."""
+    name = os.fsencode(scratch)
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            known = (entry / "cmdline").read_bytes() + b"\0" + (entry / "environ").read_bytes()
+            known += b"\0" + os.fsencode(os.readlink(entry / "cwd"))
+        except OSError:
+            continue
+        if name in known:
+            yield int(entry.name)
+
+
+def _remove(group: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while group.is_dir():
+        try:
+            group.rmdir()
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise SteelyardError(
+                    f"the control group {group} is left of a run that was killed, and cannot be removed: "
+                    f"{error.strerror}"
+                ) from error
+            time.sleep(0.02)

@@ -1,0 +1,274 @@
+"""Sets this machine as a tuned system wants it, verifies it, and puts it back.
+
+What holds for the whole machine (sysctls, huge pages) is set only while its system starts or runs a trial,
+because agents stay up while others are measured; limits, nice and processors hold as long as the system's
+processes live, whom the guard starts under them.
+"""
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import SteelyardError, SystemFailed, UnknownName, Unsupported, UsageError
+from steelyard.study import Tuning
+from steelyard.systems import groups
+from steelyard.systems.ledger import Ledger, lock_machine
+
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_SYSCTLS = Path("/proc/sys")
+
+# What can be set and never back, or is an order and not a value.
+_ONE_WAY = (
+    "kernel.kexec_load_disabled",
+    "kernel.modules_disabled",
+    "kernel.unprivileged_bpf_disabled",
+    "kernel.yama.ptrace_scope",
+    "vm.compact_memory",
+    "vm.drop_caches",
+)
+# Two names of one thing: to set one makes the other 0, and 0 cannot be written. What was not 0 is put back.
+_TWINS = {
+    one: other
+    for pair in (
+        ("vm.dirty_bytes", "vm.dirty_ratio"),
+        ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
+        ("vm.overcommit_kbytes", "vm.overcommit_ratio"),
+    )
+    for one, other in (pair, pair[::-1])
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """A value of the whole machine."""
+
+    label: str
+    file: Path
+    value: str
+    twin: Path | None = None
+
+    def read(self) -> str:
+        return _read(self.file)
+
+    def before(self) -> tuple[Path, str]:
+        """The file and the value that put back what is now."""
+        now = self.read()
+        if self.twin and now == "0":
+            return self.twin, _read(self.twin)
+        return self.file, now
+
+
+def _read(file: Path) -> str:
+    text = file.read_text().strip()
+    if file == _HUGE_PAGES:  # "always [madvise] never"
+        return text.partition("[")[2].partition("]")[0]
+    return text
+
+
+def _sysctl(name: str) -> Path:
+    # As sysctl(8) has it: the first separator says whether dots or slashes divide.
+    dot, slash = name.find("."), name.find("/")
+    divided = name if slash >= 0 and (dot < 0 or slash < dot) else name.translate(str.maketrans("./", "/."))
+    return _SYSCTLS / divided
+
+
+def _settings(tuning: Tuning) -> Iterator[_Setting]:
+    if tuning.huge_pages:
+        yield _Setting("huge_pages", _HUGE_PAGES, tuning.huge_pages)
+    for name, value in tuning.sysctl:
+        twin = _TWINS.get(name)
+        yield _Setting(f"sysctl {name}", _sysctl(name), value, _sysctl(twin) if twin else None)
+
+
+def check(name: str, tuning: Tuning) -> None:
+    """Raises, before anything is started, where the system so tuned could not be: UsageError for what is not
+    on this machine, Unsupported for what is missing to set it."""
+    where = f"system '{name}': "
+    for one, _ in tuning.sysctl:
+        if ".".join(_sysctl(one).relative_to(_SYSCTLS).parts) in _ONE_WAY:
+            raise UsageError(f"{where}sysctl '{one}' cannot be put back once it is set, so it is not tuned")
+        if not _sysctl(one).is_file():
+            raise UnknownName("sysctl", one, _neighbours(one), where=where)
+    for setting in _settings(tuning):
+        if not setting.file.is_file():
+            raise Unsupported(f"{where}this kernel has no {setting.label} ({setting.file})")
+        if not (os.access(setting.file, os.R_OK) and os.access(setting.file, os.W_OK)):
+            raise Unsupported(f"{where}{setting.label} may not be set (it takes root): {setting.file}")
+    here = os.sched_getaffinity(0)
+    if not set(tuning.processors) <= here:
+        raise UsageError(
+            f"{where}processors is {list(tuning.processors)}, but this machine has {sorted(here)} for it"
+        )
+    try:
+        groups.wanted(tuning)
+    except Unsupported as error:
+        raise Unsupported(f"{where}{error}") from error
+
+
+def _neighbours(name: str) -> list[str]:
+    """The sysctls beside that one, or else those that there are, for advice."""
+    folder = _sysctl(name).parent
+    if not folder.is_dir():
+        folder = _SYSCTLS
+    found = folder.rglob("*") if folder != _SYSCTLS else folder.glob("*/*")
+    return [".".join(one.relative_to(_SYSCTLS).parts) for one in found if one.is_file()]
+
+
+class _Machine:
+    """The lock on this machine's settings: one for all systems of this process."""
+
+    def __init__(self) -> None:
+        self.file = -1
+        self._holders = 0
+
+    def take(self) -> None:
+        if not self._holders:
+            self.file = lock_machine()
+        self._holders += 1
+
+    def leave(self) -> None:
+        self._holders -= 1
+        if not self._holders:
+            os.close(self.file)
+
+
+_machine = _Machine()
+
+
+class Tuned:
+    """What is changed on this machine for one system that runs, from before its start to after its end."""
+
+    def __init__(
+        self, name: str, tuning: Tuning, scratch: Path, *, undo: Sequence[Sequence[str]] = ()
+    ) -> None:
+        """Sets all; `undo` are the ledger's lines about what the system's own command may leave, in words.
+        Raises UsageError or Unsupported when nothing is left set."""
+        self._where = f"system '{name}': "
+        self._tuning = tuning
+        self._settings = tuple(_settings(tuning))
+        self._groups = groups.wanted(tuning)
+        self._ledger: Ledger | None = None
+        self._found: dict[str, Any] = {}
+        if not tuning and not undo:
+            return
+        if self._settings:
+            _machine.take()
+        try:
+            self._ledger = Ledger(scratch)
+            self._ledger.note(*("\t".join(words) for words in undo))
+            self._enter(self._ledger)
+            self.set()
+        except BaseException:
+            self._abandon()
+            raise
+
+    @property
+    def files(self) -> tuple[int, ...]:
+        """The descriptors that the guard must inherit."""
+        if self._ledger is None:
+            return ()
+        return (self._ledger.file, _machine.file) if self._settings else (self._ledger.file,)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the guard and the agent must find in their environment."""
+        ledger = {"STEELYARD_LEDGER": str(self._ledger.file)} if self._ledger else {}
+        return ledger | ({"STEELYARD_LIMITED": "1"} if self._tuning.is_limit else {})
+
+    def _enter(self, ledger: Ledger) -> None:
+        """Notes what the guard starts the system under, and makes the groups, each noted before."""
+        if self._tuning.nice is not None:
+            ledger.note(f"nice\t{self._tuning.nice}")
+        if self._tuning.processors:
+            ledger.note(f"processors\t{','.join(map(str, self._tuning.processors))}")
+        for group in self._groups:
+            ledger.note(f"group\t{group.path}")
+            try:
+                self._found |= groups.make(group)
+            except Unsupported as error:
+                raise Unsupported(f"{self._where}{error}") from error
+
+    def set(self) -> None:
+        """Sets what holds for the whole machine, unless it is set, and reads it back."""
+        if self._ledger is None or self._ledger.held():
+            return
+        for setting in self._settings:
+            self._ledger.hold(*setting.before())
+            try:
+                setting.file.write_text(setting.value)
+            except OSError as error:
+                raise self._refusal(setting, error) from error
+            found = setting.read()
+            if found.split() != setting.value.split():
+                raise UsageError(
+                    f"{self._where}{setting.label} was set to '{setting.value}', but reads '{found}'"
+                )
+            self._found[setting.label] = found
+
+    def _refusal(self, setting: _Setting, error: OSError) -> SteelyardError:
+        if error.errno in (errno.EPERM, errno.EACCES, errno.EROFS):
+            return Unsupported(f"{self._where}{setting.label} may not be set here: {error.strerror}")
+        return UsageError(
+            f"{self._where}{setting.label} is '{setting.value}', which the kernel refuses "
+            f"({error.strerror}); it is '{setting.read()}'"
+        )
+
+    def put_back(self) -> None:
+        """Puts back what holds for the whole machine. Raises SystemFailed if a value does not come back."""
+        if self._ledger is None:
+            return
+        for file, old in reversed(self._ledger.held()):
+            try:
+                file.write_text(old)
+                found = _read(file)
+            except OSError as error:
+                raise SystemFailed(f"{self._where}{file} cannot be put back to '{old}': {error}") from error
+            if found.split() != old.split():
+                raise SystemFailed(f"{self._where}{file} was put back to '{old}', but reads '{found}'")
+        self._ledger.release()
+
+    def facts(self, process: int) -> dict[str, Any] | None:
+        """What is set, as it read back, for the fingerprint: None if nothing is. `process` is the system's
+        first; raises Unsupported if it does not keep to its nice value or its processors."""
+        if not self._tuning:
+            return None
+        found = dict(self._found)
+        if self._tuning.nice is not None:
+            found["nice"] = os.getpriority(os.PRIO_PROCESS, process)
+            if found["nice"] != self._tuning.nice:
+                raise Unsupported(f"{self._where}nice is {found['nice']}, not {self._tuning.nice}")
+        if self._tuning.processors:
+            found["processors"] = sorted(os.sched_getaffinity(process))
+            if not set(found["processors"]) <= set(self._tuning.processors):
+                raise Unsupported(f"{self._where}it runs on processors {found['processors']}")
+        return found
+
+    def close(self) -> None:
+        """After the guard's end. Raises SystemFailed if anything is not as it was before."""
+        if self._ledger is None:
+            return
+        try:
+            self.put_back()
+            self._ledger.undo()
+            left = [str(group.path) for group in self._groups if group.path.exists()]
+            if left:
+                raise SystemFailed(f"{self._where}the control group {left[0]} cannot be removed")
+        except SteelyardError:
+            os.close(self._ledger.file)  # the file stays, and the next start tries again
+            raise
+        else:
+            self._ledger.close()
+        finally:
+            self._ledger = None
+            if self._settings:
+                _machine.leave()
+
+    def _abandon(self) -> None:
+        """No guard was started."""
+        if self._ledger is not None:
+            self.close()
+        elif self._settings:
+            _machine.leave()

@@ -1,0 +1,157 @@
+"""Another distribution's userland on this machine's kernel: plainly (chroot), or in namespaces of its own.
+
+The load program enters it (harness/userland.c), and is found there in /tmp, which is the agent's own
+directory on this machine: files are made where every other system makes them. A statically linked build
+brings its libc along; one that is linked with shared libraries runs with the userland's.
+"""
+
+import os
+import shutil
+import struct
+import subprocess
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from steelyard import programs
+from steelyard.errors import Unsupported, UsageError
+from steelyard.study import SystemDefinition
+from steelyard.systems import groups
+from steelyard.systems.system import Place, System
+
+_INSIDE = "/tmp/steelyard-load"
+_NEEDED = ("bin/sh", "proc", "sys", "dev", "tmp")
+_PT_INTERP = 3
+
+
+def _work(place: Place) -> Path:
+    return place.scratch / "work"
+
+
+def _ready(kind: str, root: str) -> None:
+    if not root:
+        raise UsageError(
+            f'system \'{kind}\' needs a userland: in a study, base = "{kind}" and root = "/path/of/one", as '
+            "debootstrap makes it"
+        )
+    missing = [name for name in _NEEDED if not _is_there(Path(root) / name)]
+    if not Path(root).is_dir():
+        raise UsageError(f"root is '{root}', but must be a directory with a userland in it")
+    if missing:
+        raise UsageError(
+            f"root is '{root}', but must be a userland with a shell and a libc: it has no {missing[0]}"
+        )
+    if os.geteuid():
+        raise Unsupported(f"system '{kind}' cannot start: another root directory takes root's rights")
+
+
+def _is_there(path: Path) -> bool:
+    """Links in a userland may lead to what is absolute there and absent here."""
+    return path.is_symlink() or path.exists()
+
+
+def _prepare(root: str, place: Place) -> None:
+    interpreter = interpreter_of(place.program)
+    if interpreter and not _is_there(Path(root) / interpreter.lstrip("/")):
+        raise Unsupported(
+            f"the load program needs the libc that {interpreter} belongs to, and the userland '{root}' has "
+            "none; run a build that is linked statically, such as native's"
+        )
+    _work(place).mkdir()
+    shutil.copy(place.program, _work(place) / "steelyard-load")
+
+
+def interpreter_of(program: Path) -> str | None:
+    """The dynamic loader that an ELF program of 64 bits names; None if it is linked statically."""
+    image = program.read_bytes()
+    (at,) = struct.unpack_from("<Q", image, 32)
+    size, count = struct.unpack_from("<HH", image, 54)
+    for number in range(count):
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", image, at + number * size)
+        if kind == _PT_INTERP:
+            return image[offset : offset + length].split(b"\0")[0].decode()
+    return None
+
+
+def _command(kind: str, root: str, place: Place) -> list[str]:
+    entering = [str(programs.load("glibc")), "userland", kind, str(Path(root).absolute()), str(_work(place))]
+    return [*entering, _INSIDE, "agent", "/tmp"]
+
+
+_ULIMITS = (  # what runc and crun ask for by themselves may be more than the host may give
+    "--ulimit",
+    "nofile=1024:4096",
+    "--ulimit",
+    "nproc=4096:4096",
+)
+
+
+def _image_ready(image: str) -> None:
+    found = subprocess.run(["podman", "image", "exists", image], capture_output=True, check=False)
+    if found.returncode:
+        raise Unsupported(f"podman has no image '{image}' (podman pull {image} brings it, if there is one)")
+
+
+def _image_prepare(place: Place) -> None:
+    _work(place).mkdir()
+    shutil.copy(place.program, _work(place) / "steelyard-load")
+
+
+def _image_command(image: str, place: Place) -> list[str]:
+    # crun refuses where control groups of both versions are mounted.
+    runtime = ["--runtime=runc"] if shutil.which("runc") else []
+    name = place.scratch.name
+    engine = ["podman", *runtime]
+    run = ["run", "-i", "--rm", "--pull=never", "--network=none", f"--name={name}", *_ULIMITS]
+    if os.geteuid() == 0:  # others have no say in where their control groups are
+        engine.append("--cgroup-manager=cgroupfs")
+        run.append(f"--cgroup-parent=/{name}")
+    return [*engine, *run, f"--volume={_work(place)}:/tmp", image, _INSIDE, "agent", "/tmp"]
+
+
+def _image_undo(place: Place) -> list[list[str]]:
+    """Podman's record of the container first (a ledger is undone from its end), then the control groups
+    that it has made below one of our name."""
+    removal = ["undo", "podman", "rm", "--force", "--ignore", "--time=0", place.scratch.name]
+    return [*(["groups", str(mount / place.scratch.name)] for mount in groups.mounts()), removal]
+
+
+def _from_image(system: System, definition: SystemDefinition) -> System:
+    """A container that podman makes of an image it has. It makes control groups of its own."""
+    if definition.tuning.is_limit:
+        raise UsageError(
+            f"system '{definition.name}' has a limit of memory or processes, which is for containers with "
+            'root = "...": podman puts those of an image into control groups of its own'
+        )
+    return replace(
+        system,
+        summary=f"a container (podman) of the image {definition.image}",
+        command=partial(_image_command, definition.image),
+        ready=partial(_image_ready, definition.image),
+        prepare=_image_prepare,
+        undo=_image_undo,
+        needs=(("podman", "podman"),),
+    )
+
+
+def rooted(kind: str, system: System, definition: SystemDefinition) -> System:
+    """The same kind of userland, from that root directory."""
+    if definition.image:
+        return _from_image(system, definition)
+    root = definition.root
+    what = "a container (plain namespaces)" if kind == "container" else "this machine's kernel"
+    return replace(
+        system,
+        summary=f"{what} with the userland {root}" if root else system.summary,
+        command=partial(_command, kind, root),
+        ready=partial(_ready, kind, root),
+        prepare=partial(_prepare, root),
+    )
+
+
+def _system(kind: str, summary: str) -> System:
+    return rooted(kind, System(kind, summary, lambda place: []), SystemDefinition(kind))
+
+
+CHROOT = _system("chroot", "another userland on this machine's kernel; a study names its root")
+CONTAINER = _system("container", "another userland in namespaces of its own; a study names its root or image")

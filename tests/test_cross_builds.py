@@ -1,0 +1,121 @@
+"""The load program for other processors and systems: it compiles, and where there is an emulator it runs."""
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from test_systems import run
+
+from steelyard import builds, programs, systems
+from steelyard.builds import Build
+from steelyard.errors import Unsupported, UsageError
+from steelyard.systems import userland
+from steelyard.systems.agent import Agent, descendants
+from steelyard.systems.system import check
+
+AARCH64, FREEBSD = "aarch64-linux-musl", "x86_64-freebsd"
+SOURCE = Path(__file__).parent.parent / "workloads"
+
+
+@pytest.fixture(autouse=True)
+def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """zig compiles a target's libc once, and keeps it in pytest's cache; so are the programs."""
+    if find_spec("ziglang") is None:
+        pytest.skip("zig is not installed (pip install ziglang)")
+    cache = request.config.cache
+    assert cache is not None
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache.mkdir("zig")))
+    monkeypatch.setenv("STEELYARD_PROGRAMS", str(cache.mkdir("cross-builds")))
+
+
+@pytest.mark.parametrize("target", [AARCH64, FREEBSD])
+def test_the_source_compiles_there_without_a_warning(target: str, tmp_path: Path) -> None:
+    flags = [*(SOURCE / "compile-flags").read_text().split(), "-Wall", "-Wextra", "-Werror"]
+
+    def compile_one(file: Path) -> str:
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *flags]
+        made = tmp_path / f"{file.parent.name}-{file.stem}.o"
+        command += ['-DSTEELYARD_VERSION="x"', "-c", str(file), "-o", str(made)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        return "" if made.exists() and not answer.stderr else f"{file}: {answer.stderr}"
+
+    files = sorted(SOURCE.glob("*/*.c"))
+    assert len(files) > 50
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        assert [said for said in several.map(compile_one, files) if said] == []
+
+
+@pytest.mark.parametrize(
+    ("target", "machine", "loader"),
+    [(AARCH64, 183, None), (FREEBSD, 62, "/libexec/ld-elf.so.1")],  # EM_AARCH64, static; EM_X86_64
+)
+def test_it_is_built_for_what_it_says(target: str, machine: int, loader: str | None) -> None:
+    build = Build("zig", target=target)
+    assert build.name == f"zig-{target}-O2"
+    made = builds.make(build)
+    header = made.read_bytes()[:20]
+    assert header[:4] == b"\x7fELF"
+    assert userland.interpreter_of(made) == loader
+    assert int.from_bytes(header[18:20], "little") == machine
+
+
+def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: Path) -> None:
+    """The agent starts itself anew by the emulator: nothing registered with the kernel helps it."""
+    system = systems.find("qemu-aarch64")
+    if not programs.build_place(system.program).is_file():
+        builds.make(Build("zig", target=AARCH64))
+    try:
+        check(system)
+    except Unsupported as error:
+        pytest.skip(str(error))
+    with Agent(system, directory=tmp_path) as agent:
+        assert agent.fingerprint["architecture"] == "aarch64"
+        assert agent.hello["libc"] == "musl"
+        agent.send("trial 0 sieve batches=1000 batch_ns=50000000 limit_ms=20000")
+        while not any(b"trial-process" in _words(one) for one in descendants(agent._process.pid)):
+            time.sleep(0.02)
+        emulated = [_words(one) for one in descendants(agent._process.pid)]
+        assert all(b"qemu-aarch64" in words.split(b"\0")[0] for words in emulated), emulated
+        assert agent.ask("stop 0", "end")["status"] == "stopped"
+        for workload in programs.catalogue().workloads:
+            one_size = " from=64 to=64" if workload.sweeps == "stride" else " from=4096 to=4096"
+            settings = f"batches=1 operations=1 warmup_ns=0{one_size if workload.sweeps else ''}"
+            heard = run(agent, f"trial 1 {workload.name} {settings}")
+            assert heard[-1]["status"] in ("ok", "unsupported"), (workload.name, heard[-1])
+        end = run(agent, "trial 2 fork_shell batches=1 operations=1")[-1]
+        assert "would not run under the emulator" in end["reason"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def _words(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (Build("zig"), "the target is '', and must be one of aarch64-linux-musl"),
+        (Build("zig", target="vax-vms"), "the target is 'vax-vms', and must be one of"),
+        (Build("gcc", target=AARCH64), "gcc builds for this machine only"),
+        (Build("zig", target=AARCH64, shared=True), "zig's programs are static"),
+    ],
+)
+def test_a_target_that_is_none_is_refused(build: Build, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        builds.make(build)
+
+
+def test_a_build_that_is_not_there_is_asked_for_by_its_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("STEELYARD_PROGRAMS", str(tmp_path))
+    with pytest.raises(Unsupported, match="steelyard build --cc zig --target aarch64-linux-musl --level O2"):
+        programs.load("zig-aarch64-linux-musl-O2")

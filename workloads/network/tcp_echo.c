@@ -1,0 +1,212 @@
+/* tcp_echo -- requests to a server process on this machine, which sends each one back, through TCP.
+ *
+ * Measures     `requests` of `size` bytes, one after another, each answered before the next is sent: the
+ *              way through the TCP and IP layers and the loopback interface, there and back, two
+ *              wake-ups and two switches each. With library=0 by plain sockets (send, recv). With
+ *              library=1 both programs go through a buffered stream over the socket: stdio's fwrite,
+ *              fflush and fread with their buffer of 4096 bytes and their locks. That stands for MFC,
+ *              which the dissertation used on Windows NT: there too an archive (CArchive, whose buffer
+ *              is of 4096 bytes) for reading and one for writing lie over a file of the socket
+ *              (CSocketFile) and copy through buffers of their own.
+ * Leaves out   making the connection (in setup; see tcp_connect). Of MFC what made it slow, by every
+ *              sign: each event of a socket is a message to a hidden window there, and a blocking call
+ *              turns the message loop meanwhile. Nothing in C is that; so library=1 says what a layer of
+ *              buffers costs, not what MFC costs.
+ * Beware       an operation is a performance of all requests. Both ends send at once (TCP_NODELAY); the
+ *              dissertation does not say whether its own did, and as no request waits for another it
+ *              makes no difference. No packet leaves the machine. On one processor it measures the
+ *              scheduler's hand-off, on two a wake-up from one to the other: place chooses. Each request
+ *              is another piece of a page of random bytes, and each answer is compared with it.
+ * After        Goncalves (IME-USP, 1999), sections 5.3 and 6.3, table 6.1: 5,000 to 100,000 requests of
+ *              64 bytes on Linux and Windows NT.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../workload.h"
+#include "loopback.h"
+
+enum { SIZE_MOST = 65536, PIECES = 251, STREAM_BYTES = 4096 };
+
+static uint64_t requests = 1000, size = 64, library;
+
+/* One end of the connection: the socket, or what lies over it. */
+struct end {
+	int   socket_file;
+	FILE *in, *out;
+	char  buffers[2][STREAM_BYTES];
+};
+
+static struct {
+	int           ends[2];
+	struct end    client;
+	pid_t         echo;
+	unsigned char page[SIZE_MOST + PIECES], answer[SIZE_MOST];
+	uint64_t      sent; /* requests so far: which piece of the page is the next */
+} s = { .ends = { -1, -1 }, .client = { .socket_file = -1 }, .echo = -1 };
+
+/* Sends or receives all of it. Return 0, or -1 with errno (0 at the end of the connection). */
+static int socket_send(int socket_file, const unsigned char *from, size_t bytes)
+{
+	while (bytes) {
+		ssize_t done = send(socket_file, from, bytes, 0);
+
+		if (done < 0)
+			return -1;
+		from += done;
+		bytes -= (size_t)done;
+	}
+	return 0;
+}
+
+static int socket_receive(int socket_file, unsigned char *into, size_t bytes)
+{
+	while (bytes) {
+		ssize_t done = recv(socket_file, into, bytes, 0);
+
+		if (done <= 0) {
+			errno = done ? errno : 0;
+			return -1;
+		}
+		into += done;
+		bytes -= (size_t)done;
+	}
+	return 0;
+}
+
+/* A stream over the socket, for one direction; it has a file of its own to close. */
+static FILE *stream_open(int socket_file, const char *mode, char buffer[STREAM_BYTES])
+{
+	int   own = dup(socket_file);
+	FILE *stream = own < 0 ? NULL : fdopen(own, mode);
+
+	if (stream)
+		setvbuf(stream, buffer, _IOFBF, STREAM_BYTES);
+	else if (own >= 0)
+		close(own);
+	return stream;
+}
+
+static void stream_close(FILE **stream)
+{
+	if (*stream)
+		fclose(*stream);
+	*stream = NULL;
+}
+
+static int end_open(struct end *end, int socket_file)
+{
+	end->socket_file = socket_file;
+	if (!library)
+		return 0;
+	end->in = stream_open(socket_file, "rb", end->buffers[0]);
+	end->out = stream_open(socket_file, "wb", end->buffers[1]);
+	return end->in && end->out ? 0 : -1;
+}
+
+static int end_send(struct end *end, const unsigned char *from, size_t bytes)
+{
+	if (!library)
+		return socket_send(end->socket_file, from, bytes);
+	return fwrite(from, 1, bytes, end->out) == bytes && !fflush(end->out) ? 0 : -1;
+}
+
+static int end_receive(struct end *end, unsigned char *into, size_t bytes)
+{
+	if (!library)
+		return socket_receive(end->socket_file, into, bytes);
+	if (fread(into, 1, bytes, end->in) == bytes)
+		return 0;
+	errno = feof(end->in) ? 0 : errno;
+	return -1;
+}
+
+/* The server: sends back what comes, until the connection ends. */
+static void serve(void)
+{
+	static struct end end;
+
+	loopback_close(&s.ends[0]);
+	if (end_open(&end, s.ends[1]))
+		return;
+	while (!end_receive(&end, s.answer, size))
+		if (end_send(&end, s.answer, size))
+			return;
+}
+
+static int ask(void)
+{
+	const unsigned char *request = s.page + s.sent++ % PIECES;
+
+	if (end_send(&s.client, request, size))
+		return fail(library ? "fwrite" : "send");
+	if (end_receive(&s.client, s.answer, size))
+		return errno ? fail(library ? "fread" : "recv")
+		             : fail_check("the server ended the connection");
+	if (memcmp(request, s.answer, size))
+		return fail_check("answer %llu is not what was sent", (unsigned long long)s.sent);
+	return 0;
+}
+
+static int setup(void)
+{
+	uint32_t state = 1999;
+	int      outcome;
+
+	for (size_t i = 0; i < sizeof(s.page); i++)
+		s.page[i] = (unsigned char)(next_number(&state) >> 24);
+	if ((outcome = loopback_stream(s.ends)))
+		return outcome;
+	s.echo = partner_start(serve, &s, sizeof(s));
+	if (s.echo < 0)
+		return fail("fork");
+	loopback_close(&s.ends[1]);
+	if (end_open(&s.client, s.ends[0]))
+		return fail("fdopen");
+	return ask(); /* when it is answered, the server is there */
+}
+
+static int run(uint64_t operations)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome)
+		for (uint64_t i = 0; i < requests && !outcome; i++)
+			outcome = ask();
+	return outcome;
+}
+
+static void teardown(void)
+{
+	stream_close(&s.client.out);
+	stream_close(&s.client.in);
+	loopback_close(&s.ends[0]);
+	loopback_close(&s.ends[1]);
+	partner_end(&s.echo);
+}
+
+static const struct parameter parameters[] = {
+	NUMBER("requests", "requests of one performance", &requests, 1, 100000000),
+	NUMBER("size", "bytes of a request", &size, 1, SIZE_MOST),
+	NUMBER("library", "1: through stdio's streams over the sockets", &library, 0, 1),
+	{ 0 },
+};
+
+/* Of a performance of as many requests as there are unless somebody asks for another number. */
+static const struct call calls[] = { { "sendto", 2 * 1000 }, { "recvfrom", 2 * 1000 }, { 0 } };
+
+const struct workload workload_tcp_echo = {
+	.name         = "tcp_echo",
+	.group        = "network",
+	.summary      = "requests to a server on this machine that sends each one back, through TCP",
+	.operation    = "performance",
+	.setup        = setup,
+	.run          = run,
+	.teardown     = teardown,
+	.parameters   = parameters,
+	.performances = 1,
+	.calls        = calls,
+};
