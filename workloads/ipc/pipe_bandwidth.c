@@ -10,7 +10,7 @@
  *              are done at the same time, and the bytes go from one processor's cache to the
  *              other's; with place=0 the scheduler decides, anew in each trial. Blocks that fit the
  *              caches stay there: it is no measure of memory. Each batch begins and ends with an
- *              empty pipe.
+ *              empty pipe. On Windows a block larger than the pipe's 64 KiB is several writes.
  * After        bw_pipe of lmbench (McVoy and Staelin, 1996).
  */
 #include <unistd.h>
