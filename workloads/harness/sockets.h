@@ -1,8 +1,9 @@
-/* sockets.h -- TCP and UDP on 127.0.0.1: the part of the one layer (see system.h) that workloads alone use.
+/* sockets.h -- TCP and UDP on 127.0.0.1: what workloads alone use of the one layer (see system.h).
  *
- * On POSIX a socket is a descriptor, and each function is the system call that it stands for, put in line:
- * that call is what workloads time and tests count. On Windows a socket is a handle of Winsock, which
- * no function for descriptors takes; a partner inherits it with its value, and must say so to Winsock.
+ * On POSIX a socket is a descriptor, and each function is the system call that it stands for, put in
+ * line: that call is what workloads time and tests count. On Windows a socket is a handle of Winsock,
+ * which no function for descriptors takes; a partner inherits it with its value, and must say so to
+ * Winsock.
  *
  * An address is a port, because all are on this machine's own interface. A function that can fail
  * returns -1 with errno; socket_trouble() tells those errors apart that a workload expects.
@@ -37,8 +38,8 @@ SOCKET_CALL int sockets_begin(void);
  * maker keeps (NULL: there is none). */
 SOCKET_CALL int sockets_inherit(socket_t *mine, socket_t *other);
 
-/* A socket. It blocks, and partners inherit it. `socket_make_plain` is for socket_stream: on Windows most
- * sockets are made for asynchronous calls, and the C library's streams can do nothing with those. */
+/* A socket. It blocks, and partners inherit it. `socket_make_plain` is for socket_stream: on Windows
+ * most sockets are made for asynchronous calls, and the C library's streams can do nothing with those. */
 SOCKET_CALL socket_t socket_make(enum socket_kind kind);
 SOCKET_CALL socket_t socket_make_plain(enum socket_kind kind);
 
@@ -51,8 +52,9 @@ SOCKET_CALL int      socket_close(socket_t one);
 
 /* TCP: sends at once, however little there is to send. */
 SOCKET_CALL int socket_send_at_once(socket_t one);
-/* TCP: its close ends the connection by a reset in place of a goodbye. Wine says goodbye all the same and
- * resets then, so that the other side may see an end before it can see the reset: sockets_say_goodbye. */
+/* TCP: its close ends the connection by a reset in place of a goodbye. Wine says goodbye all the same
+ * and resets then, so that the other side may see an end before it can see the reset:
+ * sockets_say_goodbye. */
 SOCKET_CALL int socket_end_by_reset(socket_t one);
 SOCKET_CALL int sockets_say_goodbye(void);
 /* A read that has waited so long fails: SOCKET_TOO_LATE. */

@@ -10,9 +10,9 @@
  *              trial, until ports or the room for records run out, and an operation would take the
  *              longer the more had gone before. The first process waits for the reset, so that no
  *              operation leaves work to the next. The reset may come before connect has returned:
- *              then connect says so, and nothing is read. Wine says goodbye first and resets then: there
- *              the first process waits for the goodbye, and the reset clears the kernel's records as well.
- *              No packet leaves the machine.
+ *              then connect says so, and nothing is read. Wine says goodbye first and resets then:
+ *              there the first process waits for the goodbye, and the reset clears the kernel's
+ *              records as well. No packet leaves the machine.
  * After        lat_connect of lmbench (McVoy and Staelin, 1996), whose connections end by goodbyes.
  */
 #include <errno.h>

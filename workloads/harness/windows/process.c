@@ -198,9 +198,10 @@ static DWORD priority_of(int niceness)
 	                        : HIGH_PRIORITY_CLASS;
 }
 
-/* Without a window. A partner (inherits_all) gets no console either: Wine would start a process to serve
- * that console, which inherits what its client has, and so would keep open the writing end of the very pipe or
- * connection whose end the partner waits for. What it starts would then open windows, so others have one. */
+/* Without a window. A partner (inherits_all) gets no console either: Wine would start a process to
+ * serve that console, which inherits what its client has, and so would keep open the writing end of the
+ * very pipe or connection whose end the partner waits for. Others have one, or what they start would open
+ * windows. */
 static DWORD console_of(const struct process_order *order)
 {
 	return order->inherits_all ? DETACHED_PROCESS : CREATE_NO_WINDOW;

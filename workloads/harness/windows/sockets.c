@@ -1,9 +1,10 @@
 /* sockets.c -- the sockets of Windows (Winsock 2). See ../sockets.h.
  *
- * A socket of the system's own protocols is a handle of the kernel, which processes inherit. But Winsock
- * keeps a list of a process's own besides, and an inherited handle is not in it: under Wine such a socket can receive
- * and not send. A duplicate that Winsock itself makes of it is in the list. WSASocket makes handles that are
- * inherited unless it is told not to, and what accept returns is as the listener was.
+ * A socket of the system's own protocols is a handle of the kernel, which processes inherit. But
+ * Winsock keeps a list of a process's own besides, and an inherited handle is not in it: under Wine such
+ * a socket can receive and not send. A duplicate that Winsock itself makes of it is in the list.
+ * WSASocket makes handles that are inherited unless it is told not to, and what accept returns is as the
+ * listener was.
  */
 #include "../sockets.h"
 
@@ -62,7 +63,8 @@ int sockets_inherit(socket_t *mine, socket_t *other)
 
 static socket_t make(enum socket_kind kind, DWORD flags)
 {
-	SOCKET made = WSASocketA(AF_INET, kind == SOCKET_STREAM ? SOCK_STREAM : SOCK_DGRAM, 0, NULL, 0, flags);
+	int    type = kind == SOCKET_STREAM ? SOCK_STREAM : SOCK_DGRAM;
+	SOCKET made = WSASocketA(AF_INET, type, 0, NULL, 0, flags);
 
 	return made == INVALID_SOCKET ? socket_failed() : (socket_t)made;
 }
@@ -241,7 +243,7 @@ FILE *socket_stream(socket_t plain, const char *mode)
 	return stream;
 }
 
-/* Windows numbers Winsock's errors, and windows_failed_as carries them in errno beyond the C library's. */
+/* They are numbers of Windows, which errno carries beyond the C library's. */
 enum socket_trouble socket_trouble(int error)
 {
 	switch (windows_error(error)) {
