@@ -70,7 +70,8 @@ static inline uint32_t next_number(uint32_t *state)
 /* A process that works with this one: does serve() and ends. It ends with this process, however that
  * ends, and runs on the second processor where the trial's `place` asks for two. Returns its number,
  * or -1 with errno. partner_end waits for it, or kills it first if it does not end by itself (which it
- * does when it reads the end of a pipe or socket that its maker has closed). Both are safe on -1.
+ * does when it reads the end of a pipe or socket that its maker has closed). partner_stop is for one
+ * that sees no end: it is ended at once. All are safe on -1.
  *
  * POSIX forks: the partner has all that its maker has. Windows starts this program anew: the partner has
  * the workload's parameters as the request set them, `state`, a file-scope object without pointers, in
@@ -78,6 +79,7 @@ static inline uint32_t next_number(uint32_t *state)
  * partner needs more, and says so by NULL, is not for Windows. */
 pid_t partner_start(void (*serve)(void), void *state, size_t bytes);
 void partner_end(pid_t *partner);
+void partner_stop(pid_t *partner);
 
 /* For a thread that works with the first: moves it to the second processor where two are asked for.
  * Returns 0, or -1 with errno. */

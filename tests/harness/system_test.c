@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../workloads/harness/clock.h"
+#include "../../workloads/harness/sockets.h"
 #include "../../workloads/harness/system.h"
 #include "../../workloads/harness/tree.h"
 #include "../../workloads/workload.h"
@@ -231,6 +232,78 @@ static void code_is_mapped_and_runs(void)
 #endif
 }
 
+/* Both ends of a connection that sends at once; `make` is socket_make or socket_make_plain. */
+static void connect_both(socket_t (*make)(enum socket_kind kind), socket_t ends[2])
+{
+	socket_t listener = make(SOCKET_STREAM);
+	uint16_t port = 0;
+
+	MUST(listener >= 0 && !socket_bind(listener, &port) && port && !socket_listen(listener, 1));
+	ends[0] = make(SOCKET_STREAM);
+	MUST(ends[0] >= 0 && !socket_connect(ends[0], port));
+	ends[1] = socket_accept(listener);
+	MUST(ends[1] >= 0 && !socket_close(listener));
+	MUST(!socket_send_at_once(ends[0]) && !socket_send_at_once(ends[1]));
+	/* Nobody listens any more; the system has words for it. */
+	listener = make(SOCKET_STREAM);
+	MUST(listener >= 0 && socket_connect(listener, port) && socket_trouble(errno) == SOCKET_FAILED);
+	MUST(strlen(system_error(errno)) > 10 && !strstr(system_error(errno), "nknown"));
+	MUST(!socket_close(listener));
+}
+
+static void connections_carry_and_end(void)
+{
+	static const struct socket_part parts[2] = { { "head", 4 }, { "body.", 5 } };
+	socket_t                        ends[2];
+	char                            bytes[16];
+	ssize_t                         got;
+
+	connect_both(socket_make, ends);
+	MUST(socket_write_parts(ends[0], parts) == 9);
+	MUST(!socket_read_whole(ends[1], bytes, 9) && !memcmp(bytes, "headbody.", 9));
+	MUST(!socket_write_whole(ends[1], "four", 4) && socket_send(ends[1], "x", 1) == 1);
+	MUST(socket_read(ends[0], bytes, 2) == 2 && !socket_read_whole(ends[0], bytes + 2, 3));
+	MUST(!memcmp(bytes, "fourx", 5));
+	MUST(!socket_wait_at_most(ends[0], 1));
+	MUST(socket_receive(ends[0], bytes, 1) == -1 && socket_trouble(errno) == SOCKET_TOO_LATE);
+	MUST(!socket_close(ends[0]) && socket_read(ends[1], bytes, 1) == 0);
+	errno = 1;
+	MUST(socket_read_whole(ends[1], bytes, 1) == -1 && errno == 0 && !socket_close(ends[1]));
+	connect_both(socket_make, ends);
+	MUST(!socket_end_by_reset(ends[0]) && !socket_close(ends[0]));
+	got = socket_read(ends[1], bytes, 1);
+	MUST((got < 0 && socket_trouble(errno) == SOCKET_RESET) || (got == 0 && sockets_say_goodbye()));
+	MUST(!socket_close(ends[1]));
+}
+
+static void datagrams_keep_their_bounds(void)
+{
+	socket_t one = socket_make(SOCKET_DATAGRAM), other = socket_make(SOCKET_DATAGRAM);
+	uint16_t port = 0, from = 0;
+	char     bytes[16];
+
+	MUST(one >= 0 && other >= 0 && !socket_bind(one, &port) && !socket_bind(other, &from));
+	MUST(port && from && port != from && !socket_connect(other, port) && !socket_connect(one, from));
+	MUST(socket_write(other, "two", 3) == 3 && socket_send(other, "", 0) == 0);
+	MUST(socket_read(one, bytes, sizeof(bytes)) == 3 && !memcmp(bytes, "two", 3));
+	MUST(socket_read(one, bytes, sizeof(bytes)) == 0);
+	MUST(!socket_close(one) && !socket_close(other));
+}
+
+static void streams_lie_over_sockets(void)
+{
+	socket_t ends[2];
+	FILE    *out, *in;
+	char     bytes[16];
+
+	connect_both(socket_make_plain, ends);
+	MUST((out = socket_stream(ends[0], "wb")) && (in = socket_stream(ends[1], "rb")));
+	MUST(fwrite("one\r\ntwo\x1a", 1, 9, out) == 9 && !fflush(out));
+	MUST(fread(bytes, 1, 9, in) == 9 && !memcmp(bytes, "one\r\ntwo\x1a", 9));
+	MUST(!fclose(out) && !socket_close(ends[0])); /* two handles: the second close ends it */
+	MUST(fread(bytes, 1, 1, in) == 0 && feof(in) && !fclose(in) && !socket_close(ends[1]));
+}
+
 static void directories_come_and_go(void)
 {
 	char name[] = "fresh-XXXXXX", inner[64];
@@ -254,5 +327,9 @@ int main(int argc, char *argv[])
 	streams_tell_what_came();
 	code_is_mapped_and_runs();
 	directories_come_and_go();
+	MUST(!sockets_begin());
+	connections_carry_and_end();
+	datagrams_keep_their_bounds();
+	streams_lie_over_sockets();
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 
 enum { SIZE_MOST = 65536 };
@@ -43,11 +44,11 @@ static void serve(void)
 
 static int setup(void)
 {
-	if (pipe(s.data) || pipe(s.batch))
+	if (pipe_make(s.data) || pipe_make(s.batch))
 		return fail("pipe");
 	s.writer = partner_start(serve, &s, sizeof(s));
 	if (s.writer < 0)
-		return fail("fork");
+		return fail("making the partner");
 	close(s.data[1]);
 	close(s.batch[0]);
 	s.data[1] = s.batch[0] = -1;

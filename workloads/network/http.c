@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "../workload.h"
 #include "loopback.h"
@@ -17,25 +14,34 @@ enum { HEAD_MOST = 1024, READ_MOST = 65536 };
 static const char empty_line[] = "\r\n\r\n";
 
 static struct {
-	struct sockaddr_in address;
-	int                listener, connection;
-	pid_t              server;
-	uint64_t           size;
-	char               request[HEAD_MOST];
-	size_t             request_bytes;
+	socket_t listener, connection;
+	uint16_t port;
+	pid_t    server;
+	uint64_t size;
+	char     request[HEAD_MOST];
+	size_t   request_bytes;
 } s = { .listener = -1, .connection = -1, .server = -1 };
 
 /* What the server sends, and what the client reads into. */
 static _Alignas(4096) unsigned char body[HTTP_BODY_MOST], bytes[READ_MOST + 1];
 
+/* Server and client each fill their own: a partner has no more of its maker than `s`. */
+static void body_fill(void)
+{
+	uint32_t state = 2463534242u;
+
+	for (size_t i = 0; i < s.size; i++)
+		body[i] = (unsigned char)(next_number(&state) >> 24);
+}
+
 /* Reads until an empty line has come, at most `room` bytes, and ends them with a NUL. Returns how
  * many came, which may be more than the head; -1 with errno, or 0 where the connection ended. */
-static ssize_t read_head(int connection, char *into, size_t room)
+static ssize_t read_head(socket_t connection, char *into, size_t room)
 {
 	size_t got = 0;
 
 	while (got < room) {
-		ssize_t more = read(connection, into + got, room - got);
+		ssize_t more = socket_read(connection, into + got, room - got);
 
 		if (more <= 0)
 			return more;
@@ -61,44 +67,47 @@ static long requested(const char *line)
 }
 
 /* Head and body leave by one call, so that a small answer is one packet. */
-static int answer(int connection, long wanted)
+static int answer(socket_t connection, long wanted)
 {
-	char         head[HEAD_MOST];
-	struct iovec parts[2] = { { .iov_base = head }, { .iov_base = body } };
-	ssize_t      put;
+	char               head[HEAD_MOST];
+	struct socket_part parts[2] = { { .bytes = head }, { .bytes = body } };
+	ssize_t            put;
 
 	if (wanted < 0) {
 		static const char refusal[] = "HTTP/1.0 400 Bad Request\r\n\r\n";
 
-		return write_whole(connection, refusal, sizeof(refusal) - 1);
+		return socket_write_whole(connection, refusal, sizeof(refusal) - 1);
 	}
-	parts[0].iov_len = (size_t)snprintf(head, sizeof(head),
+	parts[0].count = (size_t)snprintf(head, sizeof(head),
 	                                    "HTTP/1.0 200 OK\r\n"
 	                                    "Server: steelyard\r\n"
 	                                    "Content-Type: application/octet-stream\r\n"
 	                                    "Content-Length: %ld\r\n\r\n",
 	                                    wanted);
-	parts[1].iov_len = (size_t)wanted;
-	put = writev(connection, parts, 2);
+	parts[1].count = (size_t)wanted;
+	put = socket_write_parts(connection, parts);
 	/* A socket that waits takes all, unless a signal comes. */
-	return put == (ssize_t)(parts[0].iov_len + parts[1].iov_len) ? 0 : -1;
+	return put == (ssize_t)(parts[0].count + parts[1].count) ? 0 : -1;
 }
 
 /* The other process: answers each connection, until one ends without having asked. */
 static void serve(void)
 {
-	char head[HEAD_MOST + 1];
-	int  connection;
+	char     head[HEAD_MOST + 1];
+	socket_t connection;
 
-	while ((connection = accept(s.listener, NULL, NULL)) >= 0) {
+	if (sockets_inherit(&s.listener, NULL))
+		return;
+	body_fill();
+	while ((connection = socket_accept(s.listener)) >= 0) {
 		if (read_head(connection, head, HEAD_MOST) <= 0)
 			return;
 		if (answer(connection, requested(head)))
 			return;
 		/* The client ends the connection when it has read all; here that is seen. */
-		while (read(connection, head, HEAD_MOST) > 0)
+		while (socket_read(connection, head, HEAD_MOST) > 0)
 			continue;
-		close(connection);
+		socket_close(connection);
 	}
 }
 
@@ -145,7 +154,7 @@ static int read_answer(void)
 	at = (size_t)got - head_bytes;
 	outcome = check_part(bytes + head_bytes, at, 0);
 	while (!outcome && at < s.size) {
-		got = read(s.connection, bytes, READ_MOST);
+		got = socket_read(s.connection, bytes, READ_MOST);
 		if (got < 0)
 			return fail("read");
 		if (got == 0)
@@ -159,15 +168,15 @@ static int read_answer(void)
 int http_get(uint64_t operations)
 {
 	while (operations--) {
-		int outcome = loopback_connect(&s.connection, &s.address);
+		int outcome = loopback_connect(&s.connection, s.port);
 
 		if (outcome)
 			return outcome;
-		if (write_whole(s.connection, s.request, s.request_bytes))
+		if (socket_write_whole(s.connection, s.request, s.request_bytes))
 			return fail("write");
 		if ((outcome = read_answer()))
 			return outcome;
-		if (close(s.connection))
+		if (socket_close(s.connection))
 			return fail("close");
 		s.connection = -1;
 	}
@@ -176,23 +185,21 @@ int http_get(uint64_t operations)
 
 int http_start(uint64_t size)
 {
-	uint32_t state = 2463534242u;
-	int      outcome = loopback_listen(&s.listener, &s.address);
+	int outcome = loopback_listen(&s.listener, &s.port);
 
 	if (outcome)
 		return outcome;
-	for (size_t i = 0; i < size; i++)
-		body[i] = (unsigned char)(next_number(&state) >> 24);
-	memset(bytes, 0xaa, sizeof(bytes));
 	s.size = size;
+	body_fill();
+	memset(bytes, 0xaa, sizeof(bytes));
 	s.request_bytes = (size_t)snprintf(s.request, sizeof(s.request),
 	                                   "GET /%llu HTTP/1.0\r\n"
 	                                   "Host: 127.0.0.1:%u\r\n"
 	                                   "User-Agent: steelyard\r\n\r\n",
-	                                   (unsigned long long)size, ntohs(s.address.sin_port));
+	                                   (unsigned long long)size, s.port);
 	s.server = partner_start(serve, &s, sizeof(s));
 	if (s.server < 0)
-		return fail("fork");
+		return fail("making the partner");
 	/* Only the server listens: if it ends, connections are refused and nobody waits. */
 	loopback_close(&s.listener);
 	return http_get(1);
@@ -204,7 +211,7 @@ void http_end(void)
 	loopback_close(&s.listener);
 	/* One more connection, which asks for nothing. */
 	if (s.server > 0)
-		(void)loopback_connect(&s.connection, &s.address);
+		(void)loopback_connect(&s.connection, s.port);
 	loopback_close(&s.connection);
 	partner_end(&s.server);
 }

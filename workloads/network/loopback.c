@@ -1,114 +1,120 @@
 /* loopback.c -- see loopback.h. */
 #include "loopback.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 
 enum { BACKLOG = 8 }; /* nobody has more than one connection in the making */
 
+typedef socket_t make_socket(enum socket_kind kind);
+
 /* In setup only: a network that is there may break, and that is a failure. */
 static int missing(const char *call)
 {
-	if (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT || errno == EADDRNOTAVAIL ||
-	    errno == ENETUNREACH || errno == ENOSYS)
+	if (socket_trouble(errno) == SOCKET_NO_NETWORK)
 		return unsupported("there is no network on 127.0.0.1: %s: %s", call,
-		                   strerror(errno));
+		                   system_error(errno));
 	return fail(call);
 }
 
-int loopback_bind(int type, int *socket_file, struct sockaddr_in *address)
+static int bind_one(make_socket *make, enum socket_kind kind, socket_t *one, uint16_t *port)
 {
-	socklen_t length = sizeof(*address);
-
-	memset(address, 0, sizeof(*address));
-	address->sin_family = AF_INET;
-	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	*socket_file = socket(AF_INET, type, 0);
-	if (*socket_file < 0)
+	if (sockets_begin())
+		return missing("WSAStartup"); /* elsewhere it cannot fail */
+	*one = make(kind);
+	if (*one < 0)
 		return missing("socket");
-	if (bind(*socket_file, (struct sockaddr *)address, sizeof(*address)))
-		return missing("bind");
-	if (getsockname(*socket_file, (struct sockaddr *)address, &length))
-		return fail("getsockname");
-	return 0;
+	return socket_bind(*one, port) ? missing("bind") : 0;
 }
 
-int loopback_listen(int *socket_file, struct sockaddr_in *address)
+static int listen_by(make_socket *make, socket_t *listener, uint16_t *port)
 {
-	int outcome = loopback_bind(SOCK_STREAM, socket_file, address);
+	int outcome = bind_one(make, SOCKET_STREAM, listener, port);
 
 	if (outcome)
 		return outcome;
-	return listen(*socket_file, BACKLOG) ? missing("listen") : 0;
+	return socket_listen(*listener, BACKLOG) ? missing("listen") : 0;
+}
+
+int loopback_bind(enum socket_kind kind, socket_t *one, uint16_t *port)
+{
+	return bind_one(socket_make, kind, one, port);
+}
+
+int loopback_listen(socket_t *listener, uint16_t *port)
+{
+	return listen_by(socket_make, listener, port);
 }
 
 /* One process can make both ends: the kernel completes a connection before anybody accepts it. */
-static int join(int listener, const struct sockaddr_in *address, int ends[2])
+static int join(make_socket *make, socket_t listener, uint16_t port, socket_t ends[2])
 {
-	int at_once = 1;
-
-	ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ends[0] = make(SOCKET_STREAM);
 	if (ends[0] < 0)
 		return fail("socket");
-	if (connect(ends[0], (const struct sockaddr *)address, sizeof(*address)))
+	if (socket_connect(ends[0], port))
 		return missing("connect");
-	ends[1] = accept(listener, NULL, NULL);
+	ends[1] = socket_accept(listener);
 	if (ends[1] < 0)
 		return fail("accept");
 	for (int end = 0; end < 2; end++)
-		if (setsockopt(ends[end], IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once)))
+		if (socket_send_at_once(ends[end]))
 			return fail("setsockopt");
 	return 0;
 }
 
-int loopback_stream(int ends[2])
+/* What is accepted is of its listener's making. */
+static int stream_by(make_socket *make, socket_t ends[2])
 {
-	struct sockaddr_in address;
-	int                listener = -1, outcome = loopback_listen(&listener, &address);
+	socket_t listener = -1;
+	uint16_t port;
+	int      outcome = listen_by(make, &listener, &port);
 
 	if (!outcome)
-		outcome = join(listener, &address, ends);
+		outcome = join(make, listener, port, ends);
 	loopback_close(&listener);
 	return outcome;
 }
 
-int loopback_datagrams(int ends[2])
+int loopback_stream(socket_t ends[2])
 {
-	struct sockaddr_in addresses[2];
-	int                outcome;
+	return stream_by(socket_make, ends);
+}
+
+int loopback_stream_plain(socket_t ends[2])
+{
+	return stream_by(socket_make_plain, ends);
+}
+
+int loopback_datagrams(socket_t ends[2])
+{
+	uint16_t ports[2];
+	int      outcome;
 
 	for (int end = 0; end < 2; end++)
-		if ((outcome = loopback_bind(SOCK_DGRAM, &ends[end], &addresses[end])))
+		if ((outcome = loopback_bind(SOCKET_DATAGRAM, &ends[end], &ports[end])))
 			return outcome;
 	for (int end = 0; end < 2; end++)
-		if (connect(ends[end], (struct sockaddr *)&addresses[!end], sizeof(*addresses)))
+		if (socket_connect(ends[end], ports[!end]))
 			return missing("connect");
 	return 0;
 }
 
-int loopback_connect(int *socket_file, const struct sockaddr_in *address)
+int loopback_connect(socket_t *one, uint16_t port)
 {
-	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-
-	*socket_file = socket(AF_INET, SOCK_STREAM, 0);
-	if (*socket_file < 0)
+	*one = socket_make(SOCKET_STREAM);
+	if (*one < 0)
 		return fail("socket");
-	if (setsockopt(*socket_file, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)))
+	if (socket_end_by_reset(*one))
 		return fail("setsockopt");
-	if (connect(*socket_file, (const struct sockaddr *)address, sizeof(*address)))
-		return fail("connect");
-	return 0;
+	return socket_connect(*one, port) ? fail("connect") : 0;
 }
 
-void loopback_close(int *socket_file)
+void loopback_close(socket_t *one)
 {
-	if (*socket_file >= 0)
-		close(*socket_file);
-	*socket_file = -1;
+	if (*one >= 0)
+		socket_close(*one);
+	*one = -1;
 }

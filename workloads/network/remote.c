@@ -16,6 +16,7 @@ uint32_t remote_next(uint32_t number)
 
 #ifdef STEELYARD_RPC
 
+#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include <rpc/rpc.h>
@@ -78,14 +79,17 @@ static void serve(void)
 
 static int make_sockets(void)
 {
-	struct sockaddr_in own;
-	int                outcome;
+	uint16_t own, port;
+	int      outcome;
 
 	if (s.transport == OVER_TCP)
 		return loopback_stream(s.ends);
-	if ((outcome = loopback_bind(SOCK_DGRAM, &s.ends[0], &own)))
+	if ((outcome = loopback_bind(SOCKET_DATAGRAM, &s.ends[0], &own)))
 		return outcome;
-	return loopback_bind(SOCK_DGRAM, &s.ends[1], &s.address);
+	if ((outcome = loopback_bind(SOCKET_DATAGRAM, &s.ends[1], &port)))
+		return outcome;
+	s.address = socket_address(port);
+	return 0;
 }
 
 static int make_client(void)

@@ -15,10 +15,9 @@
  * After        bw_tcp of lmbench (McVoy and Staelin, 1996).
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 #include "loopback.h"
 
@@ -28,8 +27,8 @@ static uint64_t size = 65536;
 static unsigned char *block;
 
 static struct {
-	int   ends[2];
-	pid_t writer;
+	socket_t ends[2];
+	pid_t    writer;
 } s = { .ends = { -1, -1 }, .writer = -1 };
 
 /* As much of a block's number as it has room for. */
@@ -38,18 +37,26 @@ static size_t stamp_bytes(void)
 	return size < sizeof(uint64_t) ? size : sizeof(uint64_t);
 }
 
+static int block_take(void)
+{
+	block = aligned_take(PAGE, (size + PAGE - 1) / PAGE * PAGE);
+	return block ? 0 : -1;
+}
+
 /* The other process: for each count that comes, writes that many numbered blocks. */
 static void serve(void)
 {
 	uint64_t blocks, number = 0;
 
-	close(s.ends[0]);
+	if (sockets_inherit(&s.ends[1], &s.ends[0]) ||
+	    (!block && block_take())) /* a fork has its maker's block */
+		return;
 	memset(block, 0x55, size);
-	while (!read_whole(s.ends[1], &blocks, sizeof(blocks)))
+	while (!socket_read_whole(s.ends[1], &blocks, sizeof(blocks)))
 		while (blocks--) {
 			memcpy(block, &number, stamp_bytes());
 			number++;
-			if (write_whole(s.ends[1], block, size))
+			if (socket_write_whole(s.ends[1], block, size))
 				return;
 		}
 }
@@ -58,10 +65,10 @@ static int transfer(uint64_t operations)
 {
 	static uint64_t expected;
 
-	if (write_whole(s.ends[0], &operations, sizeof(operations)))
+	if (socket_write_whole(s.ends[0], &operations, sizeof(operations)))
 		return fail("write");
 	while (operations--) {
-		if (read_whole(s.ends[0], block, size))
+		if (socket_read_whole(s.ends[0], block, size))
 			return errno ? fail("read") : fail_check("the writer ended the connection");
 		if (memcmp(block, &expected, stamp_bytes()))
 			return fail_check("another block came in place of block %llu",
@@ -77,12 +84,11 @@ static int setup(void)
 
 	if (outcome)
 		return outcome;
-	block = aligned_alloc(PAGE, (size + PAGE - 1) / PAGE * PAGE);
-	if (!block)
-		return fail("aligned_alloc");
+	if (block_take())
+		return fail("aligned_take");
 	s.writer = partner_start(serve, &s, sizeof(s));
 	if (s.writer < 0)
-		return fail("fork");
+		return fail("making the partner");
 	loopback_close(&s.ends[1]);
 	memset(block, 0xaa, size);
 	return transfer(1); /* when it is over, the other process is there */

@@ -10,70 +10,72 @@
  *              trial, until ports or the room for records run out, and an operation would take the
  *              longer the more had gone before. The first process waits for the reset, so that no
  *              operation leaves work to the next. The reset may come before connect has returned:
- *              then connect says so, and nothing is read. No packet leaves the machine.
+ *              then connect says so, and nothing is read. Wine says goodbye first and resets then:
+ *              there the first process waits for the goodbye, and the reset clears the kernel's
+ *              records as well. No packet leaves the machine.
  * After        lat_connect of lmbench (McVoy and Staelin, 1996), whose connections end by goodbyes.
  */
 #include <errno.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "../workload.h"
 #include "loopback.h"
 
 static struct {
-	struct sockaddr_in address;
-	int                listener;
-	pid_t              acceptor;
+	socket_t listener;
+	uint16_t port;
+	pid_t    acceptor;
 } s = { .listener = -1, .acceptor = -1 };
 
 /* The other process: accepts and resets, until it is ended: a socket that listens sees no end. */
 static void serve(void)
 {
-	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-	int                        accepted;
+	socket_t accepted;
 
-	while ((accepted = accept(s.listener, NULL, NULL)) >= 0)
-		if (setsockopt(accepted, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) ||
-		    close(accepted))
+	if (sockets_inherit(&s.listener, NULL))
+		return;
+	while ((accepted = socket_accept(s.listener)) >= 0)
+		if (socket_end_by_reset(accepted) || socket_close(accepted))
 			return;
 }
 
 /* Until the other process has reset the connection. */
-static int wait_for_end(int connection)
+static int wait_for_end(socket_t connection)
 {
 	char    byte;
-	ssize_t got = read(connection, &byte, 1);
+	ssize_t got = socket_read(connection, &byte, 1);
 
-	if (got < 0 && errno == ECONNRESET)
+	if (got < 0 && socket_trouble(errno) == SOCKET_RESET)
+		return 0;
+	if (got == 0 && sockets_say_goodbye())
 		return 0;
 	return got < 0 ? fail("read") : fail_check("the connection did not end by a reset");
 }
 
 static int make_and_end(void)
 {
-	int outcome = 0, connection = socket(AF_INET, SOCK_STREAM, 0);
+	socket_t connection = socket_make(SOCKET_STREAM);
+	int      outcome = 0;
 
 	if (connection < 0)
 		return fail("socket");
-	if (connect(connection, (struct sockaddr *)&s.address, sizeof(s.address)) == 0)
+	if (socket_connect(connection, s.port) == 0)
 		outcome = wait_for_end(connection);
-	else if (errno != ECONNRESET) /* a connection that nobody accepts is refused */
+	else if (socket_trouble(errno) != SOCKET_RESET) /* a connection that nobody accepts is refused */
 		outcome = fail("connect");
-	if (close(connection) && !outcome)
+	if (socket_close(connection) && !outcome)
 		outcome = fail("close");
 	return outcome;
 }
 
 static int setup(void)
 {
-	int outcome = loopback_listen(&s.listener, &s.address);
+	int outcome = loopback_listen(&s.listener, &s.port);
 
 	if (outcome)
 		return outcome;
 	s.acceptor = partner_start(serve, &s, sizeof(s));
 	if (s.acceptor < 0)
-		return fail("fork");
+		return fail("making the partner");
 	/* Only the acceptor listens: if it ends, connections are refused and nobody waits. */
 	loopback_close(&s.listener);
 	return make_and_end(); /* when it is over, the other process is there */
@@ -91,9 +93,7 @@ static int run(uint64_t operations)
 static void teardown(void)
 {
 	loopback_close(&s.listener);
-	if (s.acceptor > 0)
-		kill(s.acceptor, SIGTERM);
-	partner_end(&s.acceptor);
+	partner_stop(&s.acceptor);
 }
 
 static const struct call calls[] = {

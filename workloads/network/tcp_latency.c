@@ -10,14 +10,12 @@
  *              the one that was sent.
  * After        lat_tcp of lmbench (McVoy and Staelin, 1996).
  */
-#include <unistd.h>
-
 #include "../workload.h"
 #include "loopback.h"
 
 static struct {
-	int   ends[2];
-	pid_t echo;
+	socket_t ends[2];
+	pid_t    echo;
 } s = { .ends = { -1, -1 }, .echo = -1 };
 
 /* The other process: sends back what comes, until the connection ends. */
@@ -25,9 +23,10 @@ static void serve(void)
 {
 	char byte;
 
-	close(s.ends[0]);
-	while (read(s.ends[1], &byte, 1) == 1)
-		if (write(s.ends[1], &byte, 1) != 1)
+	if (sockets_inherit(&s.ends[1], &s.ends[0]))
+		return;
+	while (socket_read(s.ends[1], &byte, 1) == 1)
+		if (socket_write(s.ends[1], &byte, 1) != 1)
 			return;
 }
 
@@ -38,9 +37,9 @@ static int round_trip(void)
 	ssize_t              got;
 
 	sent++;
-	if (write(s.ends[0], &sent, 1) != 1)
+	if (socket_write(s.ends[0], &sent, 1) != 1)
 		return fail("write");
-	got = read(s.ends[0], &back, 1);
+	got = socket_read(s.ends[0], &back, 1);
 	if (got < 0)
 		return fail("read");
 	if (got == 0)
@@ -58,7 +57,7 @@ static int setup(void)
 		return outcome;
 	s.echo = partner_start(serve, &s, sizeof(s));
 	if (s.echo < 0)
-		return fail("fork");
+		return fail("making the partner");
 	loopback_close(&s.ends[1]);
 	return round_trip(); /* when it is over, the other process is there */
 }

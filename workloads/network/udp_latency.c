@@ -12,9 +12,6 @@
  * After        lat_udp of lmbench (McVoy and Staelin, 1996).
  */
 #include <errno.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include "../workload.h"
 #include "loopback.h"
@@ -22,8 +19,8 @@
 enum { PATIENCE_S = 5 };
 
 static struct {
-	int   ends[2];
-	pid_t echo;
+	socket_t ends[2];
+	pid_t    echo;
 } s = { .ends = { -1, -1 }, .echo = -1 };
 
 /* The other process: sends back what comes, until a datagram of no bytes says that it is over. */
@@ -31,9 +28,10 @@ static void serve(void)
 {
 	char byte;
 
-	close(s.ends[0]);
-	while (read(s.ends[1], &byte, 1) == 1)
-		if (write(s.ends[1], &byte, 1) != 1)
+	if (sockets_inherit(&s.ends[1], &s.ends[0]))
+		return;
+	while (socket_read(s.ends[1], &byte, 1) == 1)
+		if (socket_write(s.ends[1], &byte, 1) != 1)
 			return;
 }
 
@@ -44,9 +42,9 @@ static int receive(unsigned char expected)
 
 	/* A socket with a timer is interrupted when its process is stopped and goes on. */
 	do
-		got = read(s.ends[0], &back, 1);
-	while (got < 0 && errno == EINTR);
-	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		got = socket_read(s.ends[0], &back, 1);
+	while (got < 0 && socket_trouble(errno) == SOCKET_INTERRUPTED);
+	if (got < 0 && socket_trouble(errno) == SOCKET_TOO_LATE)
 		return fail_check("no answer came within %d s", PATIENCE_S);
 	if (got < 0)
 		return fail("read");
@@ -60,23 +58,22 @@ static int round_trip(void)
 	static unsigned char sent;
 
 	sent++;
-	if (write(s.ends[0], &sent, 1) != 1)
+	if (socket_write(s.ends[0], &sent, 1) != 1)
 		return fail("write");
 	return receive(sent);
 }
 
 static int setup(void)
 {
-	struct timeval patience = { .tv_sec = PATIENCE_S };
-	int            outcome = loopback_datagrams(s.ends);
+	int outcome = loopback_datagrams(s.ends);
 
 	if (outcome)
 		return outcome;
 	s.echo = partner_start(serve, &s, sizeof(s));
 	if (s.echo < 0)
-		return fail("fork");
+		return fail("making the partner");
 	loopback_close(&s.ends[1]);
-	if (setsockopt(s.ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
+	if (socket_wait_at_most(s.ends[0], PATIENCE_S))
 		return fail("setsockopt");
 	return round_trip(); /* when it is over, the other process is there */
 }
@@ -93,7 +90,7 @@ static int run(uint64_t operations)
 static void teardown(void)
 {
 	if (s.ends[0] >= 0)
-		(void)send(s.ends[0], "", 0, 0); /* may be lost: partner_end waits no longer than 1 s */
+		(void)socket_send(s.ends[0], "", 0); /* may be lost: partner_end waits no longer than 1 s */
 	loopback_close(&s.ends[0]);
 	loopback_close(&s.ends[1]);
 	partner_end(&s.echo);

@@ -102,6 +102,13 @@ void partner_end(pid_t *partner)
 	*partner = -1;
 }
 
+void partner_stop(pid_t *partner)
+{
+	if (*partner > 0)
+		kill(*partner, SIGTERM);
+	partner_end(partner);
+}
+
 int partner_process(int argc, char *argv[])
 {
 	(void)argc;

@@ -66,6 +66,15 @@ void partner_end(pid_t *partner)
 	*partner = -1;
 }
 
+void partner_stop(pid_t *partner)
+{
+	struct process process = { .id = (intptr_t)*partner };
+
+	if (*partner > 0)
+		process_kill(&process);
+	partner_end(partner);
+}
+
 static int take_state(unsigned char *state, const char *hex)
 {
 	for (; *hex; hex += 2) {

@@ -198,6 +198,15 @@ static DWORD priority_of(int niceness)
 	                        : HIGH_PRIORITY_CLASS;
 }
 
+/* Without a window. A partner (inherits_all) gets no console either: Wine would start a process to
+ * serve that console, which inherits what its client has, and so would keep open the writing end of the
+ * very pipe or connection whose end the partner waits for. Others have one, or what they start would open
+ * windows. */
+static DWORD console_of(const struct process_order *order)
+{
+	return order->inherits_all ? DETACHED_PROCESS : CREATE_NO_WINDOW;
+}
+
 static int is_held(const struct process_order *order)
 {
 	return order->is_group || order->processor;
@@ -222,7 +231,7 @@ static int create(const struct process_order *order, char *line, char *environme
 		start.lpReserved2 = (BYTE *)&told;
 		mark(order, HANDLE_FLAG_INHERIT);
 		if (!CreateProcessA(order->arguments[0], line, NULL, NULL, TRUE,
-		                    priority_of(order->niceness) | CREATE_NO_WINDOW |
+		                    priority_of(order->niceness) | console_of(order) |
 		                            (is_held(order) ? CREATE_SUSPENDED : 0),
 		                    environment, NULL, &start, made))
 			bad = windows_failed();

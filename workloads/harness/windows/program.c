@@ -71,6 +71,11 @@ int windows_failed_as(DWORD error)
 	return -1;
 }
 
+DWORD windows_error(int error)
+{
+	return error < WINDOWS_ERRORS ? 0 : (DWORD)(error - WINDOWS_ERRORS);
+}
+
 int windows_failed(void)
 {
 	return windows_failed_as(GetLastError());
