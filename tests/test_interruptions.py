@@ -87,7 +87,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     answer = steelyard("run", study, "--directory", str(directory), "--format", "json")
     found = json.loads(answer.stdout)
     assert "going on with" in answer.stderr
-    assert len(before) >= 5
+    # Five were seen; one that was seen before it was on the disk is taken back when it is interrupted there.
+    assert len(before) >= 4
     assert found["trials"] == 8 * 2 * 2
     assert len(list(archive.glob("experiments/*"))) == 1
     assert json.loads(steelyard("archive", "list", "--format", "json").stdout)[0]["state"] == "closed"
