@@ -68,9 +68,7 @@ def jain(shares: Array) -> float:
     return float(shares.sum()) ** 2 / (len(shares) * squares) if squares else float("nan")
 
 
-def fairness_over_time(
-    group: Moments, *, windows: int | None = None
-) -> list[tuple[float, float, int]]:
+def fairness_over_time(group: Moments, *, windows: int | None = None) -> list[tuple[float, float, int]]:
     """For equal parts of the total time: when the part ends (ns from the first start), Jain's index of what
     the processes got done in it, and of how many. Only those count that were there for the whole of a part;
     a part with fewer than two is left out. Work between two marks is taken to be done at an even pace. By
