@@ -27,7 +27,7 @@ int contents_open(handle *file);
 /* Removes it. */
 void contents_remove(void);
 
-/* Room for a block, on a page's boundary, for what is read. contents_make has made it and written to it. */
+/* Room for a block, on a page's boundary, for what is read; made and written to by contents_make. */
 extern uint32_t *contents_room;
 
 /* Adds numbers up, one by one: four sums side by side, in registers that hold one number each, so

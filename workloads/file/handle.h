@@ -33,15 +33,18 @@ static inline int handle_begin(void)
 	return fail("SetCurrentDirectory");
 }
 
-/* CreateFile; whoever else has the file open may do as he likes with it, as on POSIX. NO_HANDLE: it failed. */
+/* CreateFile; others may open, write and remove the file meanwhile, as on POSIX.
+ * NO_HANDLE: it failed. */
 static inline handle handle_open(const name_letter *name, enum handle_use use)
 {
 	DWORD  access = use == HANDLE_READ  ? GENERIC_READ
 	                : use == HANDLE_NEW ? GENERIC_WRITE
 	                                    : GENERIC_READ | GENERIC_WRITE;
-	DWORD  how = use == HANDLE_NEW ? CREATE_NEW : use == HANDLE_EMPTY ? CREATE_ALWAYS : OPEN_EXISTING;
-	handle opened = CreateFileW(name, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
-	                            how, FILE_ATTRIBUTE_NORMAL, NULL);
+	DWORD  how = use == HANDLE_NEW     ? CREATE_NEW
+	             : use == HANDLE_EMPTY ? CREATE_ALWAYS
+	                                   : OPEN_EXISTING;
+	DWORD  shared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+	handle opened = CreateFileW(name, access, shared, NULL, how, FILE_ATTRIBUTE_NORMAL, NULL);
 
 	if (opened == NO_HANDLE)
 		windows_failed();
@@ -85,8 +88,8 @@ static inline int handle_remove(const name_letter *name)
 	return DeleteFileW(name) ? 0 : windows_failed();
 }
 
-/* CreateFileMapping and MapViewOfFile, to read; and CloseHandle, since the view alone keeps the file. NULL: it
- * failed. */
+/* CreateFileMapping and MapViewOfFile, to read; and CloseHandle, since the view alone keeps the file.
+ * NULL: it failed. */
 static inline void *handle_map(handle file, size_t bytes)
 {
 	HANDLE section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);

@@ -66,7 +66,7 @@ static inline int let_go(uint64_t which)
 }
 #endif
 
-/* The other process begins with lock 2. It waits for 1, frees 2; waits for 0, frees 1; ... It has opened the
+/* The other process begins with lock 2. It waits for 1, frees 2; waits for 0, frees 1; ... It opens the
  * file itself: on Windows a lock is an open file's, not a process's. */
 static void serve(void)
 {

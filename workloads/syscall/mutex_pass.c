@@ -64,7 +64,7 @@ static inline int let_go(uint64_t which)
 struct padded {
 	alignas(128) pthread_mutex_t mutex;
 };
-_Static_assert(MUTEXES * sizeof(struct padded) <= TURN_ROOM, "the mutexes must fit into what is shared");
+_Static_assert(MUTEXES * sizeof(struct padded) <= TURN_ROOM, "they must fit into what is shared");
 
 static inline pthread_mutex_t *at(uint64_t which)
 {

@@ -44,8 +44,9 @@ static inline int post(enum semaphore which)
 
 static inline int wait_for(enum semaphore which)
 {
-	return WaitForSingleObject((HANDLE)turn.objects[which], INFINITE) == WAIT_OBJECT_0 ? 0
-	                                                                                  : windows_failed();
+	DWORD answer = WaitForSingleObject((HANDLE)turn.objects[which], INFINITE);
+
+	return answer == WAIT_OBJECT_0 ? 0 : windows_failed();
 }
 #else
 #include <semaphore.h>
@@ -53,7 +54,7 @@ static inline int wait_for(enum semaphore which)
 struct padded {
 	alignas(128) sem_t semaphore;
 };
-_Static_assert(SEMAPHORES * sizeof(struct padded) <= TURN_ROOM, "the semaphores must fit into what is shared");
+_Static_assert(SEMAPHORES * sizeof(struct padded) <= TURN_ROOM, "they must fit into what is shared");
 
 static inline sem_t *at(enum semaphore which)
 {

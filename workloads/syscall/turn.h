@@ -1,5 +1,6 @@
-/* turn.h -- what the workloads share in which two processes pass the turn to each other: the partner, its
- * count of passes in memory that both have, and the pipes that tell it how many round trips come next.
+/* turn.h -- what the workloads share in which two processes pass the turn to each other: the partner,
+ * its count of passes in memory that both have, and the pipes that tell it how many round trips come
+ * next.
  *
  * setup()   turn_share(), then what the turn is passed by, then turn_start(serve)
  * serve()   turn_join(), turn_ready(), and for each turn_batch() so many passes, each counted
@@ -20,11 +21,11 @@
 
 enum { TURN_OBJECTS_MOST = 4 };
 
-/* What the partner is told. */
+/* What the partner is told. On Windows the objects are inheritable handles that a workload has made. */
 static struct {
 	int      batch[2], ready[2]; /* round trips to do next; the partner's beginning */
 	intptr_t memory;             /* the handle of what both share */
-	intptr_t objects[TURN_OBJECTS_MOST]; /* on Windows: handles that a workload has marked as inheritable */
+	intptr_t objects[TURN_OBJECTS_MOST];
 } turn = { .batch = { -1, -1 }, .ready = { -1, -1 }, .memory = -1 };
 
 static pid_t turn_partner = -1;
@@ -105,8 +106,8 @@ static inline int turn_check(void)
 
 	if (*turn_passes == ++due)
 		return 0;
-	return fail_check("the turn came back after %llu passes, not %llu", (unsigned long long)*turn_passes,
-	                  (unsigned long long)due);
+	return fail_check("the turn came back after %llu passes, not %llu",
+	                  (unsigned long long)*turn_passes, (unsigned long long)due);
 }
 
 static inline void turn_end(void)
