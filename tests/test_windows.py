@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -142,10 +144,12 @@ def test_every_workload_runs_or_says_why_not(agent: Agent) -> None:
         assert end["status"] == "ok" or end["reason"], workload.name
         ran += [workload.name] if end["status"] == "ok" else []
     native = programs.catalogue().workloads
-    assert {one.name for one in native if one.group in ("cpu", "memory", "harness")} <= set(ran)
-    assert {"spawn", "thread_create", "yield", "clock_read"} <= set(ran)
+    assert {one.name for one in native if one.group in ("cpu", "memory", "harness", "file")} <= set(ran)
+    assert {"spawn", "thread_create", "yield", "clock_read", "pipe_latency"} <= set(ran)
+    assert {"write_null", "open_close", "stat_file", "fstat_file", "map_unmap", "anonymous_fault"} <= set(ran)
+    assert {"lock_pass", "mutex_pass", "semaphore", "context_switch_threads"} <= set(ran)
     assert {one.name for one in native if one.group == "network"} - {"rpc_tcp", "rpc_udp"} <= set(ran)
-    assert {"pipe_latency", "pipe_transfer", "pipe_bandwidth"} <= set(ran)
+    assert {"pipe_transfer", "pipe_bandwidth"} <= set(ran)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +167,73 @@ def test_a_partner_works_with_each_copy_and_is_gone_with_it(agent: Agent, worklo
     each = 1 if "echo" in workload else 20  # which is a performance of its own
     assert [(one["operations"], len(one["durations_ns"])) for one in samples] == [(each, 2)] * 2
     assert trial_processes(agent) + trial_processes(agent, "partner") == []
+
+
+# What Wine hands on to Linux one for one, by the file: so many calls for an operation of each workload on it.
+# (DeleteFile opens what file_create and file_remove have made.)
+HANDED_ON = {
+    ("disktest",): ("disktest", {"write": 1000, "read": 2000, "lseek": 1001}),
+    ("file_create", "file_remove"): ("[0-9a-f]{8}", {"openat": 4, "unlink": 2}),
+    ("file_write", "file_read", "file_read_cached"): ("contents", {"write": 1, "read": 129, "lseek": 1}),
+    ("open_close",): ("open_close", {"openat": 1}),
+    ("write_null",): ("null", {"write": 1}),
+}
+
+
+@pytest.mark.strace
+def test_each_operation_is_done_as_often_as_wine_is_asked(tmp_path: Path, by_wine: list[str]) -> None:
+    """Counted by strace, in wineserver too, which opens and removes files for others; as a difference, in
+    which what surrounds the operations cancels."""
+    (tmp_path / "work").mkdir()
+
+    def traced(operations: int) -> str:
+        trace = tmp_path / f"trace-{operations}"
+        watched = ["strace", "-f", "--seccomp-bpf", "-y", "-qq", "-o", str(trace)]
+        watched += ["-e", "trace=read,write,lseek,openat,unlink"]
+        program = [*watched, *by_wine, str(programs.load("windows")), "agent", str(tmp_path / "work")]
+        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+            assert agent.stdin
+            assert agent.stdout
+            for workload in (name for names in HANDED_ON for name in names):
+                print(
+                    f"trial 1 {workload} batches=1 warmup_ns=0 operations={operations}",
+                    file=agent.stdin,
+                    flush=True,
+                )
+                end = next(line for line in agent.stdout if '"record":"end"' in line)
+                assert json.loads(end)["status"] == "ok", workload
+            agent.stdin.close()
+        return trace.read_text(errors="replace")
+
+    few, many = traced(12), traced(29)
+    for name, claimed in HANDED_ON.values():
+        of_that_file = re.compile(rf"^\d+ +(\w+)\(.*[/\"]{name}[>\"]", re.MULTILINE)
+        before, after = (Counter(of_that_file.findall(trace)) for trace in (few, many))
+        assert {call: after[call] - before[call] for call in claimed} == {
+            call: 17 * each for call, each in claimed.items()
+        }, name
+
+
+def test_a_full_disk_fails_the_trial_with_the_system_s_words(by_wine: list[str]) -> None:
+    """A limit on the size of files stands for it."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+
+    # First without: a prefix is written at its first start.
+    subprocess.run([*by_wine, programs.load("windows"), "--version"], stdout=subprocess.PIPE, check=True)
+    answer = subprocess.run(
+        [*by_wine, programs.load("windows"), "run", "disktest", "operations=1", "batches=1"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        check=False,
+        preexec_fn=limit,
+    )
+    end = json.loads(answer.stdout.splitlines()[-1])
+    assert end["status"] == "failed"
+    assert end["reason"].startswith("write: ")
+    assert "error " in end["reason"], "one of Windows' own, by its number too"
 
 
 def test_a_workload_that_windows_has_not_takes_any_of_its_parameters(agent: Agent) -> None:

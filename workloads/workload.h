@@ -40,6 +40,14 @@ const char *trial_directory(void);
 /* Keeps a computed value: the compiler must believe that somebody reads it. */
 #define keep(value) __asm__ volatile("" : : "r,m"(value) : "memory")
 
+/* A function that stays one, as it is written: for what is counted by its entries, or must not be seen
+ * through from where it is called. */
+#if defined(__clang__)
+#define APART __attribute__((noinline))
+#else
+#define APART __attribute__((noinline, noipa))
+#endif
+
 /* The next number of Marsaglia's 32-bit xorshift: the same sequence from the same state everywhere. */
 static inline uint32_t next_number(uint32_t *state)
 {

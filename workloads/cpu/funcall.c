@@ -11,16 +11,10 @@
  */
 #include "../workload.h"
 
-#if defined(__clang__)
-#define OPAQUE __attribute__((noinline))
-#else
-#define OPAQUE __attribute__((noinline, noipa))
-#endif
-
 static volatile int first = 1, second = 20, third = 300, sum;
 
-OPAQUE int add_three(int a, int b, int c);
-OPAQUE int add_three(int a, int b, int c)
+APART int add_three(int a, int b, int c);
+APART int add_three(int a, int b, int c)
 {
 	return a + b + c;
 }

@@ -1,29 +1,27 @@
 /* contents.c -- see contents.h. */
 #include "contents.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "../harness/system.h"
 #include "../workload.h"
 
-static const char name[] = "contents";
+static const name_letter name[] = NAME("contents");
 
-static int directory = -1;
+static int is_made;
 
 enum { PAGE = 4096 };
 
 uint32_t *contents_room;
 
-static int fill(int file, uint64_t size, uint64_t block)
+static int fill(handle file, uint64_t size, uint64_t block)
 {
 	for (uint64_t at = 0; at < size; at += block) {
 		uint64_t bytes = size - at < block ? size - at : block;
 
 		for (uint64_t i = 0; i < bytes / sizeof(uint32_t); i++)
 			contents_room[i] = contents_number(at / sizeof(uint32_t) + i);
-		if (write_whole(file, contents_room, bytes))
+		if (handle_write_whole(file, contents_room, bytes))
 			return fail("write");
 	}
 	return 0;
@@ -31,37 +29,36 @@ static int fill(int file, uint64_t size, uint64_t block)
 
 int contents_make(uint64_t size, uint64_t block)
 {
-	int file, outcome;
+	handle file;
+	int    outcome;
 
-	contents_room = aligned_alloc(PAGE, (block + PAGE - 1) / PAGE * PAGE);
+	contents_room = aligned_take(PAGE, (block + PAGE - 1) / PAGE * PAGE);
 	if (!contents_room)
-		return fail("aligned_alloc");
-	directory = open(trial_directory(), O_RDONLY | O_DIRECTORY);
-	if (directory < 0)
-		return fail("open");
-	file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-	if (file < 0)
-		return fail("openat");
+		return fail("taking memory");
+	if ((outcome = handle_begin()))
+		return outcome;
+	file = handle_open(name, HANDLE_NEW);
+	if (file == NO_HANDLE)
+		return fail("opening the file");
+	is_made = 1;
 	outcome = fill(file, size, block);
-	if (close(file) && !outcome)
+	if (handle_close(file) && !outcome)
 		outcome = fail("close");
 	memset(contents_room, 0, block);
 	return outcome;
 }
 
-int contents_open(int *file)
+int contents_open(handle *file)
 {
-	*file = openat(directory, name, O_RDWR);
-	return *file < 0 ? fail("openat") : 0;
+	*file = handle_open(name, HANDLE_READ_WRITE);
+	return *file == NO_HANDLE ? fail("opening the file") : 0;
 }
 
 void contents_remove(void)
 {
-	if (directory < 0)
-		return;
-	unlinkat(directory, name, 0);
-	close(directory);
-	directory = -1;
+	if (is_made)
+		handle_remove(name);
+	is_made = 0;
 }
 
 __attribute__((noinline)) uint32_t contents_sum(const uint32_t numbers[], size_t count)

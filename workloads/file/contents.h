@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "handle.h"
+
 enum { CONTENTS_BLOCK_MOST = 16777216 };
 
 /* The number at that place. */
@@ -20,12 +22,12 @@ static inline uint32_t contents_number(uint64_t place)
 
 /* Makes the file, of `size` bytes in writes of `block`; opens it again, to read and write. */
 int contents_make(uint64_t size, uint64_t block);
-int contents_open(int *file);
+int contents_open(handle *file);
 
 /* Removes it. */
 void contents_remove(void);
 
-/* Room for a block, on a page's boundary, for what is read. contents_make has made it and written to it. */
+/* Room for a block, on a page's boundary, for what is read; made and written to by contents_make. */
 extern uint32_t *contents_room;
 
 /* Adds numbers up, one by one: four sums side by side, in registers that hold one number each, so

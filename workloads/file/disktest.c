@@ -3,28 +3,25 @@
  * Measures     per pass of 1000 records of 512 bytes, each by its own system call: creating and
  *              writing the file; reading it from the beginning; a seek and a read for each record of
  *              a random order (the same order in every trial). Three metrics, as the paper has them.
+ *              On Windows the calls are WriteFile, ReadFile and SetFilePointerEx.
  * Leaves out   the disk: nothing is flushed, so half a megabyte stays in the system's cache. The
  *              paper says as much: the number of buffers decides.
  * Beware       the file system of the working directory is half of what is measured; it is in the
  *              system's fingerprint. Each record read is checked to be the one asked for.
  * After        Disktest of the PEGASUS paper (Silva).
  */
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "../workload.h"
+#include "handle.h"
 
 enum { RECORDS = 1000, RECORD_BYTES = 512 };
 
+static const name_letter name[] = NAME("disktest");
+
 static struct {
-	char     path[PATH_MAX];
 	uint32_t record[RECORD_BYTES / sizeof(uint32_t)];
 	uint32_t order[RECORDS];
-	int      file;
-} s = { .file = -1 };
+	handle   file;
+} s = { .file = NO_HANDLE };
 
 /* A permutation of the records by Fisher and Yates. */
 static void shuffle(void)
@@ -43,26 +40,22 @@ static void shuffle(void)
 
 static int setup(void)
 {
-	int length = snprintf(s.path, sizeof(s.path), "%s/disktest", trial_directory());
-
-	if (length < 0 || (size_t)length >= sizeof(s.path))
-		return fail_check("the working directory's name is too long");
 	shuffle();
-	return 0;
+	return handle_begin();
 }
 
 static int write_pass(void)
 {
-	if (s.file >= 0)
-		close(s.file);
-	s.file = open(s.path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	if (s.file < 0)
-		return fail("open");
+	if (s.file != NO_HANDLE)
+		handle_close(s.file);
+	s.file = handle_open(name, HANDLE_EMPTY);
+	if (s.file == NO_HANDLE)
+		return fail("opening the file");
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		ssize_t put;
 
 		s.record[0] = s.record[RECORD_BYTES / sizeof(uint32_t) - 1] = i;
-		put = write(s.file, s.record, RECORD_BYTES);
+		put = handle_write(s.file, s.record, RECORD_BYTES);
 		if (put < 0)
 			return fail("write");
 		if (put != RECORD_BYTES)
@@ -73,7 +66,7 @@ static int write_pass(void)
 
 static int read_one(uint32_t expected)
 {
-	ssize_t got = read(s.file, s.record, RECORD_BYTES);
+	ssize_t got = handle_read(s.file, s.record, RECORD_BYTES);
 
 	if (got < 0)
 		return fail("read");
@@ -88,8 +81,8 @@ static int read_in_order_pass(void)
 {
 	int outcome;
 
-	if (lseek(s.file, 0, SEEK_SET) != 0)
-		return fail("lseek");
+	if (handle_seek(s.file, 0))
+		return fail("seeking");
 	for (uint32_t i = 0; i < RECORDS; i++)
 		if ((outcome = read_one(i)))
 			return outcome;
@@ -101,10 +94,8 @@ static int read_at_random_pass(void)
 	int outcome;
 
 	for (uint32_t i = 0; i < RECORDS; i++) {
-		off_t place = (off_t)s.order[i] * RECORD_BYTES;
-
-		if (lseek(s.file, place, SEEK_SET) != place)
-			return fail("lseek");
+		if (handle_seek(s.file, (uint64_t)s.order[i] * RECORD_BYTES))
+			return fail("seeking");
 		if ((outcome = read_one(s.order[i])))
 			return outcome;
 	}
@@ -137,10 +128,10 @@ static int read_at_random(uint64_t operations)
 
 static void teardown(void)
 {
-	if (s.file >= 0)
-		close(s.file);
-	if (s.path[0])
-		unlink(s.path);
+	if (s.file == NO_HANDLE)
+		return;
+	handle_close(s.file);
+	handle_remove(name);
 }
 
 static const struct phase phases[] = {

@@ -2,6 +2,7 @@
  *
  * Measures     an entry in a directory and an inode made, the file opened and closed; and where
  *              `size` is more than nothing, one write of so many bytes, with finding room for them.
+ *              On Windows by CreateFile, WriteFile and CloseHandle.
  * Leaves out   removing: what one batch has made is removed, untimed, before the next. And the
  *              disk: nothing is flushed.
  * Beware       the file system of the working directory is what is measured; it is in the system's
@@ -12,7 +13,7 @@
  *              file system. As many files as a batch has operations are in the directory at its
  *              end: some thousands where it is fast, some dozens where it is slow. What the system
  *              puts off (a journal, memory to be freed) may fall into a later batch. The names are
- *              relative to the open directory.
+ *              relative to the working directory.
  * After        lat_fs of lmbench (McVoy and Staelin, 1996), which reports creations a second for
  *              files of 0, 1024, 4096 and 10240 bytes.
  */

@@ -1,7 +1,8 @@
 /* file_read -- read a file from beginning to end, block by block.
  *
  * Measures     read on a file: finding its pages in the system's cache and copying them out; a seek
- *              back to the beginning stands between two passes.
+ *              back to the beginning stands between two passes. On Windows ReadFile and
+ *              SetFilePointerEx.
  * Leaves out   the disk: the file was written in setup and is in the system's cache, as long as
  *              that has room for it. Nothing is done with what is read (file_read_cached adds it
  *              up).
@@ -10,14 +11,12 @@
  *              processor's caches is written to memory.
  * After        lmdd of lmbench (McVoy and Staelin, 1996).
  */
-#include <unistd.h>
-
 #include "../workload.h"
 #include "contents.h"
 
 static uint64_t size = 8388608, block = 65536;
 static uint64_t at; /* the place in the file */
-static int      file = -1;
+static handle   file = NO_HANDLE;
 
 static int setup(void)
 {
@@ -32,7 +31,7 @@ static int setup(void)
 static int read_block(void)
 {
 	const uint64_t last = block / sizeof(uint32_t) - 1, place = at / sizeof(uint32_t);
-	ssize_t        got = read(file, contents_room, block);
+	ssize_t        got = handle_read(file, contents_room, block);
 
 	if (got < 0)
 		return fail("read");
@@ -44,8 +43,8 @@ static int read_block(void)
 	at += block;
 	if (at == size) {
 		at = 0;
-		if (lseek(file, 0, SEEK_SET) != 0)
-			return fail("lseek");
+		if (handle_seek(file, 0))
+			return fail("seeking");
 	}
 	return 0;
 }
@@ -61,8 +60,8 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	if (file >= 0)
-		close(file);
+	if (file != NO_HANDLE)
+		handle_close(file);
 	contents_remove();
 }
 

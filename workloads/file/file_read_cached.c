@@ -2,7 +2,8 @@
  *
  * Measures     reading a whole file by read in blocks of 65536 bytes, and adding up each block as
  *              numbers of 4 bytes while it is in the processor's cache: what a program gets that
- *              looks at its data. With open=1 each operation opens and closes the file besides.
+ *              looks at its data. With open=1 each operation opens and closes the file besides. On
+ *              Windows by ReadFile, SetFilePointerEx, CreateFile and CloseHandle.
  * Leaves out   the disk: the file was written in setup and is in the system's cache.
  * Beware       a file that the system's cache has no room for measures the disk. The numbers are
  *              added one by one, which no compiler may change (contents_sum), or it would be part
@@ -10,8 +11,6 @@
  *              counterpart.
  * After        bw_file_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
  */
-#include <unistd.h>
-
 #include "../workload.h"
 #include "contents.h"
 
@@ -19,7 +18,7 @@ enum { BLOCK = 65536 };
 
 static uint64_t size = 8388608, open_each;
 static uint32_t expected;
-static int      file = -1;
+static handle   file = NO_HANDLE;
 
 static int setup(void)
 {
@@ -38,7 +37,7 @@ static int read_and_add(void)
 
 	for (uint64_t left = size; left;) {
 		size_t  wanted = left < BLOCK ? left : BLOCK;
-		ssize_t got = read(file, contents_room, wanted);
+		ssize_t got = handle_read(file, contents_room, wanted);
 
 		if (got < 0)
 			return fail("read");
@@ -55,17 +54,17 @@ static int pass(void)
 	int outcome;
 
 	if (!open_each) {
-		if (lseek(file, 0, SEEK_SET) != 0)
-			return fail("lseek");
+		if (handle_seek(file, 0))
+			return fail("seeking");
 		return read_and_add();
 	}
 	if ((outcome = contents_open(&file)))
 		return outcome;
 	if ((outcome = read_and_add()))
 		return outcome;
-	if (close(file))
+	if (handle_close(file))
 		return fail("close");
-	file = -1;
+	file = NO_HANDLE;
 	return 0;
 }
 
@@ -80,8 +79,8 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	if (file >= 0)
-		close(file);
+	if (file != NO_HANDLE)
+		handle_close(file);
 	contents_remove();
 }
 

@@ -2,6 +2,7 @@
  *
  * Measures     write on a file: finding its pages in the system's cache, copying into them, and
  *              marking them to be written; a seek back to the beginning stands between two passes.
+ *              On Windows WriteFile and SetFilePointerEx.
  * Leaves out   finding room: the file is written once in setup, and then over and over in place
  *              (file_create finds room). And the disk: nothing is flushed.
  * Beware       what the system writes to the disk by itself, some seconds later, may disturb a long
@@ -10,14 +11,13 @@
  * After        lmdd of lmbench (McVoy and Staelin, 1996).
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "../workload.h"
 #include "contents.h"
 
 static uint64_t size = 8388608, block = 65536;
 static uint64_t at; /* the place in the file */
-static int      file = -1;
+static handle   file = NO_HANDLE;
 
 static int setup(void)
 {
@@ -38,7 +38,7 @@ static int write_block(void)
 	ssize_t         put;
 
 	contents_room[0] = number++;
-	put = write(file, contents_room, block);
+	put = handle_write(file, contents_room, block);
 	if (put < 0)
 		return fail("write");
 	if ((uint64_t)put != block)
@@ -46,8 +46,8 @@ static int write_block(void)
 	at += block;
 	if (at == size) {
 		at = 0;
-		if (lseek(file, 0, SEEK_SET) != 0)
-			return fail("lseek");
+		if (handle_seek(file, 0))
+			return fail("seeking");
 	}
 	return 0;
 }
@@ -63,8 +63,8 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	if (file >= 0)
-		close(file);
+	if (file != NO_HANDLE)
+		handle_close(file);
 	contents_remove();
 }
 

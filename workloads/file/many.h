@@ -1,6 +1,6 @@
 /* many.h -- files made and removed one after another in the trial's directory.
  *
- * They are named relative to the open directory, so that how deep it lies is no part of the time.
+ * They are named relative to the working directory, so that how deep it lies is no part of the time.
  * Functions of type int return an outcome.
  */
 #ifndef STEELYARD_MANY_H
@@ -10,7 +10,7 @@
 
 enum { MANY_SIZE_MOST = 1048576 };
 
-/* Opens the directory; the files will have `size` bytes. */
+/* Makes the trial's directory the working directory; the files will have `size` bytes. */
 int many_begin(uint64_t size);
 
 /* Makes so many files; removes so many, in the order in which they were made. */
@@ -20,7 +20,7 @@ int many_remove(uint64_t files);
 /* Removes all there are. */
 int many_remove_all(void);
 
-/* Removes all there are and closes the directory. */
+/* For a teardown: removes all there are. */
 void many_end(void);
 
 #endif

@@ -3,7 +3,8 @@
  * Measures     adding up a whole file, mapped into memory, as numbers of 4 bytes: what a program
  *              gets that looks at its data without having it copied. With open=1 each operation
  *              opens, maps, unmaps and closes the file besides, and its page faults are measured;
- *              else they are over in setup.
+ *              else they are over in setup. On Windows the mapping is made by CreateFileMapping and
+ *              MapViewOfFile, and ends by UnmapViewOfFile.
  * Leaves out   the disk: the file was written in setup and is in the system's cache.
  * Beware       with open=0 the kernel takes no part: it is the memory, or the processor's cache if
  *              the file fits into it, under the mapping's pages. A file that the system's cache has
@@ -13,9 +14,6 @@
  *              operation. file_read_cached is its counterpart.
  * After        bw_mmap_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
  */
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "../workload.h"
 #include "contents.h"
 
@@ -23,8 +21,8 @@ enum { BLOCK = 65536 }; /* in which the file is made */
 
 static uint64_t  size = 8388608, open_each;
 static uint32_t  expected;
-static uint32_t *mapping = MAP_FAILED;
-static int       file = -1;
+static uint32_t *mapping;
+static handle    file = NO_HANDLE;
 
 static int map(void)
 {
@@ -32,18 +30,18 @@ static int map(void)
 
 	if (outcome)
 		return outcome;
-	mapping = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
-	return mapping == MAP_FAILED ? fail("mmap") : 0;
+	mapping = handle_map(file, size);
+	return mapping ? 0 : fail("mapping the file");
 }
 
 static int unmap(void)
 {
-	if (munmap(mapping, size))
-		return fail("munmap");
-	mapping = MAP_FAILED;
-	if (close(file))
+	if (handle_unmap(mapping, size))
+		return fail("unmapping the file");
+	mapping = NULL;
+	if (handle_close(file))
 		return fail("close");
-	file = -1;
+	file = NO_HANDLE;
 	return 0;
 }
 
@@ -93,10 +91,10 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	if (mapping != MAP_FAILED)
-		munmap(mapping, size);
-	if (file >= 0)
-		close(file);
+	if (mapping)
+		handle_unmap(mapping, size);
+	if (file != NO_HANDLE)
+		handle_close(file);
 	contents_remove();
 }
 

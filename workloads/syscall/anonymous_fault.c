@@ -2,26 +2,20 @@
  *
  * Measures     the processor's fault, a page found free, filled with zeros and entered in the page
  *              table; and a share of giving all of them back (one madvise after every page has
- *              been touched once), which makes the next touches first ones.
+ *              been touched once), which makes the next touches first ones. On Windows they are
+ *              given back and promised again by VirtualFree (MEM_DECOMMIT) and VirtualAlloc
+ *              (MEM_COMMIT): two calls.
  * Leaves out   making the area (in setup), and the upper levels of the page table, which stay.
  * Beware       huge pages are declined for the area, so each touch is one fault of one page; a
- *              system that is no Linux kernel may still hand out several at once. The same few
- *              pages come and go, so they may still be in a cache, and memory that nobody has used
- *              before costs more. Each page must come as zeros, where its last touch left a one.
+ *              system that is no Linux kernel may still hand out several at once, and under Wine
+ *              nobody declines them. The same few pages come and go, so they may still be in a
+ *              cache, and memory that nobody has used before costs more. Each page must come as
+ *              zeros, where its last touch left a one.
  * After        lat_pagefault of lmbench (McVoy and Staelin), which touches a file's pages:
  *              page_fault.
  */
-#include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include "../harness/system.h"
 #include "../workload.h"
-
-#if defined(__clang__)
-#define OPAQUE __attribute__((noinline))
-#else
-#define OPAQUE __attribute__((noinline, noipa))
-#endif
 
 enum { SIZE_LEAST = 4096, SIZE_MOST = 1073741824 };
 
@@ -31,32 +25,53 @@ static struct {
 	size_t         page_bytes, bytes;
 	unsigned char *area;
 	size_t         next; /* the place of the next page */
-} s = { .area = MAP_FAILED };
+} s;
+
+#ifdef _WIN32
+#include "../harness/windows/error.h"
+
+/* Takes all pages back, and promises as many new ones. */
+static int renew(void)
+{
+	if (VirtualFree(s.area, s.bytes, MEM_DECOMMIT) &&
+	    VirtualAlloc(s.area, s.bytes, MEM_COMMIT, PAGE_READWRITE) == s.area)
+		return 0;
+	windows_failed();
+	return fail("giving pages back");
+}
+#elif defined(__linux__)
+#include <sys/mman.h>
+
+static int renew(void)
+{
+	return madvise(s.area, s.bytes, MADV_DONTNEED) ? fail("madvise") : 0;
+}
+#else
+/* POSIX leaves open whether pages that are not needed come back as zeros. */
+static int renew(void)
+{
+	return unsupported("only Linux promises to forget pages that are not needed");
+}
+#endif
 
 static int setup(void)
 {
-#ifdef __linux__
-	s.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	s.page_bytes = page_bytes();
 	s.bytes = (size_t)(size + s.page_bytes - 1) / s.page_bytes * s.page_bytes;
 	if (s.bytes > memory_allowed())
 		return unsupported("size=%llu is more than the %llu bytes that memory allows here",
 		                   (unsigned long long)size, (unsigned long long)memory_allowed());
-	s.area = mmap(NULL, s.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s.area == MAP_FAILED)
-		return fail("mmap");
-	/* A kernel that has no huge pages knows nothing of this. */
-	if (madvise(s.area, s.bytes, MADV_NOHUGEPAGE) && errno != EINVAL)
-		return fail("madvise");
-	return 0;
-#else
-	return unsupported("only Linux promises to forget pages that are not needed");
-#endif
+	s.area = memory_take(s.bytes);
+	if (!s.area)
+		return fail("taking memory");
+	memory_small_pages(s.area, s.bytes);
+	return renew();
 }
 
 /* The page to touch next. It only says which: a fault inside a function makes its return a mispredicted
  * one, and that cost a fifth of the figure. */
-OPAQUE volatile uint32_t *anonymous_fault_page(void);
-OPAQUE volatile uint32_t *anonymous_fault_page(void)
+APART volatile uint32_t *anonymous_fault_page(void);
+APART volatile uint32_t *anonymous_fault_page(void)
 {
 	return (volatile uint32_t *)(void *)(s.area + s.next);
 }
@@ -75,8 +90,8 @@ static int run(uint64_t operations)
 		s.next += s.page_bytes;
 		if (s.next < s.bytes)
 			continue;
-		if (madvise(s.area, s.bytes, MADV_DONTNEED))
-			return fail("madvise");
+		if (renew())
+			return OUTCOME_FAILED;
 		s.next = 0;
 	}
 	return 0;
@@ -84,8 +99,8 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	if (s.area != MAP_FAILED)
-		munmap(s.area, s.bytes);
+	if (s.area)
+		memory_give(s.area, s.bytes);
 }
 
 static const struct parameter parameters[] = {

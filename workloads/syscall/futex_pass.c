@@ -28,12 +28,6 @@
 #define NUMBER_OF_CALL SYS_futex_time64
 #endif
 
-#if defined(__clang__)
-#define OPAQUE __attribute__((noinline))
-#else
-#define OPAQUE __attribute__((noinline, noipa))
-#endif
-
 /* The kernel's numbers; its header is not among every compiler's. */
 enum { WAIT_PRIVATE = 0 | 128, WAKE_PRIVATE = 1 | 128 };
 
@@ -105,8 +99,8 @@ static int setup(void)
 	return 0;
 }
 
-OPAQUE int futex_pass_round_trip(void);
-OPAQUE int futex_pass_round_trip(void)
+APART int futex_pass_round_trip(void);
+APART int futex_pass_round_trip(void)
 {
 	if (pass(PARTNERS) || wait_while(PARTNERS))
 		return fail("futex");

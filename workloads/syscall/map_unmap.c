@@ -2,29 +2,29 @@
  *
  * Measures     mmap of the file, a read of the first word of every page (with touch=0: none), and
  *              munmap, which takes the pages out of the page table and from the processor's buffer
- *              of addresses.
+ *              of addresses. On Windows CreateFileMapping, MapViewOfFile, CloseHandle of the former,
+ *              which the view outlives, the reads, and UnmapViewOfFile.
  * Leaves out   the disk: the file was just written and is in the cache.
  * Beware       with touch=0 the system makes a note of a mapping and forgets it, whatever the
  *              size. With touch=1 the faults are most of the work; Linux may map up to fifteen
  *              neighbours along with each page that faults. Every page must show its own number.
  * After        lat_mmap of lmbench (McVoy and Staelin), which touches some of the pages.
  */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "../file/handle.h"
+#include "../harness/system.h"
 #include "../workload.h"
 
 enum { SIZE_LEAST = 4096, SIZE_MOST = 16777216 };
 
-static uint64_t   size = 65536, touch = 1;
-static const char name[] = "map_unmap";
+static uint64_t          size = 65536, touch = 1;
+static const name_letter name[] = NAME("map_unmap");
 
 static struct {
-	int    file;
+	handle file;
 	size_t page_bytes;
-} s = { .file = -1 };
+} s = { .file = NO_HANDLE };
 
 static int write_file(void)
 {
@@ -33,7 +33,7 @@ static int write_file(void)
 
 	for (uint64_t at = 0; at < size && !outcome; at += s.page_bytes) {
 		*page = (uint32_t)(at / s.page_bytes) + 1;
-		outcome = write_whole(s.file, page, s.page_bytes) ? fail("write") : 0;
+		outcome = handle_write_whole(s.file, page, s.page_bytes) ? fail("write") : 0;
 	}
 	free(page);
 	return outcome;
@@ -41,11 +41,13 @@ static int write_file(void)
 
 static int setup(void)
 {
-	s.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	if (chdir(trial_directory()))
-		return fail("chdir");
-	s.file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	return s.file < 0 ? fail("open") : write_file();
+	int outcome = handle_begin();
+
+	if (outcome)
+		return outcome;
+	s.page_bytes = page_bytes();
+	s.file = handle_open(name, HANDLE_EMPTY);
+	return s.file == NO_HANDLE ? fail("opening the file") : write_file();
 }
 
 static int touch_all(const unsigned char *area)
@@ -66,23 +68,23 @@ static int run(uint64_t operations)
 	int outcome = 0;
 
 	while (operations-- && !outcome) {
-		void *area = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, s.file, 0);
+		void *area = handle_map(s.file, (size_t)size);
 
-		if (area == MAP_FAILED)
-			return fail("mmap");
+		if (!area)
+			return fail("mapping the file");
 		if (touch)
 			outcome = touch_all(area);
-		if (munmap(area, (size_t)size))
-			return fail("munmap");
+		if (handle_unmap(area, (size_t)size))
+			return fail("unmapping the file");
 	}
 	return outcome;
 }
 
 static void teardown(void)
 {
-	if (s.file >= 0) {
-		close(s.file);
-		unlink(name);
+	if (s.file != NO_HANDLE) {
+		handle_close(s.file);
+		handle_remove(name);
 	}
 }
 

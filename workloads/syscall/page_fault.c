@@ -21,12 +21,6 @@
 
 #include "../workload.h"
 
-#if defined(__clang__)
-#define OPAQUE __attribute__((noinline))
-#else
-#define OPAQUE __attribute__((noinline, noipa))
-#endif
-
 enum { SIZE_LEAST = 4096, SIZE_MOST = 67108864 };
 
 static uint64_t   size = 1048576, alone = 1;
@@ -113,8 +107,8 @@ static int setup(void)
 
 /* The page to touch next. It only says which: a fault inside a function makes its return a mispredicted
  * one. */
-OPAQUE const volatile uint32_t *page_fault_page(size_t at);
-OPAQUE const volatile uint32_t *page_fault_page(size_t at)
+APART const volatile uint32_t *page_fault_page(size_t at);
+APART const volatile uint32_t *page_fault_page(size_t at)
 {
 	return (const volatile uint32_t *)(void *)(s.area + at * s.page_bytes);
 }

@@ -1,145 +1,142 @@
-/* semaphore -- pass the turn between two processes by two POSIX semaphores.
+/* semaphore -- pass the turn between two processes by two semaphores.
  *
- * Measures     sem_post and sem_wait on semaphores that two processes share in memory, and the
+ * Measures     sem_post and sem_wait on POSIX semaphores that two processes share in memory, and the
  *              wake-ups and switches between them. An operation is a round trip: each process
- *              posts once and waits once.
- * Leaves out   making processes and semaphores (in setup), and named semaphores.
+ *              posts once and waits once. On Windows ReleaseSemaphore and WaitForSingleObject on
+ *              semaphores of the kernel, since no others reach from process to process.
+ * Leaves out   making processes and semaphores (in setup), and finding semaphores by name.
  * Beware       libc enters the kernel only when it must: on two processors a fast partner may have
  *              posted before the wait begins, and some libraries try for a while before they
- *              sleep. Hence no number of system calls is claimed. The semaphores are 128 bytes
- *              apart, so that no cache line belongs to both. The partner's passes are counted
- *              beside the semaphore it posts, and checked. On one processor it measures the
- *              scheduler.
+ *              sleep. Windows enters it each time. Hence no number of system calls is claimed. The
+ *              semaphores in memory are 128 bytes apart, so that no cache line belongs to both. The
+ *              partner's passes are counted in shared memory, and checked. On one processor it
+ *              measures the scheduler.
  * After        lat_sem of lmbench (McVoy and Staelin), which uses System V's: semaphore_system_v.
  */
 #include <errno.h>
-#include <semaphore.h>
 #include <stdalign.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../workload.h"
+#include "turn.h"
 
-#if defined(__clang__)
-#define OPAQUE __attribute__((noinline))
+enum semaphore { THERE, BACK, SEMAPHORES };
+
+#ifdef _WIN32
+static int make(void)
+{
+	for (int i = 0; i < SEMAPHORES; i++) {
+		SECURITY_ATTRIBUTES inherited = { sizeof(inherited), NULL, TRUE };
+		HANDLE              made = CreateSemaphoreW(&inherited, 0, 1, NULL);
+
+		if (!made) {
+			windows_failed();
+			return fail("CreateSemaphore");
+		}
+		turn.objects[i] = (intptr_t)made;
+	}
+	return 0;
+}
+
+static inline int post(enum semaphore which)
+{
+	return ReleaseSemaphore((HANDLE)turn.objects[which], 1, NULL) ? 0 : windows_failed();
+}
+
+static inline int wait_for(enum semaphore which)
+{
+	DWORD answer = WaitForSingleObject((HANDLE)turn.objects[which], INFINITE);
+
+	return answer == WAIT_OBJECT_0 ? 0 : windows_failed();
+}
 #else
-#define OPAQUE __attribute__((noinline, noipa))
-#endif
+#include <semaphore.h>
 
-struct shared {
-	alignas(128) sem_t there;
-	alignas(128) sem_t back;
-	volatile uint64_t passes; /* by the partner */
+struct padded {
+	alignas(128) sem_t semaphore;
 };
+_Static_assert(SEMAPHORES * sizeof(struct padded) <= TURN_ROOM, "they must fit into what is shared");
 
-static struct {
-	struct shared *shared;
-	int            batch[2], ready[2]; /* round trips to do next; the partner's beginning */
-	pid_t          partner;
-} s = { .shared = MAP_FAILED, .batch = { -1, -1 }, .ready = { -1, -1 }, .partner = -1 };
+static inline sem_t *at(enum semaphore which)
+{
+	return &((struct padded *)turn_shared)[which].semaphore;
+}
 
-static int wait_for(sem_t *semaphore)
+static int make(void)
+{
+	for (int i = 0; i < SEMAPHORES; i++)
+		if (sem_init(at((enum semaphore)i), 1, 0))
+			return errno == ENOSYS ? unsupported("processes cannot share POSIX semaphores")
+			                       : fail("sem_init");
+	return 0;
+}
+
+static inline int post(enum semaphore which)
+{
+	return sem_post(at(which));
+}
+
+static inline int wait_for(enum semaphore which)
 {
 	int answer;
 
 	do
-		answer = sem_wait(semaphore);
+		answer = sem_wait(at(which));
 	while (answer && errno == EINTR);
 	return answer;
 }
+#endif
 
 static void serve(void)
 {
 	uint64_t trips;
 
-	close(s.batch[1]);
-	close(s.ready[0]);
-	if (write_whole(s.ready[1], "", 1))
+	if (turn_join() || turn_ready())
 		return;
-	while (!read_whole(s.batch[0], &trips, sizeof(trips)))
+	while (turn_batch(&trips))
 		while (trips--) {
-			if (wait_for(&s.shared->there))
+			if (wait_for(THERE))
 				return;
-			s.shared->passes++;
-			if (sem_post(&s.shared->back))
+			++*turn_passes;
+			if (post(BACK))
 				return;
 		}
 }
 
-/* The partner must be there before the first batch, or that would measure how it came to run. */
-static int start(void)
-{
-	char byte;
-
-	if (pipe(s.batch) || pipe(s.ready))
-		return fail("pipe");
-	s.partner = partner_start(serve, NULL, 0);
-	if (s.partner < 0)
-		return fail("fork");
-	close(s.batch[0]);
-	close(s.ready[1]);
-	s.batch[0] = s.ready[1] = -1;
-	return read_whole(s.ready[0], &byte, 1) ? fail_check("the partner could not begin") : 0;
-}
-
 static int setup(void)
 {
-	s.shared = mmap(NULL, sizeof(*s.shared), PROT_READ | PROT_WRITE,
-	                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s.shared == MAP_FAILED)
-		return fail("mmap");
-	if (sem_init(&s.shared->there, 1, 0) || sem_init(&s.shared->back, 1, 0))
-		return errno == ENOSYS ? unsupported("processes cannot share POSIX semaphores")
-		                       : fail("sem_init");
-	return start();
+	int outcome;
+
+	if ((outcome = turn_share()) || (outcome = make()))
+		return outcome;
+	return turn_start(serve);
 }
 
-OPAQUE int semaphore_round_trip(void);
-OPAQUE int semaphore_round_trip(void)
+APART int semaphore_round_trip(void);
+APART int semaphore_round_trip(void)
 {
-	static uint64_t due;
-
-	if (sem_post(&s.shared->there))
-		return fail("sem_post");
-	if (wait_for(&s.shared->back))
-		return fail("sem_wait");
-	if (s.shared->passes != ++due)
-		return fail_check("the turn came back after %llu passes, not %llu",
-		                  (unsigned long long)s.shared->passes, (unsigned long long)due);
-	return 0;
+	if (post(THERE))
+		return fail("posting");
+	if (wait_for(BACK))
+		return fail("waiting");
+	return turn_check();
 }
 
 static int run(uint64_t operations)
 {
-	int outcome = 0;
+	int outcome = turn_give(operations);
 
-	if (write_whole(s.batch[1], &operations, sizeof(operations)))
-		return fail("write");
 	while (operations-- && !outcome)
 		outcome = semaphore_round_trip();
 	return outcome;
 }
 
-static void teardown(void)
-{
-	for (int end = 0; end < 2; end++) {
-		if (s.batch[end] >= 0)
-			close(s.batch[end]);
-		if (s.ready[end] >= 0)
-			close(s.ready[end]);
-	}
-	partner_end(&s.partner);
-	if (s.shared != MAP_FAILED)
-		munmap(s.shared, sizeof(*s.shared));
-}
-
 const struct workload workload_semaphore = {
 	.name      = "semaphore",
 	.group     = "syscall",
-	.summary   = "the turn passed between two processes by POSIX semaphores",
+	.summary   = "the turn passed between two processes by semaphores",
 	.operation = "round trip",
 	.setup     = setup,
 	.run       = run,
-	.teardown  = teardown,
+	.teardown  = turn_end,
 	.counted   = (void (*)(void))semaphore_round_trip,
 };

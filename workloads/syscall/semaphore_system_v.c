@@ -19,19 +19,15 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/ipc.h>
-#include <sys/mman.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "turn.h"
+
 enum { THERE, BACK, SEMAPHORES };
 
-static struct {
-	int                set;
-	int                batch[2], ready[2]; /* round trips to do next; the partner's beginning */
-	pid_t              partner;
-	volatile uint64_t *passes; /* by the partner, in memory that both share */
-} s = { .set = -1, .batch = { -1, -1 }, .ready = { -1, -1 }, .partner = -1, .passes = MAP_FAILED };
+static int set = -1;
 
 /* Adds to a semaphore, or waits until one can be taken from it. By number where there is one:
  * libraries make different system calls of semop. */
@@ -42,9 +38,9 @@ static int change(unsigned short which, short by)
 
 	do
 #ifdef SYS_semop
-		answer = (int)syscall(SYS_semop, s.set, &one, 1);
+		answer = (int)syscall(SYS_semop, set, &one, 1);
 #else
-		answer = semop(s.set, &one, 1);
+		answer = semop(set, &one, 1);
 #endif
 	while (answer < 0 && errno == EINTR);
 	return answer;
@@ -54,29 +50,16 @@ static void serve(void)
 {
 	uint64_t trips;
 
-	close(s.batch[1]);
-	close(s.ready[0]);
-	if (write_whole(s.ready[1], "", 1))
+	if (turn_join() || turn_ready())
 		return;
-	while (!read_whole(s.batch[0], &trips, sizeof(trips)))
+	while (turn_batch(&trips))
 		while (trips--) {
 			if (change(THERE, -1))
 				return;
-			++*s.passes;
+			++*turn_passes;
 			if (change(BACK, 1))
 				return;
 		}
-}
-
-static int share(void)
-{
-	void *shared = mmap(NULL, sizeof(*s.passes), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (shared == MAP_FAILED)
-		return fail("mmap");
-	s.passes = shared;
-	return 0;
 }
 
 /* A namespace whose objects go with its last process, killed or not. */
@@ -88,68 +71,40 @@ static int take_namespace(void)
 	                   "no IPC namespace of its own: %s", strerror(errno));
 }
 
-/* The partner must be there before the first batch, or that would measure how it came to run. */
-static int start(void)
-{
-	char byte;
-
-	if (pipe(s.batch) || pipe(s.ready))
-		return fail("pipe");
-	s.partner = partner_start(serve, NULL, 0);
-	if (s.partner < 0)
-		return fail("fork");
-	close(s.batch[0]);
-	close(s.ready[1]);
-	s.batch[0] = s.ready[1] = -1;
-	return read_whole(s.ready[0], &byte, 1) ? fail_check("the partner could not begin") : 0;
-}
-
 static int setup(void)
 {
 	int outcome;
 
-	if ((outcome = share()) || (outcome = take_namespace()))
+	if ((outcome = turn_share()) || (outcome = take_namespace()))
 		return outcome;
-	s.set = semget(IPC_PRIVATE, SEMAPHORES, IPC_CREAT | 0600);
-	if (s.set < 0)
+	set = semget(IPC_PRIVATE, SEMAPHORES, IPC_CREAT | 0600);
+	if (set < 0)
 		return errno == ENOSYS ? unsupported("there are no System V semaphores")
 		                       : fail("semget");
 	/* POSIX leaves the first values open; Linux makes them 0, and is asked. */
 	for (int which = 0; which < SEMAPHORES; which++)
-		if (semctl(s.set, which, GETVAL) != 0)
+		if (semctl(set, which, GETVAL) != 0)
 			return fail_check("a new semaphore is not 0");
-	return start();
+	return turn_start(serve);
 }
 
 static int run(uint64_t operations)
 {
-	static uint64_t due;
+	int outcome = turn_give(operations);
 
-	if (write_whole(s.batch[1], &operations, sizeof(operations)))
-		return fail("write");
-	while (operations--) {
+	while (operations-- && !outcome) {
 		if (change(THERE, 1) || change(BACK, -1))
 			return fail("semop");
-		if (*s.passes != ++due)
-			return fail_check("the turn came back after %llu passes, not %llu",
-			                  (unsigned long long)*s.passes, (unsigned long long)due);
+		outcome = turn_check();
 	}
-	return 0;
+	return outcome;
 }
 
 static void teardown(void)
 {
-	for (int end = 0; end < 2; end++) {
-		if (s.batch[end] >= 0)
-			close(s.batch[end]);
-		if (s.ready[end] >= 0)
-			close(s.ready[end]);
-	}
-	if (s.set >= 0)
-		semctl(s.set, 0, IPC_RMID); /* which ends a partner that waits */
-	partner_end(&s.partner);
-	if (s.passes != MAP_FAILED)
-		munmap((void *)s.passes, sizeof(*s.passes));
+	if (set >= 0)
+		semctl(set, 0, IPC_RMID); /* which ends a partner that waits */
+	turn_end();
 }
 
 #ifdef SYS_semop

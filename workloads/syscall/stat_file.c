@@ -1,7 +1,8 @@
 /* stat_file -- ask for the status of a file by its name.
  *
  * Measures     entry into the kernel, the look-up of one name in the working directory, and the
- *              file's status copied out. The working directory is the trial's own.
+ *              file's status copied out. The working directory is the trial's own. On Windows
+ *              GetFileAttributesEx.
  * Leaves out   the walk through the directories above, which would make the depth of the trial's
  *              directory part of the figure; and the disk: name and status are in the cache.
  * Beware       libraries ask for this in different ways, so the call is made by its number where
@@ -9,12 +10,14 @@
  *              answers too: which it is stands in the system's fingerprint.
  * After        lat_syscall stat of lmbench (McVoy and Staelin, 1996), which gives the whole path.
  */
-#include <fcntl.h>
+#include "../file/handle.h"
+#include "../workload.h"
+
+#ifdef _WIN32
+#define BY_NUMBER 0
+#else
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
-
-#include "../workload.h"
 
 /* Where kernel and libc are known to agree on struct stat. */
 #if defined(SYS_newfstatat) && (defined(__x86_64__) || defined(__aarch64__)) && defined(__LP64__)
@@ -22,28 +25,42 @@
 #else
 #define BY_NUMBER 0
 #endif
+#endif
 
 enum { BYTES = 5 };
 
-static const char name[] = "stat_file";
+static const name_letter name[] = NAME("stat_file");
 
 static int setup(void)
 {
-	int file;
+	int    outcome = handle_begin();
+	handle file;
 
-	if (chdir(trial_directory()))
-		return fail("chdir");
-	file = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	if (file < 0)
-		return fail("open");
-	if (write_whole(file, "bytes", BYTES)) {
-		close(file);
+	if (outcome)
+		return outcome;
+	file = handle_open(name, HANDLE_EMPTY);
+	if (file == NO_HANDLE)
+		return fail("opening the file");
+	if (handle_write_whole(file, "bytes", BYTES)) {
+		handle_close(file);
 		return fail("write");
 	}
-	return close(file) ? fail("close") : 0;
+	return handle_close(file) ? fail("close") : 0;
 }
 
-static inline int ask(struct stat *status)
+#ifdef _WIN32
+typedef WIN32_FILE_ATTRIBUTE_DATA file_status;
+#define SIZE_OF(status) ((status)->nFileSizeLow)
+
+static inline int ask(file_status *status)
+{
+	return GetFileAttributesExW(name, GetFileExInfoStandard, status) ? 0 : windows_failed();
+}
+#else
+typedef struct stat file_status;
+#define SIZE_OF(status) ((status)->st_size)
+
+static inline int ask(file_status *status)
 {
 #if BY_NUMBER
 	return (int)syscall(SYS_newfstatat, AT_FDCWD, name, status, 0);
@@ -51,25 +68,26 @@ static inline int ask(struct stat *status)
 	return stat(name, status);
 #endif
 }
+#endif
 
 /* Out of line, or REPEAT would hold it sixty-four times. */
-__attribute__((noinline)) static int wrong(int answer, const struct stat *status)
+__attribute__((noinline)) static int wrong(int answer, const file_status *status)
 {
 	if (answer)
-		return fail("stat");
-	return fail_check("a file of %lld bytes, not %d", (long long)status->st_size, BYTES);
+		return fail("asking for the status");
+	return fail_check("a file of %lld bytes, not %d", (long long)SIZE_OF(status), BYTES);
 }
 
 static int run(uint64_t operations)
 {
-	struct stat status;
+	file_status status;
 
 	REPEAT(operations, {
 		int answer;
 
-		status.st_size = 0;
+		SIZE_OF(&status) = 0;
 		answer = ask(&status);
-		if (answer || status.st_size != BYTES)
+		if (answer || SIZE_OF(&status) != BYTES)
 			return wrong(answer, &status);
 	});
 	return 0;
@@ -77,7 +95,7 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	unlink(name);
+	handle_remove(name);
 }
 
 #if BY_NUMBER

@@ -1,20 +1,28 @@
-/* write_null -- write one byte to /dev/null.
+/* write_null -- write one byte to the null device.
  *
  * Measures     what every write pays before there is anywhere to write to: entry into the kernel,
- *              finding the open file behind its descriptor, the way down to a driver, and back.
- * Leaves out   the copy of the byte: the driver behind /dev/null takes the count and looks at
- *              nothing.
- * Beware       libc's write is called, as programs do. A /dev/null that is no device (in a bare
+ *              finding the open file behind its descriptor, the way down to a driver, and back. On
+ *              Windows WriteFile to the device NUL.
+ * Leaves out   the copy of the byte: the driver takes the count and looks at nothing.
+ * Beware       on POSIX libc's write is called, as programs do. A /dev/null that is no device (in a bare
  *              root) is refused.
  * After        lat_syscall write of lmbench (McVoy and Staelin, 1996).
  */
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "../file/handle.h"
 #include "../workload.h"
 
-static int null = -1;
+static handle null = NO_HANDLE;
+
+#ifdef _WIN32
+static int setup(void)
+{
+	null = handle_open(L"NUL", HANDLE_READ_WRITE);
+	if (null == NO_HANDLE)
+		return unsupported("NUL cannot be opened");
+	return GetFileType(null) == FILE_TYPE_CHAR ? 0 : unsupported("NUL is not a device");
+}
+#else
+#include <sys/stat.h>
 
 static int setup(void)
 {
@@ -29,6 +37,7 @@ static int setup(void)
 		return unsupported("/dev/null is not a device");
 	return 0;
 }
+#endif
 
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int wrong(ssize_t put)
@@ -41,7 +50,7 @@ static int run(uint64_t operations)
 	char byte = 1;
 
 	REPEAT(operations, {
-		ssize_t put = write(null, &byte, 1);
+		ssize_t put = handle_write(null, &byte, 1);
 
 		if (put != 1)
 			return wrong(put);
@@ -51,8 +60,8 @@ static int run(uint64_t operations)
 
 static void teardown(void)
 {
-	if (null >= 0)
-		close(null);
+	if (null != NO_HANDLE)
+		handle_close(null);
 }
 
 static const struct call calls[] = { { "write", 1 }, { 0 } };
@@ -60,7 +69,7 @@ static const struct call calls[] = { { "write", 1 }, { 0 } };
 const struct workload workload_write_null = {
 	.name      = "write_null",
 	.group     = "syscall",
-	.summary   = "a write of one byte to /dev/null",
+	.summary   = "a write of one byte to the null device",
 	.operation = "call",
 	.setup     = setup,
 	.run       = run,
