@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard import archive
+from steelyard import archive, programs
 from steelyard import plan as plans
 from steelyard.archive import Experiment
 from steelyard.journal import Journal
@@ -45,6 +45,19 @@ LESS = {("context_switch", "switch"): "overhead"}
 COUNTS = {"linpack_limit": ("count", "processes")}
 BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they are curves over a size
 SIZES = tuple(round(64 * 2 ** (number / 2)) * 64 for number in range(28))
+
+
+def quick(workload: programs.Workload, *, operations: int = 1) -> str:
+    """The request that has a workload run once, and no longer than it must: of a curve one size, of many
+    processes a few."""
+    few = {
+        "linpack_processes": " processes=3 iterations=16",
+        "linpack_limit": " most=4",
+        "tcp_echo": " requests=20",
+    }.get(workload.name, "")
+    size = 64 if workload.sweeps == "stride" else 4096
+    one_size = f" from={size} to={size}" if workload.sweeps else ""
+    return f"trial 1 {workload.name} batches=1 operations={operations} warmup_ns=0{one_size}{few}"
 
 
 def metrics_of(workload: str) -> tuple[str, ...]:

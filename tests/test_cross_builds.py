@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
+import building
 import pytest
 from test_systems import run
 
@@ -83,9 +84,7 @@ def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: P
         assert all(b"qemu-aarch64" in words.split(b"\0")[0] for words in emulated), emulated
         assert agent.ask("stop 0", "end")["status"] == "stopped"
         for workload in programs.catalogue().workloads:
-            one_size = " from=64 to=64" if workload.sweeps == "stride" else " from=4096 to=4096"
-            settings = f"batches=1 operations=1 warmup_ns=0{one_size if workload.sweeps else ''}"
-            heard = run(agent, f"trial 1 {workload.name} {settings}")
+            heard = run(agent, building.quick(workload))
             assert heard[-1]["status"] in ("ok", "unsupported"), (workload.name, heard[-1])
         begin, *_, end = run(agent, "trial 2 linpack batches=1 operations=2")
         assert end["status"] == "ok"

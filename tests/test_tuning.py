@@ -137,7 +137,7 @@ def test_a_group_holds_what_outgrows_it(tuned: SystemDefinition, tmp_path: Path)
         assert run(agent, "trial 1 sieve copies=2 batches=1 operations=1")[-1]["status"] == "ok"
         end = run(agent, "trial 2 sieve copies=20 batches=1 operations=1")[-1]
     assert end["status"] == "failed"
-    assert "fork" in end["reason"]
+    assert end["reason"] == "making a process: Resource temporarily unavailable"
 
 
 def test_a_limited_guest_knows_that_it_is_limited_by_the_words_of_its_command(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import building
 import pytest
 from conftest import Run
 from test_systems import run
@@ -64,9 +65,7 @@ def test_every_workload_runs_in_it_and_nothing_is_left(kind: str, root: Path, tm
         assert agent.fingerprint["file_system"] == native.fingerprint["file_system"]
         assert agent.hello["program_sha256"] == native.hello["program_sha256"]
         for workload in programs.catalogue().workloads:
-            one_size = " from=64 to=64" if workload.sweeps == "stride" else " from=4096 to=4096"
-            settings = f"batches=1 operations=1 warmup_ns=0{one_size if workload.sweeps else ''}"
-            end = run(agent, f"trial 1 {workload.name} {settings}")[-1]
+            end = run(agent, building.quick(workload))[-1]
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)
         assert Path("/proc/self/mountinfo").read_text() == mounts
     assert list(tmp_path.iterdir()) == []
