@@ -8,8 +8,6 @@ last end, with its interval. And the price of multiprogramming over those trials
 and once on one processor.
 """
 
-import importlib.machinery
-import importlib.util
 import json
 import math
 import random
@@ -28,23 +26,12 @@ from steelyard.statistics.multiprogramming import Moments
 ROOT = Path(__file__).parent.parent
 
 
-def flags() -> list[str]:
-    """Those by which the machine code of all programs was made."""
-    path = str(ROOT / "workloads" / "build-code")
-    loader = importlib.machinery.SourceFileLoader("build_code", path)
-    spec = importlib.util.spec_from_loader("build_code", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return [*module.FLAGS, *module.OF_GCC, *module.OF_MACHINE[62][1], *module.OF_MACHINE[62][2]]
-
-
 def build(directory: Path) -> Path:
-    """processes_by_hand with that same machine code linked in."""
-    code, program = directory / "linp.o", directory / "processes_by_hand"
-    subprocess.run(["cc", *flags(), "-c", ROOT / "workloads" / "cpu" / "linp.c", "-o", code], check=True)
-    source = ROOT / "bench" / "processes_by_hand.c"
-    subprocess.run(["cc", "-std=gnu11", "-O2", "-static", "-s", "-o", program, source, code], check=True)
+    """processes_by_hand with the bytes that all programs share."""
+    program = directory / "processes_by_hand"
+    files = [ROOT / "bench" / "processes_by_hand.c", programs.source() / "cpu" / "linp_code.c"]
+    include = f"-I{programs.source() / 'cpu'}"
+    subprocess.run(["cc", "-std=gnu11", "-O2", "-static", "-s", include, "-o", program, *files], check=True)
     return program
 
 
@@ -59,11 +46,11 @@ def kept(processes: int, iterations: int, *, place: int = 0) -> tuple[float, flo
     command += [f"iterations={iterations}", f"place={place}", "limit_ms=600000"]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     records = [json.loads(line) for line in answer.stdout.splitlines()]
-    (sample,) = [one for one in records if one["record"] == "samples" and one["metric"] == "together"]
-    groups = {one["metric"]: one for one in records if one["record"] == "group"}
-    moments = {name: _moments(one) for name, one in groups.items()}
-    alone = float(multiprogramming.elapsed(moments["alone"])[0])
-    return float(sample["durations_ns"][0]), multiprogramming.price(moments["together"], alone=alone)
+    (sample,) = [one for one in records if one["record"] == "samples"]
+    groups = [(one["metric"], _moments(one)) for one in records if one["record"] == "group"]
+    alone = np.median([multiprogramming.elapsed(one)[0] for name, one in groups if name == "alone"])
+    (together,) = [one for name, one in groups if name == "together"]
+    return float(sample["durations_ns"][0]), multiprogramming.price(together, alone=float(alone))
 
 
 def _moments(group: dict[str, list[int]]) -> Moments:

@@ -38,7 +38,7 @@ METRICS = {
     "disktest": ("write", "read"),
     "context_switch": ("overhead", "switch"),
     "integer_operations": ("add", "add_parallel"),
-    "linpack_processes": ("alone", "together"),
+    "linpack_processes": ("time",),
     "linpack_limit": ("count",),
 }
 LESS = {("context_switch", "switch"): "overhead"}

@@ -53,7 +53,7 @@ def test_every_process_says_when_it_was_asked_for_began_and_ended(threads: int) 
         assert marks == sorted(marks)
         assert (marks[-1], len(marks)) == (ended, 16)
     # What the harness timed spans all of it.
-    (sample,) = [one for one in records if one["record"] == "samples" and one["metric"] == "together"]
+    (sample,) = [one for one in records if one["record"] == "samples"]
     assert sample["durations_ns"][0] >= max(together["reaped_ns"])
 
 
@@ -64,9 +64,11 @@ def test_behind_a_gate_nobody_begins_before_the_last_was_made() -> None:
 
 
 def test_one_alone_is_one(tmp_path: Path) -> None:
-    (alone,) = groups(perform("linpack_processes", "processes=3", "iterations=16"), "alone")
+    alone = groups(perform("linpack_processes", "processes=3", "iterations=16"), "alone")
 
-    assert alone["members"] == 1
+    assert [one["members"] for one in alone] == [1] * len(alone)
+    assert [one["batch"] for one in alone] == list(range(1, len(alone) + 1))
+    assert 3 <= len(alone) <= 40
 
 
 def test_every_record_has_the_machine_code_s_digest() -> None:
@@ -76,12 +78,12 @@ def test_every_record_has_the_machine_code_s_digest() -> None:
     assert known
     told = [one["code_sha256"] for one in records if one["record"] in ("begin", "samples", "group")]
     assert set(told) == {known}
-    assert len(told) == 5
+    assert len(told) >= 1 + 1 + 3 + 1
 
 
 def test_more_iterations_take_each_process_longer() -> None:
     def least(iterations: int) -> int:
-        (alone,) = groups(perform("linpack_processes", "processes=1", f"iterations={iterations}"), "alone")
+        alone = groups(perform("linpack_processes", "processes=1", f"iterations={iterations}"), "alone")[0]
         return int(alone["ended_ns"][0]) - int(alone["began_ns"][0])
 
     assert min(least(640) for _ in range(3)) > 4 * min(least(32) for _ in range(3))
@@ -221,7 +223,8 @@ def test_threads_in_the_place_of_processes_share_one() -> None:
         )
         return answer.stderr.count(b'"member"')
 
-    assert (seen(0), seen(1)) == (1 + 5, 0)
+    assert 3 + 5 <= seen(0) <= 40 + 5  # those alone, and those together
+    assert seen(1) == 0
 
 
 def test_every_second_one_is_nicer_and_gets_less_done() -> None:
@@ -238,7 +241,7 @@ def test_memory_of_their_own_is_written_through() -> None:
 
     def faults(memory: int) -> int:
         records = perform("linpack_processes", "processes=2", "iterations=16", f"memory={memory}")
-        (usage,) = [one for one in records if one["record"] == "usage" and one["metric"] == "together"]
+        (usage,) = [one for one in records if one["record"] == "usage"]
         return int(usage["faults_minor"])
 
     assert faults(4096) - faults(0) >= 2 * 1024 * 0.9

@@ -87,8 +87,9 @@ _CODES = """
 
 # What follows from the moments of many processes at once: metrics that no single clock reading gives, with
 # their unit. Lower is better for each.
-ALONE, TOGETHER = "alone", "together"  # the metrics of a workload that has groups
+ALONE, TOGETHER = "alone", "together"  # what a workload calls its groups
 DERIVED = {
+    "alone": "ns of one process alone: median",
     "price": "times what free sharing would take",
     "start_delay": "ns from being asked for to its beginning: nineteen of twenty are sooner",
     "elapsed": "ns of each process's own, from beginning to end: mean",
@@ -308,7 +309,7 @@ class Observations:
         """Whether the metric is there only to be subtracted from another, or to be held against it."""
         if any(one["less"] == metric for one in self.workload(cell)["metrics"]):
             return True
-        return self.is_derived((cell, metric)) or bool(self.workload(cell)["groups"] and metric == ALONE)
+        return self.is_derived((cell, metric))
 
     def lens(self, cell: str) -> str:
         return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)
@@ -364,6 +365,8 @@ class Observations:
 def derived(group: Group, metric: str) -> float:
     """One of DERIVED, of one group."""
     moments = group.moments
+    if metric == ALONE:
+        return group.alone_ns
     if metric == "price":
         return multiprogramming.price(moments, alone=group.alone_ns)
     if metric == "start_delay":

@@ -18,7 +18,7 @@
 #include "../harness/system.h"
 #include "../harness/tree.h"
 
-enum { MARKS = 16, WHY_ROOM = 120, PAGE = 4096, KEPT_MOST = 256, PROCESSORS_MOST = 1024, GATE = 3 };
+enum { MARKS = 16, WHY_ROOM = 120, PAGE = 4096, KEPT_MOST = 1000, PROCESSORS_MOST = 1024, GATE = 3 };
 
 #define UNKNOWN UINT64_MAX
 
