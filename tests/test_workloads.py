@@ -156,6 +156,8 @@ def test_each_operation_takes_the_instructions_it_claims(
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 def test_something_of_it_can_be_counted_from_outside(workload: programs.Workload) -> None:
     """Nothing of the harness's own: `null` does nothing."""
+    if workload.groups or workload.measure == "count":
+        return  # tests/test_processes.py counts their processes from outside
     claims = bool(workload.calls) or workload.counted_address is not None or workload.instructions > 0
 
     assert claims or workload.group == "harness"

@@ -85,5 +85,4 @@ const struct workload workload_linpack_limit = {
 	.count        = &found,
 	.counts       = "processes",
 	.code         = &linp_code,
-	.instructions = 100000,
 };

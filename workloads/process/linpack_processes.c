@@ -69,5 +69,4 @@ const struct workload workload_linpack_processes = {
 	.performances = 1,
 	.tell         = group_tell,
 	.code         = &linp_code,
-	.instructions = 100000,
 };
