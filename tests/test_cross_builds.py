@@ -1,5 +1,6 @@
 """The load program for other processors and systems: it compiles, and where there is an emulator it runs."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -31,7 +32,9 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     cache = request.config.cache
     assert cache is not None
     monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache.mkdir("zig")))
-    monkeypatch.setenv("STEELYARD_PROGRAMS", str(cache.mkdir("cross-builds")))
+    # The programs are of one source: of a changed one they are made anew.
+    source = hashlib.sha256(programs.load("glibc").read_bytes()).hexdigest()[:12]
+    monkeypatch.setenv("STEELYARD_PROGRAMS", str(cache.mkdir(f"cross-builds-{source}")))
 
 
 @pytest.mark.parametrize("target", [AARCH64, FREEBSD])
