@@ -167,9 +167,7 @@ def test_where_no_more_can_be_created_those_that_were_are_finished_and_told(tmp_
 @pytest.mark.parametrize("workload", ["linpack", "linpack_processes"])
 def test_a_stack_that_is_too_small_is_said_before_the_call(workload: str) -> None:
     """The dissertation lost processes to just this, by SIGSEGV."""
-    records = perform(workload, "processes=2", limits=((resource.RLIMIT_STACK, 150_000),))
-    if workload == "linpack":
-        records = perform(workload, limits=((resource.RLIMIT_STACK, 150_000),))
+    records = perform(workload, limits=((resource.RLIMIT_STACK, 150_000),))
 
     assert "it needs 162960 bytes of stack, and " in records[-1]["reason"]
     assert records[-1]["signal"] is None
