@@ -66,23 +66,12 @@ static inline int let_go(uint64_t which)
 }
 #endif
 
-/* The other process begins with lock 2. It waits for 1, frees 2; waits for 0, frees 1; ... It opens the
- * file itself: on Windows a lock is an open file's, not a process's. */
+/* It opens the file itself: on Windows a lock is an open file's, not a process's. */
 static void serve(void)
 {
-	uint64_t trips, which = 1;
-
-	if (turn_join() || (file = handle_open(name, HANDLE_READ_WRITE)) == NO_HANDLE || take(2) ||
-	    turn_ready())
-		return;
-	while (turn_batch(&trips))
-		for (; trips--; which += 2) {
-			if (take(which))
-				return;
-			++*turn_passes;
-			if (let_go(which + 1))
-				return;
-		}
+	if (!turn_join() && (file = handle_open(name, HANDLE_READ_WRITE)) != NO_HANDLE && !take(2) &&
+	    !turn_ready())
+		turn_serve_by_three(take, let_go);
 }
 
 static int setup(void)

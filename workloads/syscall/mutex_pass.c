@@ -100,21 +100,10 @@ static inline int let_go(uint64_t which)
 }
 #endif
 
-/* The other process begins with mutex 2. It waits for 1, frees 2; waits for 0, frees 1; ... */
 static void serve(void)
 {
-	uint64_t trips, which = 1;
-
-	if (turn_join() || take(2) || turn_ready())
-		return;
-	while (turn_batch(&trips))
-		for (; trips--; which += 2) {
-			if (take(which))
-				return;
-			++*turn_passes;
-			if (let_go(which + 1))
-				return;
-		}
+	if (!turn_join() && !take(2) && !turn_ready())
+		turn_serve_by_three(take, let_go);
 }
 
 static int setup(void)

@@ -86,18 +86,7 @@ int read_whole(int file, void *into, size_t bytes)
 
 int write_whole(int file, const void *from, size_t bytes)
 {
-	size_t put = 0;
-
-	while (put < bytes) {
-		ssize_t more = write(file, (const char *)from + put, bytes - put);
-
-		if (more < 0 && errno == EINTR)
-			continue;
-		if (more < 0)
-			return -1;
-		put += (size_t)more;
-	}
-	return 0;
+	return write_all(file, from, bytes);
 }
 
 struct stream {
