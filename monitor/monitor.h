@@ -1,0 +1,155 @@
+/* monitor.h -- what a backend of the monitor sees, and what all of them produce: processes.
+ *
+ * A backend (bpf.c, perf.c, taskstats.c, ptrace.c, proc.c) finds out what processes cost; everything else
+ * is here: who is watched, when to read, what a record looks like. All of them fill the same `struct process`;
+ * what one could not see stays UNKNOWN, and is written as null.
+ */
+#ifndef STEELYARD_MONITOR_H
+#define STEELYARD_MONITOR_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define UNKNOWN UINT64_MAX /* of any figure: it was not seen */
+
+enum detail { LIFE, BUDGET, CALLS, PROFILE, LATENCY, DETAILS };
+
+/* What is to be watched, and how: the command line, checked. */
+struct order {
+	enum detail detail;
+	const char *backend;   /* by name; NULL: the best that works here */
+	char      **command;   /* NULL-ended; NULL: none */
+	const pid_t *pids;     /* processes that run already; their descendants are watched with them */
+	size_t      pid_count;
+	const char *cgroup;    /* its directory; NULL: none */
+	uint64_t    every_ns;  /* between readings; 0: no series */
+	uint64_t    for_ns;    /* stop after that; 0: until the command ends or a signal comes */
+	uint32_t    children;  /* one in so many of a followed process's children is followed */
+	double      budget;    /* share of the watched processes' time that counting calls may cost */
+	uint32_t    slots;     /* processes and threads watched at one time; 0: what suits the detail */
+	int         threads;   /* write a record of each thread as well */
+	int         prove;     /* alternate windows with and without the hook, and record the work done in each */
+};
+
+enum figure {
+#define FIGURE(name) name,
+#define LEVEL(name)  name,
+#include "figures.def"
+#undef FIGURE
+#undef LEVEL
+	FIGURES
+};
+
+/* Which table of numbers a system call is from. */
+enum abi { ABI_NATIVE, ABI_32, ABI_X32, ABIS };
+
+enum { HISTOGRAM_BUCKETS = 28 }; /* of 2^6 to 2^34 ns: bucket b holds times below 2^(b+7), the last all others */
+
+/* One type of system call, as one process made it. */
+struct call {
+	enum abi  abi;
+	uint32_t  number;     /* OTHER_CALLS: those that found no room of their own */
+	uint64_t  calls;      /* that returned, restarted ones each time, and exit; in windows only, at BUDGET */
+	uint64_t  errors;     /* of those, results from -4095 to -1 */
+	uint64_t  time_ns;    /* inside it, at LATENCY; else UNKNOWN */
+	uint64_t *histogram;  /* HISTOGRAM_BUCKETS of them, at LATENCY; else NULL */
+	uint64_t  samples;    /* that found the process in it, at PROFILE; else UNKNOWN */
+	double    expanded, expanded_squares; /* at BUDGET: sums over windows of what each says of its period */
+	double    expanded_errors;
+};
+enum { OTHER_CALLS = 0xffff };
+
+/* A process (a thread group), or one thread of it. Times are ns of CLOCK_BOOTTIME. */
+struct process {
+	pid_t    pid, thread;  /* thread: 0 for the process as a whole */
+	pid_t    parent;
+	uint32_t generation;   /* 0: was named or is the command; 1: its children, ... */
+	char     program[16];  /* the kernel's name for it at the end */
+	char     program_before[16]; /* before its last exec; empty if it did none while watched */
+	int      attached;     /* it ran before the watch began, and its figures are counted from then */
+	uint64_t begin_ns;     /* when it was made */
+	uint64_t watched_ns;   /* since when its figures count: begin_ns, or when it was attached */
+	uint64_t end_ns;       /* UNKNOWN: it ran on when the watch ended */
+	int      status;       /* as wait4 gives it; -1: not known */
+	uint64_t threads;      /* that it had in all; UNKNOWN */
+	uint64_t children;     /* that it made, watched or not; UNKNOWN */
+	uint64_t figure[FIGURES];
+	struct call *calls;    /* in no order; NULL with calls_known 0: its calls were not seen */
+	size_t   call_count;
+	int      calls_known;
+	uint64_t windows;      /* at BUDGET: how many, and their length in all */
+	uint64_t windows_ns;
+	uint64_t samples_user, samples_kernel; /* at PROFILE: outside any system call; else UNKNOWN */
+};
+
+/* Sets every figure to UNKNOWN and all else to nothing. */
+void process_clear(struct process *process);
+/* The entry of that call, made if it is not there yet. Never NULL. */
+struct call *process_call(struct process *process, enum abi abi, uint32_t number);
+void process_free_calls(struct process *process);
+/* Adds a thread's or an earlier part's figures and calls; levels are taken as the larger. */
+void process_add(struct process *process, const struct process *part);
+/* The kernel's own way to split exact run time by ticks seen in user and system mode (cputime_adjust). */
+void cputime_split(uint64_t run_ns, uint64_t user_ticks_ns, uint64_t system_ticks_ns, uint64_t *user_ns,
+                   uint64_t *system_ns);
+
+/* What the monitor says of itself at the end. UNKNOWN where it cannot say. */
+struct account {
+	uint64_t hook_ns;      /* what one hit of the hook on system calls costs, calibrated here and now */
+	uint64_t hits;         /* of watched processes */
+	uint64_t maps_bytes;   /* of the kernel's memory, for us */
+	uint64_t lost_slots;   /* processes and threads that found no slot: in totals only */
+	uint64_t lost_calls;   /* calls that were not counted at all */
+	uint64_t lost_events;  /* anything else that was dropped */
+	uint64_t unfollowed;   /* children that --children left out */
+	uint64_t unfollowed_figure[FIGURES]; /* what those cost all the same */
+};
+
+/* How a wait ended. */
+enum woken { WOKEN_BY_TIME, WOKEN_BY_SIGNAL, WOKEN_BY_END /* nothing is left to be watched */ };
+
+struct backend {
+	const char *name;
+	/* 0 if it works here and can do what is asked; else -1, with a sentence in `why`. Changes nothing. */
+	int (*probe)(const struct order *order, char *why, size_t why_room);
+	/* What it cannot see, a sentence each, NULL-ended. */
+	const char *const *(*missing)(const struct order *order);
+	/* Begins to watch. `child` is the command's process, held before its exec (0: none): its figures count
+	 * from that exec. Returns 0, or -1 with a sentence in `why`. */
+	int (*begin)(const struct order *order, pid_t child, char *why, size_t why_room);
+	/* Waits until that moment (CLOCK_BOOTTIME), a signal of ours, or until nothing is left. Processes that
+	 * end meanwhile may be recorded at once. */
+	enum woken (*wait)(uint64_t until_ns);
+	/* Writes a reading of each process that has changed since the last. */
+	void (*read)(uint64_t now_ns);
+	/* Stops watching, leaves nothing attached, and writes a record of every process not written yet. */
+	void (*end)(struct account *account);
+};
+
+extern const struct backend bpf_backend, perf_backend, taskstats_backend, ptrace_backend, proc_backend;
+
+/* What has come from outside since the last look; the handlers and the descriptor are main's. */
+struct signals {
+	int stop;    /* SIGINT, SIGTERM or SIGHUP */
+	int command_ended, command_status; /* the child, reaped by us; a backend that traces it may set this */
+};
+extern struct signals signals;
+/* Reaps our child if it has ended, without waiting. */
+void signals_look(void);
+/* The waiting of a backend that has nothing to do until then: our signals, and `file` (or -1) readable. */
+enum woken wait_quietly(uint64_t until_ns, int file);
+
+uint64_t now_ns(void); /* CLOCK_BOOTTIME */
+
+/* Records, a JSON object a line, as docs/monitor.md has them. */
+void write_process(const struct process *process);
+/* The same of one that goes on, with what has changed since `before` alone; nothing if nothing has. */
+void write_reading(uint64_t at_ns, const struct process *process, const struct process *before);
+/* A window in which calls were counted, or with --prove were not: what the watched processes did in it. */
+void write_window(uint64_t at_ns, uint64_t length_ns, int hooked, uint64_t run_ns, uint64_t work);
+
+/* The name of a system call, or NULL. */
+const char *call_name(enum abi abi, uint32_t number);
+
+#endif
