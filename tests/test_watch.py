@@ -739,7 +739,7 @@ def test_a_watch_is_kept_listed_exported_and_merged(
     merged = steelyard("archive", "merge", str(other))
 
     assert f"kept as {listed[0]['watch']}" in kept.stderr
-    assert next(csv.DictReader(table.open()))["calls"] == "3"
+    assert next(csv.DictReader(table.read_text().splitlines()))["calls"] == "3"
     assert "1 watches" in merged.stderr
     place = other / "watches" / listed[0]["watch"]
     assert {path.name for path in place.iterdir()} == {
