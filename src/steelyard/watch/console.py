@@ -237,7 +237,7 @@ def _print_series(console: Console, account: Account) -> None:
         if one:
             table.add_row(Text(_heading(name)), *_description_cells(one, partial(_rate, name), columns))
     every = time_ns(account.watch.head.every_ns or 0)
-    if table.row_count:
+    if intervals > 1:
         _print(console, f"All processes, a second, over {intervals} intervals of {every}", table)
 
 
