@@ -165,6 +165,11 @@ void windows_turn(void)
 		open_window();
 }
 
+int windows_is_open(void)
+{
+	return s.is_open;
+}
+
 void windows_close(void)
 {
 	if (s.is_used && s.is_open)
