@@ -215,7 +215,7 @@ def _report_watch(
     from steelyard.watch import accounts, console, plain, sentences
 
     watched = sentences.watched(order)
-    account = accounts.of(found, by=arguments.by)
+    account = accounts.of(found, by=arguments.by, group_series=arguments.format != "text")
     if arguments.format == "json":
         plain.print_json(account, file)
     elif arguments.format == "csv":
