@@ -64,7 +64,7 @@ struct {
 
 /* Set before loading. */
 const volatile u32  one_in = 1;           /* children followed */
-const volatile bool counts_always = false;/* the hook on calls stays on */
+const volatile bool counts_always = false; /* else only while `counting` */
 const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
 const volatile u64  cgroup_id = 0;
 const volatile int  cgroup_hierarchy = 0;
@@ -397,6 +397,9 @@ int BPF_PROG(on_return, struct pt_regs *regs, long result)
 {
 	u32 slot;
 
+	/* Hooked in is not yet counting: a window has sharp edges. */
+	if (!counts_always && !counting)
+		return 0;
 	if (find(regs, &slot))
 		count(slot, number_of(regs), result);
 	return 0;

@@ -324,26 +324,34 @@ static double call_ns(void)
 	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / CALLS_MADE;
 }
 
-/* The least of several, with and without: what disturbs makes a time longer, never shorter. */
+static int compare(const void *one, const void *other)
+{
+	double a = *(const double *)one, b = *(const double *)other;
+
+	return (a > b) - (a < b);
+}
+
+/* Medians of several, with and without by turns: what a hit costs as things are here and now. */
 void hooks_calibrate(void)
 {
-	enum { ROUNDS = 5, AGAIN = 3 };
-	double least[2] = { 1e9, 1e9 };
+	enum { ROUNDS = 5, AGAIN = 3, TIMES = ROUNDS * AGAIN };
+	double times[2][TIMES];
 
 	for (int round = 0; round < ROUNDS; round++)
 		for (int on = 0; on < 2; on++) {
 			if (on && hooks_calls_on())
 				return;
-			for (int i = 0; i < AGAIN; i++) {
-				double ns = call_ns();
-
-				if (ns < least[on])
-					least[on] = ns;
-			}
+			for (int i = 0; i < AGAIN; i++)
+				times[on][round * AGAIN + i] = call_ns();
 			if (on)
 				hooks_calls_off();
 		}
-	hooks.hook_ns = least[1] > least[0] ? (uint64_t)(least[1] - least[0] + 0.5) : 0;
+	for (int on = 0; on < 2; on++)
+		qsort(times[on], TIMES, sizeof times[on][0], compare);
+	if (times[1][TIMES / 2] > times[0][TIMES / 2])
+		hooks.hook_ns = (uint64_t)(times[1][TIMES / 2] - times[0][TIMES / 2] + 0.5);
+	else
+		hooks.hook_ns = 0;
 }
 
 int hooks_hold(pid_t child)
