@@ -1,7 +1,7 @@
 """How many events there were in all, from those that were counted in windows of random phase.
 
-Of each process it is known how long it ran in all, of its windows how long it ran in them and what it did. What
-it did for each ns of run time in windows, times all of its run time, is the estimate (a ratio estimator:
+Of each process it is known how long it ran in all, and how long in its windows, and what it did there.
+What it did for each ns of run time in windows, times all of its run time, is the estimate (a ratio estimator:
 Cochran 1977, chapter 6; that windows are long or short, or that it slept in some, costs nothing). Its
 variance is that of what windows hold beyond their share, events - ratio x run time, less for what was seen of
 the whole. Processes that met fewer than FEWEST windows are estimated together, and if those are still too
