@@ -11,23 +11,21 @@
  * inherited, so the sets are not equal.
  *
  * Needs    perf_event_paranoid of 2 or less for processor time alone; CAP_PERFMON, or 1 or less, for the rest;
- *          a kernel whose READ records work (a fault of Linux 5.13 to 6.18 has none at a task's end).
+ *          a kernel whose READ records work: before Linux 5.13 they were written without that lock, and from
+ *          then on not at all, until commit c418d8b4d7a4 (6.19, and the stable ones since December 2025).
  * Costs    each counter, at each context switch and birth of a watched task; at CALLS, a tracepoint at each
  *          system call, with a filter for its errors. By-standers pay for the tracepoint being there.
  * Loses    records for which a ring has no room: in lost_events; a process whose counts were in them says
  *          nothing of itself.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/mount.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -548,6 +546,16 @@ static void take_all(int is_last)
 	}
 }
 
+/* Whether it writes those records under the lock that keeps them whole: see above. */
+static int is_locked(void)
+{
+	struct utsname name;
+	unsigned       major = 0, minor = 0;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 5 || (major == 5 && minor >= 13));
+}
+
 /* Whether the kernel says what a task had counted at its end: a child's child is made and waited for. */
 static int is_reported_at_end(char *why, size_t why_room)
 {
@@ -577,8 +585,8 @@ static int is_reported_at_end(char *why, size_t why_room)
 		while (ring_next(&s.root[0].ring[0], &raw))
 			seen |= raw.header.type == PERF_RECORD_READ && raw.read.pid != (uint32_t)child;
 		if (!seen)
-			snprintf(why, why_room, "this kernel does not say what a task's counters were at its end: it is a "
-			                        "fault that Linux has had since 5.13, mended after 6.18");
+			snprintf(why, why_room, "this kernel does not say what a task's counters were at its end: a fault "
+			                        "of Linux since 5.13, mended in 6.19 and in later stable ones");
 	} else {
 		snprintf(why, why_room, "%s: %s", s.failed ? s.failed : "fork", strerror(errno));
 		close(gate[1]);
@@ -682,6 +690,11 @@ static int probe(const struct order *order, char *why, size_t why_room)
 		                                         "is for root alone, or the kernel has none");
 		return -1;
 	}
+	if (!is_locked()) {
+		snprintf(why, why_room, "before Linux 5.13 what two tasks had counted at their ends may be written over "
+		                        "each other");
+		return -1;
+	}
 	return is_reported_at_end(why, why_room) ? 0 : -1;
 }
 
@@ -692,7 +705,8 @@ static const char *const *missing(const struct order *order)
 
 	sentences[count++] = "What a process counted while others that it made go on: it is known when those have ended.";
 	sentences[count++] = "Time blocked; memory at the beginning and at the end of what begins or ends while watched.";
-	sentences[count++] = "Processor time for taking a task's memory down at its end: its counters are taken from it before.";
+	sentences[count++] = "Processor time for taking a task's memory down at its end, after its counters; and whether it was "
+	                     "an interrupt or another guest of the host that took some of the time.";
 	if (s.exits.file < 0)
 		sentences[count++] = "Of processes that have ended: user and system time apart, time waiting to run, input "
 		                     "and output, peak of memory, and the exit status but of the command (that takes "

@@ -95,8 +95,8 @@ def test_times_faults_and_switches_are_those_of_wait4(known: Path) -> None:
         # Waits after the counters were taken away are not in them, but for the last.
         behind = waited["switches_voluntary"] - record["switches_voluntary"]
         assert -1 <= behind <= 4 * record["threads"]
-        # All but what it takes to make a task and to take it down.
-        assert 0 <= waited["run_us"] * 1000 - record["run_ns"] < 20_000_000
+        # Less what it takes to make a task and to take it down; more by what a host or an interrupt took.
+        assert abs(waited["run_us"] * 1000 - record["run_ns"]) < 20_000_000
     spins, sleeps = [record for record, _ in watching.of_children(found, answer.stdout)[6:]]
     assert spins["run_ns"] >= 39_000_000
     assert sleeps["switches_voluntary"] >= 21
