@@ -1,9 +1,11 @@
 """The monitor by perf's inherited counters: each process's share, against strace, wait4 and known numbers."""
 
 import collections
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -185,6 +187,37 @@ def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
     assert watching.end(found)["unfollowed"] == 27
     assert watching.end(found)["unfollowed_figures"]["run_ns"] > 0
     assert watching.end(found)["calls"]["getppid"]["calls"] == 30
+
+
+def test_what_found_no_room_is_counted_and_nobody_is_given_it(tmp_path: Path) -> None:
+    program = watching.build(
+        tmp_path,
+        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
+        "int main(void) { usleep(300000); for (int i = 0; i < 1999; i++) {"
+        " if (!fork()) { syscall(SYS_getppid); _exit(0); } wait(NULL); } return 5; }",
+    )
+    watching.need("perf", "calls")
+    options = ["--records", "2", "--backend", "perf", "--detail", "calls"]
+    monitor = subprocess.Popen(
+        [watching.watcher(), *options, "--", program],
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert monitor.stderr is not None
+    first = monitor.stderr.readline()
+    time.sleep(0.15)
+    monitor.send_signal(signal.SIGSTOP)
+    time.sleep(2.5)
+    monitor.send_signal(signal.SIGCONT)
+    _, rest = monitor.communicate(timeout=60)
+    found = [json.loads(line) for line in (first + rest).splitlines()]
+
+    assert watching.end(found)["lost_events"] > 0
+    assert watching.end(found)["calls"]["getppid"]["calls"] == 1999
+    told = [watching.calls(record) for record in watching.processes(found) if record["calls"] is not None]
+    assert len(told) < 2000
+    assert all(calls["getppid"] == (1, 0) for calls in told)
 
 
 @pytest.mark.parametrize("detail", ["budget", "profile", "latency"])
