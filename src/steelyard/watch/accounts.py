@@ -59,7 +59,7 @@ def of(watch: Watch, *, by: str = "process", group_series: bool = True) -> Accou
     found = [groups.of(name, members, watch, until_ns) for name, members in grouped]
     found.sort(key=lambda one: (-(one.cpu_ns or 0), one.begin_ns))
     pairs = _pairs(watch.windows)
-    total = groups.of(ALL, processes, watch, until_ns)
+    total = groups.of_all(ALL, processes, watch, until_ns)
     spread, spread_calls = _spread(processes, until_ns)
     return Account(
         watch=watch,
