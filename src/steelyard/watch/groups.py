@@ -96,8 +96,8 @@ def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Gr
 
 
 def lifetime_ns(one: Process, until_ns: int) -> int:
-    """How long it lived while it was watched. The kernel takes it down after its end has been told, and counts
-    that in its run time: a process that lived a moment may have run longer than that."""
+    """How long it lived while it was watched. The kernel takes it down after its end has been told, and
+    counts that in its run time: a process that lived a moment may have run longer than that."""
     lived = (one.end_ns or until_ns) - one.watched_ns
     return max(lived, one.figures["run_ns"] or 0) if (one.threads or 1) == 1 else lived
 
