@@ -836,7 +836,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	memset(&s.account, 0, sizeof s.account);
 	for (int i = 0; i < FIGURES; i++)
 		s.account.unfollowed_figure[i] = UNKNOWN;
-	tree_begin(order->children, &s.account);
+	tree_begin(order, &s.account);
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	s.boot_offset_ns = now_ns() - ((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec);
 	s.swept_ns = now_ns();

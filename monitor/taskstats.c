@@ -300,7 +300,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	memset(&s.account, 0, sizeof s.account);
 	for (int i = 0; i < FIGURES; i++)
 		s.account.unfollowed_figure[i] = UNKNOWN;
-	tree_begin(order->children, &s.account);
+	tree_begin(order, &s.account);
 	if (exits_open(&s.exits, why, why_room) || open_events(why, why_room))
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC, &time);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "look.h"
 
@@ -20,6 +21,7 @@ static struct member  *buckets[BUCKETS];
 static struct member  *first;
 static struct account *ours;
 static uint32_t        one_in;
+static pid_t           excepted; /* who reads us */
 static uint64_t        born; /* children so far, for one in so many */
 struct process         tree_sum;
 uint64_t               tree_seen;
@@ -31,9 +33,10 @@ static struct {
 	uint64_t      round;
 } early;
 
-void tree_begin(uint32_t children, struct account *account)
+void tree_begin(const struct order *order, struct account *account)
 {
-	one_in = children;
+	one_in = order->children;
+	excepted = order->except;
 	ours = account;
 	process_clear(&tree_sum);
 }
@@ -195,7 +198,7 @@ size_t tree_attach_all(struct exits *exits, const pid_t pids[], size_t count)
 	for (size_t i = 0; i < found; i++) {
 		struct member *member;
 
-		if (tree_find(kin[i].pid))
+		if (tree_find(kin[i].pid) || kin[i].pid == excepted || kin[i].pid == getpid())
 			continue;
 		member = tree_attach(exits, kin[i].pid);
 		member->process.generation = kin[i].generation;

@@ -26,8 +26,8 @@ struct member {
 	void          *counts;        /* perf.c's; freed with it */
 };
 
-/* One in so many children; the account is told of those left out. */
-void tree_begin(uint32_t children, struct account *account);
+/* The account is told of children that are left out. */
+void tree_begin(const struct order *order, struct account *account);
 struct member *tree_find(pid_t pid);
 struct member *tree_add(pid_t pid);
 /* A child has been made. Returns it, or NULL if the parent is none of ours. */

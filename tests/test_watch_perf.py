@@ -67,7 +67,7 @@ def test_the_calls_are_those_that_strace_counts(tmp_path: Path) -> None:
             traced[match[3]] = (int(match[1]), int(match[2] or 0))
     # strace does not count what never returns, and a wait of threads for each other is another each time.
     vary = {"exit", "exit_group", "futex", "restart_syscall", "kill", "tgkill"}
-    named = watching.calls(watching.end(found))
+    named = watching.calls(watching.total(found))
     for name, pair in named.items():
         if name not in vary | {"other"}:
             assert (name, pair) == (name, traced[name])
@@ -81,7 +81,7 @@ def test_the_sum_over_processes_is_the_sum_of_the_counters(known: Path) -> None:
     total: collections.Counter[str] = collections.Counter()
     for record in watching.processes(found):
         total.update({name: pair[0] for name, pair in watching.calls(record).items()})
-    assert total == {name: call["calls"] for name, call in watching.end(found)["calls"].items()}
+    assert total == {name: call["calls"] for name, call in watching.total(found)["calls"].items()}
 
 
 def test_times_faults_and_switches_are_those_of_wait4(known: Path) -> None:
@@ -169,7 +169,7 @@ def test_what_a_process_counted_is_unknown_while_its_children_go_on() -> None:
 
     assert len(watching.processes(found)) == 2
     assert all(record["calls"] is None for record in watching.processes(found))
-    assert watching.end(found)["calls"]["execve"]["calls"] >= 1
+    assert watching.total(found)["calls"]["execve"]["calls"] >= 1
 
 
 def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
     assert len(watching.processes(found)) == 4
     assert watching.end(found)["unfollowed"] == 27
     assert watching.end(found)["unfollowed_figures"]["run_ns"] > 0
-    assert watching.end(found)["calls"]["getppid"]["calls"] == 30
+    assert watching.total(found)["calls"]["getppid"]["calls"] == 30
 
 
 def test_what_found_no_room_is_counted_and_nobody_is_given_it(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_what_found_no_room_is_counted_and_nobody_is_given_it(tmp_path: Path) ->
     found = [json.loads(line) for line in (first + rest).splitlines()]
 
     assert watching.end(found)["lost_events"] > 0
-    assert watching.end(found)["calls"]["getppid"]["calls"] == 1999
+    assert watching.total(found)["calls"]["getppid"]["calls"] == 1999
     told = [watching.calls(record) for record in watching.processes(found) if record["calls"] is not None]
     assert len(told) < 2000
     assert all(calls["getppid"] == (1, 0) for calls in told)

@@ -67,6 +67,12 @@ def end(found: Iterable[Record]) -> Record:
     return record
 
 
+def total(found: Iterable[Record]) -> Record:
+    """Of all processes, as if one process had made everything."""
+    whole: Record = end(found)["total"]
+    return whole
+
+
 def calls(process: Record) -> dict[str, tuple[int, int]]:
     return {name: (call["calls"], call["errors"]) for name, call in process["calls"].items()}
 
