@@ -7,6 +7,7 @@ gone when the context has. What it said of itself, and counted, can be read afte
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -176,12 +177,16 @@ def _each(option: str, pids: Sequence[int]) -> list[str]:
 
 BPFTRACE = "tracepoint:raw_syscalls:sys_enter /pid == %d/ { @[pid, args->id] = count(); }"
 
+# bcc's tool is there twice: compiled beforehand (libbpf-tools), or compiled when it starts, for which it
+# needs the kernel's headers.
+SYSCOUNT = shutil.which("syscount") or "syscount-bpfcc"
+
 # What people use today for calls by type, attached to a running process.
 PEERS: dict[str, Condition] = {
     "strace -f -c": peer(lambda pids: ["strace", "-f", "-c", *_each("-p", pids)]),
     "perf trace -s": peer(lambda pids: ["perf", "trace", "-s", "-p", ",".join(map(str, pids))]),
     "bpftrace": peer(lambda pids: ["bpftrace", "-e", BPFTRACE % pids[0]]),
-    "syscount (bcc)": peer(lambda pids: ["syscount-bpfcc", "-p", str(pids[0])]),
+    "syscount (bcc)": peer(lambda pids: [SYSCOUNT, "-p", str(pids[0])]),
 }
 
 
