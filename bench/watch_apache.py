@@ -68,6 +68,7 @@ def _configuration(directory: Path, port: int) -> str:
     user = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
     return (
         f"LoadModule mpm_prefork_module {MODULES}/mod_mpm_prefork.so\n"
+        f"LoadModule authz_core_module {MODULES}/mod_authz_core.so\n"
         f"ServerRoot {directory}\nServerName 127.0.0.1\nListen 127.0.0.1:{port}\nPidFile {directory}/pid\n"
         f"DefaultRuntimeDir {directory}\nErrorLog {directory}/errors\nDocumentRoot {directory}\n{user}"
         f"StartServers {CHILDREN}\nMinSpareServers {CHILDREN}\nMaxSpareServers {CHILDREN}\n"

@@ -64,6 +64,17 @@ KNOWN: dict[str, list[Expected]] = {
     ],
     "refused": [(0, 0, f"prctl 2, getppid 50/50, getuid 5, {FIRST}")],
     "thread_exec": [(0, 0, f"getuid 7, clone 1, gettid 5, execve 2, {LEAF}")],
+    "leader_first": [(0, 4, f"clone 1, exit 1, gettid 10, {FIRST}")],
+    "cut_off": [(0, 0, f"clone 3, gettid 15, {FIRST}")],
+    "forks_of_a_thread": [
+        (0, 0, f"clone 1, fork 1, wait4 1, exit 1, {FIRST}"),
+        (1, 2, "getuid 8, exit_group 1"),
+    ],
+    "crashes": [
+        (0, 0, f"fork 2, wait4 2, {FIRST}"),
+        (1, -11, "getuid 6"),
+        (1, -31, "prctl 2, getppid 1"),
+    ],
     "orphan": [
         (0, 0, f"prctl 1, fork 1, wait4 2, {FIRST}"),
         (1, 5, "fork 1, exit_group 1"),

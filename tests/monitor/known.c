@@ -379,6 +379,85 @@ static void thread_exec(void)
 		__asm__ volatile("pause");
 }
 
+static void thread_goes_on(long argument)
+{
+	times(10, __NR_gettid, 0);
+	leave(argument);
+}
+
+/* 1 clone, 1 exit: the first thread is the first to end, and the process lives in the other: 10 gettid. */
+static void leader_first(void)
+{
+	thread(0, thread_goes_on, 4);
+	CALL1(__NR_exit, 0);
+}
+
+static void thread_stays(long argument)
+{
+	times(5, __NR_gettid, 0);
+	__atomic_store_n(&running[argument], 2, __ATOMIC_SEQ_CST);
+	for (;;)
+		__asm__ volatile("pause");
+}
+
+/* 3 clone; the threads 5 gettid each, and are cut off while they compute: they call no exit. */
+static void cut_off(void)
+{
+	for (int i = 0; i < 3; i++)
+		thread(i, thread_stays, i);
+	for (int i = 0; i < 3; i++)
+		while (__atomic_load_n(&running[i], __ATOMIC_SEQ_CST) != 2)
+			__asm__ volatile("pause");
+}
+
+static void thread_forks(long argument)
+{
+	long made = CALL0(__NR_fork);
+
+	if (made == 0) {
+		times(8, __NR_getuid, 0);
+		leave(argument);
+	}
+	wait_for(made);
+	CALL1(__NR_exit, 0);
+}
+
+/* 1 clone; the thread 1 fork, 1 wait4, 1 exit; the child is the process's: 8 getuid. */
+static void forks_of_a_thread(void)
+{
+	thread(0, thread_forks, 2);
+	await(0);
+}
+
+/* 2 fork, 2 wait4. One child writes where nothing is after 6 getuid (SIGSEGV), the other makes a call for which
+ * it is killed (SIGSYS): 2 prctl, 1 getppid. */
+static void crashes(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_getppid, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, filter };
+	long              made = CALL0(__NR_fork);
+
+	if (made == 0) {
+		times(6, __NR_getuid, 0);
+		__asm__ volatile("movl $1, 8" ::: "memory");
+		leave(96);
+	}
+	wait_for(made);
+	made = CALL0(__NR_fork);
+	if (made == 0) {
+		call6(__NR_prctl, NO_NEW_PRIVILEGES, 1, 0, 0, 0, 0);
+		CALL3(__NR_prctl, FILTER, SECCOMP_MODE_FILTER, &program);
+		CALL0(__NR_getppid);
+		leave(97);
+	}
+	wait_for(made);
+}
+
 /* 1 prctl, 1 fork, 2 wait4; the child 1 fork and leaves at once; the grandchild 1 nanosleep and 30 getuid, as an
  * orphan. The child's own child is waited for by us. */
 static void orphan(void)
@@ -592,6 +671,10 @@ static const struct {
 	{ "stopped", stopped },
 	{ "refused", refused },
 	{ "thread_exec", thread_exec },
+	{ "leader_first", leader_first },
+	{ "cut_off", cut_off },
+	{ "forks_of_a_thread", forks_of_a_thread },
+	{ "crashes", crashes },
 	{ "orphan", orphan },
 	{ "exit_alone", exit_alone },
 	{ "reuse", reuse },
