@@ -37,15 +37,16 @@ class Meeting:
     def __init__(self, known: Path, *before: str) -> None:
         here, there = os.pipe()
         gate, self.opens = os.pipe()
-        script = f'exec "$@" 3>&{there} 4<&{gate} {there}>&- {gate}<&-'
         self.process = subprocess.Popen(
-            [*before, "sh", "-c", script, "sh", known, "tree"], pass_fds=(there, gate)
+            [*before, known, "tree", str(there), str(gate)], pass_fds=(there, gate)
         )
         os.close(there)
         os.close(gate)
         come = 0
         while come < 10:
-            come += len(os.read(here, 10))
+            got = len(os.read(here, 10))
+            assert got > 0, "the tree ended before its meeting"
+            come += got
         os.close(here)
         until(lambda: all(map(_sleeps, self.tasks())), "the tree's sleep")
 
