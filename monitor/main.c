@@ -334,6 +334,7 @@ static const char *watch(const struct backend *backend, uint64_t began_ns)
 	}
 }
 
+/* One of the kernel's figures of our memory, in bytes. */
 static uint64_t memory_of(const char *field)
 {
 	FILE    *file = fopen("/proc/self/status", "re");
@@ -363,7 +364,8 @@ static void write_end(const struct account *account, const char *stopped_by)
 	record_number("at_ns", now_ns());
 	record_number("cpu_user_ns", ns_of(ours.ru_utime));
 	record_number("cpu_system_ns", ns_of(ours.ru_stime));
-	write_known("memory_bytes", memory_of("VmRSS"));
+	/* Without pages of files: those of the maps are in maps_bytes, and the program's own are anybody's. */
+	write_known("memory_bytes", memory_of("RssAnon"));
 	write_known("memory_peak_bytes", memory_of("VmHWM"));
 	write_known("maps_bytes", account->maps_bytes);
 	write_known("hook_ns", account->hook_ns);

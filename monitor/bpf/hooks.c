@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -182,6 +183,8 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 	if (!hooks.rows || !hooks.cells || !s.ring)
 		return refuse(why, why_room);
 	make_slots_free();
+	/* The kernel's type information was read for the loading alone: some megabytes. */
+	malloc_trim(0);
 	return 0;
 }
 
