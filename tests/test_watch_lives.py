@@ -5,6 +5,7 @@ wait4 and what it has counted for anybody else is one number: they are compared 
 unit, and not to a tolerance.
 """
 
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,3 +131,29 @@ def test_thousands_of_short_lives_are_all_accounted_for(lives: Path) -> None:
         if record["run_ns"] is None or not 0 <= record["run_ns"] // 1000 - life.user_us - life.system_us <= 1
     ]
     assert different == []
+
+
+@pytest.mark.bpf
+@pytest.mark.parametrize("detail", ["budget", "calls", "latency"])
+def test_slots_are_given_back_fast_enough_at_every_detail(lives: Path, detail: str) -> None:
+    # As fast as they come: none waits for others to be reaped.
+    watched = watching.watch("--detail", detail, "--", lives, str(2 * MANY), "early", "none")
+
+    assert watched.end["lost_slots"] == 0
+    assert len([one for one in watched.processes if one["generation"] == 1]) == 2 * MANY
+
+
+@pytest.mark.bpf
+def test_no_process_runs_for_longer_in_windows_than_they_lasted() -> None:
+    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        watched = watching.watch("--detail", "budget", "--for", 1_500_000_000, "-p", busy.pid)
+    finally:
+        busy.kill()
+        busy.wait()
+
+    (process,) = watched.processes
+    assert process["windows"] > 0
+    assert process["windows_active"] <= process["windows"]
+    assert process["windows_run_ns"] + process["windows_hook_ns"] <= process["windows_ns"]
+    assert process["windows_ns"] <= process["run_ns"] + process["wait_ns"] + process["blocked_ns"]
