@@ -152,7 +152,7 @@ def test_no_process_runs_for_longer_in_windows_than_they_lasted() -> None:
 @pytest.mark.bpf
 def test_a_process_is_sampled_no_oftener_than_the_clock_ticks() -> None:
     watched = watching.watch(
-        "--detail", "profile", "--", "sh", "-c", "while [ $((i += 1)) -lt 200000 ]; do :; done"
+        "--detail", "profile", "--", "sh", "-c", "while [ $((i += 1)) -lt 800000 ]; do :; done"
     )
 
     (process,) = watched.processes
