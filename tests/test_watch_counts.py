@@ -164,6 +164,9 @@ def test_timing_calls_counts_them_as_well(known: Path, verb: str) -> None:
             # A call that never returns took no time, and one that was not seen to begin has none to tell.
             if name in ("exit", "exit_group", "execve", "rt_sigreturn", "other"):
                 continue
+            if verb == "refused" and name == "getppid":  # by seccomp, before anybody is told of its beginning
+                assert (sum(call["histogram"]), call["time_ns"]) == (0, 0)
+                continue
             assert sum(call["histogram"]) == call["calls"], name
             assert call["time_ns"] > 0, name
 

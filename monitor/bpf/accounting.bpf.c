@@ -661,7 +661,7 @@ static __always_inline void attach(struct task_struct *task)
 	s32         parent;
 	struct row *row;
 
-	if (!is_target(task, &parent, &generation))
+	if (!task->signal->live.counter || !is_target(task, &parent, &generation))
 		return;
 	tag = bpf_task_storage_get(&tags, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag || tag->kind != TAG_NONE)
@@ -670,8 +670,11 @@ static __always_inline void attach(struct task_struct *task)
 	enrol(task, tag, parent, false);
 	slot = tag->slot;
 	row = bpf_map_lookup_elem(&rows, &slot);
-	if (row && slot)
+	if (row && slot) {
 		row->base = row->now;
+		if (task->exit_state)
+			row->state = ROW_EXITED;
+	}
 	attached++;
 }
 

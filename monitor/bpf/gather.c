@@ -409,7 +409,10 @@ void gather_ended(void)
 
 int gather_is_empty(void)
 {
-	return !s.members;
+	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++)
+		if (hooks.rows[slot].state == ROW_LIVE)
+			return 0;
+	return 1;
 }
 
 /* Readings */
