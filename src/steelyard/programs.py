@@ -103,6 +103,11 @@ def load(build: str) -> Path:
     return path
 
 
+def monitor() -> Path:
+    """Where the monitor's own program, steelyard-watch, is, or would be if it could be built here."""
+    return _folder() / "steelyard-watch"
+
+
 def _folder() -> Path:
     return Path(str(resources.files("steelyard").joinpath("programs")))
 
