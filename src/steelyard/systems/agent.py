@@ -65,7 +65,7 @@ class Agent:
         self.system = system
         self.parked = False
         self._is_up = False
-        self._said_before = 0  # bytes on standard error when the present trial began
+        self._said_before = 0  # bytes on standard error when the last request was sent
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._unread = b""
         self._lines: deque[bytes] = deque()
@@ -150,6 +150,7 @@ class Agent:
 
     def send(self, request: str) -> None:
         """Sends one request line. Raises SystemFailed if nobody is there to read it."""
+        self._said_before = os.fstat(self._errors.fileno()).st_size
         try:
             self._input.write(request.encode() + b"\n")
             self._input.flush()
@@ -164,9 +165,7 @@ class Agent:
                 record = self._parse(self._lines.popleft())
                 if record is None:
                     continue
-                if record["record"] == "begin":
-                    self._said_before = os.fstat(self._errors.fileno()).st_size
-                elif record["record"] == "end" and record["status"] == "ok":
+                if record["record"] == "end" and record["status"] == "ok":
                     yield from self.system.told(self._place)
                 elif record["record"] == "end":
                     record = self._explained(record)
