@@ -230,7 +230,7 @@ Average:        all     22.72      0.00     51.74      0.00      0.00     25.54
 """
 
 
-def _process(generation: int, calls: Mapping[str, object], **figures: object) -> str:
+def _process(generation: int, calls: Mapping[str, object] | None, **figures: object) -> str:
     known = {
         "record": "process",
         "thread": None,
@@ -239,16 +239,21 @@ def _process(generation: int, calls: Mapping[str, object], **figures: object) ->
         "end_ns": 2001000,
         "cpu_user_ns": 250000,
         "cpu_system_ns": 600000,
-        "windows": None,
         "calls": calls,
     }
     return json.dumps(known | figures)
 
 
-END = '{"record":"end"}'
-WATCH = "\n".join([_process(1, {"read": {"calls": 2}}), _process(0, {"read": {"calls": 5}}), END])
-IN_WINDOWS = "\n".join([_process(0, {"read": {"calls": 5, "expanded": 1082.4}}, windows=7), END])
-UNRESOLVED = "\n".join([_process(0, {"read": {"calls": 5, "expanded": None}}, windows=2), END])
+def _watched(detail: str, *processes: str) -> str:
+    return "\n".join([json.dumps({"record": "watch", "detail": detail}), *processes, END])
+
+
+END = '{"record": "end"}'
+WATCH = _watched("calls", _process(1, {"read": {"calls": 2}}), _process(0, {"read": {"calls": 5}}))
+IN_WINDOWS = _watched("budget", _process(0, {"read": {"calls": 5, "expanded": 1082.4}}))
+UNRESOLVED = _watched("budget", _process(0, {"read": {"calls": 5, "expanded": None}}))
+SAMPLED = _watched("profile", _process(0, {"read": {"calls": 0, "samples": 4}}))
+UNSEEN = _watched("life", _process(0, None, cpu_user_ns=None))
 
 
 @pytest.mark.parametrize(
@@ -275,6 +280,8 @@ UNRESOLVED = "\n".join([_process(0, {"read": {"calls": 5, "expanded": None}}, wi
             },
         ),
         ("steelyard-watch", UNRESOLVED, {"user time": 250000, "system time": 600000, "watched": 2000000}),
+        ("steelyard-watch", SAMPLED, {"user time": 250000, "system time": 600000, "watched": 2000000}),
+        ("steelyard-watch", UNSEEN, {"system time": 600000, "watched": 2000000}),
     ],
 )
 def test_each_monitor_s_account_is_read(

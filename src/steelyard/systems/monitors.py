@@ -125,14 +125,14 @@ def _steelyard_watch(text: str) -> Iterator[Figure]:
         if one["generation"] == 0 and one["end_ns"] is not None:
             yield "watched", "ns", one["end_ns"] - one["watched_ns"]
     calls: dict[str, float] = {}
-    for one in processes:
+    is_estimate = records[0]["detail"] == "budget"
+    for one in processes if records[0]["detail"] != "profile" else ():
         for name, call in (one["calls"] or {}).items():
-            prefix = ESTIMATED if call.get("expanded") is not None else ""
-            number = call["expanded"] if prefix else call["calls"]
-            if one["windows"] is None or prefix:
-                calls[prefix + CALLS + name] = calls.get(prefix + CALLS + name, 0) + number
-    for metric, number in calls.items():
-        yield metric, "calls", round(number)
+            number = call["expanded"] if is_estimate else call["calls"]
+            if number is not None:
+                calls[name] = calls.get(name, 0) + number
+    for name, number in calls.items():
+        yield (ESTIMATED if is_estimate else "") + CALLS + name, "calls", round(number)
 
 
 _READERS: dict[str, Reader] = dict(

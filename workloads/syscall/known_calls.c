@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "../file/handle.h"
 #include "../workload.h"
-#include "handle.h"
 
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -255,7 +255,7 @@ static const struct call calls[] = {
 
 const struct workload workload_known_calls = {
 	.name         = "known_calls",
-	.group        = "file",
+	.group        = "syscall",
 	.summary      = "arithmetic, loops, and as many reads, writes and seeks as panalyser's test program makes",
 	.operation    = "performance",
 	.setup        = setup,
