@@ -132,9 +132,26 @@ def test_a_trial_that_is_ended_takes_its_monitor_along(tmp_path: Path) -> None:
 
     assert end["status"] == "timed out"
     deadline = time.monotonic() + 5
-    while any(seen.encode() in _words(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+    while _naming(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+@pytest.mark.strace
+def test_nothing_of_a_monitor_outlives_its_system(tmp_path: Path) -> None:
+    with Agent(under("strace", "-f", "-c", "-o", "{seen}"), directory=tmp_path) as agent:
+        agent.send("trial 1 known_calls share=1")
+        while not any(b"strace" in words for words in _naming(tmp_path)):
+            time.sleep(0.02)
+
+    assert _naming(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def _naming(directory: Path) -> list[bytes]:
+    """The command lines of all processes that name that directory."""
+    known = (_words(entry) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [words for words in known if os.fsencode(directory) in words]
 
 
 def _words(process: Path) -> bytes:

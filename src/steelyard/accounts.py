@@ -107,7 +107,7 @@ def _around(seen: Observations, found: Mapping[tuple[str, str], _Figures], syste
 def _add_own_calls(figures: _Figures, around: Mapping[str, float]) -> None:
     """Where it is known what a trial that does nothing makes; an estimate does not see so few."""
     for what in [what for what in figures if _is_calls(what) and (around or what.startswith(ESTIMATED))]:
-        less = around.get(what, 0.0)
+        less = 0.0 if what.startswith(ESTIMATED) else around.get(what, 0.0)
         figures[f"own {what}"] = {block: calls - less for block, calls in figures[what].items()}
 
 
