@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from steelyard import accounts, programs, study_file, summary
 from steelyard import archive as archives
+from steelyard import programs, study_file, summary, tallies
 from steelyard.errors import SystemFailed
 from steelyard.report import figure_tables, papers
 from steelyard.report.papers import NOTHING, Printed
@@ -339,7 +339,7 @@ def test_what_a_monitor_adds_is_as_the_paper_computes_it() -> None:
     }
     for system in ("atsar", "strace", "panalyser"):
         for mode in ("user", "system"):
-            found = accounts.added(
+            found = tallies.added(
                 rows[system, f"{mode} time"], rows["untraced", f"{mode} time"], "of its own"
             )
             assert found == pytest.approx(rows[system, f"{mode} variation"], abs=0.006)
@@ -393,12 +393,12 @@ def test_the_paper_s_tables_are_printed_beside_today_s(steelyard: Run, archive: 
     ] * 2
     assert {
         one["value"]["value"]
-        for one in told["accounts"]
+        for one in told["tallies"]
         if (one["system"], one["what"]) == ("strace", "own calls of getrusage")
     } == {42.0}
 
     estimates = tuple(
-        replace(one, what=one.what.replace("calls of", "estimated calls of")) for one in weighing.accounts
+        replace(one, what=one.what.replace("calls of", "estimated calls of")) for one in weighing.tallies
     )
-    about = figure_tables.table_of(replace(weighing, accounts=estimates), STUDY.figure_tables[2])
+    about = figure_tables.table_of(replace(weighing, tallies=estimates), STUDY.figure_tables[2])
     assert _column(about, "strace")["read"] == "about 1,082"

@@ -37,7 +37,7 @@ def _weighing(
         scalings=(),
         multiprogramming=(),
         costs=tuple(costs),
-        accounts=(),
+        tallies=(),
         troubles=(),
         blocks=0,
         trials=0,

@@ -104,8 +104,11 @@ def load(build: str) -> Path:
 
 
 def monitor() -> Path:
-    """Where the monitor's own program, steelyard-watch, is, or would be if it could be built here."""
-    return _folder() / "steelyard-watch"
+    """The program that watches processes. Raises Unsupported."""
+    path = _folder() / "steelyard-watch"
+    if not path.is_file():
+        raise Unsupported("the monitor is not built; build Steelyard again: make")
+    return path
 
 
 def _folder() -> Path:

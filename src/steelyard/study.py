@@ -200,7 +200,7 @@ class FigureRow:
     name: str  # in the table
     published: str  # the paper's metric
     level: str  # of the paper's, where the metric has levels; else ""
-    what: str  # of today's accounts
+    what: str  # of today's tallies
     reading: (
         str  # "", or which share of the time a monitor adds; computed of the paper's times in the same way
     )

@@ -288,7 +288,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Tally:
     """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
     monitor said of them. The median over trials."""
 
@@ -296,7 +296,7 @@ class Account:
     workload: str
     parameters: tuple[tuple[str, int | str], ...]
     cell: str
-    what: str  # "user time", "calls of read", ...; accounts.py has them all
+    what: str  # "user time", "calls of read", ...; tallies.py has them all
     unit: str  # "ns", "calls" or "%"
     value: Estimate
 
@@ -330,7 +330,7 @@ class Weighing:
     multiprogramming: tuple[Multiprogramming, ...]
     scalings: tuple[Scaling, ...]
     costs: tuple[Cost, ...]
-    accounts: tuple[Account, ...]
+    tallies: tuple[Tally, ...]
     troubles: tuple[Trouble, ...]
     blocks: int
     trials: int

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from steelyard import accounts
+from steelyard import tallies
 from steelyard.errors import UnknownName
 from steelyard.report import papers, wording
 from steelyard.report.papers import NOTHING, Printed
 from steelyard.study import CALLS, ESTIMATED, FigureRow, FigureTable
-from steelyard.weighing import Account, Weighing
+from steelyard.weighing import Tally, Weighing
 
 
 def table_of(weighing: Weighing, table: FigureTable) -> Printed:
@@ -40,29 +40,29 @@ def _printed_figures(table: FigureTable) -> dict[str, list[str]]:
             return papers.as_printed(row, filed) if row else NOTHING
         if system == theirs[0] or without is None:
             return NOTHING
-        return _percent(accounts.added(float(row["value"]), float(without["value"]), figure.reading))
+        return _percent(tallies.added(float(row["value"]), float(without["value"]), figure.reading))
 
     return {f"{system} (paper)": [cell(system, figure) for figure in table.figures] for system in theirs}
 
 
 def _today_s_figures(weighing: Weighing, table: FigureTable) -> dict[str, list[str]]:
     """Of the workload's first cell. What could only be estimated stands with `about` before it."""
-    cells = [one.cell for one in weighing.accounts if one.workload == table.workload]
-    known = {(one.system, one.what): one for one in weighing.accounts if one.cell in cells[:1]}
+    cells = [one.cell for one in weighing.tallies if one.workload == table.workload]
+    known = {(one.system, one.what): one for one in weighing.tallies if one.cell in cells[:1]}
 
     def cell(system: str, figure: FigureRow) -> str:
         what = f"{figure.what} added, {figure.reading}" if figure.reading else figure.what
         estimated = what.replace(CALLS, ESTIMATED + CALLS)
         if (system, what) in known:
-            return _account(known[system, what])
-        return f"about {_account(known[system, estimated])}" if (system, estimated) in known else NOTHING
+            return _tally(known[system, what])
+        return f"about {_tally(known[system, estimated])}" if (system, estimated) in known else NOTHING
 
     return {
         system.name: [cell(system.name, figure) for figure in table.figures] for system in weighing.systems
     }
 
 
-def _account(one: Account) -> str:
+def _tally(one: Tally) -> str:
     """The figure with its interval, which a count that was the same in every trial needs not."""
     said = _SAID[one.unit]
     if one.value.low is None or one.value.high is None or one.value.low == one.value.high:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import programs
-from steelyard.errors import SystemFailed
+from steelyard.errors import SystemFailed, Unsupported
 from steelyard.study import CALLS, ESTIMATED, MONITORS
 from steelyard.systems.system import Place, System
 
@@ -42,12 +42,20 @@ def _seen(place: Place) -> Path:
 
 def _command(agent: Callable[[Place], list[str]], words: tuple[str, ...], place: Place) -> list[str]:
     known = {
-        "{monitor}": str(programs.monitor()),
+        "{monitor}": _steelyard_watch_file(),
         "{seen}": str(_seen(place)),
         "{scratch}": str(place.scratch),
     }
     told = (re.sub(r"\{\w+\}", lambda found: known.get(found[0], found[0]), word) for word in words)
     return ["env", "STEELYARD_UNDER=" + "\n".join(told), *agent(place)]
+
+
+def _steelyard_watch_file() -> str:
+    """Where it is not built it is not found, and its trials are unsupported like those under any other."""
+    try:
+        return str(programs.monitor())
+    except Unsupported:
+        return "steelyard-watch"
 
 
 def _told(reader: Reader, name: str, place: Place) -> list[dict[str, Any]]:

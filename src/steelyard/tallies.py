@@ -11,7 +11,7 @@ from steelyard.observations import Observations
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study import CALLS, ESTIMATED, ITS_OWN, READINGS, Cell
-from steelyard.weighing import Account
+from steelyard.weighing import Tally
 
 # Time used per operation of one trial, by all copies and the children they waited for.
 _USAGE = """
@@ -31,7 +31,7 @@ SURROUNDING = "null"  # the workload whose calls are those around any other's
 _Figures = dict[str, dict[int, float]]  # by what they are of: by block
 
 
-def all_of(seen: Observations) -> Iterable[Account]:
+def all_of(seen: Observations) -> Iterable[Tally]:
     """The figures of the cells of which the study has tables of figures. A monitor's counts are of the
     trial's whole process; "own calls of ..." are without those of the workload `null` on the same system."""
     made_from = study_file.archived(seen.experiment.header["study_text"])
@@ -45,7 +45,7 @@ def all_of(seen: Observations) -> Iterable[Account]:
             _add_shares(figures)
             _add_own_calls(figures, _around(seen, found, system))
             for what, by_block in figures.items():
-                yield _account(system, label, cell, what, _unit(what), by_block)
+                yield _tally(system, label, cell, what, _unit(what), by_block)
             if system != seen.baseline:
                 yield from _added(system, label, cell, figures, found[seen.baseline, label])
 
@@ -111,7 +111,7 @@ def _add_own_calls(figures: _Figures, around: Mapping[str, float]) -> None:
         figures[f"own {what}"] = {block: calls - less for block, calls in figures[what].items()}
 
 
-def _added(system: str, label: str, cell: Cell, figures: _Figures, untraced: _Figures) -> Iterable[Account]:
+def _added(system: str, label: str, cell: Cell, figures: _Figures, untraced: _Figures) -> Iterable[Tally]:
     """What the system's trials took more than the baseline's, block by block."""
     for what in TIMES:
         for reading in READINGS:
@@ -122,14 +122,12 @@ def _added(system: str, label: str, cell: Cell, figures: _Figures, untraced: _Fi
                 if figures[what][block] and untraced[what][block]
             }
             if shares:
-                yield _account(system, label, cell, f"{what} added, {reading}", "%", shares)
+                yield _tally(system, label, cell, f"{what} added, {reading}", "%", shares)
 
 
-def _account(
-    system: str, label: str, cell: Cell, what: str, unit: str, by_block: Mapping[int, float]
-) -> Account:
+def _tally(system: str, label: str, cell: Cell, what: str, unit: str, by_block: Mapping[int, float]) -> Tally:
     value: Estimate = order_statistics.median(np.array(list(by_block.values())))
-    return Account(system, cell.workload, cell.parameters, label, what, unit, value)
+    return Tally(system, cell.workload, cell.parameters, label, what, unit, value)
 
 
 def _unit(what: str) -> str:
