@@ -89,6 +89,7 @@ u64             unfollowed;
 struct counters unfollowed_costs;
 u64             other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
 u64             anchor;
+u64             began_ns;      /* when the hook on forks was on */
 u32             window;        /* number of the one that is open, or was last */
 u64             window_begin_ns, window_end_ns; /* end: 0 while it is open */
 struct occupant occupants[PROCESSORS];
@@ -266,7 +267,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	tag = bpf_task_storage_get(&tags, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag) {
+		/* It is refused while this processor is within another such request, which was interrupted: the look at
+		 * all tasks when attaching. The next one takes the child in. */
 		__sync_fetch_and_add(&lost_tasks, 1);
+		looks_wanted = 1;
 		return 0;
 	}
 	tag->generation = mine->generation + !is_thread;
@@ -660,6 +664,7 @@ static __always_inline void attach(struct task_struct *task)
 	u32         generation, slot;
 	s32         parent;
 	struct row *row;
+	bool        is_new;
 
 	if (!task->signal->live.counter || !is_target(task, &parent, &generation))
 		return;
@@ -667,11 +672,13 @@ static __always_inline void attach(struct task_struct *task)
 	if (!tag || tag->kind != TAG_NONE)
 		return;
 	tag->generation = generation;
-	enrol(task, tag, parent, false);
+	is_new = began_ns && task->start_boottime >= began_ns;
+	enrol(task, tag, parent, is_new);
 	slot = tag->slot;
 	row = bpf_map_lookup_elem(&rows, &slot);
 	if (row && slot) {
-		row->base = row->now;
+		if (!is_new)
+			row->base = row->now;
 		if (task->exit_state)
 			row->state = ROW_EXITED;
 	}

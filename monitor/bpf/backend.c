@@ -107,6 +107,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	}
 	if (attach(order, why, why_room))
 		return -1;
+	hooks_look();
 	ends_with_the_last = order->pid_count > 0;
 	windows_open(order);
 	gather_ended();

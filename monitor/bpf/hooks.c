@@ -248,6 +248,7 @@ int hooks_on(const struct order *order, char *why, size_t why_room)
 		return -1;
 	if (order->detail == PROFILE && sample_processors(why, why_room))
 		return -1;
+	skeleton->bss->began_ns = now_ns();
 	s.look_file = bpf_link__fd(skeleton->links.on_look);
 	return 0;
 }
