@@ -149,7 +149,12 @@ static void tell_parent(struct seen *process)
 
 static void compare_with_children(struct seen *process)
 {
-	struct procfs_stat stat;
+	struct procfs_clocks clocks;
+	struct procfs_stat   stat;
+
+	for (struct seen *child = seen_first; child; child = child->next)
+		if (child->record.parent == process->record.pid && procfs_clocks(child->record.pid, &clocks))
+			process->has_lost_child = 1; /* the next look at it will find that out */
 
 	if (!process->has_lost_child && !process->record.attached && s.order->children == 1 &&
 	    !procfs_stat(process->directory, &stat) && stat.children_faults_minor > process->children_faults)

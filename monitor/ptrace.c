@@ -293,6 +293,7 @@ static void count_last(struct tracee *tracee)
 	if (!tracee->in_call)
 		set_call(tracee, architecture_of(tracee->thread), number);
 	name = call_name(tracee->abi, tracee->number);
+	tracee->entered_ns = 0; /* it does not return */
 	if (name && (!strcmp(name, "exit") || !strcmp(name, "exit_group")))
 		count(tracee, 0);
 	else if (result != -ENOSYS)
