@@ -108,8 +108,11 @@ static enum woken wait(uint64_t until_ns)
 			next = windows_next();
 		woken = wait_quietly(next, hooks_file());
 		windows_turn();
-		gather_ended();
-		gather_fold();
+		/* A window must end on time: what is to be written can wait. */
+		if (!windows_is_open()) {
+			gather_ended();
+			gather_fold();
+		}
 		if (woken != WOKEN_BY_TIME)
 			return woken;
 		if (now_ns() >= until_ns)
