@@ -51,6 +51,10 @@ struct tracee {
 	enum abi           abi;
 	uint32_t           number;
 	uint64_t           entered_ns;
+	/* How the last call ended, which may have been our doing. */
+	int                is_restarting; /* it returned only to be made again */
+	int                is_continued;  /* it goes on: what comes next is the same call */
+	uint64_t           took_ns;
 };
 
 struct stop {
@@ -211,6 +215,24 @@ static void count_in(struct process *record, const struct tracee *tracee, int is
 	call->histogram[bucket_of(took_ns)]++;
 }
 
+static void uncount_in(struct process *record, const struct tracee *tracee)
+{
+	struct call_type *call = process_call(record, tracee->abi, tracee->number);
+
+	call->calls--;
+	call->errors--;
+	if (tracee->took_ns == UNKNOWN)
+		return;
+	call->time_ns -= tracee->took_ns;
+	call->histogram[bucket_of(tracee->took_ns)]--;
+}
+
+/* Results that only the kernel and its tracers see: ERESTARTSYS to ERESTART_RESTARTBLOCK. */
+static int is_restart(int64_t result)
+{
+	return result <= -512 && result >= -516;
+}
+
 /* The call that the tracee is in has ended. */
 static void count(struct tracee *tracee, int64_t result)
 {
@@ -221,9 +243,21 @@ static void count(struct tracee *tracee, int64_t result)
 		took_ns = now_ns() - tracee->entered_ns;
 	tracee->in_call = 0;
 	tracee->entered_ns = 0;
+	tracee->is_restarting = is_restart(result);
+	tracee->took_ns = took_ns;
 	count_in(&tracee->seen.process->record, tracee, is_error, took_ns);
 	if (s.order->threads)
 		count_in(&tracee->seen.record, tracee, is_error, took_ns);
+}
+
+/* A signal that without us would not have come to it made it return: it has not, as far as the program goes. */
+static void uncount(struct tracee *tracee)
+{
+	tracee->is_restarting = 0;
+	tracee->is_continued = 1;
+	uncount_in(&tracee->seen.process->record, tracee);
+	if (s.order->threads)
+		uncount_in(&tracee->seen.record, tracee);
 }
 
 static void set_call(struct tracee *tracee, uint32_t architecture, uint64_t number)
@@ -231,6 +265,13 @@ static void set_call(struct tracee *tracee, uint32_t architecture, uint64_t numb
 	tracee->in_call = 1;
 	tracee->abi = abi_of(architecture, &number);
 	tracee->number = number < OTHER_CALLS ? (uint32_t)number : OTHER_CALLS;
+}
+
+static int is_named(const struct tracee *tracee, const char *name)
+{
+	const char *known = call_name(tracee->abi, tracee->number);
+
+	return known && !strcmp(known, name);
 }
 
 static uint32_t architecture_of(pid_t thread)
@@ -250,7 +291,14 @@ static void stopped_at_call(struct tracee *tracee)
 		return;
 	s.hits++;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		enum abi abi = tracee->abi;
+		uint32_t before = tracee->number;
+
 		set_call(tracee, info.arch, info.entry.nr);
+		if (tracee->is_continued && tracee->abi == abi && is_named(tracee, "restart_syscall"))
+			tracee->number = before;
+		tracee->is_continued = 0;
+		tracee->is_restarting = 0;
 		tracee->entered_ns = s.order->detail == LATENCY ? now_ns() : 0;
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
 		/* A new process's first return is from a call that its parent made. */
@@ -267,24 +315,26 @@ static void stopped_at_call(struct tracee *tracee)
  * be restarted is when it returns. */
 static void count_interrupted(struct tracee *tracee)
 {
-	enum { RESTARTS_FROM = 512, RESTARTS_TO = 516 }; /* ERESTARTSYS ... ERESTART_RESTARTBLOCK, the kernel's own */
 	uint64_t number;
 	int64_t  result;
 
-	if (read_registers(tracee->thread, &number, &result) ||
-	    (-result >= RESTARTS_FROM && -result <= RESTARTS_TO))
+	if (read_registers(tracee->thread, &number, &result))
 		return;
 	set_call(tracee, architecture_of(tracee->thread), number);
-	count(tracee, result);
+	if (!is_restart(result)) {
+		count(tracee, result);
+		return;
+	}
+	tracee->in_call = 0;
+	tracee->is_continued = 1;
 }
 
 /* Of a thread that ends: exit and exit_group do not return. One that was killed in a call has left it, and its
  * result is there; but one that was killed where we had it stopped, before the call, has not made it. */
 static void count_last(struct tracee *tracee)
 {
-	uint64_t    number;
-	int64_t     result = 0;
-	const char *name;
+	uint64_t number;
+	int64_t  result = 0;
 
 	if (!tracee->in_call && !tracee->is_attaching)
 		return;
@@ -292,9 +342,8 @@ static void count_last(struct tracee *tracee)
 		return;
 	if (!tracee->in_call)
 		set_call(tracee, architecture_of(tracee->thread), number);
-	name = call_name(tracee->abi, tracee->number);
 	tracee->entered_ns = 0; /* it does not return */
-	if (name && (!strcmp(name, "exit") || !strcmp(name, "exit_group")))
+	if (is_named(tracee, "exit") || is_named(tracee, "exit_group"))
 		count(tracee, 0);
 	else if (result != -ENOSYS)
 		count(tracee, result);
@@ -525,6 +574,9 @@ static void stopped_at_signal(struct tracee *tracee, int signal)
 
 	if (!is_ignored(tracee->thread, signal))
 		(*count)++;
+	else if (tracee->is_restarting)
+		uncount(tracee);
+	tracee->is_restarting = 0;
 	resume(tracee, signal);
 }
 
