@@ -22,6 +22,7 @@ BACKENDS = [pytest.param("bpf", marks=pytest.mark.bpf), pytest.param("ptrace", m
 pytestmark = pytest.mark.skipif(watching.without_libc() is not None, reason=str(watching.without_libc()))
 
 FIRST = "execve 1, exit_group 1"  # of the command, besides what its verb makes
+NO_END = 1000  # of a process that is said to go on
 LEAF = "getppid 20, exit_group 1"
 
 # Of each process: its generation, its end (a status, or a signal below 0), its calls and their errors.
@@ -64,7 +65,7 @@ KNOWN: dict[str, list[Expected]] = {
     ],
     "refused": [(0, 0, f"prctl 2, getppid 50/50, getuid 5, {FIRST}")],
     "thread_exec": [(0, 0, f"getuid 7, clone 1, gettid 5, execve 2, {LEAF}")],
-    "leader_first": [(0, 4, f"clone 1, exit 1, gettid 10, {FIRST}")],
+    "leader_first": [(0, 4, f"set_tid_address 1, clone 1, exit 1, gettid 10, {FIRST}")],
     "cut_off": [(0, 0, f"clone 3, gettid 15, {FIRST}")],
     "forks_of_a_thread": [
         (0, 0, f"clone 1, fork 1, wait4 1, exit 1, {FIRST}"),
@@ -136,7 +137,9 @@ def strace_and_text(
 
 
 def end_of(record: Record) -> int:
-    return int(record["status"]) if record["signal"] is None else -int(record["signal"])
+    if record["signal"] is not None:
+        return -int(record["signal"])
+    return int(record["status"]) if record["status"] is not None else NO_END
 
 
 @pytest.mark.parametrize("verb", KNOWN)

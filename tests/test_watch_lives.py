@@ -100,19 +100,18 @@ def test_ends_are_those_of_wait4(each: list[tuple[Life, Record]]) -> None:
         by_signal = life.status & 0x7F
         assert record["signal"] == (by_signal or None), life
         assert record["status"] == (None if by_signal else life.status >> 8), life
-        assert record["begin_ns"] == record["watched_ns"] < record["end_ns"]
+        assert record["begin_ns"] <= record["watched_ns"] < record["end_ns"], life
 
 
 @pytest.mark.bpf
-def test_a_process_spends_its_life_running_waiting_or_blocked(each: list[tuple[Life, Record]]) -> None:
-    """The three shares of the time between a beginning and an end that were seen. A life is a little longer
-    than they are together: it begins before the process is first ready."""
+def test_what_sleeps_is_blocked_and_what_computes_is_not(each: list[tuple[Life, Record]]) -> None:
     for life, record in each:
-        shares = record["run_ns"] + record["wait_ns"] + record["blocked_ns"]
         span = record["end_ns"] - record["begin_ns"]
-        assert abs(shares - span) < 0.1 * span + 1_000_000, life
+        assert 0 <= record["blocked_ns"] <= span, life
         if life.kind == "sleeps":
             assert record["blocked_ns"] >= 20_000_000, life
+        elif life.kind in ("brief", "long", "calls"):
+            assert record["blocked_ns"] < 0.1 * span + 1_000_000, life
 
 
 @pytest.mark.bpf

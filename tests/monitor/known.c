@@ -35,6 +35,9 @@ static char **environment;
 static int    pipe_ends[2];
 static char   stacks[4][65536] __attribute__((aligned(64)));
 static int    running[4];
+static struct {
+	long come, opens;
+} meeting;
 
 static inline long call6(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -381,13 +384,17 @@ static void thread_exec(void)
 
 static void thread_goes_on(long argument)
 {
+	await(1);
 	times(10, __NR_gettid, 0);
 	leave(argument);
 }
 
-/* 1 clone, 1 exit: the first thread is the first to end, and the process lives in the other: 10 gettid. */
+/* 1 set_tid_address, 1 clone, 1 exit: the first thread is the first to end, which the other sees by a word that
+ * the kernel clears, and the process lives on in that: 10 gettid. */
 static void leader_first(void)
 {
+	running[1] = 1;
+	CALL1(__NR_set_tid_address, &running[1]);
 	thread(0, thread_goes_on, 4);
 	CALL1(__NR_exit, 0);
 }
@@ -585,14 +592,14 @@ static long privileged(void)
 	return CALL0(__NR_geteuid) != 0;
 }
 
-/* What is said on file descriptor 3, if anything listens: 1 write. Then blocks in 1 read of descriptor 4, which
- * all of its tree share and whose end is the moment. */
+/* 1 write to one descriptor: it has come. 1 read from the other, which all of the tree share and whose end is
+ * the moment. */
 static void meet(void)
 {
 	char byte = '.';
 
-	CALL3(__NR_write, 3, &byte, 1);
-	CALL3(__NR_read, 4, &byte, 1);
+	CALL3(__NR_write, meeting.come, &byte, 1);
+	CALL3(__NR_read, meeting.opens, &byte, 1);
 }
 
 static void thread_meets(long argument)
@@ -602,7 +609,7 @@ static void thread_meets(long argument)
 	CALL1(__NR_exit, 0);
 }
 
-/* A tree of 10 tasks that wait at their meeting: 3 threads besides the first, 3 children, 3 grandchildren.
+/* tree COME OPENS: 10 tasks that wait at their meeting: 3 threads besides the first, 3 children, 3 grandchildren.
  * After it: the first thread 300 getppid, the others 1000, 2000 and 3000 gettid and 1 exit each; each child
  * 10 getuid, 1 fork of a further child (2 getuid) and 2 wait4; each grandchild 7 getgid; the first 3 wait4.
  * Before it calls that must not be counted: 17 getpgrp, and 19 of each grandchild. */
@@ -679,7 +686,6 @@ static const struct {
 	{ "exit_alone", exit_alone },
 	{ "reuse", reuse },
 	{ "old_calls", old_calls },
-	{ "tree", tree },
 	{ "storm", storm },
 };
 
@@ -703,6 +709,12 @@ _Noreturn void begin(long *stack)
 	if (count < 3)
 		leave(2);
 	number_of(words[2], &number);
+	if (is(words[1], "tree") && count == 4) {
+		meeting.come = number;
+		number_of(words[3], &meeting.opens);
+		tree();
+		leave(0);
+	}
 	if (is(words[1], "many"))
 		many(number);
 	else if (is(words[1], "at_once"))
