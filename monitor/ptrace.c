@@ -871,7 +871,6 @@ static int begin_command(pid_t child, char *why, size_t why_room)
 	process = seen_process(child, NULL, now_ns());
 	process->record.parent = getpid();
 	add_tracee(process, child, process->record.begin_ns);
-	outside.backend_reaps = 1;
 	return 0;
 }
 
@@ -880,6 +879,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	s.order = order;
 	s.counts_calls = order->detail == CALLS || order->detail == LATENCY;
 	seen_open(order);
+	outside.backend_reaps = 1; /* tracees are told of as children are */
 	if (child)
 		return begin_command(child, why, why_room);
 	for (size_t i = 0; i < order->pid_count; i++) {
