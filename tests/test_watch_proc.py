@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,16 @@ def deeds() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="steelyard-deeds-") as name:
         Path(name).chmod(0o755)
         yield watching.build("deeds", Path(name))
+
+
+@contextmanager
+def running(*command: str | Path, stdout: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Whatever the test finds, it does not outlive it."""
+    with subprocess.Popen(command, stdout=stdout) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def watch(*options: str | Path | int, before: tuple[str, ...] = ()) -> Watch:
@@ -67,9 +78,8 @@ def test_an_orphan_of_the_command_is_followed_to_its_own_end() -> None:
 
 
 def test_threads_that_live_on_are_added_up(deeds: Path) -> None:
-    with subprocess.Popen([deeds, "rounds"], stdout=subprocess.DEVNULL) as process:
+    with running(deeds, "rounds", stdout=subprocess.DEVNULL) as process:
         watched = watch("--for", 300_000_000, "--threads", "-p", process.pid)
-        process.kill()
 
     [record], [thread] = watched.processes, watched.threads
     assert record["attached"] is True
@@ -79,9 +89,8 @@ def test_threads_that_live_on_are_added_up(deeds: Path) -> None:
 
 
 def test_one_that_does_not_run_is_not_written_again() -> None:
-    with subprocess.Popen(["sleep", "60"]) as process:
+    with running("sleep", "60") as process:
         watched = watch("--for", 400_000_000, "--every", 20_000_000, "-p", process.pid)
-        process.kill()
 
     assert len(watched.of("reading")) == 1
 
@@ -104,9 +113,8 @@ def test_one_child_in_so_many_is_followed(deeds: Path) -> None:
 
 @pytest.mark.root
 def test_another_user_s_process_is_watched_but_for_its_input_and_output(deeds: Path) -> None:
-    with subprocess.Popen([deeds, "rounds"], stdout=subprocess.DEVNULL) as process:
+    with running(deeds, "rounds", stdout=subprocess.DEVNULL) as process:
         watched = watch("--for", 200_000_000, "-p", process.pid, before=tuple(NOBODY))
-        process.kill()
 
     [record] = watched.processes
     assert record["writes"] is record["bytes_read"] is None

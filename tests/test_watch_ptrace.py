@@ -5,6 +5,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,16 @@ def deeds() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="steelyard-deeds-") as name:
         Path(name).chmod(0o755)
         yield watching.build("deeds", Path(name))
+
+
+@contextmanager
+def running(*command: str | Path, stdout: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Whatever the test finds, it does not outlive it."""
+    with subprocess.Popen(command, stdout=stdout) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def watch(detail: str, *options: str | Path | int, before: tuple[str, ...] = ()) -> Watch:
@@ -89,7 +100,7 @@ def test_one_child_in_ten_stays_traced_and_the_others_are_let_go(deeds: Path) ->
 
 @pytest.mark.parametrize("detail", ["life", "calls"])
 def test_job_control_works_under_the_watch_and_outlives_it(deeds: Path, detail: str) -> None:
-    with subprocess.Popen([deeds, "rounds"], stdout=subprocess.PIPE) as process:
+    with running(deeds, "rounds", stdout=subprocess.PIPE) as process:
         with watching.begun("--backend", "ptrace", "--detail", detail, "-p", process.pid) as watched:
             watched.await_record("watch")
             process.send_signal(signal.SIGSTOP)
@@ -101,7 +112,7 @@ def test_job_control_works_under_the_watch_and_outlives_it(deeds: Path, detail: 
             watched.finish(signal.SIGINT)
         assert watched.end["stopped_by"] == "signal"
         until(lambda: tracer(process.pid) == 0, "the release")
-        assert state(process.pid) == "T"
+        until(lambda: state(process.pid) == "T", "its being stopped as before")
         process.send_signal(signal.SIGCONT)
         assert process.communicate()[0] == b"." * 40
         assert process.returncode == 9
@@ -123,7 +134,7 @@ def test_a_killed_monitor_leaves_the_command_to_its_right_end(deeds: Path, detai
 
 def test_a_storm_of_forks_can_be_attached_at_any_moment(deeds: Path) -> None:
     for detail in ("life", "calls"):
-        with subprocess.Popen([deeds, "storm"]) as process:
+        with running(deeds, "storm") as process:
             watched = watch(detail, "-p", process.pid)
             assert process.wait(watching.ENOUGH_S) == 6
         [first] = [one for one in watched.processes if one["pid"] == process.pid]
@@ -137,9 +148,8 @@ def test_a_storm_of_forks_can_be_attached_at_any_moment(deeds: Path) -> None:
 
 @pytest.mark.root
 def test_another_user_s_process_is_refused_by_its_number(deeds: Path) -> None:
-    with subprocess.Popen([deeds, "rounds"], stdout=subprocess.DEVNULL) as process:
+    with running(deeds, "rounds", stdout=subprocess.DEVNULL) as process:
         watched = watch("life", "-p", process.pid, before=tuple(NOBODY))
-        process.kill()
 
     assert watched.status == 77
     assert f"process {process.pid} cannot be attached" in watched.errors
@@ -156,12 +166,14 @@ def test_no_privilege_is_needed_for_one_s_own(deeds: Path, detail: str) -> None:
 
 
 def test_what_is_traced_already_is_refused_with_its_tracer(deeds: Path) -> None:
-    with subprocess.Popen([deeds, "rounds"], stdout=subprocess.DEVNULL) as process:
-        with watching.begun("--backend", "ptrace", "--detail", "life", "-p", process.pid) as first:
-            first.await_record("watch")
-            second = watch("life", "-p", process.pid)
-            assert f"process {first.process.pid} traces it already" in second.errors
-        process.kill()
+    with (
+        running(deeds, "rounds", stdout=subprocess.DEVNULL) as process,
+        watching.begun("--backend", "ptrace", "--detail", "life", "-p", process.pid) as first,
+    ):
+        first.await_record("watch")
+        second = watch("life", "-p", process.pid)
+
+    assert f"process {first.process.pid} traces it already" in second.errors
 
 
 @pytest.mark.parametrize(("detail", "word"), [("budget", "window"), ("profile", "sample")])
