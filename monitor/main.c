@@ -1,5 +1,6 @@
 /* main.c -- steelyard-watch: from the command line to the last record. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -135,6 +136,10 @@ static int take(int option, char *text)
 		wrong = number("--control", text, 0, INT32_MAX, &value);
 		outside.control_file = (int)value;
 		return wrong;
+	case 'x':
+		wrong = number("--except", text, 1, INT32_MAX, &value);
+		order.except = (pid_t)value;
+		return wrong;
 	case 't':
 		order.threads = 1;
 		return 0;
@@ -154,7 +159,7 @@ static int read_arguments(int count, char *words[], int *probe_only)
 		{ "cgroup", 1, NULL, 'g' },   { "every", 1, NULL, 'e' },   { "for", 1, NULL, 'f' },
 		{ "children", 1, NULL, 'c' }, { "budget", 1, NULL, 'B' },  { "slots", 1, NULL, 's' },
 		{ "records", 1, NULL, 'r' },  { "control", 1, NULL, 'C' }, { "threads", 0, NULL, 't' },
-		{ "prove", 0, NULL, 'P' },    { "probe", 0, NULL, 'q' },   { NULL, 0, NULL, 0 },
+		{ "prove", 0, NULL, 'P' },    { "except", 1, NULL, 'x' }, { "probe", 0, NULL, 'q' },   { NULL, 0, NULL, 0 },
 	};
 	int option, wrong;
 
@@ -382,7 +387,7 @@ static void write_end(const struct account *account, const char *stopped_by)
 	} else {
 		record_null("unfollowed_figures");
 	}
-	write_calls(&account->total);
+	write_total(&account->total);
 	if (outside.command_ended)
 		record_number("command_status", (uint64_t)outside.command_status);
 	else
@@ -421,6 +426,13 @@ static int no_backend(void)
 	return UNSUPPORTED;
 }
 
+/* Descriptors that are ours; the standard ones are the command's. */
+static void keep_from_command(int file)
+{
+	if (file > STDERR_FILENO)
+		fcntl(file, F_SETFD, FD_CLOEXEC);
+}
+
 int main(int count, char *words[])
 {
 	const struct backend *backend;
@@ -446,6 +458,8 @@ int main(int count, char *words[])
 		perror("steelyard-watch: signals");
 		return FAILED;
 	}
+	keep_from_command(records_file);
+	keep_from_command(outside.control_file);
 	if (order.command && (outside.command = command_hold(order.command)) < 0) {
 		perror("steelyard-watch: fork");
 		return FAILED;

@@ -102,7 +102,7 @@ static void add_child(struct seen *parent, pid_t pid, int is_new)
 {
 	struct seen *child;
 
-	if (pid == getpid() || seen_find(pid))
+	if (pid == getpid() || pid == s.order->except || seen_find(pid))
 		return;
 	if (parent->children++ % s.order->children == 0) {
 		add(pid, parent, is_new);
@@ -319,7 +319,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		return 0;
 	}
 	for (size_t i = 0; i < order->pid_count; i++)
-		if (!seen_find(order->pids[i]) && !add(order->pids[i], NULL, 0))
+		if (order->pids[i] != order->except && !seen_find(order->pids[i]) && !add(order->pids[i], NULL, 0))
 			s.lost_events++; /* it has ended since it was named */
 	if (!seen_first) {
 		snprintf(why, why_room, "process %d has ended, or is hidden from us", (int)order->pids[0]);

@@ -43,7 +43,6 @@ struct tracee {
 	struct seen_thread seen;   /* without a process: its parent's stop has not told of it yet */
 	struct tracee     *chain;
 	pid_t              thread;
-	int                is_stopped;  /* and not resumed yet, as one without a process is */
 	int                is_attaching; /* it was interrupted, to begin counting */
 	int                is_leaving;  /* a child that --children leaves out */
 	int                is_newborn;  /* has not returned from the call that made it */
@@ -123,7 +122,6 @@ static int is_counting(const struct tracee *tracee)
 
 static void resume(struct tracee *tracee, int signal)
 {
-	tracee->is_stopped = 0;
 	/* One that was killed meanwhile cannot be resumed, and need not be: its end will be told. */
 	ptrace(is_counting(tracee) ? PTRACE_SYSCALL : PTRACE_CONT, tracee->thread, 0, signal);
 }
@@ -434,7 +432,6 @@ static void keep_early(pid_t thread)
 
 	if (!tracee)
 		abort();
-	tracee->is_stopped = 1;
 	enter(tracee, thread);
 	s.early++;
 }
@@ -591,7 +588,6 @@ static void stopped(const struct stop *stop)
 		ptrace(PTRACE_DETACH, stop->thread, 0, event ? 0 : signal);
 	if (!tracee || !tracee->seen.process)
 		return;
-	tracee->is_stopped = 1;
 	tracee->seen.our_switches++;
 	switch (event) {
 	case PTRACE_EVENT_FORK:
@@ -805,7 +801,7 @@ static void attach_child(pid_t pid, void *context)
 {
 	struct family *family = context;
 
-	if (seen_find(pid) || is_our_line(pid))
+	if (seen_find(pid) || pid == s.order->except || is_our_line(pid))
 		return;
 	for (size_t i = 0; i < family->passed_count; i++)
 		if (family->passed_over[i] == pid)
@@ -883,8 +879,8 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	if (child)
 		return begin_command(child, why, why_room);
 	for (size_t i = 0; i < order->pid_count; i++) {
-		if (find(order->pids[i]))
-			continue; /* named twice */
+		if (find(order->pids[i]) || order->pids[i] == order->except)
+			continue; /* named twice, or not to be watched */
 		if (attach(order->pids[i], NULL))
 			continue;
 		if (errno != ESRCH)

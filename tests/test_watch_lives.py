@@ -5,6 +5,7 @@ wait4 and what it has counted for anybody else is one number: they are compared 
 unit, and not to a tolerance.
 """
 
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,3 +131,32 @@ def test_thousands_of_short_lives_are_all_accounted_for(lives: Path) -> None:
         if record["run_ns"] is None or not 0 <= record["run_ns"] // 1000 - life.user_us - life.system_us <= 1
     ]
     assert different == []
+
+
+@pytest.mark.bpf
+def test_no_process_runs_for_longer_in_windows_than_they_lasted() -> None:
+    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        watched = watching.watch("--detail", "budget", "--for", 1_500_000_000, "-p", busy.pid)
+    finally:
+        busy.kill()
+        busy.wait()
+
+    (process,) = watched.processes
+    assert process["windows"] > 0
+    assert process["windows_active"] <= process["windows"]
+    assert process["windows_run_ns"] + process["windows_hook_ns"] <= process["windows_ns"]
+    assert process["windows_ns"] <= process["run_ns"] + process["wait_ns"] + process["blocked_ns"]
+
+
+@pytest.mark.bpf
+def test_a_process_is_sampled_no_oftener_than_the_clock_ticks() -> None:
+    watched = watching.watch(
+        "--detail", "profile", "--", "sh", "-c", "while [ $((i += 1)) -lt 800000 ]; do :; done"
+    )
+
+    (process,) = watched.processes
+    in_calls = sum(call["samples"] for call in process["calls"].values())
+    samples = (process["samples_user"] or 0) + (process["samples_kernel"] or 0) + in_calls
+    period = watched.of("watch")[0]["sample_ns"]
+    assert 0 < samples <= (process["end_ns"] - process["begin_ns"]) / period + 2

@@ -1,12 +1,13 @@
 /* known VERB [ARGUMENT] -- makes exactly the system calls that its text says, and not one besides.
  *
- * There is no libc in it and no start-up code: every call of the process, from its first instruction to its
- * last, stands below, so that a monitor's counts are compared with a text and not with another tool. What each
- * verb makes is written down once more, process by process, in test_watch_counts.py.
+ * There is no libc in it and no start-up code: every call of the process, from its first instruction to
+ * its last, stands below, so that a monitor's counts are compared with a text and not with another tool.
+ * What each verb makes is written down once more, process by process, in test_watch_counts.py.
  *
  * Built with	-nostdlib -static -ffreestanding -fno-stack-protector -fno-pie -no-pie; x86-64 alone.
- * Beware	Nothing here may wait by calls whose number is not fixed: threads are awaited by looking at a
- *		word that the kernel clears, signals are let in by calls that unblock them for their own time.
+ * Beware	Nothing here may wait by calls whose number is not fixed: threads are awaited by looking
+ *		at a word that the kernel clears, signals are let in by calls that unblock them for their
+ *		own time.
  */
 #include <asm/unistd.h>
 #include <linux/audit.h>
@@ -18,7 +19,8 @@
 
 /* Of the C library's headers, which a program without one should not mix with the kernel's. */
 enum { HUP = 1, KILL = 9, USR1 = 10, ALRM = 14, TERM = 15, CHLD = 17, CONT = 18, STOP = 19 };
-enum { BLOCK = 0, UNTRACED = 2, NAME = 15, SUBREAPER = 36, NO_NEW_PRIVILEGES = 38, FILTER = 22, CWD = -100 };
+enum { BLOCK = 0, UNTRACED = 2, CWD = -100 };
+enum { NAME = 15, FILTER = 22, SUBREAPER = 36, NO_NEW_PRIVILEGES = 38 };
 #define RESTART 0x10000000ul
 #define RESTORER 0x04000000ul
 #define BIT(signal) (1ul << ((signal) - 1))
@@ -103,7 +105,8 @@ __asm__(".text\n"
         "	syscall\n");
 
 #define THREAD \
-	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID)
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | \
+	 CLONE_CHILD_CLEARTID)
 
 /* One clone. */
 static void thread(int place, void (*function)(long), long argument)
@@ -157,9 +160,10 @@ static void plain(void)
 		CALL2(__NR_access, "/nonexistent/of/known", 0);
 }
 
-/* Calls that fail among those that do not: 7 openat that fail and 2 that do not, 5 read and 3 write that fail,
- * 11 dup that fail and 1 that does not, 2 close; and 13 mmap, whose addresses are no errors though they are
- * negative numbers to some. lseek of /dev/zero to -4096 would be: it is not among them. */
+/* Calls that fail among those that do not: 7 openat that fail and 2 that do not, 5 read and 3 write
+ * that fail, 11 dup that fail and 1 that does not, 2 close; and 13 mmap, whose addresses are no
+ * errors though they are negative numbers to some. lseek of /dev/zero to -4096 would be: it is not
+ * among them. */
 static void failing(void)
 {
 	long file;
@@ -189,7 +193,8 @@ static void unknown(void)
 	times(1, 100000, 0);
 }
 
-/* 5 children by 2 fork, 2 clone, 1 clone3, each of them 11 getpid and a status of its own; 5 wait4. */
+/* 5 children by 2 fork, 2 clone, 1 clone3, each of them 11 getpid and a status of its own; 5 wait4.
+ * */
 static void forks(void)
 {
 	struct clone_args how;
@@ -214,7 +219,8 @@ static void forks(void)
 	}
 }
 
-/* 3 vfork, 3 wait4; one child leaves after 3 getuid, one execs `leaf`, one fails to exec and leaves. */
+/* 3 vfork, 3 wait4; one child leaves after 3 getuid, one execs `leaf`, one fails to exec and
+ * leaves. */
 static void vforks(void)
 {
 	long made;
@@ -241,7 +247,8 @@ static void thread_works(long argument)
 	CALL1(__NR_exit, argument);
 }
 
-/* 4 clone; each thread 2500 gettid, 100 close that fail, 1 exit; the first thread 50 getppid meanwhile. */
+/* 4 clone; each thread 2500 gettid, 100 close that fail, 1 exit; the first thread 50 getppid
+ * meanwhile. */
 static void threads(void)
 {
 	for (int i = 0; i < 4; i++)
@@ -260,8 +267,9 @@ static void exec(void)
 	leave(92);
 }
 
-/* 1 rt_sigprocmask, 2 fork, 1 kill, 2 wait4. The first child kills itself: 5 getppid, 1 getpid, 1 kill. The
- * second waits for the signal that its parent sends, by a call that lets it in and so never misses it. */
+/* 1 rt_sigprocmask, 2 fork, 1 kill, 2 wait4. The first child kills itself: 5 getppid, 1 getpid, 1
+ * kill. The second waits for the signal that its parent sends, by a call that lets it in and so
+ * never misses it. */
 static void killed(void)
 {
 	unsigned long blocked = BIT(TERM), none = 0;
@@ -304,10 +312,11 @@ static void handle(int signal, void (*handler)(int), unsigned long flags)
 	CALL4(__NR_rt_sigaction, signal, &action, 0, 8);
 }
 
-/* 1 getpid; 2 rt_sigaction, 2 rt_sigprocmask. 5 kill whose signals are delivered at once; 10 more that are kept
- * back until ppoll lets them in, which then fails (EINTR) 10 times. 1 pipe, 1 setitimer, 2 read: the first is
- * broken off by the timer, whose handler writes once, and restarted. 16 rt_sigreturn: it has no result, and what is
- * seen in its place is that of the call gone back to, which was an error 10 times. */
+/* 1 getpid; 2 rt_sigaction, 2 rt_sigprocmask. 5 kill whose signals are delivered at once; 10 more
+ * that are kept back until ppoll lets them in, which then fails (EINTR) 10 times. 1 pipe, 1
+ * setitimer, 2 read: the first is broken off by the timer, whose handler writes once, and
+ * restarted. 16 rt_sigreturn: it has no result, and what is seen in its place is that of the call
+ * gone back to, which was an error 10 times. */
 static void signals(void)
 {
 	unsigned long blocked = BIT(USR1), none = 0;
@@ -329,8 +338,8 @@ static void signals(void)
 	CALL3(__NR_read, pipe_ends[0], &byte, 1);
 }
 
-/* 1 fork, 1 nanosleep, 2 kill, 2 wait4. The child sleeps once, is stopped in it and goes on: 1 nanosleep that is
- * broken off, 1 restart_syscall. */
+/* 1 fork, 1 nanosleep, 2 kill, 2 wait4. The child sleeps once, is stopped in it and goes on: 1
+ * nanosleep that is broken off, 1 restart_syscall. */
 static void stopped(void)
 {
 	long long_sleep[2] = { 0, 400000000 }, short_sleep[2] = { 0, 150000000 };
@@ -389,8 +398,8 @@ static void thread_goes_on(long argument)
 	leave(argument);
 }
 
-/* 1 set_tid_address, 1 clone, 1 exit: the first thread is the first to end, which the other sees by a word that
- * the kernel clears, and the process lives on in that: 10 gettid. */
+/* 1 set_tid_address, 1 clone, 1 exit: the first thread is the first to end, which the other sees by
+ * a word that the kernel clears, and the process lives on in that: 10 gettid. */
 static void leader_first(void)
 {
 	running[1] = 1;
@@ -436,8 +445,8 @@ static void forks_of_a_thread(void)
 	await(0);
 }
 
-/* 2 fork, 2 wait4. One child writes where nothing is after 6 getuid (SIGSEGV), the other makes a call for which
- * it is killed (SIGSYS): 2 prctl, 1 getppid. */
+/* 2 fork, 2 wait4. One child writes where nothing is after 6 getuid (SIGSEGV), the other makes a
+ * call for which it is killed (SIGSYS): 2 prctl, 1 getppid. */
 static void crashes(void)
 {
 	struct sock_filter filter[] = {
@@ -465,8 +474,8 @@ static void crashes(void)
 	wait_for(made);
 }
 
-/* 1 prctl, 1 fork, 2 wait4; the child 1 fork and leaves at once; the grandchild 1 nanosleep and 30 getuid, as an
- * orphan. The child's own child is waited for by us. */
+/* 1 prctl, 1 fork, 2 wait4; the child 1 fork and leaves at once; the grandchild 1 nanosleep and 30
+ * getuid, as an orphan. The child's own child is waited for by us. */
 static void orphan(void)
 {
 	long sleep[2] = { 0, 50000000 };
@@ -490,8 +499,9 @@ static void exit_alone(void)
 	CALL1(__NR_exit, 7);
 }
 
-/* 2 fork, 2 clone3, 4 wait4: three children one after the other, the last two of which get the pid that the
- * first had. 10, 20 and 40 getppid. Ends with 77 where the right to choose a pid is missing, or it was taken. */
+/* 2 fork, 2 clone3, 4 wait4: three children one after the other, the last two of which get the pid
+ * that the first had. 10, 20 and 40 getppid. Ends with 77 where the right to choose a pid is
+ * missing, or it was taken. */
 static void reuse(void)
 {
 	struct clone_args how;
@@ -536,8 +546,8 @@ static void many(long count)
 	}
 }
 
-/* So many children by fork that live at one time: each 1 close, 1 read that ends when all are there, 100
- * getppid. 1 pipe, 1 close more. As many wait4. */
+/* So many children by fork that live at one time: each 1 close, 1 read that ends when all are
+ * there, 100 getppid. 1 pipe, 1 close more. As many wait4. */
 static void at_once(long count)
 {
 	char byte;
@@ -592,8 +602,8 @@ static long privileged(void)
 	return CALL0(__NR_geteuid) != 0;
 }
 
-/* 1 write to one descriptor: it has come. 1 read from the other, which all of the tree share and whose end is
- * the moment. */
+/* 1 write to one descriptor: it has come. 1 read from the other, which all of the tree share and
+ * whose end is the moment. */
 static void meet(void)
 {
 	char byte = '.';
@@ -609,10 +619,11 @@ static void thread_meets(long argument)
 	CALL1(__NR_exit, 0);
 }
 
-/* tree COME OPENS: 10 tasks that wait at their meeting: 3 threads besides the first, 3 children, 3 grandchildren.
- * After it: the first thread 300 getppid, the others 1000, 2000 and 3000 gettid and 1 exit each; each child
- * 10 getuid, 1 fork of a further child (2 getuid) and 2 wait4; each grandchild 7 getgid; the first 3 wait4.
- * Before it calls that must not be counted: 17 getpgrp, and 19 of each grandchild. */
+/* tree COME OPENS: 10 tasks that wait at their meeting: 3 threads besides the first, 3 children, 3
+ * grandchildren. After it: the first thread 300 getppid, the others 1000, 2000 and 3000 gettid and
+ * 1 exit each; each child 10 getuid, 1 fork of a further child (2 getuid) and 2 wait4; each
+ * grandchild 7 getgid; the first 3 wait4. Before it calls that must not be counted: 17 getpgrp, and
+ * 19 of each grandchild. */
 static void tree(void)
 {
 	long made;

@@ -1,0 +1,2 @@
+"""The monitor as the laboratory sees it: `monitor` starts steelyard-watch, `records` reads what it writes
+into the `model`, `accounts` reckons with that. docs/monitor.md has every record and key."""
