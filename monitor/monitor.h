@@ -149,7 +149,8 @@ extern const struct backend bpf_backend, perf_backend, taskstats_backend, ptrace
 struct outside {
 	int   stop;           /* a signal asked us to end */
 	pid_t command;        /* our child; 0: none */
-	int   command_ended, command_status; /* reaped, by outside_look or by a backend that traces it */
+	int   command_ended, command_status; /* reaped, by outside_look or by the backend */
+	int   backend_reaps;  /* set by one that reaps our children itself: outside_look then reports that one changed */
 	int   signal_file;    /* readable when a signal of ours has come: give it to outside_look */
 	int   control_file;   /* readable when WOKEN_BY_CONTROL is due; -1: none */
 };

@@ -12,6 +12,7 @@
 
 struct outside outside = { .signal_file = -1, .control_file = -1 };
 static sigset_t before;
+static int      child_changed;
 
 uint64_t now_ns(void)
 {
@@ -50,8 +51,10 @@ static void take(const struct signalfd_siginfo *taken)
 {
 	static int requests;
 
-	if (taken->ssi_signo == SIGCHLD)
+	if (taken->ssi_signo == SIGCHLD) {
+		child_changed = 1;
 		return;
+	}
 	if (!outside.command || outside.command_ended) {
 		outside.stop = 1;
 		return;
@@ -67,11 +70,13 @@ static void take(const struct signalfd_siginfo *taken)
 int outside_look(void)
 {
 	struct signalfd_siginfo taken;
-	int                     changed = 0;
+	int                     changed;
 
+	child_changed = 0;
 	while (read(outside.signal_file, &taken, sizeof taken) == (ssize_t)sizeof taken)
 		take(&taken);
-	if (outside.command && !outside.command_ended &&
+	changed = outside.backend_reaps && child_changed;
+	if (outside.command && !outside.command_ended && !outside.backend_reaps &&
 	    waitpid(outside.command, &outside.command_status, WNOHANG) == outside.command) {
 		outside.command_ended = 1;
 		changed = 1;

@@ -1,0 +1,49 @@
+/* procfs.h -- what the files in /proc say of a process or a thread, as numbers.
+ *
+ * Every function takes a directory that procfs_open gave: it stays that process's own, and reads nothing more
+ * once the process is reaped, whoever has its number then. All return 0, or -1 if it cannot be read (the
+ * process has gone, or is not ours to read), with nothing written.
+ */
+#ifndef STEELYARD_PROCFS_H
+#define STEELYARD_PROCFS_H
+
+#include "monitor.h"
+
+struct procfs_status {
+	pid_t    group, parent, tracer; /* tracer: 0 for none */
+	uint64_t ignored, caught;       /* signals, bit 0 for signal 1 */
+};
+
+struct procfs_stat {
+	char     state;
+	pid_t    parent;
+	uint64_t begin_ns;              /* to a clock tick, as all times here are */
+	uint64_t threads;
+	uint64_t user_ns, system_ns;
+	uint64_t faults_minor, faults_major;
+	uint64_t children_faults_minor; /* of those children that it has waited for */
+};
+
+/* Of the thread, or with thread 0 of the process. -1 if there is none. The caller closes it. */
+int procfs_open(pid_t pid, pid_t thread);
+int procfs_program(int directory, char program[16]);
+/* Fills the levels of memory, unless the process is a zombie, and the *thread's* switches. `figure` may be NULL. */
+int procfs_status(int directory, struct procfs_status *status, uint64_t figure[FIGURES]);
+int procfs_stat(int directory, struct procfs_stat *stat);
+/* The thread's run_ns and wait_ns; of a process's directory those of its first thread. */
+int procfs_schedstat(int directory, uint64_t figure[FIGURES]);
+/* The thread's input and output. Of a process's directory the kernel adds what its ended children did. */
+int procfs_io(int directory, uint64_t figure[FIGURES]);
+
+/* The processor time of a whole process, ended threads included, and the ticks that found it in user and in
+ * system mode; of a zombie too. By its number, not by a directory. */
+struct procfs_clocks {
+	uint64_t run_ns, user_ticks_ns, system_ticks_ns;
+};
+int procfs_clocks(pid_t pid, struct procfs_clocks *clocks);
+
+/* Calls `each` for every thread, or for every child of any thread. */
+void procfs_threads(pid_t pid, void (*each)(pid_t thread, void *context), void *context);
+void procfs_children(pid_t pid, void (*each)(pid_t child, void *context), void *context);
+
+#endif
