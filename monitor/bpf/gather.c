@@ -43,7 +43,9 @@ static struct {
 	struct process      total;     /* ended processes, and everybody's folded calls */
 	uint64_t            processes;
 	uint32_t           *gone, gone_count;
-	uint64_t           *window_begins;
+	struct window {
+		uint64_t begin_ns, length_ns;
+	}                  *windows;
 	size_t              window_count;
 	uint64_t            windows_ns;
 	uint64_t           *unslotted; /* row 0's cells as far as folded */
@@ -289,13 +291,19 @@ static void thread_into(uint32_t slot, struct process *process)
 
 /* Ends */
 
-static size_t windows_since(uint64_t begin_ns, uint64_t end_ns)
+/* The windows that opened in its life. */
+static void windows_into(struct process *process)
 {
-	size_t count = 0;
+	uint64_t end_ns = process->end_ns == UNKNOWN ? now_ns() : process->end_ns;
 
-	for (size_t i = 0; i < s.window_count; i++)
-		count += s.window_begins[i] >= begin_ns && s.window_begins[i] < end_ns;
-	return count;
+	process->windows = 0;
+	process->windows_ns = 0;
+	for (size_t i = 0; i < s.window_count; i++) {
+		if (s.windows[i].begin_ns < process->watched_ns || s.windows[i].begin_ns >= end_ns)
+			continue;
+		process->windows++;
+		process->windows_ns += s.windows[i].length_ns;
+	}
 }
 
 /* Ticks become the kernel's split of the exact time: its own, where a parent has asked for it. */
@@ -318,9 +326,7 @@ static void complete(struct process *process, const struct member *member)
 	process->threads = member->thread_count;
 	process->children = member->child_count;
 	split(process, member);
-	process->windows = windows_since(process->watched_ns,
-	                                 process->end_ns == UNKNOWN ? now_ns() : process->end_ns);
-	process->windows_ns = s.window_count ? process->windows * (s.windows_ns / s.window_count) : 0;
+	windows_into(process);
 }
 
 /* Into the total go the costs as they are written; its calls are there already, as far as they were folded. */
@@ -582,10 +588,10 @@ uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns)
 	struct process all;
 	uint64_t       all_ran_ns = 0, calls;
 
-	s.window_begins = realloc(s.window_begins, (s.window_count + 1) * sizeof *s.window_begins);
-	if (!s.window_begins)
+	s.windows = realloc(s.windows, (s.window_count + 1) * sizeof *s.windows);
+	if (!s.windows)
 		abort();
-	s.window_begins[s.window_count++] = begin_ns;
+	s.windows[s.window_count++] = (struct window){ begin_ns, end_ns - begin_ns };
 	s.windows_ns += end_ns - begin_ns;
 	adopt_new();
 	process_clear(&all);
