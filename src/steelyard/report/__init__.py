@@ -30,9 +30,9 @@ def print_out(weighing: Weighing, *, form: str, reference: str | None) -> None:
 
 def prepare_html() -> None:
     """Begins, beside what else is done, what takes longest about a page: its charts' program."""
-    from steelyard.report import page
+    from steelyard.report import template
 
-    page.prepare()
+    template.prepare()
 
 
 def write_html(weighing: Weighing, path: Path, *, reference: str | None) -> None:
