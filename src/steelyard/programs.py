@@ -103,6 +103,14 @@ def load(build: str) -> Path:
     return path
 
 
+def monitor() -> Path:
+    """The program that watches processes. Raises Unsupported."""
+    path = _folder() / "steelyard-watch"
+    if not path.is_file():
+        raise Unsupported("the monitor is not built; build Steelyard again: make")
+    return path
+
+
 def _folder() -> Path:
     return Path(str(resources.files("steelyard").joinpath("programs")))
 

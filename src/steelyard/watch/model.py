@@ -71,7 +71,7 @@ class Call:
     """One type of system call, as one process made it. At detail "budget" calls and errors are those seen in
     windows, and `expanded` is what they say of the whole."""
 
-    calls: int
+    calls: int | None
     errors: int | None
     time_ns: int | None
     histogram: tuple[int, ...] | None
@@ -122,6 +122,7 @@ class Reading:
     begin_ns: int
     figures: Mapping[str, int]
     calls: Mapping[str, tuple[float, float | None]]
+    program: str | None = None  # where the record tells it
 
     @property
     def key(self) -> tuple[int, int]:

@@ -137,7 +137,7 @@ def _process(found: Mapping[str, Any]) -> Process:
 def _call(found: Mapping[str, Any]) -> Call:
     histogram: Sequence[int] | None = found.get("histogram")
     return Call(
-        calls=found["calls"],
+        calls=found.get("calls"),
         errors=found.get("errors"),
         time_ns=found.get("time_ns"),
         histogram=None if histogram is None else tuple(histogram),
@@ -155,6 +155,7 @@ def _reading(found: Mapping[str, Any]) -> Reading:
         begin_ns=found["begin_ns"],
         figures={name: found[name] for name in FIGURES if found.get(name) is not None},
         calls=_pairs(found.get("calls") or {}),
+        program=found.get("program"),
     )
 
 
