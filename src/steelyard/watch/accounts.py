@@ -1,6 +1,7 @@
 """Turns a `Watch` into an `Account`: its processes singly, by program or by generation, and all together; how
 figures are spread over them; series; and what the monitor itself cost."""
 
+import resource
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ class Cost:
     bpf_ns: float | None  # in the watched processes: hits of the hook, times what one costs here
     memory_bytes: int | None  # at its peak, and what its maps hold in the kernel
     lost: int | None  # whatever found no room
+    front_end_cpu_ns: int  # of this Python process, up to the account: none of it while nothing was read
+    front_end_memory_bytes: int  # at its peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Account:
     watch: Watch
     by: str
     elapsed_ns: int
+    processes: tuple[Process, ...]  # and their threads, where asked for
     total: Group
     groups: tuple[Group, ...]  # the most processor time first
     spread: Mapping[str, Description]  # of each figure over the processes that have it
@@ -59,6 +63,7 @@ def of(watch: Watch, *, by: str = "process") -> Account:
         watch=watch,
         by=by,
         elapsed_ns=until_ns - watch.head.began_ns,
+        processes=(*processes, *(one for one in watch.processes if one.thread is not None)),
         total=groups.of(ALL, processes, watch, until_ns),
         groups=tuple(found),
         spread=spread,
@@ -162,13 +167,16 @@ def _pairs(windows: Sequence[Window]) -> list[tuple[impact.Rated, impact.Rated]]
 
 
 def _cost(monitor: Monitor | None) -> Cost:
-    if monitor is None:
-        return Cost(None, None, None, None)
+    ours = resource.getrusage(resource.RUSAGE_SELF)
     return Cost(
-        cpu_ns=groups.total((monitor.cpu_user_ns, monitor.cpu_system_ns)),
-        bpf_ns=monitor.bpf_ns,
-        memory_bytes=groups.total((monitor.memory_peak_bytes, monitor.maps_bytes or 0)),
-        lost=groups.total((monitor.lost_slots, monitor.lost_calls, monitor.lost_events)),
+        cpu_ns=groups.total((monitor.cpu_user_ns, monitor.cpu_system_ns)) if monitor else None,
+        bpf_ns=monitor.bpf_ns if monitor else None,
+        memory_bytes=groups.total((monitor.memory_peak_bytes, monitor.maps_bytes or 0)) if monitor else None,
+        lost=(
+            groups.total((monitor.lost_slots, monitor.lost_calls, monitor.lost_events)) if monitor else None
+        ),
+        front_end_cpu_ns=round((ours.ru_utime + ours.ru_stime) * 1e9),
+        front_end_memory_bytes=ours.ru_maxrss * 1024,
     )
 
 

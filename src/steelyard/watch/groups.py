@@ -54,7 +54,6 @@ class Group:
 
 
 def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Group:
-    seen = [one for one in members if one.calls is not None]
     generations = {one.generation for one in members}
     lacking = {each: sum(one.figures[each] is None for one in members) for each in FIGURES}
     return Group(
@@ -70,8 +69,8 @@ def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Gr
         lifetime_ns=sum(lifetime_ns(one, until_ns) for one in members),
         figures={each: _together(each, members) for each in FIGURES},
         lacking={each: count for each, count in lacking.items() if count},
-        calls=_calls(seen, watch) if seen else None,
-        calls_lacking=len(members) - len(seen),
+        calls=calls_of(members, watch),
+        calls_lacking=sum(one.calls is None for one in members),
         samples_user=total(one.samples_user for one in members),
         samples_kernel=total(one.samples_kernel for one in members),
     )
@@ -96,8 +95,12 @@ def total(values: Iterable[int | None]) -> int | None:
     return sum(known) if len(known) == len(found) else None
 
 
-def _calls(members: Sequence[Process], watch: Watch) -> dict[str, CallSum]:
-    """By type, the most frequent first. The windows of a process that did not make a call count as well."""
+def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] | None:
+    """Their calls by type, the most frequent first; None where those of none were seen. The windows of a
+    process that did not make a call count as well."""
+    members = [one for one in processes if one.calls is not None]
+    if not members:
+        return None
     found: dict[str, list[tuple[Process, Call]]] = {}
     for one in members:
         for name, call in (one.calls or {}).items():

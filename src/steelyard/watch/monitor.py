@@ -19,6 +19,7 @@ from steelyard.watch.model import Probe, Record, Watch
 
 DETAILS = ("life", "budget", "calls", "profile", "latency")
 BACKENDS = ("bpf", "perf", "taskstats", "ptrace", "proc")
+USUAL_BUDGET = 0.005  # of the watched processes' time
 _MILLION = 1_000_000
 
 
@@ -34,7 +35,7 @@ class Order:
     every_ns: int | None = None
     for_ns: int | None = None
     children: int = 1
-    budget: float = 0.005
+    budget: float = USUAL_BUDGET
     slots: int | None = None
     threads: bool = False
     prove: bool = False
@@ -61,7 +62,7 @@ def words(order: Order, *, records_file: int, control_file: int) -> list[str]:
 
 
 class Running:
-    """A watch that goes on. Ends with `finish`; as a context manager it is stopped at the latest when left."""
+    """A watch that goes on. It ends with `finish`; left as a context, it is stopped at the latest."""
 
     def __init__(self, process: subprocess.Popen[bytes], written: BinaryIO, control: int) -> None:
         self._process = process
@@ -94,7 +95,7 @@ class Running:
                 yield found
 
     def mark(self, name: str) -> None:
-        """Asks for a record `mark` of that name, which has no newline in it. One that has ended gives none."""
+        """Asks for a record `mark` of that name (no newline in it). A watch that has ended gives none."""
         if self._control is not None:
             try:
                 os.write(self._control, f"mark {name}\n".encode())
@@ -117,12 +118,11 @@ class Running:
 
     def finish(self) -> tuple[Watch | None, int]:
         """Waits for the end. Returns the watch, None if it did not even begin; and the monitor's exit
-        status: the command's own, if there was one. The readings of the watch are taken from a file that is open
-        as long as this. Raises SystemFailed."""
+        status: the command's own, if there was one, and below 0 if a signal killed the monitor. Readings are
+        taken from a file that is open until this is left. Raises SystemFailed."""
         status = self._process.wait()
         self.stop()
-        found = records.read(self._written)
-        return found, status
+        return records.read(self._written), status
 
     def save(self, path: Path) -> None:
         """Copies the records, as they were written, into a file."""
@@ -136,7 +136,7 @@ def start(order: Order, *, program: Path | None = None) -> Running:
     """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours. Raises
     Unsupported if the monitor is not built."""
     program = program or programs.monitor()
-    written = tempfile.TemporaryFile(prefix="steelyard-watch-")
+    written = tempfile.TemporaryFile(prefix="steelyard-watch-")  # noqa: SIM115 -- Running closes it
     # The monitor appends: our own reading moves the offset that both of us share.
     appended = os.open(f"/proc/self/fd/{written.fileno()}", os.O_WRONLY | os.O_APPEND)
     theirs, ours = os.pipe()

@@ -76,7 +76,7 @@ def parse(line: bytes, *, number: int = 1) -> Record | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        found = json.loads(line)
+        found = json.loads(line.decode(errors="replace"))  # names of programs may be any bytes
         reader = _READERS.get(found["record"])
         return reader(found) if reader else None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
