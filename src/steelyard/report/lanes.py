@@ -1,5 +1,5 @@
-"""Turns the lives of watched processes into bars in lanes: a lane is used again when its process has ended, so
-that ten thousand short ones need no more room than ran at once. Short neighbours become one bar."""
+"""Turns the lives of watched processes into bars in lanes: a lane is used again when its process has ended,
+so that ten thousand short ones need no more room than ran at once. Short neighbours become one bar."""
 
 import heapq
 from collections import Counter
@@ -42,7 +42,7 @@ class Lanes:
 
 def of(lives: Sequence[Life]) -> Lanes:
     """The bars from top to bottom; who begins earlier stands higher, so that parents are above children."""
-    packed = _packed(sorted(lives, key=lambda one: (one.begin_ns, -one.end_ns)))
+    packed = _packed(sorted(lives, key=lambda one: (one.begin_ns, one.program, -one.end_ns)))
     together = -(-len(packed) // _LANES_MOST) or 1
     rows = [
         sorted((life for lane in packed[first : first + together] for life in lane), key=_begin)

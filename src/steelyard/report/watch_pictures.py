@@ -40,7 +40,7 @@ class Bar:
 
 def timeline(drawn: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns: int) -> Spec:
     """Processes as bars over the seconds of the watch. Whoever shows the chart sets its width."""
-    lane = _LANE if drawn.count * _LANE <= _LANES_HEIGHT else max(_LANES_HEIGHT / drawn.count, 2)
+    lane = _LANE if drawn.count * _LANE <= _LANES_HEIGHT else max(_LANES_HEIGHT // drawn.count, 2)
     span_ns = max(end_ns - begin_ns, 1)
     bars = [_bar(one, colours, begin_ns, span_ns) for one in drawn.bars]
     base = alt.Chart(alt.InlineData(values=bars))
