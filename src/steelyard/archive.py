@@ -5,6 +5,7 @@ An archive is a directory; an experiment is a directory in it:
     experiments/ID/experiment.json   what was to be done: study, systems, seed, budget, host
     experiments/ID/journal.jsonl     an event a line, each written and synced whole
     experiments/ID/*.parquet         the same when the experiment is closed; the journal then goes
+    watches/ID/                      what the monitor saw (`watches` keeps them)
     measuring-HOST.lock              held while an experiment is measured on that host
 
 Atomicity: a line is one write and one fsync; a line that a crash cut short has no newline, and is cut
@@ -325,14 +326,30 @@ _EXPORTS = {".csv": "FORMAT csv, HEADER", ".json": "FORMAT json, ARRAY true", ".
 def export(experiment: Experiment, table: str, file: Path) -> None:
     """Writes one table of the experiment to the file, by the file's ending. Raises UsageError for another
     ending, ArchiveError if the file cannot be written."""
+    form = _form_of(file)
+    with connect(experiment) as connection:
+        _copy(connection, table, file, form)
+
+
+def export_file(parquet: Path, file: Path) -> None:
+    """The same of one Parquet file."""
+    form = _form_of(file)
+    with duckdb.connect() as connection:
+        _copy(connection, f"(SELECT * FROM read_parquet('{_quoted(parquet)}'))", file, form)
+
+
+def _form_of(file: Path) -> str:
     form = _EXPORTS.get(file.suffix)
     if form is None:
         raise UsageError(f"'{file}' ends in none of {', '.join(_EXPORTS)}")
-    with connect(experiment) as connection:
-        try:
-            connection.execute(f"COPY {table} TO '{_quoted(file)}' ({form})")
-        except duckdb.Error as error:
-            raise ArchiveError(f"'{file}' cannot be written: {error}") from error
+    return form
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, what: str, file: Path, form: str) -> None:
+    try:
+        connection.execute(f"COPY {what} TO '{_quoted(file)}' ({form})")
+    except duckdb.Error as error:
+        raise ArchiveError(f"'{file}' cannot be written: {error}") from error
 
 
 def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:

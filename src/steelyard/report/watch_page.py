@@ -14,7 +14,7 @@ from steelyard.quantities import count, digits, printable, size_bytes, time_ns
 from steelyard.report import lanes, template, watch_pictures
 from steelyard.report.published import NOTHING
 from steelyard.report.watch_pictures import COLOURS, OTHERS, OTHERS_COLOUR
-from steelyard.watch import accounts, console
+from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import Process
@@ -80,7 +80,7 @@ def html(account: Account, *, watched: str) -> str:
         "watched": printable(watched),
         "first": _first(account),
         "more": _more(account.total),
-        "costs": [printable(one) for one in (*console._costs(account), *console._impact(account))],
+        "costs": [printable(one) for one in (*sentences.costs(account), *sentences.impact(account))],
         "notes": [printable(one) for one in account.notes],
         "programs": [_group_row(one) for one in programs[:_PROGRAMS_MOST]],
         "programs_left": len(programs) - _PROGRAMS_MOST,
@@ -132,7 +132,7 @@ def _more(total: Group) -> str:
         value = total.figures[name]
         if value is not None:
             told.append(f"{count(value)} {words}")
-    calls = console._total_calls(total)
+    calls = sentences.total_calls(total)
     told += [f"{calls} system calls"] if calls != NOTHING else []
     ends = [f"{count(total.failed)} ended badly"] if total.failed else []
     ends += [f"{count(total.running)} still ran when the watch ended"] if total.running else []
@@ -160,7 +160,7 @@ def _lanes(processes: Iterable[Process], account: Account) -> lanes.Lanes:
 
 def _about(one: Process, account: Account) -> str:
     after_ns = one.watched_ns - account.watch.head.began_ns
-    ended = console._ended(one)
+    ended = sentences.ended(one)
     lived = time_ns((one.end_ns or account.watch.head.began_ns + account.elapsed_ns) - one.watched_ns)
     used = "" if one.figures["cpu_user_ns"] is None else f", used {time_ns(_used(one))}"
     return (
@@ -239,7 +239,7 @@ def _group_row(one: Group) -> dict[str, Any]:
             count(one.failed) if one.failed else "",
             *(_figure(one, name) for name in ("cpu_user_ns", "cpu_system_ns", "wait_ns")),
             *(_pair(one, *names) for names in (_FAULTS, _SWITCHES)),
-            console._total_calls(one),
+            sentences.total_calls(one),
             *(_figure(one, name) for name in ("characters_read", "characters_written", "memory_peak")),
         ],
     }
@@ -250,17 +250,17 @@ _SWITCHES = ("switches_voluntary", "switches_involuntary")
 
 
 def _figure(one: Group, name: str) -> str:
-    return console._figure(one, name)
+    return sentences.figure_of(one, name)
 
 
 def _pair(one: Group, *names: str) -> str:
-    return " / ".join(console._figure(one, name) for name in names)
+    return " / ".join(sentences.figure_of(one, name) for name in names)
 
 
 def _process_row(one: Process, account: Account) -> dict[str, Any]:
     def figure(name: str) -> str:
         value = one.figures[name]
-        return NOTHING if value is None else console.quantity(name, value)
+        return NOTHING if value is None else sentences.figure(name, value)
 
     until_ns = account.watch.head.began_ns + account.elapsed_ns
     after_ns = one.watched_ns - account.watch.head.began_ns
@@ -269,7 +269,7 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
         "program": printable(one.program),
         "pid": one.pid,
         "about": f"child of {one.parent}{before}",
-        "find": f"{printable(one.program)} {one.pid} {one.parent} {console._ended(one)}",
+        "find": f"{printable(one.program)} {one.pid} {one.parent} {sentences.ended(one)}",
         "cells": [
             "attached" if one.attached else f"+{time_ns(max(after_ns, 0))}",
             time_ns((one.end_ns or until_ns) - one.watched_ns),
@@ -280,7 +280,7 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
             _calls_of(one, account),
             figure("memory_peak"),
         ],
-        "ended": console._ended(one),
+        "ended": sentences.ended(one),
         "is_bad": bool(one.status or one.signal),
     }
 
@@ -311,7 +311,7 @@ def _left_out(rest: Sequence[Process]) -> str:
 def _call_row(name: str, one: CallSum, account: Account) -> dict[str, Any]:
     whole = sum(other.calls.value for other in (account.total.calls or {}).values() if other.calls)
     times = sum(other.time_ns or 0 for other in (account.total.calls or {}).values())
-    interval = console._bounds(one.calls) if one.calls and one.calls.level is not None else ""
+    interval = sentences.bounds(one.calls) if one.calls and one.calls.level is not None else ""
     return {
         "name": printable(name),
         "calls": NOTHING if one.calls is None else count(round(one.calls.value)),
@@ -326,8 +326,8 @@ def _call_row(name: str, one: CallSum, account: Account) -> dict[str, Any]:
         "time": NOTHING if one.time_ns is None else time_ns(one.time_ns),
         "time_share": f"{100 * one.time_ns / times:.1f} %" if one.time_ns is not None and times else NOTHING,
         "each": time_ns(one.time_ns / one.seen) if one.time_ns is not None and one.seen else NOTHING,
-        "half": console._below(one.histogram, 0.5),
-        "most": console._below(one.histogram, 0.99),
+        "half": sentences.below(one.histogram, 0.5),
+        "most": sentences.below(one.histogram, 0.99),
         "spark": _spark(one.histogram),
     }
 

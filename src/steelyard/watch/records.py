@@ -76,7 +76,7 @@ def parse(line: bytes, *, number: int = 1) -> Record | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        found = json.loads(line.decode(errors="replace"))  # names of programs may be any bytes
+        found = json.loads(line)
         reader = _READERS.get(found["record"])
         return reader(found) if reader else None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -115,8 +115,8 @@ def _process(found: Mapping[str, Any]) -> Process:
         thread=found.get("thread"),
         parent=found["parent"],
         generation=found["generation"],
-        program=found["program"],
-        program_before=found.get("program_before") or None,
+        program=_name(found["program"]),
+        program_before=_name(found["program_before"]) if found.get("program_before") else None,
         attached=bool(found.get("attached")),
         begin_ns=found["begin_ns"],
         watched_ns=found["watched_ns"],
@@ -132,6 +132,14 @@ def _process(found: Mapping[str, Any]) -> Process:
         samples_kernel=found.get("samples_kernel"),
         calls=None if calls is None else {name: _call(one) for name, one in calls.items()},
     )
+
+
+def _name(told: str) -> str:
+    """A program's name may be any bytes, and is told as a character for each. Mostly they are UTF-8."""
+    try:
+        return told.encode("latin-1").decode(errors="backslashreplace")
+    except UnicodeEncodeError:
+        return told
 
 
 def _call(found: Mapping[str, Any]) -> Call:
@@ -155,7 +163,7 @@ def _reading(found: Mapping[str, Any]) -> Reading:
         begin_ns=found["begin_ns"],
         figures={name: found[name] for name in FIGURES if found.get(name) is not None},
         calls=_pairs(found.get("calls") or {}),
-        program=found.get("program"),
+        program=_name(found["program"]) if found.get("program") else None,
     )
 
 

@@ -74,6 +74,7 @@ class Tally:
         # Looked for again and again, because programs execute others, but seldom where it lives long.
         if running.program is None or running.readings.bit_count() == 1:
             running.program = self._name_of(one.pid, one.begin_ns) or running.program
+        running.program = one.program or running.program
         before = cpu_ns(running.now.figures)
         counted = {name: value for name, value in one.figures.items() if name in _COUNTED}
         running.now.figures |= counted
@@ -153,5 +154,4 @@ def program_of(pid: int, begin_ns: int) -> str | None:
         return None
     name, _, rest = told.partition(b"(")[2].rpartition(b")")
     began_ns = int(rest.split()[19]) * _TICK_NS
-    # Bytes as the records have them, each a character.
-    return name.decode("latin-1") if abs(began_ns - begin_ns) <= 2 * _TICK_NS else None
+    return name.decode(errors="backslashreplace") if abs(began_ns - begin_ns) <= 2 * _TICK_NS else None
