@@ -33,9 +33,8 @@ class Running:
     program: str | None  # None: not known yet; the record of its end will say
     now: Sums
     held: Sums
+    memory_bytes: int | None = None  # resident, as last read
     readings: int = 0
-    used_ns: float = 0  # of processors, between the last two moments of reading
-    read_ns: int = 0  # when that was
 
 
 class Tally:
@@ -48,9 +47,13 @@ class Tally:
         self.monitor: Monitor | None = None
         self.programs: dict[str, Sums] = {}
         self.running: dict[tuple[int, int], Running] = {}
-        self.ended = 0
+        self.ended = 0  # processes
         self.read_ns = 0  # the moment of the last reading
-        self.read_before_ns = 0  # and of the one before it
+
+    def look(self, found: Iterable[Record]) -> None:
+        """Takes records as they come: an onlooker."""
+        for record in found:
+            self.take(record)
 
     def take(self, record: Record) -> None:
         """Adds what the record says. Threads are left out: their process has all of it."""
@@ -58,7 +61,7 @@ class Tally:
             match record:
                 case Head():
                     self.head = record
-                    self.read_ns = self.read_before_ns = record.began_ns
+                    self.read_ns = record.began_ns
                 case Reading():
                     self._read(record)
                 case Process(thread=None):
@@ -67,21 +70,18 @@ class Tally:
                     self.monitor = record
 
     def _read(self, one: Reading) -> None:
-        if one.at_ns > self.read_ns:
-            self.read_before_ns, self.read_ns = self.read_ns, one.at_ns
+        self.read_ns = max(self.read_ns, one.at_ns)
         running = self._running(one.key)
         running.readings += 1
         # Looked for again and again, because programs execute others, but seldom where it lives long.
         if running.program is None or running.readings.bit_count() == 1:
             running.program = self._name_of(one.pid, one.begin_ns) or running.program
         running.program = one.program or running.program
-        before = cpu_ns(running.now.figures)
         counted = {name: value for name, value in one.figures.items() if name in _COUNTED}
         running.now.figures |= counted
         running.now.calls |= {name: calls for name, (calls, _) in one.calls.items()}
         running.now.errors |= {name: errors for name, (_, errors) in one.calls.items() if errors is not None}
-        running.used_ns = max(0, cpu_ns(running.now.figures) - before)
-        running.read_ns = one.at_ns
+        running.memory_bytes = one.figures.get("memory_end", running.memory_bytes)
         if running.program is not None:
             self._hold(running, running.program)
 
