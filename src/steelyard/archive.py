@@ -304,7 +304,7 @@ def discard_if_empty(experiment: Experiment) -> None:
 def merge(root: Path, source: Path) -> int:
     """Copies the closed experiments of another archive that this one lacks; returns how many. Each is
     copied beside its place and renamed into it. Raises ArchiveError if `source` is no archive."""
-    if not (source / "experiments").is_dir():
+    if not any((source / name).is_dir() for name in ("experiments", "watches")):
         raise ArchiveError(f"'{source}' is no archive: it has no directory 'experiments'")
     copied = 0
     with journal.explained(root):

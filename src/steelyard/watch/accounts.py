@@ -5,7 +5,7 @@ import resource
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.statistics import description, impact
+from steelyard.statistics import description, expansion, impact
 from steelyard.statistics.description import Description
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch import groups, series
@@ -58,13 +58,14 @@ def of(watch: Watch, *, by: str = "process") -> Account:
     found = [groups.of(name, members, watch, until_ns) for name, members in grouped]
     found.sort(key=lambda one: (-(one.cpu_ns or 0), one.begin_ns))
     pairs = _pairs(watch.windows)
+    total = groups.of(ALL, processes, watch, until_ns)
     spread, spread_calls = _spread(processes, until_ns)
     return Account(
         watch=watch,
         by=by,
         elapsed_ns=until_ns - watch.head.began_ns,
         processes=(*processes, *(one for one in watch.processes if one.thread is not None)),
-        total=groups.of(ALL, processes, watch, until_ns),
+        total=total,
         groups=tuple(found),
         spread=spread,
         spread_calls=spread_calls,
@@ -72,7 +73,7 @@ def of(watch: Watch, *, by: str = "process") -> Account:
         impact=impact.ratio(pairs) if pairs else None,
         impact_pairs=len(pairs),
         cost=_cost(watch.monitor),
-        notes=tuple(_notes(watch)),
+        notes=tuple(_notes(watch, total)),
     )
 
 
@@ -180,11 +181,14 @@ def _cost(monitor: Monitor | None) -> Cost:
     )
 
 
-def _notes(watch: Watch) -> Iterable[str]:
+def _notes(watch: Watch, total: Group) -> Iterable[str]:
     """Sentences about what is missing, and why."""
     for one in watch.head.refused:
         yield f"{one.backend} could not be used: {one.why}"
     yield from watch.head.missing
+    if total.windows is not None and total.windows < expansion.FEWEST:
+        met = "no window" if total.windows == 0 else f"{total.windows} of {expansion.FEWEST} windows"
+        yield f"too short for estimates of system calls, with {met}; --detail calls counts every one"
     monitor = watch.monitor
     if monitor is None:
         yield (

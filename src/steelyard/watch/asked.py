@@ -15,7 +15,7 @@ _MOST = 2**31 - 1
 
 def duration_ns(option: str, text: str) -> int:
     """The ns in "250ms", "5s", "1.5m" or "1h". Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
     value = round(float(match[1]) * _UNITS[match[2]]) if match else 0
     if value < _SHORTEST_NS:
         raise UsageError(
@@ -26,7 +26,7 @@ def duration_ns(option: str, text: str) -> int:
 
 def one_in(text: str) -> int:
     """The 20 in "1/20". Raises UsageError."""
-    match = re.fullmatch(r"1/([1-9]\d{0,8})", text)
+    match = re.fullmatch(r"1/([1-9][0-9]{0,8})", text)
     if not match:
         raise UsageError(f"--children is '{text}', but must be one in so many, such as 1/20; 1/1 is all")
     return int(match[1])
@@ -34,7 +34,7 @@ def one_in(text: str) -> int:
 
 def share(text: str) -> float:
     """The 0.005 in "0.5%". Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", text)
     value = float(match[1]) / 100 if match else 0.0
     if not 1e-6 <= value <= 1:
         raise UsageError(f"--budget is '{text}', but must be a share from 0.0001% to 100%, such as 0.5%")
@@ -43,7 +43,7 @@ def share(text: str) -> float:
 
 def number(option: str, text: str, *, most: int = _MOST) -> int:
     """A whole number from 1 to `most`. Raises UsageError."""
-    if not re.fullmatch(r"[1-9]\d{0,11}", text) or int(text) > most:
+    if not re.fullmatch(r"[1-9][0-9]{0,11}", text) or int(text) > most:
         raise UsageError(f"{option} is '{text}', but must be a whole number from 1 to {most}")
     return int(text)
 

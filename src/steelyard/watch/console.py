@@ -1,6 +1,6 @@
 """Prints an account for people at a terminal: a sentence, tables, and what all this leaves out."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TextIO
 
@@ -17,6 +17,8 @@ from steelyard.watch.model import Process
 from steelyard.watch.series import CPU, Series
 
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
+_WIDTH_OF_ALL = 128  # a narrower terminal shows fewer columns
+_WIDTH_OF_NAMES = 28
 _UNKNOWN = "–"
 _SERIES = (
     CPU, "cpu_user_ns", "cpu_system_ns", "wait_ns", "faults_minor", "faults_major", "switches_voluntary",
@@ -24,6 +26,7 @@ _SERIES = (
 )  # fmt: skip
 _SPREAD = ("lifetime_ns", "cpu_user_ns", "cpu_system_ns", "faults_minor", "switches_voluntary", "memory_peak")
 _CALLS_IN_SERIES = 5
+_DESCRIBED = ("mean", "deviation", "variation", "median", "5 %", "25 %", "75 %", "95 %", "99 %")
 
 
 def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> None:
@@ -42,54 +45,79 @@ def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> 
         console.print(Text(f"note: {printable(note)}"))
 
 
-def _table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
-    """An empty table as all of ours look: text columns, then numbers to the right; no lines."""
-    table = Table(title=title, title_justify="left", pad_edge=False, box=None, header_style="bold")
-    for name in names:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
+def _table(name: str, numbers: Iterable[str], *, longest: int = 0) -> Table:
+    """An empty table as all of ours look: names, then numbers to the right; no lines."""
+    table = Table(pad_edge=False, box=None, header_style="bold")
+    table.add_column(name, overflow="fold", min_width=min(longest, _WIDTH_OF_NAMES))
+    for number in numbers:
+        table.add_column(number, justify="right", no_wrap=True)
     return table
+
+
+def _print(console: Console, title: str, table: Table) -> None:
+    """The title stands by itself: in the table it would be broken to the table's width."""
+    console.print(Text(title, style="italic"))
+    console.print(table)
+    console.print()
+
+
+# What a group's row says, and whether it does so where there is little room.
+_COLUMNS = (
+    ("user", True), ("system", True), ("of wall", True), ("ready", False), ("faults", True), ("major", False),
+    ("switches", True), ("forced", False), ("calls", True), ("read", False), ("written", False),
+    ("peak memory", True),
+)  # fmt: skip
 
 
 def _print_groups(console: Console, account: Account, top: int) -> None:
     single = account.by == "process"
     shown = account.groups[:top]
     rest = len(account.groups) - len(shown)
-    left_out = f"; {count(rest)} more are not shown, --top {len(account.groups)} shows them" if rest else ""
+    left_out = f"; {count(rest)} more are not shown: --top {len(account.groups)}" if rest else ""
+    roomy = console.width >= _WIDTH_OF_ALL
     table = _table(
-        f"By {account.by}, the most processor time first{left_out}",
-        [account.by],
-        ["ended" if single else "processes", "lived" if single else "failed", "user", "system", "of wall",
-         "ready", "faults", "major", "switches", "forced", "calls", "read", "written", "peak memory"],
-    )  # fmt: skip
+        account.by,
+        [
+            *(("ended", "lived") if single else ("processes", "failed")),
+            *(name for name, always in _COLUMNS if always or roomy),
+        ],
+        longest=max((len(printable(one.name)) for one in shown), default=0),
+    )
     by_key = {(one.pid, one.begin_ns): one for one in account.processes if one.thread is None}
     for one in shown:
         process = by_key.get((one.pid or 0, one.begin_ns)) if single else None
-        table.add_row(Text(printable(one.name)), *_group_cells(one, process, one.lifetime_ns))
+        cells = _group_cells(one, one.lifetime_ns, roomy=roomy)
+        table.add_row(Text(printable(one.name)), *_life_cells(one, process), *cells)
     if len(account.groups) > 1:
-        cells = list(_group_cells(account.total, None, account.elapsed_ns))
-        if single:
-            cells[:2] = "", ""
-        table.add_row(Text("all"), *cells, style="bold")
-    console.print(table)
-    console.print()
+        begin = ("", "") if single else _life_cells(account.total, None)
+        cells = _group_cells(account.total, account.elapsed_ns, roomy=roomy)
+        table.add_row(Text("all"), *begin, *cells, style="bold")
+    _print(console, f"By {account.by}, the most processor time first{left_out}", table)
 
 
-def _group_cells(one: Group, process: Process | None, wall_ns: int) -> Iterable[str]:
+def _life_cells(one: Group, process: Process | None) -> tuple[str, str]:
     if process:
-        yield from (sentences.ended(process), time_ns(one.lifetime_ns))
-    else:
-        yield from (count(one.processes), count(one.failed) if one.failed else "")
-    for name in ("cpu_user_ns", "cpu_system_ns"):
-        yield sentences.figure_of(one, name)
-    yield _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %"
-    for name in ("wait_ns", "faults_minor", "faults_major", "switches_voluntary", "switches_involuntary"):
-        yield sentences.figure_of(one, name)
-    yield sentences.total_calls(one)
-    # What it read and wrote of anything: of block devices alone, in most processes it is nothing.
-    for name in ("characters_read", "characters_written", "memory_peak"):
-        yield sentences.figure_of(one, name)
+        return sentences.ended(process), time_ns(one.lifetime_ns)
+    return count(one.processes), count(one.failed) if one.failed else ""
+
+
+def _group_cells(one: Group, wall_ns: int, *, roomy: bool) -> Iterable[str]:
+    told = (
+        sentences.figure_of(one, "cpu_user_ns"),
+        sentences.figure_of(one, "cpu_system_ns"),
+        _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
+        sentences.figure_of(one, "wait_ns"),
+        sentences.figure_of(one, "faults_minor"),
+        sentences.figure_of(one, "faults_major"),
+        sentences.figure_of(one, "switches_voluntary"),
+        sentences.figure_of(one, "switches_involuntary"),
+        sentences.total_calls(one),
+        # Of anything: what came from block devices alone is nothing in most processes.
+        sentences.figure_of(one, "characters_read"),
+        sentences.figure_of(one, "characters_written"),
+        sentences.figure_of(one, "memory_peak"),
+    )
+    return (text for text, (_, always) in zip(told, _COLUMNS, strict=True) if always or roomy)
 
 
 def _print_calls(console: Console, account: Account, top: int) -> None:
@@ -105,13 +133,12 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
         "latency": ["calls", "errors", "share", "time", "of time", "a call", "half below", "99 % below"],
         "budget": ["calls", "95 % interval", "errors", "share", "counted"],
     }.get(head.detail, ["calls", "errors", "share"])
-    table = _table(f"System calls of all, the most frequent first{rest}", ["call"], numbers)
+    table = _table("call", numbers)
     whole = sum(one.calls.value for one in calls.values() if one.calls)
     times = sum(one.time_ns or 0 for one in calls.values())
     for name, one in shown:
         table.add_row(Text(printable(name)), *_call_cells(one, account, whole=whole, times=times))
-    console.print(table)
-    console.print()
+    _print(console, f"System calls of all, the most frequent first{rest}", table)
 
 
 def _call_cells(one: CallSum, account: Account, *, whole: float, times: float) -> Iterable[str]:
@@ -150,17 +177,13 @@ def _print_series(console: Console, account: Account) -> None:
     often = sorted(whole.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_IN_SERIES]
     rows += [(f"{unit}{name}", one.over_intervals) for name, one in often]
     intervals = max((one.count for _, one in rows if one), default=0)
-    table = _table(
-        f"All processes, over {intervals} intervals of {time_ns(account.watch.head.every_ns or 0)}, a second",
-        ["figure"],
-        ["mean", "deviation", "variation", "median", "5 %", "25 %", "75 %", "95 %", "99 %"],
-    )
+    table = _table("figure", _DESCRIBED)
     for name, one in rows:
         if one:
             table.add_row(Text(_heading(name)), *_description_cells(one, partial(_rate, name)))
+    every = time_ns(account.watch.head.every_ns or 0)
     if table.row_count:
-        console.print(table)
-        console.print()
+        _print(console, f"All processes, a second, over {intervals} intervals of {every}", table)
 
 
 def _heading(name: str) -> str:
@@ -185,14 +208,9 @@ def _print_spread(console: Console, account: Account) -> None:
     """What one of many processes was like."""
     if account.total.processes < 3:
         return
-    table = _table(
-        f"One process, over {count(account.total.processes)} of them",
-        ["figure"],
-        ["mean", "deviation", "variation", "median", "5 %", "25 %", "75 %", "95 %", "99 %"],
-    )
+    table = _table("figure", _DESCRIBED)
     for name in _SPREAD:
         one = account.spread.get(name)
         if one and one.most:
             table.add_row(_heading(name), *_description_cells(one, partial(sentences.figure, name)))
-    console.print(table)
-    console.print()
+    _print(console, f"One process, over {count(account.total.processes)} of them", table)

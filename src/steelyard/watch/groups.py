@@ -42,7 +42,8 @@ class Group:
     figures: Mapping[str, int | None]
     lacking: Mapping[str, int]
     calls: Mapping[str, CallSum] | None  # the most frequent first
-    calls_lacking: int  # processes whose calls were not seen
+    calls_lacking: int  # processes whose calls were not seen: at "budget" all that met no window
+    windows: int | None  # at "budget": that they met together
     samples_user: int | None
     samples_kernel: int | None
 
@@ -70,7 +71,8 @@ def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Gr
         figures={each: _together(each, members) for each in FIGURES},
         lacking={each: count for each, count in lacking.items() if count},
         calls=calls_of(members, watch),
-        calls_lacking=sum(one.calls is None for one in members),
+        calls_lacking=sum(not _is_seen(one) for one in members),
+        windows=total(one.windows for one in members),
         samples_user=total(one.samples_user for one in members),
         samples_kernel=total(one.samples_kernel for one in members),
     )
@@ -98,7 +100,7 @@ def total(values: Iterable[int | None]) -> int | None:
 def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] | None:
     """Their calls by type, the most frequent first; None where those of none were seen. The windows of a
     process that did not make a call count as well."""
-    members = [one for one in processes if one.calls is not None]
+    members = [one for one in processes if _is_seen(one)]
     if not members:
         return None
     found: dict[str, list[tuple[Process, Call]]] = {}
@@ -108,6 +110,10 @@ def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] |
     windows = [(one.key, one.windows or 0) for one in members]
     sums = {name: _call_sum(parts, windows, watch) for name, parts in found.items()}
     return dict(sorted(sums.items(), key=lambda item: (-_weight(item[1]), item[0])))
+
+
+def _is_seen(one: Process) -> bool:
+    return one.calls is not None and one.windows != 0
 
 
 def _weight(one: CallSum) -> float:

@@ -70,14 +70,11 @@ class Scenes:
             seconds = max(moved_ns, 0) / 1e9
             whole = total(self._tally.programs.values())
             rows = [self._row(key, seconds) for key in self._tally.running]
-            calls = (
-                (
-                    name,
-                    _rate(value, self._whole.calls.get(name, 0), seconds),
-                    self._failed(name, whole, seconds),
-                )
+            calls = [
+                (name, rate, _rate(whole.errors.get(name, 0), self._whole.errors.get(name, 0), seconds))
                 for name, value in whole.calls.items()
-            )
+                if (rate := _rate(value, self._whole.calls.get(name, 0), seconds))
+            ]
             self._last = Scene(
                 running=len(self._tally.running),
                 ended=self._tally.ended,
