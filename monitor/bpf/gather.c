@@ -21,7 +21,8 @@ struct member {
 	uint64_t       thread_count, child_count;
 	uint64_t       adjusted_user_ns, adjusted_system_ns;
 	int            is_changed;
-	struct member *next, **link;
+	struct member *next, **link;   /* in the list of all */
+	struct member *beside, **hook; /* in its bucket */
 };
 
 /* Our side of a slot. */
@@ -32,10 +33,13 @@ struct thread {
 	struct counters read;
 };
 
+enum { BUCKETS_OF_MEMBERS = 4096 };
+
 static struct {
 	const struct order *order;
 	struct thread      *threads;
 	struct member      *members;
+	struct member      *bucket[BUCKETS_OF_MEMBERS]; /* the same, by pid */
 	struct process      total;     /* ended processes, and everybody's folded calls */
 	uint64_t            processes;
 	uint32_t           *gone, gone_count;
@@ -62,11 +66,37 @@ static int has_calls(void)
 
 /* Which processes and threads there are */
 
+static void chain(struct member *member)
+{
+	struct member **bucket = &s.bucket[(uint32_t)member->kept.pid % BUCKETS_OF_MEMBERS];
+
+	member->next = s.members;
+	member->link = &s.members;
+	if (s.members)
+		s.members->link = &member->next;
+	s.members = member;
+	member->beside = *bucket;
+	member->hook = bucket;
+	if (*bucket)
+		(*bucket)->hook = &member->beside;
+	*bucket = member;
+}
+
+static void unchain(struct member *member)
+{
+	*member->link = member->next;
+	if (member->next)
+		member->next->link = member->link;
+	*member->hook = member->beside;
+	if (member->beside)
+		member->beside->hook = member->hook;
+}
+
 static struct member *member_of(const struct row *row)
 {
-	struct member *member;
+	struct member *member = s.bucket[(uint32_t)row->process % BUCKETS_OF_MEMBERS];
 
-	for (member = s.members; member; member = member->next)
+	for (; member; member = member->beside)
 		if (member->kept.pid == row->process && member->kept.begin_ns == row->begin_ns)
 			return member;
 	member = calloc(1, sizeof *member);
@@ -80,11 +110,7 @@ static struct member *member_of(const struct row *row)
 	member->kept.generation = row->generation;
 	member->kept.attached = (int)row->attached;
 	member->kept.calls_known = has_calls();
-	member->next = s.members;
-	member->link = &s.members;
-	if (s.members)
-		s.members->link = &member->next;
-	s.members = member;
+	chain(member);
 	s.processes++;
 	return member;
 }
@@ -300,9 +326,7 @@ static void complete(struct process *process, const struct member *member)
 /* Into the total go the costs as they are written; its calls are there already, as far as they were folded. */
 static void forget(struct member *member)
 {
-	*member->link = member->next;
-	if (member->next)
-		member->next->link = member->link;
+	unchain(member);
 	process_free_calls(&member->kept);
 	process_free_calls(&member->read);
 	free(member);
@@ -367,22 +391,19 @@ static void note_gone(uint32_t slot)
 
 void gather_ended(void)
 {
-	struct member *next;
-	uint32_t       count;
+	uint32_t count;
 
 	hooks_drain(note_gone);
 	/* Whoever is there now is taken in before a process is declared over. */
 	adopt_new();
 	count = s.gone_count;
 	s.gone_count = 0;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		struct member *owner = s.threads[s.gone[i]].owner;
+
 		bury(s.gone[i]);
-	if (!count)
-		return;
-	for (struct member *member = s.members; member; member = next) {
-		next = member->next;
-		if (!member->slots)
-			conclude(member);
+		if (!owner->slots)
+			conclude(owner);
 	}
 }
 
