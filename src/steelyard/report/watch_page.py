@@ -349,4 +349,10 @@ def _spark(histogram: Sequence[int] | None) -> Markup:
     )
 
 
-_FILTERS: dict[str, Callable[..., Any]] = {"duration": time_ns}
+def _begun(sentence: str) -> str:
+    """With a capital letter, unless it begins with a name such as io_uring."""
+    first = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if first.rstrip(":").isalpha() else sentence
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {"duration": time_ns, "begun": _begun}

@@ -55,6 +55,7 @@ class Scenes:
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         self._at_ns = 0
+        self._moments = 0
         self._processes: dict[Key, dict[str, float]] = {}
         self._whole = Sums()
         self._idle = 0
@@ -67,7 +68,7 @@ class Scenes:
             self._idle = 0 if moved_ns > 0 else self._idle + 1
             if moved_ns <= 0 and self._at_ns and self._idle < _IDLE_LOOKS:
                 return self._last
-            seconds = max(moved_ns, 0) / 1e9
+            seconds = self._passed_ns(max(moved_ns, 0)) / 1e9
             whole = total(self._tally.programs.values())
             rows = [self._row(key, seconds) for key in self._tally.running]
             calls = [
@@ -85,10 +86,17 @@ class Scenes:
                 rows=tuple(sorted(rows, key=lambda row: (-(row.cpu or 0), row.pid))),
                 calls=tuple(sorted(calls, key=lambda one: (-one[1], one[0]))),
             )
-            self._at_ns = self._tally.read_ns
-            self._whole = whole
-            self._processes = {key: dict(one.now.figures) for key, one in self._tally.running.items()}
+            if seconds or not self._at_ns:
+                self._at_ns, self._moments = self._tally.read_ns, self._tally.moments
+                self._whole = whole
+                self._processes = {key: dict(one.now.figures) for key, one in self._tally.running.items()}
             return self._last
+
+    def _passed_ns(self, moved_ns: int) -> float:
+        """In how long what is new has happened: not in the intervals in which nothing did."""
+        every_ns = self._tally.head.every_ns if self._tally.head else None
+        most_ns = (self._tally.moments - self._moments) * every_ns if every_ns else moved_ns
+        return most_ns if moved_ns > 1.5 * most_ns else moved_ns
 
     def _row(self, key: Key, seconds: float) -> Row:
         one = self._tally.running[key]

@@ -49,6 +49,7 @@ class Tally:
         self.running: dict[tuple[int, int], Running] = {}
         self.ended = 0  # processes
         self.read_ns = 0  # the moment of the last reading
+        self.moments = 0  # of reading, so far; where nothing changed there is none
 
     def look(self, found: Iterable[Record]) -> None:
         """Takes records as they come: an onlooker."""
@@ -70,7 +71,9 @@ class Tally:
                     self.monitor = record
 
     def _read(self, one: Reading) -> None:
-        self.read_ns = max(self.read_ns, one.at_ns)
+        if one.at_ns > self.read_ns:
+            self.read_ns = one.at_ns
+            self.moments += 1
         running = self._running(one.key)
         running.readings += 1
         # Looked for again and again, because programs execute others, but seldom where it lives long.
