@@ -38,7 +38,9 @@ def make(**more: Any) -> Account:
     """A make with two compilers below it, read twice."""
     return account_of(
         watched.head(**more),
-        watched.reading(10, at_s=1, cpu_user_ns=10**8, faults_minor=40, memory_end=1 << 20, calls={"read": [10, 0]}),
+        watched.reading(
+            10, at_s=1, cpu_user_ns=10**8, faults_minor=40, memory_end=1 << 20, calls={"read": [10, 0]}
+        ),
         watched.reading(11, at_s=1, begin_s=0.5, cpu_user_ns=10**7, calls={"read": [5, 0]}),
         watched.process(11, "cc1", at_s=0.5, for_s=1.0, parent=10, generation=1),
         watched.process(12, "cc1", at_s=1.6, for_s=0.2, parent=10, generation=1, status=None, signal=9),
@@ -106,7 +108,9 @@ def test_a_histogram_is_drawn_and_read_at_latency() -> None:
     histogram = [0, 90, 0, 10, *[0] * 24]
     calls = {"read": watched.call(100, time_ns=200_000, histogram=histogram)}
     page = page_of(
-        account_of(watched.head(detail="latency"), watched.process(10, "cat", calls=calls), watched.end(at_s=1))
+        account_of(
+            watched.head(detail="latency"), watched.process(10, "cat", calls=calls), watched.end(at_s=1)
+        )
     )
 
     assert "read 100 100.0 % 200 µs 100.0 % 2.00 µs 256 ns 1.02 µs" in text_of(page)
@@ -134,7 +138,9 @@ def test_estimates_have_their_intervals_and_what_is_not_resolved_says_so() -> No
 
 def test_a_watch_without_readings_has_no_series_and_one_at_life_no_calls() -> None:
     account = account_of(
-        watched.head(detail="life", every_ns=None), watched.process(10, "make", calls=None), watched.end(at_s=1)
+        watched.head(detail="life", every_ns=None),
+        watched.process(10, "make", calls=None),
+        watched.end(at_s=1),
     )
     page = page_of(account)
 
@@ -347,7 +353,18 @@ def test_what_cannot_be_shown_is_a_sentence(
 
 def test_metrics_are_served_while_the_watch_goes_on(program: Callable[..., str], tmp_path: Path) -> None:
     fake = program(watched.head(), watched.process(10, watched.HOSTILE), "await", watched.end(at_s=1))
-    command = [str(COMMAND), "watch", "--program", fake, "--openmetrics", ":0", "--every", "50ms", "-p", str(os.getpid())]
+    command = [
+        str(COMMAND),
+        "watch",
+        "--program",
+        fake,
+        "--openmetrics",
+        ":0",
+        "--every",
+        "50ms",
+        "-p",
+        str(os.getpid()),
+    ]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True
     ) as started:
@@ -371,7 +388,18 @@ def test_metrics_are_served_while_the_watch_goes_on(program: Callable[..., str],
 def test_the_commands_own_writing_is_shown_when_the_screen_has_gone(program: Callable[..., str]) -> None:
     fake = program(watched.head(), "run", watched.process(10, "echo"), watched.end(at_s=1))
     ours, theirs = pty.openpty()
-    command = [str(COMMAND), "watch", "--program", fake, "--live", "--every", "50ms", "--", "echo", "hallo there"]
+    command = [
+        str(COMMAND),
+        "watch",
+        "--program",
+        fake,
+        "--live",
+        "--every",
+        "50ms",
+        "--",
+        "echo",
+        "hallo there",
+    ]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE) as started:
         os.close(theirs)
         drawn = b""

@@ -195,7 +195,8 @@ def _watch(arguments: argparse.Namespace) -> int:
         with seen.over(running) as onlookers:
             session.wait(running, order, onlookers=onlookers, look_s=seen.look_s)
         found, status = running.finish()
-        if found is not None:
+        # A command that could not be executed is no process: the monitor has said why.
+        if found is not None and (found.processes or not status):
             _report_watch(found, order, arguments, top=top, file=file)
     if found is None and status < 0:
         raise SystemFailed(f"the monitor was killed by signal {-status} before it had begun")

@@ -98,16 +98,21 @@ def _only_read(watch: Watch) -> list[Process]:
 def _as_process(readings: Sequence[Reading], watch: Watch) -> Process:
     figures: dict[str, int | None] = dict.fromkeys(FIGURES)
     program = "?"
+    calls: dict[str, Call] = {}
     for reading in readings:
         figures |= reading.figures
         program = reading.program or program
+        for name, (made, failed) in reading.calls.items():
+            errors = None if failed is None else round(failed)
+            calls[name] = Call(round(made), errors, None, None, None, None, None, None)
+    is_counted = watch.head.detail in ("calls", "latency")
     begin_ns = readings[0].begin_ns
     return Process(
         pid=readings[0].pid, thread=None, parent=0, generation=0, program=program, program_before=None,
         attached=begin_ns < watch.head.began_ns, begin_ns=begin_ns,
         watched_ns=max(begin_ns, watch.head.began_ns), end_ns=None, status=None, signal=None, threads=None,
         children=None, figures=figures, windows=None, windows_ns=None, samples_user=None,
-        samples_kernel=None, calls=None,
+        samples_kernel=None, calls=calls if is_counted else None,
     )  # fmt: skip
 
 

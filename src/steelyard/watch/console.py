@@ -1,6 +1,6 @@
 """Prints an account for people at a terminal: a sentence, tables, and what all this leaves out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TextIO
 
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.quantities import count, printable, time_ns
-from steelyard.statistics.description import Description
+from steelyard.statistics.description import PERCENTILES, Description
 from steelyard.watch import sentences
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
@@ -17,7 +17,7 @@ from steelyard.watch.model import Process
 from steelyard.watch.series import CPU, Series
 
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
-_WIDTH_OF_ALL = 128  # a narrower terminal shows fewer columns
+_WIDTH_OF_MOST = 100  # a narrower terminal shows fewer columns
 _WIDTH_OF_NAMES = 28
 _UNKNOWN = "–"
 _SERIES = (
@@ -26,7 +26,6 @@ _SERIES = (
 )  # fmt: skip
 _SPREAD = ("lifetime_ns", "cpu_user_ns", "cpu_system_ns", "faults_minor", "switches_voluntary", "memory_peak")
 _CALLS_IN_SERIES = 5
-_DESCRIBED = ("mean", "deviation", "variation", "median", "5 %", "25 %", "75 %", "95 %", "99 %")
 
 
 def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> None:
@@ -35,7 +34,8 @@ def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> 
     if not console.is_terminal:
         console = Console(file=file, highlight=False, width=_WIDTH_PIPED)
     console.print(Text(sentences.headline(account, watched), style="bold"))
-    _print_groups(console, account, top)
+    if account.groups:
+        _print_groups(console, account, top)
     _print_calls(console, account, top)
     _print_series(console, account)
     _print_spread(console, account)
@@ -48,7 +48,7 @@ def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> 
 def _table(name: str, numbers: Iterable[str], *, longest: int = 0) -> Table:
     """An empty table as all of ours look: names, then numbers to the right; no lines."""
     table = Table(pad_edge=False, box=None, header_style="bold")
-    table.add_column(name, overflow="fold", min_width=min(longest, _WIDTH_OF_NAMES))
+    table.add_column(name, no_wrap=True, min_width=min(longest, _WIDTH_OF_NAMES))
     for number in numbers:
         table.add_column(number, justify="right", no_wrap=True)
     return table
@@ -61,11 +61,10 @@ def _print(console: Console, title: str, table: Table) -> None:
     console.print()
 
 
-# What a group's row says, and whether it does so where there is little room.
+# What a group's row says, and from which width of the terminal on.
 _COLUMNS = (
-    ("user", True), ("system", True), ("of wall", True), ("ready", False), ("faults", True), ("major", False),
-    ("switches", True), ("forced", False), ("calls", True), ("read", False), ("written", False),
-    ("peak memory", True),
+    ("user", 0), ("system", 0), ("of wall", 100), ("ready", 128), ("faults", 100), ("major", 128),
+    ("switches", 100), ("forced", 128), ("calls", 0), ("read", 128), ("written", 128), ("peak memory", 0),
 )  # fmt: skip
 
 
@@ -74,23 +73,22 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
     shown = account.groups[:top]
     rest = len(account.groups) - len(shown)
     left_out = f"; {count(rest)} more are not shown: --top {len(account.groups)}" if rest else ""
-    roomy = console.width >= _WIDTH_OF_ALL
     table = _table(
         account.by,
         [
             *(("ended", "lived") if single else ("processes", "failed")),
-            *(name for name, always in _COLUMNS if always or roomy),
+            *(name for name, least in _COLUMNS if console.width >= least),
         ],
         longest=max((len(printable(one.name)) for one in shown), default=0),
     )
     by_key = {(one.pid, one.begin_ns): one for one in account.processes if one.thread is None}
     for one in shown:
         process = by_key.get((one.pid or 0, one.begin_ns)) if single else None
-        cells = _group_cells(one, one.lifetime_ns, roomy=roomy)
+        cells = _group_cells(one, one.lifetime_ns, width=console.width)
         table.add_row(Text(printable(one.name)), *_life_cells(one, process), *cells)
     if len(account.groups) > 1:
         begin = ("", "") if single else _life_cells(account.total, None)
-        cells = _group_cells(account.total, account.elapsed_ns, roomy=roomy)
+        cells = _group_cells(account.total, account.elapsed_ns, width=console.width)
         table.add_row(Text("all"), *begin, *cells, style="bold")
     _print(console, f"By {account.by}, the most processor time first{left_out}", table)
 
@@ -101,7 +99,7 @@ def _life_cells(one: Group, process: Process | None) -> tuple[str, str]:
     return count(one.processes), count(one.failed) if one.failed else ""
 
 
-def _group_cells(one: Group, wall_ns: int, *, roomy: bool) -> Iterable[str]:
+def _group_cells(one: Group, wall_ns: int, *, width: int) -> Iterable[str]:
     told = (
         sentences.figure_of(one, "cpu_user_ns"),
         sentences.figure_of(one, "cpu_system_ns"),
@@ -117,7 +115,15 @@ def _group_cells(one: Group, wall_ns: int, *, roomy: bool) -> Iterable[str]:
         sentences.figure_of(one, "characters_written"),
         sentences.figure_of(one, "memory_peak"),
     )
-    return (text for text, (_, always) in zip(told, _COLUMNS, strict=True) if always or roomy)
+    return (text for text, (_, least) in zip(told, _COLUMNS, strict=True) if width >= least)
+
+
+_CALL_COLUMNS = {
+    "calls": ("calls", "errors", "share"),
+    "budget": ("calls", "95 % interval", "errors", "share", "counted"),
+    "profile": ("samples", "time in it", "of processor time"),
+    "latency": ("calls", "errors", "share", "time", "of time", "a call", "half below", "99 % below"),
+}
 
 
 def _print_calls(console: Console, account: Account, top: int) -> None:
@@ -128,16 +134,15 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
     head = account.watch.head
     shown = list(calls.items())[:top]
     rest = f"; {count(len(calls) - len(shown))} more types are not shown" if len(calls) > len(shown) else ""
-    numbers = {
-        "profile": ["samples", "time in it", "of processor time"],
-        "latency": ["calls", "errors", "share", "time", "of time", "a call", "half below", "99 % below"],
-        "budget": ["calls", "95 % interval", "errors", "share", "counted"],
-    }.get(head.detail, ["calls", "errors", "share"])
-    table = _table("call", numbers)
+    columns = _CALL_COLUMNS.get(head.detail, _CALL_COLUMNS["calls"])
+    kept = [name for name in columns if console.width >= _WIDTH_OF_MOST or name not in ("share", "of time")]
+    table = _table("call", kept, longest=max(len(printable(name)) for name, _ in shown))
     whole = sum(one.calls.value for one in calls.values() if one.calls)
     times = sum(one.time_ns or 0 for one in calls.values())
     for name, one in shown:
-        table.add_row(Text(printable(name)), *_call_cells(one, account, whole=whole, times=times))
+        cells = _call_cells(one, account, whole=whole, times=times)
+        told = (text for column, text in zip(columns, cells, strict=True) if column in kept)
+        table.add_row(Text(printable(name)), *told)
     _print(console, f"System calls of all, the most frequent first{rest}", table)
 
 
@@ -177,12 +182,13 @@ def _print_series(console: Console, account: Account) -> None:
     often = sorted(whole.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_IN_SERIES]
     rows += [(f"{unit}{name}", one.over_intervals) for name, one in often]
     intervals = max((one.count for _, one in rows if one), default=0)
-    table = _table("figure", _DESCRIBED)
+    columns = _described_by(console)
+    table = _table("figure", columns, longest=_WIDTH_OF_NAMES * 2 // 3)
     for name, one in rows:
         if one:
-            table.add_row(Text(_heading(name)), *_description_cells(one, partial(_rate, name)))
+            table.add_row(Text(_heading(name)), *_description_cells(one, partial(_rate, name), columns))
     every = time_ns(account.watch.head.every_ns or 0)
-    if table.row_count:
+    if intervals > 1:
         _print(console, f"All processes, a second, over {intervals} intervals of {every}", table)
 
 
@@ -196,21 +202,30 @@ def _rate(name: str, value: float) -> str:
     return f"{value / 1e7:.1f} %" if name.endswith("_ns") else sentences.figure(name, value)
 
 
-def _description_cells(one: Description, said: Callable[[float], str]) -> Iterable[str]:
+def _described_by(console: Console) -> list[str]:
+    """What a description tells: where there is little room, of the percentiles the high ones alone."""
+    shown = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
+    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in shown)]
+
+
+def _description_cells(
+    one: Description, said: Callable[[float], str], columns: Sequence[str]
+) -> Iterable[str]:
     yield said(one.mean)
     yield _UNKNOWN if one.deviation is None else said(one.deviation)
     yield _UNKNOWN if one.variation is None else f"{one.variation:.2f}"
     yield said(one.median)
-    yield from (said(value) for value in one.percentiles.values())
+    yield from (said(value) for each, value in one.percentiles.items() if f"{each} %" in columns)
 
 
 def _print_spread(console: Console, account: Account) -> None:
     """What one of many processes was like."""
     if account.total.processes < 3:
         return
-    table = _table("figure", _DESCRIBED)
+    columns = _described_by(console)
+    table = _table("figure", columns, longest=_WIDTH_OF_NAMES * 2 // 3)
     for name in _SPREAD:
         one = account.spread.get(name)
         if one and one.most:
-            table.add_row(_heading(name), *_description_cells(one, partial(sentences.figure, name)))
+            table.add_row(_heading(name), *_description_cells(one, partial(sentences.figure, name), columns))
     _print(console, f"One process, over {count(account.total.processes)} of them", table)
