@@ -185,6 +185,8 @@ def _watch(arguments: argparse.Namespace) -> int:
         prove=arguments.prove,
     )
     top = asked.number("--top", arguments.top)
+    if arguments.html:
+        asked.may_be_written("--html", Path(arguments.html))
     output = _report_file(arguments)
     program = Path(arguments.program) if arguments.program else None
     with (

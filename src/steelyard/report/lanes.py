@@ -83,14 +83,13 @@ def _joined(row: Sequence[Life], number: int, column_ns: float) -> Iterable[Bar]
     group: list[Life] = []
     end_ns = 0
     for life in row:
-        is_near = life.begin_ns < end_ns or (
-            life.begin_ns - end_ns < column_ns
-            and life.end_ns - life.begin_ns < column_ns
-            and (len(group) > 1 or end_ns - group[0].begin_ns < column_ns)
-        )
-        if group and not is_near:
-            yield _bar(group, number)
-            group = []
+        if group:
+            is_short = life.end_ns - life.begin_ns < column_ns
+            is_joined = len(group) > 1 or end_ns - group[0].begin_ns < column_ns
+            is_near = life.begin_ns - end_ns < column_ns
+            if life.begin_ns >= end_ns and not (is_short and is_joined and is_near):
+                yield _bar(group, number)
+                group = []
         end_ns = max(end_ns, life.end_ns) if group else life.end_ns
         group.append(life)
     if group:
