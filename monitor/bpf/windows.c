@@ -1,8 +1,10 @@
 /* windows.c -- see windows.h.
  *
- * Time is cut into periods, and in each lies one window, at a random place: so what a window sees, times period over
- * window, is an unbiased estimate of what was done in its period, whatever the process does. How long the next
- * period is follows from the windows before it: so long that the hooks cost no more than the budget.
+ * Time is cut into periods, and in each lies one window, at a random place: so that what a process does at regular times
+ * is met as often as not. What is counted in windows is set against the time that the process ran in them, and that
+ * against all the time that it ran, which the kernel knows exactly: on a machine whose processors are all busy, our
+ * waking up itself decides who runs next. How long the next period is follows from the windows before it: so long that
+ * the hooks cost no more than the budget.
  */
 #include "windows.h"
 
@@ -103,8 +105,8 @@ static void open_window(void)
 		hooks_look();
 		totals(&s.run_before, &s.work_before);
 	}
-	s.begin_ns = now_ns();
-	hooks_count(s.is_hooked);
+	gather_before_window();
+	s.begin_ns = hooks_open_window(s.is_hooked);
 	s.is_open = 1;
 	s.next_ns = s.begin_ns + (s.is_proof ? PROOF_WINDOW_NS : WINDOW_NS);
 }
@@ -124,35 +126,26 @@ static void adapt(uint64_t hits, uint64_t length_ns)
 	s.period_ns = period > (double)PERIOD_MOST_NS ? PERIOD_MOST_NS : (uint64_t)period;
 }
 
-static void close_proof(uint64_t length_ns)
-{
-	uint64_t run, work;
-
-	hooks_look();
-	totals(&run, &work);
-	write_window(s.begin_ns, length_ns, s.is_hooked, run - s.run_before, work - s.work_before);
-	if (s.is_hooked)
-		gather_window(s.begin_ns, length_ns, 2 * length_ns);
-	plan_period(now_ns());
-}
-
 static void close_window(void)
 {
-	uint64_t length_ns;
+	uint64_t end_ns, length_ns, run, work, calls = 0;
 
-	hooks_count(0);
-	length_ns = now_ns() - s.begin_ns;
+	end_ns = hooks_close_window();
+	length_ns = end_ns - s.begin_ns;
+	hooks_look();
+	if (s.is_hooked)
+		calls = gather_window(s.begin_ns, end_ns);
+	if (s.is_proof) {
+		totals(&run, &work);
+		write_window(s.begin_ns, length_ns, s.is_hooked, run - s.run_before, work - s.work_before);
+	}
 	hooks_calls_off();
 	go_first(0);
 	s.is_open = 0;
-	if (s.is_proof) {
-		close_proof(length_ns);
-		return;
-	}
-	adapt(gather_window(s.begin_ns, length_ns, s.period_ns), length_ns);
-	/* A window that ran late ends its period late: the next one begins where it would have. */
+	if (!s.is_proof)
+		adapt(calls, length_ns);
 	s.period_begin_ns += s.period_ns;
-	plan_period(now_ns() > s.period_begin_ns ? now_ns() : s.period_begin_ns);
+	plan_period(s.is_proof || now_ns() > s.period_begin_ns ? now_ns() : s.period_begin_ns);
 }
 
 void windows_turn(void)

@@ -230,7 +230,7 @@ def _report_watch(
     if arguments.html:
         report.prepare_html()
     watched = sentences.watched(order)
-    account = accounts.of(found, by=arguments.by)
+    account = accounts.of(found, by=arguments.by, group_series=arguments.format != "text")
     if arguments.format == "json":
         plain.print_json(account, file)
     elif arguments.format == "csv":

@@ -41,15 +41,16 @@ class Account:
     groups: tuple[Group, ...]  # the most processor time first
     spread: Mapping[str, Description]  # of each figure over the processes that have it
     spread_calls: Mapping[str, Description]  # of calls, over the processes whose calls were seen
-    series: tuple[Series, ...]  # of the total, then of the groups; none without --every
+    series: tuple[Series, ...]  # of the total, then (if asked for) of the groups; none without --every
     impact: Estimate | None  # of --prove: the rate of work with the hook over that without
     impact_pairs: int
     cost: Cost
     notes: tuple[str, ...]  # what limits all this
 
 
-def of(watch: Watch, *, by: str = "process") -> Account:
-    """The account of a whole watch, by one of GROUPINGS."""
+def of(watch: Watch, *, by: str = "process", group_series: bool = True) -> Account:
+    """The account of a whole watch, by one of GROUPINGS. Series of a thousand processes take seconds: without
+    `group_series` there is that of all together alone."""
     until_ns = _end_of(watch)
     processes = [one for one in watch.processes if one.thread is None]
     if watch.monitor is None:
@@ -69,7 +70,7 @@ def of(watch: Watch, *, by: str = "process") -> Account:
         groups=tuple(found),
         spread=spread,
         spread_calls=spread_calls,
-        series=series.of(watch, [(ALL, processes), *grouped], until_ns=until_ns),
+        series=series.of(watch, [(ALL, processes), *(grouped if group_series else ())], until_ns=until_ns),
         impact=impact.ratio(pairs) if pairs else None,
         impact_pairs=len(pairs),
         cost=_cost(watch.monitor),

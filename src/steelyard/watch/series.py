@@ -5,7 +5,7 @@ The interval's real length is what everything is divided by: a monitor that read
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steelyard.statistics import description
@@ -44,8 +44,8 @@ class Series:
 class _Tally:
     """Changes by interval, while readings are gone through: most intervals of most processes have none."""
 
-    first: int
-    last: int
+    first: int = 0
+    last: int = 0
     rates: dict[str, dict[int, float]] = field(default_factory=dict)
     levels: dict[str, dict[int, float]] = field(default_factory=dict)
     calls: dict[str, dict[int, float]] = field(default_factory=dict)
@@ -62,44 +62,33 @@ class _Last:
 def of(watch: Watch, groups: Sequence[tuple[str, Sequence[Process]]], *, until_ns: int) -> tuple[Series, ...]:
     """The series of each group, in their order; empty where no interval was asked for. A process may be in
     several groups."""
-    if watch.head.every_ns is None:
+    every_ns = watch.head.every_ns
+    if every_ns is None:
         return ()
-    bounds = _bounds((one.at_ns for one in watch.readings), watch, until_ns)
+    tallies = [(name, processes, _Tally()) for name, processes in groups if processes]
     members: dict[Key, list[_Tally]] = {}
-    tallies = []
-    for name, processes in groups:
-        lives = [_life(one, bounds, until_ns) for one in processes]
-        if lives:
-            tally = _Tally(min(first for first, _ in lives), max(last for _, last in lives))
-            tallies.append((name, tally))
-            for one in processes:
-                members.setdefault(one.key, []).append(tally)
-    last = _take_readings(watch, bounds, members)
-    for one in {one.key: one for _, processes in groups for one in processes}.values():
-        _take_end(one, last.get(one.key, _Last()), bounds, members[one.key], until_ns)
-    return tuple(_finished(name, tally, bounds, watch.head.every_ns) for name, tally in tallies)
-
-
-def _bounds(moments: Iterable[int], watch: Watch, until_ns: int) -> list[int]:
-    """Where intervals end, beginning with the watch's own begin. In an interval in which nothing changed
-    nothing is written: such a gap is divided evenly."""
-    every_ns = watch.head.every_ns or 0
+    for _, processes, tally in tallies:
+        for one in processes:
+            members.setdefault(one.key, []).append(tally)
     bounds = [watch.head.began_ns]
-    for at_ns in (*_ascending(moments), until_ns):
-        gap = at_ns - bounds[-1]
-        parts = max(round(gap / every_ns), 1) if every_ns else 1
-        if gap > 0:
-            begin = bounds[-1]
-            bounds += [begin + gap * part // parts for part in range(1, parts)] + [at_ns]
-    return bounds
+    last = _take_readings(watch, bounds, members, every_ns)
+    _go_on(bounds, until_ns, every_ns)
+    for one in {one.key: one for _, processes, _ in tallies for one in processes}.values():
+        _take_end(one, last.get(one.key, _Last()), bounds, members[one.key], until_ns)
+    for _, processes, tally in tallies:
+        lives = [_life(one, bounds, until_ns) for one in processes]
+        tally.first, tally.last = min(first for first, _ in lives), max(last for _, last in lives)
+    return tuple(_finished(name, tally, bounds, every_ns) for name, _, tally in tallies)
 
 
-def _ascending(moments: Iterable[int]) -> Iterable[int]:
-    last = None
-    for moment in moments:
-        if last is None or moment > last:
-            yield moment
-            last = moment
+def _go_on(bounds: list[int], at_ns: int, every_ns: int) -> None:
+    """Lets an interval end at that moment. Where nothing changed nothing was written: a gap as long as
+    several intervals is divided evenly."""
+    gap = at_ns - bounds[-1]
+    if gap > 0:
+        parts = max(round(gap / every_ns), 1)
+        begin = bounds[-1]
+        bounds += [begin + gap * part // parts for part in range(1, parts)] + [at_ns]
 
 
 def _interval(at_ns: int, bounds: Sequence[int]) -> int:
@@ -112,10 +101,12 @@ def _life(one: Process, bounds: Sequence[int], until_ns: int) -> tuple[int, int]
 
 
 def _take_readings(
-    watch: Watch, bounds: Sequence[int], members: Mapping[Key, Sequence[_Tally]]
+    watch: Watch, bounds: list[int], members: Mapping[Key, Sequence[_Tally]], every_ns: int
 ) -> dict[Key, _Last]:
+    """Counts all readings; each moment of reading ends an interval."""
     known: dict[Key, _Last] = {}
     for reading in watch.readings:
+        _go_on(bounds, reading.at_ns, every_ns)
         last = known.setdefault(reading.key, _Last())
         number = _interval(reading.at_ns, bounds)
         calls = {name: calls for name, (calls, _) in reading.calls.items()}
