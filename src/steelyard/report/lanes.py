@@ -42,7 +42,7 @@ class Lanes:
 
 def of(lives: Sequence[Life]) -> Lanes:
     """The bars from top to bottom; who begins earlier stands higher, so that parents are above children."""
-    packed = _packed(sorted(lives, key=lambda one: (one.begin_ns, one.program, -one.end_ns)))
+    packed = _packed(sorted(lives, key=lambda one: (one.begin_ns, -one.end_ns, one.program)))
     together = -(-len(packed) // _LANES_MOST) or 1
     rows = [
         sorted((life for lane in packed[first : first + together] for life in lane), key=_begin)
