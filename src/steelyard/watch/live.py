@@ -157,7 +157,11 @@ class Screen:
     def _drawn(self, scene: Scene) -> Group:
         calls = scene.calls[:_CALLS_MOST]
         room = self._console.height - 7 - (len(calls) + 3 if calls else 0)
-        parts: list[Text | Table] = [*self._headed(scene), Text(), _processes(scene, max(_ROWS_LEAST, room))]
+        parts: list[Text | Table] = [
+            *self._headed(scene),
+            Text(),
+            _processes(scene, max(_ROWS_LEAST, room), width=self._console.width),
+        ]
         if calls:
             parts += [Text(), _calls(calls, self._what())]
         return Group(*parts)
@@ -191,7 +195,14 @@ class Screen:
             yield f"{_per_second(sum(calls for _, calls, _ in scene.calls))} {self._what()}/s"
 
 
-def _processes(scene: Scene, most: int) -> Table:
+# What a process's row says, and from which width of the terminal on.
+_COLUMNS = (
+    ("cpu", 0), ("user", 92), ("system", 92), ("faults/s", 68), ("switches/s", 68), ("read/s", 116),
+    ("written/s", 116), ("memory", 0),
+)  # fmt: skip
+
+
+def _processes(scene: Scene, most: int, *, width: int) -> Table:
     left = len(scene.rows) - most
     more = f"; {count(left)} more" if left > 0 else ""
     table = Table(
@@ -201,23 +212,24 @@ def _processes(scene: Scene, most: int) -> Table:
         box=None,
         header_style="bold",
     )
-    table.add_column("pid", justify="right")
-    table.add_column("program", no_wrap=True)
-    names = ("processor", "user", "system", "faults/s", "switches/s", "read/s", "written/s", "memory")
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("pid", justify="right", no_wrap=True)
+    table.add_column("program", no_wrap=True, max_width=16)
+    for name, least in _COLUMNS:
+        if width >= least:
+            table.add_column(name, justify="right", no_wrap=True)
     for row in scene.rows[:most]:
-        table.add_row(
-            str(row.pid),
-            Text(printable(row.program)),
-            *(_UNKNOWN if one is None else _percent(one) for one in (row.cpu, row.user, row.system)),
-            *(_UNKNOWN if one is None else _per_second(one) for one in (row.faults, row.switches)),
-            *(
-                _UNKNOWN if one is None else size_bytes(round(one))
-                for one in (row.read_bytes, row.written_bytes, row.memory_bytes)
-            ),
-        )
+        cells = [text for text, (_, least) in zip(_told(row), _COLUMNS, strict=True) if width >= least]
+        table.add_row(str(row.pid), Text(printable(row.program)), *cells)
     return table
+
+
+def _told(row: Row) -> Iterable[str]:
+    for share in (row.cpu, row.user, row.system):
+        yield _UNKNOWN if share is None else _percent(share)
+    for rate in (row.faults, row.switches):
+        yield _UNKNOWN if rate is None else _per_second(rate)
+    for size in (row.read_bytes, row.written_bytes, row.memory_bytes):
+        yield _UNKNOWN if size is None else size_bytes(round(size))
 
 
 def _calls(calls: Iterable[tuple[str, float, float]], what: str) -> Table:
