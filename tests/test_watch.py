@@ -53,7 +53,7 @@ def process(pid: int = 7, **more: Any) -> Line:
 
 
 def call(calls: int = 0, errors: int = 0, **more: Any) -> Line:
-    names = ("time_ns", "histogram", "samples", "expanded", "expanded_squares", "expanded_errors")
+    names = ("time_ns", "histogram", "samples", "expanded", "expanded_errors", "squares", "products")
     return {"calls": calls, "errors": errors} | dict.fromkeys(names) | more
 
 
@@ -213,54 +213,95 @@ def test_calls_counted_exactly_are_added_and_ordered() -> None:
     assert found["read"].errors.value == 3
 
 
-def test_an_estimate_from_windows_has_the_interval_of_students_distribution() -> None:
-    """Four windows that say 10, 20, 30 and 40 of their periods."""
-    seen = call(10, expanded=100.0, expanded_squares=3000.0, expanded_errors=0.0)
-    lines = (
-        head(detail="budget", budget=0.005),
-        process(windows=4, windows_ns=1, calls={"read": seen}),
-        end(),
-    )
+def in_windows(pid: int, ran_ns: int, windows: Sequence[tuple[float, int]], **more: Any) -> Line:
+    """A process that ran so long in all, and in each window for a time in which it made so many reads."""
+    made = sum(calls for _, calls in windows)
+    ran = sum(run for run, _ in windows)
+    expanded = made * ran_ns / ran if ran else None
+    seen = call(
+        made, 0, expanded=expanded, expanded_errors=0.0, squares=float(sum(calls**2 for _, calls in windows)),
+        products=sum(run * calls for run, calls in windows),
+    )  # fmt: skip
+    return process(
+        pid, run_ns=ran_ns, windows=len(windows), windows_ns=len(windows), windows_active=len(windows),
+        windows_run_ns=ran, windows_hook_ns=0.0, windows_run_squares=sum(run * run for run, _ in windows),
+        calls={"read": seen} if made else {}, **more,
+    )  # fmt: skip
 
-    found = as_json(account_of(*lines))["totals"]["calls"]["read"]
 
-    reach = scipy_t.ppf(0.975, 3) * (4 * (3000 - 100**2 / 4) / 3) ** 0.5
+BUDGET = head(detail="budget", budget=0.005)
+
+
+def test_an_estimate_from_windows_has_the_interval_of_a_ratio() -> None:
+    """Four windows of 10 ns, a tenth of what it ran, with 1, 2, 3 and 4 calls: of 2.5 a window."""
+    one = in_windows(7, 400, [(10, 1), (10, 2), (10, 3), (10, 4)])
+
+    found = as_json(account_of(BUDGET, one, end()))["totals"]["calls"]["read"]
+
+    reach = scipy_t.ppf(0.975, 3) * (4 / 3 * (1.5**2 + 0.5**2 + 0.5**2 + 1.5**2) * (1 - 0.1) * 10**2) ** 0.5
     assert found["calls"] == 100
     assert found["calls_high"] == pytest.approx(100 + reach)
-    assert found["calls_low"] == pytest.approx(max(100 - reach, 10)), "never less than what was seen"
-    assert found["seen"] == 10
+    assert found["calls_low"] == pytest.approx(100 - reach)
+    assert (found["seen"], found["errors"]) == (10, 0)
+
+
+def test_no_interval_goes_below_what_was_seen() -> None:
+    found = account_of(BUDGET, in_windows(7, 400, [(10, 0), (10, 0), (10, 9)]), end()).total.calls
+
+    assert found is not None
+    assert found["read"].calls is not None
+    assert found["read"].calls.low == 9
 
 
 def test_fewer_than_three_windows_resolve_nothing() -> None:
-    seen = call(10, expanded=100.0, expanded_squares=5000.0, expanded_errors=0.0)
-    account = account_of(
-        head(detail="budget", budget=0.005), process(windows=2, windows_ns=1, calls={"read": seen}), end()
-    )
+    account = account_of(BUDGET, in_windows(7, 400, [(10, 5), (10, 5)]), end())
 
     found = as_json(account)["totals"]["calls"]["read"]
 
     assert (found["calls"], found["calls_low"], found["errors"]) == (None, None, None)
     assert "not resolved" in as_text(account)
+    assert "2 of 3 windows" in as_text(account)
+
+
+def test_a_process_that_met_no_window_has_unknown_calls_and_counts_in_the_whole() -> None:
+    """It is taken to do what the others did in the same time."""
+    account = account_of(BUDGET, in_windows(7, 300, [(10, 5)] * 3), in_windows(8, 100, []), end())
+
+    assert [one.calls is None for one in account.groups] == [False, True]
+    assert account.total.calls is not None
+    assert account.total.calls["read"].calls is not None
+    assert account.total.calls["read"].calls.value == 200
 
 
 def test_windows_cover_the_truth_as_often_as_they_say() -> None:
-    """Calls by chance at a changing rate, in 40 periods; windows of one twentieth at random places."""
+    """Calls by chance at a rate that changes; it runs in some of 40 periods; windows of one twentieth."""
     chance = random.Random(1)
     hits, repeats = 0, 300
     for _ in range(repeats):
-        draws = [chance.random() * 40 for _ in range(1500)] + [chance.triangular(0, 40) for _ in range(1500)]
-        moments = sorted(draws)
-        found = []
+        awake = [chance.random() < 0.7 for _ in range(40)]
+        draws = [chance.random() * 40 for _ in range(2000)] + [chance.triangular(0, 40) for _ in range(2000)]
+        moments = sorted(each for each in draws if awake[int(each)])
+        windows = []
         for period in range(40):
             place = period + chance.random() * 0.95
-            found.append(20.0 * (bisect(moments, place + 0.05) - bisect(moments, place)))
-        seen = expansion.Seen(40, 0, sum(found), sum(each * each for each in found))
-        estimate = expansion.total([seen])
+            made = bisect(moments, place + 0.05) - bisect(moments, place)
+            if awake[period]:
+                windows.append((0.05, made))
+        run = sum(each for each, _ in windows)
+        estimate = expansion.total(
+            [
+                expansion.Seen(
+                    len(windows), sum(awake), run, sum(each * each for each, _ in windows),
+                    sum(made for _, made in windows), sum(made * made for _, made in windows),
+                    sum(each * made for each, made in windows),
+                )
+            ]
+        )  # fmt: skip
         assert estimate is not None
         assert estimate.low is not None
         assert estimate.high is not None
         hits += estimate.low <= len(moments) <= estimate.high
-    assert 0.92 <= hits / repeats <= 1.0
+    assert 0.92 <= hits / repeats <= 0.99
 
 
 def test_samples_are_processor_time_and_no_calls() -> None:

@@ -36,11 +36,12 @@ _WHO = "pid BIGINT, thread BIGINT, begin_ns BIGINT"
 _TABLES = {
     "processes": f"""{_WHO}, parent BIGINT, generation BIGINT, program VARCHAR, program_before VARCHAR,
         attached BOOLEAN, watched_ns BIGINT, end_ns BIGINT, status BIGINT, signal BIGINT, threads BIGINT,
-        children BIGINT, {_FIGURES}, windows BIGINT, windows_ns BIGINT, samples_user BIGINT,
+        children BIGINT, {_FIGURES}, windows BIGINT, windows_ns BIGINT, windows_active BIGINT,
+        windows_run_ns DOUBLE, windows_hook_ns DOUBLE, windows_run_squares DOUBLE, samples_user BIGINT,
         samples_kernel BIGINT, calls_seen BOOLEAN""",
     "calls": f"""{_WHO}, program VARCHAR, call VARCHAR, calls BIGINT, errors BIGINT, time_ns BIGINT,
-        histogram BIGINT[], samples BIGINT, expanded DOUBLE, expanded_squares DOUBLE,
-        expanded_errors DOUBLE""",
+        histogram BIGINT[], samples BIGINT, expanded DOUBLE, expanded_errors DOUBLE,
+        squares DOUBLE, products DOUBLE""",
     "readings": "at_ns BIGINT, pid BIGINT, begin_ns BIGINT, figure VARCHAR, call VARCHAR, value DOUBLE, "
     "errors DOUBLE",
 }

@@ -105,14 +105,16 @@ def _as_process(readings: Sequence[Reading], watch: Watch) -> Process:
         program = reading.program or program
         for name, (made, failed) in reading.calls.items():
             errors = None if failed is None else round(failed)
-            calls[name] = Call(round(made), errors, None, None, None, None, None, None)
+            calls[name] = Call(round(made), errors, *[None] * 7)
     is_counted = watch.head.detail in ("calls", "latency")
     begin_ns = readings[0].begin_ns
     return Process(
         pid=readings[0].pid, thread=None, parent=0, generation=0, program=program, program_before=None,
         attached=begin_ns < watch.head.began_ns, begin_ns=begin_ns,
         watched_ns=max(begin_ns, watch.head.began_ns), end_ns=None, status=None, signal=None, threads=None,
-        children=None, figures=figures, windows=None, windows_ns=None, samples_user=None,
+        children=None, figures=figures, windows=None, windows_ns=None,
+        windows_active=None, windows_run_ns=None, windows_hook_ns=None, windows_run_squares=None,
+        samples_user=None,
         samples_kernel=None, calls=calls if is_counted else None,
     )  # fmt: skip
 

@@ -1,13 +1,13 @@
 """Sums processes into groups: figures, and system calls by type."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.statistics import expansion
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch.model import COUNTED, FIGURES, Call, Process, Watch
 
+_Estimates = tuple[Estimate | None, Estimate | None]
 _TIMES = ("cpu_user_ns", "cpu_system_ns")
 
 
@@ -43,7 +43,7 @@ class Group:
     lacking: Mapping[str, int]
     calls: Mapping[str, CallSum] | None  # the most frequent first
     calls_lacking: int  # processes whose calls were not seen: at "budget" all that met no window
-    windows: int | None  # at "budget": that they met together
+    windows: int | None  # at "budget": in which they ran, each process's own added up
     samples_user: int | None
     samples_kernel: int | None
 
@@ -72,7 +72,7 @@ def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Gr
         lacking={each: count for each, count in lacking.items() if count},
         calls=calls_of(members, watch),
         calls_lacking=sum(not _is_seen(one) for one in members),
-        windows=total(one.windows for one in members),
+        windows=total(one.windows_active for one in members),
         samples_user=total(one.samples_user for one in members),
         samples_kernel=total(one.samples_kernel for one in members),
     )
@@ -100,20 +100,19 @@ def total(values: Iterable[int | None]) -> int | None:
 def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] | None:
     """Their calls by type, the most frequent first; None where those of none were seen. The windows of a
     process that did not make a call count as well."""
-    members = [one for one in processes if _is_seen(one)]
-    if not members:
+    members = [one for one in processes if one.calls is not None]
+    if not any(map(_is_seen, members)):
         return None
     found: dict[str, list[tuple[Process, Call]]] = {}
     for one in members:
         for name, call in (one.calls or {}).items():
             found.setdefault(name, []).append((one, call))
-    windows = [(one.key, one.windows or 0) for one in members]
-    sums = {name: _call_sum(parts, windows, watch) for name, parts in found.items()}
+    sums = {name: _call_sum(parts, members, watch) for name, parts in found.items()}
     return dict(sorted(sums.items(), key=lambda item: (-_weight(item[1]), item[0])))
 
 
 def _is_seen(one: Process) -> bool:
-    return one.calls is not None and one.windows != 0
+    return one.calls is not None and one.windows_active != 0
 
 
 def _weight(one: CallSum) -> float:
@@ -122,9 +121,7 @@ def _weight(one: CallSum) -> float:
     return one.calls.value if one.calls else one.seen or 0
 
 
-def _call_sum(
-    parts: Sequence[tuple[Process, Call]], windows: Sequence[tuple[tuple[int, int], int]], watch: Watch
-) -> CallSum:
+def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process], watch: Watch) -> CallSum:
     calls = [call for _, call in parts]
     histograms = [call.histogram for call in calls if call.histogram is not None]
     samples = total(call.samples for call in calls)
@@ -136,7 +133,7 @@ def _call_sum(
     counted, failed = (None if each is None else Estimate(each) for each in (seen, errors))
     if watch.head.detail == "budget":
         by_process = {one.key: call for one, call in parts}
-        counted, failed = _expanded(by_process, windows)
+        counted, failed = _expanded(by_process, members)
     elif watch.head.detail == "profile":
         counted = failed = seen = None
     return CallSum(
@@ -149,22 +146,28 @@ def _call_sum(
     )
 
 
-def _expanded(
-    calls: Mapping[tuple[int, int], Call], windows: Sequence[tuple[tuple[int, int], int]]
-) -> tuple[Estimate | None, Estimate | None]:
+def _expanded(calls: Mapping[tuple[int, int], Call], members: Sequence[Process]) -> _Estimates:
     """The calls of all processes, and the errors among them. Of errors the squares are not told, so there is
-    no interval, unless there is none to be had: none were seen."""
-    parts = []
-    for key, count in windows:
-        one = calls.get(key)
-        if one is None or not count:
-            parts.append(expansion.Seen(count, 0, 0.0, 0.0))
-        elif one.expanded is None or one.expanded_squares is None:
-            return None, None
-        else:
-            parts.append(expansion.Seen(count, one.calls or 0, one.expanded, one.expanded_squares))
-    counted = expansion.total(parts)
-    errors = [one.expanded_errors for one in calls.values() if one.expanded_errors is not None]
-    if counted is None or len(errors) < len(calls):
+    no interval."""
+    counted = expansion.total(_seen(one, calls.get(one.key)) for one in members)
+    if counted is None or any(call.errors is None for call in calls.values()):
         return counted, None
-    return counted, Estimate(math.fsum(errors))
+    failed = expansion.total(_failed(one, calls.get(one.key)) for one in members)
+    return counted, None if failed is None else Estimate(failed.value)
+
+
+def _seen(one: Process, call: Call | None) -> expansion.Seen:
+    """What windows saw of one process. It did 0 times what it was not seen to do."""
+    return expansion.Seen(
+        windows=one.windows_active or 0,
+        run_all=one.figures["run_ns"] or 0,
+        run=one.windows_run_ns or 0.0,
+        run_squares=one.windows_run_squares or 0.0,
+        events=(call.calls if call else 0) or 0,
+        squares=(call.squares if call else 0) or 0.0,
+        products=(call.products if call else 0) or 0.0,
+    )
+
+
+def _failed(one: Process, call: Call | None) -> expansion.Seen:
+    return replace(_seen(one, call), events=(call.errors if call else 0) or 0, squares=0.0, products=0.0)

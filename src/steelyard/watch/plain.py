@@ -59,6 +59,9 @@ def _process(one: Process, account: Account) -> Row:
         "samples_kernel": one.samples_kernel,
         "windows": one.windows,
         "windows_ns": one.windows_ns,
+        "windows_active": one.windows_active,
+        "windows_run_ns": one.windows_run_ns,
+        "windows_hook_ns": one.windows_hook_ns,
         "calls": _calls(groups.calls_of([one], account.watch)),
     }  # fmt: skip
 

@@ -128,6 +128,10 @@ def _process(found: Mapping[str, Any]) -> Process:
         figures={name: found.get(name) for name in FIGURES},
         windows=found.get("windows"),
         windows_ns=found.get("windows_ns"),
+        windows_active=found.get("windows_active"),
+        windows_run_ns=found.get("windows_run_ns"),
+        windows_hook_ns=found.get("windows_hook_ns"),
+        windows_run_squares=found.get("windows_run_squares"),
         samples_user=found.get("samples_user"),
         samples_kernel=found.get("samples_kernel"),
         calls=None if calls is None else {name: _call(one) for name, one in calls.items()},
@@ -151,8 +155,9 @@ def _call(found: Mapping[str, Any]) -> Call:
         histogram=None if histogram is None else tuple(histogram),
         samples=found.get("samples"),
         expanded=found.get("expanded"),
-        expanded_squares=found.get("expanded_squares"),
         expanded_errors=found.get("expanded_errors"),
+        squares=found.get("squares"),
+        products=found.get("products"),
     )
 
 
