@@ -69,11 +69,14 @@ def timeline(drawn: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns:
         told: Spec = {"align": "left", "dx": 4, "fontSize": 11, "baseline": "middle", "clip": True}
         layers.append(
             base.transform_filter(f"datum.share * width > 8 + {LETTER} * length(datum.program)")
-            .mark_text(color="var(--paper)", **told)
+            .mark_text(**told)
             .encode(
                 x=alt.X("from:Q", scale=scale, axis=axis),
                 y=alt.Y("middle:Q", scale=y_scale, axis=None),
                 text="program:N",
+                color=alt.condition(
+                    f"datum.shown == '{OTHERS}'", alt.ColorValue("var(--ink)"), alt.ColorValue("var(--paper)")
+                ),
             )
         )
     spec = spec_of(alt.layer(*layers, height=round(lane * max(drawn.count, 1))))
