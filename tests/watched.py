@@ -82,6 +82,10 @@ def process(
         **figures,
         "windows": None,
         "windows_ns": None,
+        "windows_active": None,
+        "windows_run_ns": None,
+        "windows_hook_ns": None,
+        "windows_run_squares": None,
         "samples_user": None,
         "samples_kernel": None,
         "calls": {"read": call(40, errors=1), "write": call(7)},
@@ -90,7 +94,7 @@ def process(
 
 
 def call(calls: int, *, errors: int = 0, **more: Any) -> dict[str, Any]:
-    absent = ("time_ns", "histogram", "samples", "expanded", "expanded_squares", "expanded_errors")
+    absent = ("time_ns", "histogram", "samples", "expanded", "expanded_errors", "squares", "products")
     return {"calls": calls, "errors": errors, **dict.fromkeys(absent), **more}
 
 
