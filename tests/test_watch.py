@@ -479,9 +479,10 @@ def test_what_the_monitor_cost_stands_in_every_report() -> None:
     assert (found["cpu_ns"], found["bpf_ns"], found["memory_bytes"], found["lost"]) == (
         3000,
         8000,
-        3 << 20,
+        2 << 20,
         0,
     )
+    assert found["memory_peak_bytes"] == 2 << 20
     assert "the monitor: 3.00 µs of processor time" in text
     assert "nothing lost" in text
     assert "10.0 % of their processor time" in text

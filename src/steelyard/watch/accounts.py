@@ -23,7 +23,8 @@ class Cost:
 
     cpu_ns: int | None  # of steelyard-watch
     bpf_ns: float | None  # in the watched processes: hits of the hook, times what one costs here
-    memory_bytes: int | None  # at its peak, and what its maps hold in the kernel
+    memory_bytes: int | None  # its own, and what its maps hold in the kernel
+    memory_peak_bytes: int | None  # of its own: while it loads what it needs
     lost: int | None  # whatever found no room
     front_end_cpu_ns: int  # of this Python process, up to the account: none of it while nothing was read
     front_end_memory_bytes: int  # at its peak
@@ -59,7 +60,7 @@ def of(watch: Watch, *, by: str = "process", group_series: bool = True) -> Accou
     found = [groups.of(name, members, watch, until_ns) for name, members in grouped]
     found.sort(key=lambda one: (-(one.cpu_ns or 0), one.begin_ns))
     pairs = _pairs(watch.windows)
-    total = groups.of(ALL, processes, watch, until_ns)
+    total = groups.of_all(ALL, processes, watch, until_ns)
     spread, spread_calls = _spread(processes, until_ns)
     return Account(
         watch=watch,
@@ -180,7 +181,8 @@ def _cost(monitor: Monitor | None) -> Cost:
     return Cost(
         cpu_ns=groups.total((monitor.cpu_user_ns, monitor.cpu_system_ns)) if monitor else None,
         bpf_ns=monitor.bpf_ns if monitor else None,
-        memory_bytes=groups.total((monitor.memory_peak_bytes, monitor.maps_bytes or 0)) if monitor else None,
+        memory_bytes=groups.total((monitor.memory_bytes, monitor.maps_bytes or 0)) if monitor else None,
+        memory_peak_bytes=monitor.memory_peak_bytes if monitor else None,
         lost=(
             groups.total((monitor.lost_slots, monitor.lost_calls, monitor.lost_events)) if monitor else None
         ),

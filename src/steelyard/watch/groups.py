@@ -54,6 +54,23 @@ class Group:
         return None if None in times else sum(time for time in times if time is not None)
 
 
+def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int) -> Group:
+    """All of them together, by the monitor's own sums where it gives them: they hold what found no slot as
+    well, and windows of the whole tree, in which what its processes did together is one."""
+    group = of(name, processes, watch, until_ns)
+    total = watch.monitor.total if watch.monitor else None
+    if total is None:
+        return group
+    return replace(
+        group,
+        figures={
+            each: group.figures[each] if total.figures[each] is None else total.figures[each]
+            for each in FIGURES
+        },
+        calls=calls_of([total], watch) or group.calls,
+    )
+
+
 def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Group:
     generations = {one.generation for one in members}
     lacking = {each: sum(one.figures[each] is None for one in members) for each in FIGURES}
@@ -79,8 +96,10 @@ def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Gr
 
 
 def lifetime_ns(one: Process, until_ns: int) -> int:
-    """How long it lived while it was watched."""
-    return (one.end_ns or until_ns) - one.watched_ns
+    """How long it lived while it was watched. The kernel takes it down after its end has been told, and
+    counts that in its run time: a process that lived a moment may have run longer than that."""
+    lived = (one.end_ns or until_ns) - one.watched_ns
+    return max(lived, one.figures["run_ns"] or 0) if (one.threads or 1) == 1 else lived
 
 
 def _together(figure: str, members: Iterable[Process]) -> int | None:
@@ -163,6 +182,7 @@ def _seen(one: Process, call: Call | None) -> expansion.Seen:
         run_all=one.figures["run_ns"] or 0,
         run=one.windows_run_ns or 0.0,
         run_squares=one.windows_run_squares or 0.0,
+        counting=one.windows_hook_ns or 0.0,
         events=(call.calls if call else 0) or 0,
         squares=(call.squares if call else 0) or 0.0,
         products=(call.products if call else 0) or 0.0,

@@ -174,6 +174,7 @@ class Monitor:
     lost_events: int | None
     unfollowed: int | None  # children that were left out on request
     unfollowed_figures: Mapping[str, int | None] | None  # what those cost all the same
+    total: Process | None  # all that was watched, with what found no slot, as if one process had done it
     command_status: int | None
     stopped_by: str | None  # "command", "time", "signal" or "end" (nothing was left to be watched)
 

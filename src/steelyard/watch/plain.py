@@ -156,6 +156,7 @@ def _monitor(account: Account) -> Row:
         "cpu_ns": cost.cpu_ns,
         "bpf_ns": cost.bpf_ns,
         "memory_bytes": cost.memory_bytes,
+        "memory_peak_bytes": cost.memory_peak_bytes,
         "lost": cost.lost,
         "missing": list(account.notes),
         "killed": monitor is None,

@@ -192,11 +192,12 @@ def _mark(found: Mapping[str, Any]) -> Mark:
 
 
 def _monitor(found: Mapping[str, Any]) -> Monitor:
-    plain = [name for name in Monitor.__slots__ if name not in ("at_ns", "unfollowed_figures")]
+    plain = [name for name in Monitor.__slots__ if name not in ("at_ns", "unfollowed_figures", "total")]
     unfollowed = found.get("unfollowed_figures")
     return Monitor(
         at_ns=found["at_ns"],
         unfollowed_figures=(None if unfollowed is None else {name: unfollowed.get(name) for name in COUNTED}),
+        total=_process(found["total"]) if found.get("total") else None,
         **{name: found.get(name) for name in plain},
     )
 

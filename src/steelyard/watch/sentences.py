@@ -109,7 +109,8 @@ def costs(account: Account) -> Iterable[str]:
         share = f" ({_percent(cost.cpu_ns, account.elapsed_ns)} of one processor)" if cost.cpu_ns else ""
         cpu = _UNKNOWN if cost.cpu_ns is None else time_ns(cost.cpu_ns)
         memory = _UNKNOWN if cost.memory_bytes is None else size_bytes(cost.memory_bytes)
-        yield f"the monitor: {cpu} of processor time{share}, {memory} of memory; {_lost(cost.lost)}"
+        peak = f" ({size_bytes(cost.memory_peak_bytes)} while it loaded)" if cost.memory_peak_bytes else ""
+        yield f"the monitor: {cpu} of processor time{share}, {memory} of memory{peak}; {_lost(cost.lost)}"
         if monitor.hits is not None and monitor.hook_ns is not None and cost.bpf_ns is not None:
             part = _percent(cost.bpf_ns, account.total.cpu_ns)
             of_theirs = f", {part} of their processor time" if part else ""
