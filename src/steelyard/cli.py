@@ -618,8 +618,11 @@ _EXAMPLES = {
   steelyard watch --every 5s --children 1/20 -p PID
                                                a series every 5 s, one in twenty of the children followed
   steelyard watch --detail calls --by program --format json --output calls.json -- make -j2
-  steelyard watch --html make.html -- make -j2 as a page: timeline of the processes, series, calls
-  steelyard watch --live -p PID                a screen; or --openmetrics :9435, for a Prometheus
+  steelyard watch --html make.html -- make -j2
+                                               as a page: the processes' timeline, series, calls
+  steelyard watch --live -p PID                a screen, drawn anew every second
+  steelyard watch --openmetrics :9435 --cgroup PATH
+                                               metrics that a Prometheus scrapes, until Ctrl-C
 
 The exit status is the command's own; 77: nothing can watch here; 2: something that was written is wrong.""",
     "build": """examples:

@@ -18,6 +18,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_text
 
 from steelyard.errors import UsageError
+from steelyard.quantities import printable
 from steelyard.watch.model import Monitor
 from steelyard.watch.tally import OTHERS, Sums, Tally
 
@@ -167,9 +168,9 @@ class Collector:
         )
         begun = CounterMetricFamily("steelyard_processes_seen", "Processes watched.", labels=["program"])
         for name, count in alive.items():
-            running.add_metric([_label(name)], count)
+            running.add_metric([printable(name)], count)
         for name, sums in self._tally.programs.items():
-            begun.add_metric([_label(name)], sums.begun)
+            begun.add_metric([printable(name)], sums.begun)
         return iter((running, begun))
 
     def _counters(self) -> Iterator[Metric]:
@@ -180,7 +181,7 @@ class Collector:
                 for figure, value in family.figures.items():
                     if figure in sums.figures:
                         scale = 1e9 if family.unit == "seconds" else 1
-                        told = [_label(program), value] if family.label else [_label(program)]
+                        told = [printable(program), value] if family.label else [printable(program)]
                         found.add_metric(told, sums.figures[figure] / scale)
             yield found
 
@@ -201,7 +202,7 @@ class Collector:
         found = CounterMetricFamily(name, told, labels=["program", "call"])
         for program, sums in self._tally.programs.items():
             for call, count in of(sums).items():
-                found.add_metric([_label(program), _label(call)], count)
+                found.add_metric([printable(program), printable(call)], count)
         return found
 
     def _monitor(self) -> Iterator[Metric]:
@@ -233,11 +234,6 @@ def _lost(monitor: Monitor) -> Metric:
 def _openmetrics(collector: Collector) -> bytes:
     text: bytes = openmetrics_text(collector)  # type: ignore[no-untyped-call]
     return text
-
-
-def _label(text: str) -> str:
-    """A name as valid UTF-8; quotes, backslashes and ends of lines the library escapes."""
-    return text.encode(errors="replace").decode()
 
 
 class _Server(ThreadingHTTPServer):
