@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard import archive, comparison, curves, machine, multiprogramming, scaling, study_file
+from steelyard import archive, comparison, curves, machine, multiprogramming, scaling, study_file, tallies
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
@@ -64,6 +64,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             gains=scaling.gains(seen),
             scalings=scaling.all_of(seen, facts),
             costs=tuple(_costs(seen)),
+            tallies=tuple(tallies.all_of(seen)),
             troubles=tuple(seen.troubles),
             blocks=counted[1],
             trials=counted[0],

@@ -8,7 +8,7 @@ from steelyard import archive, charts, panels, study_file
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.panels import Panel
 from steelyard.report import pictures, sentences, template, wording
-from steelyard.report.published import Printed
+from steelyard.report.papers import Printed
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 

@@ -40,6 +40,9 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         ],
         "scalings": [dataclasses.asdict(one) for one in weighing.scalings],
         "costs": [dataclasses.asdict(one) for one in weighing.costs],
+        "tallies": [
+            {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.tallies
+        ],
         "troubles": [dataclasses.asdict(one) for one in weighing.troubles],
         "systems": [dataclasses.asdict(one) for one in weighing.systems],
         "warnings": list(weighing.warnings),

@@ -12,7 +12,7 @@ from steelyard import charts
 from steelyard.charts import Spec
 from steelyard.quantities import count, digits, printable, size_bytes, time_ns
 from steelyard.report import lanes, template, watch_pictures
-from steelyard.report.published import NOTHING
+from steelyard.report.papers import NOTHING
 from steelyard.report.watch_pictures import COLOURS, OTHERS, OTHERS_COLOUR
 from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
