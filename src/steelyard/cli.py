@@ -224,11 +224,8 @@ def _report_file(arguments: argparse.Namespace) -> AbstractContextManager[TextIO
 def _report_watch(
     found: "Watch", order: "Order", arguments: argparse.Namespace, *, top: int, file: TextIO
 ) -> None:
-    from steelyard import report
     from steelyard.watch import accounts, console, plain, sentences
 
-    if arguments.html:
-        report.prepare_html()
     watched = sentences.watched(order)
     account = accounts.of(found, by=arguments.by, group_series=arguments.format != "text")
     if arguments.format == "json":
@@ -238,6 +235,8 @@ def _report_watch(
     else:
         console.print_account(account, file, watched=watched, top=top)
     if arguments.html:
+        from steelyard import report
+
         report.write_watch_html(account, Path(arguments.html), watched=watched)
         _say(f"steelyard: the page is in {arguments.html}")
     if arguments.keep:
