@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "standard"
+_USUAL_EVERY = "1s"  # where a watch is shown as it goes on, or drawn
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -162,7 +163,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _watch(arguments: argparse.Namespace) -> int:
     """Accounts for processes. What reckons and draws is imported when the watch has ended."""
-    from steelyard.watch import asked, monitor, session
+    from steelyard.watch import asked, monitor, session, views
 
     if arguments.words:
         raise UsageError(
@@ -175,7 +176,7 @@ def _watch(arguments: argparse.Namespace) -> int:
         cgroup=arguments.cgroup,
         detail=arguments.detail,
         backend=arguments.backend,
-        every=arguments.every,
+        every=arguments.every or (_USUAL_EVERY if _needs_series(arguments) else None),
         until=arguments.until,
         children=arguments.children,
         budget=arguments.budget,
@@ -184,10 +185,17 @@ def _watch(arguments: argparse.Namespace) -> int:
         prove=arguments.prove,
     )
     top = asked.number("--top", arguments.top)
+    if arguments.html:
+        asked.may_be_written("--html", Path(arguments.html))
     output = _report_file(arguments)
     program = Path(arguments.program) if arguments.program else None
-    with monitor.start(order, program=program) as running, output as file:
-        session.wait(running, order)
+    with (
+        views.opened(order, live=arguments.live, openmetrics=arguments.openmetrics, say=_say) as seen,
+        monitor.start(order, program=program, output=seen.output) as running,
+        output as file,
+    ):
+        with seen.over(running) as onlookers:
+            session.wait(running, order, onlookers=onlookers, look_s=seen.look_s)
         found, status = running.finish()
         # A command that could not be executed is no process: the monitor has said why.
         if found is not None and (found.processes or not status):
@@ -195,6 +203,10 @@ def _watch(arguments: argparse.Namespace) -> int:
     if found is None and status < 0:
         raise SystemFailed(f"the monitor was killed by signal {-status} before it had begun")
     return status if status >= 0 else SystemFailed.exit_status
+
+
+def _needs_series(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.html or arguments.live or arguments.openmetrics)
 
 
 def _report_file(arguments: argparse.Namespace) -> AbstractContextManager[TextIO]:
@@ -222,6 +234,11 @@ def _report_watch(
         plain.print_csv(account, file, table=arguments.table)
     else:
         console.print_account(account, file, watched=watched, top=top)
+    if arguments.html:
+        from steelyard import report
+
+        report.write_watch_html(account, Path(arguments.html), watched=watched)
+        _say(f"steelyard: the page is in {arguments.html}")
     if arguments.keep:
         from steelyard import watches
 
@@ -463,6 +480,18 @@ def _declare_watch(verb: argparse.ArgumentParser) -> None:
 
 
 def _declare_watch_report(verb: argparse.ArgumentParser) -> None:
+    during = verb.add_argument_group("while it goes on")
+    during.add_argument(
+        "--live",
+        action="store_true",
+        help="a screen, drawn anew at every reading; what a command writes is shown when it has ended",
+    )
+    during.add_argument(
+        "--openmetrics",
+        metavar="ADDRESS",
+        help="metrics for a Prometheus at http://ADDRESS/metrics, such as :9435 (of this host alone) or "
+        "192.0.2.1:9435; port 0 takes a free one",
+    )
     report = verb.add_argument_group("the report")
     report.add_argument(
         "--by",
@@ -484,6 +513,7 @@ def _declare_watch_report(verb: argparse.ArgumentParser) -> None:
         help="where it goes (default: standard error with a command, which has standard output; else "
         "standard output)",
     )
+    report.add_argument("--html", metavar="FILE", help="write it as one self-contained page as well")
     report.add_argument("--keep", action="store_true", help="keep the watch in the archive, as Parquet")
     _declare_place(report)
 
@@ -587,6 +617,11 @@ _EXAMPLES = {
   steelyard watch --every 5s --children 1/20 -p PID
                                                a series every 5 s, one in twenty of the children followed
   steelyard watch --detail calls --by program --format json --output calls.json -- make -j2
+  steelyard watch --html make.html -- make -j2
+                                               as a page: the processes' timeline, series, calls
+  steelyard watch --live -p PID                a screen, drawn anew every second
+  steelyard watch --openmetrics :9435 --cgroup PATH
+                                               metrics that a Prometheus scrapes, until Ctrl-C
 
 The exit status is the command's own; 77: nothing can watch here; 2: something that was written is wrong.""",
     "build": """examples:

@@ -8,6 +8,7 @@ from pathlib import Path
 from steelyard import study_file
 from steelyard.errors import UsageError
 from steelyard.report import console, papers, plain, published
+from steelyard.watch.accounts import Account
 from steelyard.weighing import Weighing
 
 
@@ -30,9 +31,9 @@ def print_out(weighing: Weighing, *, form: str, reference: str | None) -> None:
 
 def prepare_html() -> None:
     """Begins, beside what else is done, what takes longest about a page: its charts' program."""
-    from steelyard.report import page
+    from steelyard.report import template
 
-    page.prepare()
+    template.prepare()
 
 
 def write_html(weighing: Weighing, path: Path, *, reference: str | None) -> None:
@@ -41,5 +42,15 @@ def write_html(weighing: Weighing, path: Path, *, reference: str | None) -> None
 
     try:
         page.write(path, weighing, tables=tables_of(weighing, reference))
+    except OSError as error:
+        raise UsageError(f"--html is '{path}', which cannot be written: {error.strerror}") from error
+
+
+def write_watch_html(account: Account, path: Path, *, watched: str) -> None:
+    """Writes a watch's account as one page. Raises UsageError where the file cannot be written."""
+    from steelyard.report import watch_page  # as above
+
+    try:
+        watch_page.write(path, account, watched=watched)
     except OSError as error:
         raise UsageError(f"--html is '{path}', which cannot be written: {error.strerror}") from error

@@ -1,29 +1,17 @@
 """Turns a weighing into one HTML file that opens anywhere, offline: verdict, charts, tables, method."""
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import jinja2
-from markupsafe import Markup
 
 from steelyard import archive, charts, panels, study_file
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.panels import Panel
-from steelyard.report import pictures, sentences, wording
-from steelyard.report.papers import NOTHING, Printed
+from steelyard.report import pictures, sentences, template, wording
+from steelyard.report.papers import Printed
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 
-_BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
 _LOOKS = "SELECT blocks FROM events WHERE kind = 'look' ORDER BY recorded"
 _COUNTS = "SELECT count(*) FROM samples"
@@ -38,82 +26,21 @@ _LENSES = {
 
 def write(path: Path, weighing: Weighing, *, tables: Sequence[Printed]) -> None:
     """Writes the page to the path, whole or not at all. Raises OSError, ArchiveError."""
-    content = html(weighing, tables=tables)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    template.write(path, html(weighing, tables=tables))
 
 
 def html(weighing: Weighing, *, tables: Sequence[Printed]) -> str:
     """The whole page. Reads the experiment's samples from its archive. Raises ArchiveError."""
-    prepare()
-    shown = _shown(weighing)
-    template = _environment().get_template("page.html")
-    return template.render(shown, tables=tables, bundle=Markup(prepare().result()))
-
-
-@cache
-def prepare() -> "Future[str]":
-    """Begins to put the page's JavaScript together, in another process: it takes over a second, in
-    which this one can do the rest. Whoever knows early that a page will be wanted may call this first.
-    """
-    pool = ThreadPoolExecutor(1)
-    bundle = pool.submit(_bundle)
-    pool.shutdown(wait=False)
-    return bundle
-
-
-def _bundle() -> str:
-    # A thread alone would not do, because vl_convert holds Python's lock all the while.
-    told = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=True)
-    return told.stdout.decode()
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {
-        "factor": wording.factor,
-        "interval": wording.interval,
-        "duration": wording.time_ns,
-        "change": _short,
-        "remarks": wording.remarks,
-        "utc": _utc,
-        "value": wording.value,
-        "value_interval": wording.value_interval,
-        "quantity": wording.quantity,
-        "quantity_interval": wording.quantity_interval,
-        "throughput": wording.throughput,
-        "declines": wording.declines,
-        "level": sentences.level,
-        "json": _json,
-    }
-    environment.globals |= {
+    template.prepare()
+    shown = {
+        "tables": tables,
         "verdicts": charts.VERDICTS,
         "lenses": _LENSES,
-        "NOTHING": NOTHING,
         "folded_from": _FOLDED_FROM,
         "tally_of": sentences.tally_of,
+        **_shown(weighing),
     }
-    return environment
+    return template.render("page.html", shown, filters=_FILTERS)
 
 
 def _shown(weighing: Weighing) -> dict[str, Any]:
@@ -288,10 +215,17 @@ def _short(estimate: Estimate) -> str:
     return wording.how_much(Estimate(estimate.value))
 
 
-def _utc(seconds: float | None) -> str:
-    return NOTHING if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
-
-
-def _json(value: object) -> Markup:
-    """JSON that no text in it can break out of a script element."""
-    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "factor": wording.factor,
+    "interval": wording.interval,
+    "duration": wording.time_ns,
+    "change": _short,
+    "remarks": wording.remarks,
+    "value": wording.value,
+    "value_interval": wording.value_interval,
+    "quantity": wording.quantity,
+    "quantity_interval": wording.quantity_interval,
+    "throughput": wording.throughput,
+    "declines": wording.declines,
+    "level": sentences.level,
+}

@@ -1,5 +1,6 @@
 """Turns what a person wrote after `steelyard watch` into an `Order`, or a sentence about what is wrong."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +47,18 @@ def number(option: str, text: str, *, most: int = _MOST) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,11}", text) or int(text) > most:
         raise UsageError(f"{option} is '{text}', but must be a whole number from 1 to {most}")
     return int(text)
+
+
+def may_be_written(option: str, path: Path) -> None:
+    """Raises UsageError where a file is to be made that cannot be: better now than when the watch is over."""
+    folder = path.absolute().parent
+    for wrong, why in (
+        (not folder.is_dir(), "there is no such directory"),
+        (path.is_dir(), "it is a directory"),
+        (not os.access(folder, os.W_OK), "its directory may not be written"),
+    ):
+        if wrong:
+            raise UsageError(f"{option} is '{path}', which cannot be written: {why}")
 
 
 def order(

@@ -1,6 +1,5 @@
 """Prints an account for people at a terminal: a sentence, tables, and what all this leaves out."""
 
-import signal
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TextIO
@@ -11,11 +10,10 @@ from rich.text import Text
 
 from steelyard.quantities import count, printable, time_ns
 from steelyard.statistics.description import PERCENTILES, Description
-from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch import sentences
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
-from steelyard.watch.model import HISTOGRAM_FIRST, Process
+from steelyard.watch.model import Process
 from steelyard.watch.series import CPU, Series
 
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
@@ -97,54 +95,27 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
 
 def _life_cells(one: Group, process: Process | None) -> tuple[str, str]:
     if process:
-        return _ended(process), time_ns(one.lifetime_ns)
+        return sentences.ended(process), time_ns(one.lifetime_ns)
     return count(one.processes), count(one.failed) if one.failed else ""
 
 
 def _group_cells(one: Group, wall_ns: int, *, width: int) -> Iterable[str]:
     told = (
-        _figure(one, "cpu_user_ns"),
-        _figure(one, "cpu_system_ns"),
+        sentences.figure_of(one, "cpu_user_ns"),
+        sentences.figure_of(one, "cpu_system_ns"),
         _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
-        _figure(one, "wait_ns"),
-        _figure(one, "faults_minor"),
-        _figure(one, "faults_major"),
-        _figure(one, "switches_voluntary"),
-        _figure(one, "switches_involuntary"),
-        _total_calls(one),
+        sentences.figure_of(one, "wait_ns"),
+        sentences.figure_of(one, "faults_minor"),
+        sentences.figure_of(one, "faults_major"),
+        sentences.figure_of(one, "switches_voluntary"),
+        sentences.figure_of(one, "switches_involuntary"),
+        sentences.total_calls(one),
         # Of anything: what came from block devices alone is nothing in most processes.
-        _figure(one, "characters_read"),
-        _figure(one, "characters_written"),
-        _figure(one, "memory_peak"),
+        sentences.figure_of(one, "characters_read"),
+        sentences.figure_of(one, "characters_written"),
+        sentences.figure_of(one, "memory_peak"),
     )
     return (text for text, (_, least) in zip(told, _COLUMNS, strict=True) if width >= least)
-
-
-def _ended(one: Process) -> str:
-    if one.signal is not None:
-        try:
-            return signal.Signals(one.signal).name
-        except ValueError:
-            return f"signal {one.signal}"
-    if one.end_ns is None:
-        return "runs on"
-    return _UNKNOWN if one.status is None else f"status {one.status}"
-
-
-def _figure(one: Group, name: str) -> str:
-    value = one.figures[name]
-    if value is None:
-        return _UNKNOWN
-    more = "≥ " if name in one.lacking else ""
-    return more + sentences.figure(name, value)
-
-
-def _total_calls(one: Group) -> str:
-    if one.calls is None or any(call.calls is None for call in one.calls.values()):
-        return _UNKNOWN
-    total = sum(call.calls.value for call in one.calls.values() if call.calls)
-    estimated = any(call.calls and call.calls.level is not None for call in one.calls.values())
-    return ("≈ " if estimated else "≥ " if one.calls_lacking else "") + count(round(total))
 
 
 _CALL_COLUMNS = {
@@ -185,7 +156,7 @@ def _call_cells(one: CallSum, account: Account, *, whole: float, times: float) -
         return
     yield _UNKNOWN if one.calls is None else count(round(one.calls.value))
     if detail == "budget":
-        yield _bounds(one.calls) if one.calls else "not resolved"
+        yield sentences.bounds(one.calls) if one.calls else "not resolved"
     yield _UNKNOWN if one.errors is None else count(round(one.errors.value)) if one.errors.value else ""
     yield _UNKNOWN if one.calls is None or not whole else f"{100 * one.calls.value / whole:.1f} %"
     if detail == "budget":
@@ -194,27 +165,7 @@ def _call_cells(one: CallSum, account: Account, *, whole: float, times: float) -
         yield from (_UNKNOWN if one.time_ns is None else time_ns(one.time_ns),)
         yield _UNKNOWN if one.time_ns is None or not times else f"{100 * one.time_ns / times:.1f} %"
         yield _UNKNOWN if one.time_ns is None or not one.seen else time_ns(one.time_ns / one.seen)
-        yield from (_below(one.histogram, part) for part in (0.5, 0.99))
-
-
-def _bounds(one: Estimate) -> str:
-    if one.low is None or one.high is None:
-        return "no interval"
-    return f"[{count(round(one.low))}, {count(round(one.high))}]"
-
-
-def _below(histogram: Sequence[int] | None, part: float) -> str:
-    """The upper end of the bucket up to which that part of the calls lies."""
-    if not histogram or not sum(histogram):
-        return _UNKNOWN
-    wanted, below = part * sum(histogram), 0
-    bucket = -1
-    while below < wanted:
-        bucket += 1
-        below += histogram[bucket]
-    if bucket == len(histogram) - 1:
-        return f"over {time_ns(2 ** (bucket + HISTOGRAM_FIRST - 1))}"
-    return time_ns(2 ** (bucket + HISTOGRAM_FIRST))
+        yield from (sentences.below(one.histogram, part) for part in (0.5, 0.99))
 
 
 def _print_series(console: Console, account: Account) -> None:

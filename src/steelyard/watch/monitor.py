@@ -6,6 +6,7 @@ it comes about, ends the watch, and the watched go on.
 """
 
 import os
+import select
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -108,12 +109,25 @@ class Running:
             os.close(self._control)
             self._control = None
 
+    def cpu_ns(self) -> int | None:
+        """What steelyard-watch has used of processors by now; None when it has ended."""
+        try:
+            tasks = list(Path(f"/proc/{self.pid}/task").iterdir())
+            return sum(int((task / "schedstat").read_bytes().split()[0]) for task in tasks) or None
+        except (OSError, ValueError, IndexError):
+            return None
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Whether the watch has ended, at the latest after that time."""
-        try:
-            self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
+        if timeout_s is not None and self._process.poll() is None:
+            # Python's own waiting for so long would look twenty times a second.
+            file = os.pidfd_open(self.pid)
+            try:
+                select.select([file], [], [], timeout_s)
+            finally:
+                os.close(file)
+            return self._process.poll() is not None
+        self._process.wait()
         return True
 
     def finish(self) -> tuple[Watch | None, int]:
@@ -132,9 +146,15 @@ class Running:
                 file.write(part)
 
 
-def start(order: Order, *, program: Path | None = None) -> Running:
-    """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours. Raises
-    Unsupported if the monitor is not built."""
+def start(
+    order: Order,
+    *,
+    program: Path | None = None,
+    output: BinaryIO | None = None,
+    errors: BinaryIO | None = None,
+) -> Running:
+    """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours, except
+    for those that are given. Raises Unsupported if the monitor is not built."""
     program = program or programs.monitor()
     written = tempfile.TemporaryFile(prefix="steelyard-watch-")  # noqa: SIM115 -- Running closes it
     # The monitor appends: our own reading moves the offset that both of us share.
@@ -144,6 +164,8 @@ def start(order: Order, *, program: Path | None = None) -> Running:
         process = subprocess.Popen(
             [program, *words(order, records_file=appended, control_file=theirs)],
             pass_fds=(appended, theirs),
+            stdout=output,
+            stderr=output,
         )
     except BaseException:
         os.close(ours)

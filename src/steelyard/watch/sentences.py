@@ -1,10 +1,14 @@
 """Says of an account what is said in words, the same on the console and on the page."""
 
 import shlex
-from collections.abc import Iterable
+import signal
+from collections.abc import Iterable, Sequence
 
 from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch.accounts import Account
+from steelyard.watch.groups import Group
+from steelyard.watch.model import HISTOGRAM_FIRST, Process
 from steelyard.watch.monitor import Order
 
 _UNKNOWN = "–"
@@ -45,6 +49,57 @@ def figure(name: str, value: float) -> str:
     if name.startswith(("characters_", "bytes_", "virtual_", "memory_", "swap_")):
         return size_bytes(value)
     return count(value)
+
+
+def ended(one: Process) -> str:
+    """How it ended: by which signal, with which status, or that it runs on."""
+    if one.signal is not None:
+        try:
+            return signal.Signals(one.signal).name
+        except ValueError:
+            return f"signal {one.signal}"
+    if one.end_ns is None:
+        return "runs on"
+    return _UNKNOWN if one.status is None else f"status {one.status}"
+
+
+def total_calls(one: Group) -> str:
+    """All its calls together."""
+    if one.calls is None or any(call.calls is None for call in one.calls.values()):
+        return _UNKNOWN
+    total = sum(call.calls.value for call in one.calls.values() if call.calls)
+    estimated = any(call.calls and call.calls.level is not None for call in one.calls.values())
+    return ("≈ " if estimated else "≥ " if one.calls_lacking else "") + count(round(total))
+
+
+def bounds(one: Estimate) -> str:
+    """The interval of a number of calls in brackets, or that there is none."""
+    if one.low is None or one.high is None:
+        return "no interval"
+    return f"[{count(round(one.low))}, {count(round(one.high))}]"
+
+
+def below(histogram: Sequence[int] | None, part: float) -> str:
+    """The upper end of the bucket up to which that part of the calls lies."""
+    if not histogram or not sum(histogram):
+        return _UNKNOWN
+    wanted, below = part * sum(histogram), 0
+    bucket = -1
+    while below < wanted:
+        bucket += 1
+        below += histogram[bucket]
+    if bucket == len(histogram) - 1:
+        return f"over {time_ns(2 ** (bucket + HISTOGRAM_FIRST - 1))}"
+    return time_ns(2 ** (bucket + HISTOGRAM_FIRST))
+
+
+def figure_of(one: Group, name: str) -> str:
+    """A group's figure; at least so much, where that of some of its processes is not known."""
+    value = one.figures[name]
+    if value is None:
+        return _UNKNOWN
+    more = "≥ " if name in one.lacking else ""
+    return more + figure(name, value)
 
 
 def costs(account: Account) -> Iterable[str]:

@@ -1,0 +1,358 @@
+"""Turns a watch's account into one HTML file that opens anywhere, offline: what processes cost, and what
+watching them did."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from steelyard import charts
+from steelyard.charts import Spec
+from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.report import lanes, template, watch_pictures
+from steelyard.report.papers import NOTHING
+from steelyard.report.watch_pictures import COLOURS, OTHERS, OTHERS_COLOUR
+from steelyard.watch import accounts, sentences
+from steelyard.watch.accounts import Account
+from steelyard.watch.groups import CallSum, Group
+from steelyard.watch.model import Process
+from steelyard.watch.series import Series
+
+_ROWS_MOST = 1000  # of the table of processes; the rest is a line
+_FOLDED_FROM = 60  # processes: with more the table begins folded
+_PROGRAMS_MOST = 200
+_CALLS_DRAWN = 16
+_CALLS_OVER_TIME = 4
+# A panel of the series: its title, its unit, and the rates that are its lines, by the names they go by.
+_PANELS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("Processors in use", "share", {"cpu_user_ns": "user", "cpu_system_ns": "system"}),
+    ("Ready, and waiting for a processor", "share", {"wait_ns": "waiting"}),
+    ("Page faults a second", "count", {"faults_minor": "minor", "faults_major": "major"}),
+    (
+        "Context switches a second",
+        "count",
+        {"switches_voluntary": "voluntary", "switches_involuntary": "forced"},
+    ),
+    ("Reads and writes a second", "count", {"reads": "reads", "writes": "writes"}),
+    ("Read and written a second", "bytes", {"characters_read": "read", "characters_written": "written"}),
+    ("Block devices, a second", "bytes", {"bytes_read": "read", "bytes_written": "written"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A chart of lines, what they are called, and the same in words."""
+
+    title: str
+    lines: tuple[str, ...]
+    words: str
+    spec: Spec
+
+
+def write(path: Path, account: Account, *, watched: str) -> None:
+    """Writes the page to the path, whole or not at all. Raises OSError."""
+    template.write(path, html(account, watched=watched))
+
+
+def html(account: Account, *, watched: str) -> str:
+    """The whole page; `watched` says what was watched."""
+    template.prepare()
+    programs = account.groups if account.by == "program" else accounts.of(account.watch, by="program").groups
+    processes = sorted(
+        (one for one in account.processes if one.thread is None), key=lambda one: (-_used(one), one.begin_ns)
+    )
+    colours = _colours(programs)
+    drawn = _lanes(processes, account)
+    calls = account.total.calls or {}
+    panels = _panels(account.series[0]) if account.series else []
+    pictures = {f"line {panel.title}": {"wide": panel.spec} for panel in panels}
+    began_ns = account.watch.head.began_ns
+    end_ns = began_ns + account.elapsed_ns
+    pictures["lives"] = {"wide": watch_pictures.timeline(drawn, colours, begin_ns=began_ns, end_ns=end_ns)}
+    bars = _bars(calls, account)
+    if bars:
+        pictures["calls"] = {"wide": watch_pictures.bars(bars)}
+    shown = {
+        "account": account,
+        "head": account.watch.head,
+        "watched": printable(watched),
+        "first": _first(account),
+        "more": _more(account.total),
+        "costs": [printable(one) for one in (*sentences.costs(account), *sentences.impact(account))],
+        "notes": [printable(one) for one in account.notes],
+        "programs": [_group_row(one) for one in programs[:_PROGRAMS_MOST]],
+        "programs_left": len(programs) - _PROGRAMS_MOST,
+        "total_row": _group_row(account.total),
+        "calls": [_call_row(name, one, account) for name, one in calls.items()],
+        "calls_drawn": [bar.name for bar in bars],
+        "panels": panels,
+        "swatch": _swatch,
+        "colours": colours | ({OTHERS: OTHERS_COLOUR} if len(programs) > len(colours) else {}),
+        "lanes": drawn,
+        "drawn_lives": len(processes),
+        "processes": [_process_row(one, account) for one in processes[:_ROWS_MOST]],
+        "left_out": _left_out(processes[_ROWS_MOST:]),
+        "folded_from": _FOLDED_FROM,
+        "charts": {"config": charts.CONFIG, "forests": {}},
+        "figure_specs": pictures,
+    }
+    return template.render("watch_page.html", shown, filters=_FILTERS)
+
+
+def _used(one: Process) -> int:
+    return (one.figures["cpu_user_ns"] or 0) + (one.figures["cpu_system_ns"] or 0)
+
+
+# Sentences
+
+
+def _first(account: Account) -> str:
+    total = account.total
+    processes = "1 process" if total.processes == 1 else f"{count(total.processes)} processes"
+    if total.cpu_ns is None:
+        return f"{processes} in {time_ns(account.elapsed_ns)}."
+    share = f"{digits(100 * total.cpu_ns / account.elapsed_ns)} %" if account.elapsed_ns else NOTHING
+    user, system = total.figures["cpu_user_ns"] or 0, total.figures["cpu_system_ns"] or 0
+    return (
+        f"{processes} used {time_ns(total.cpu_ns)} of processor time in {time_ns(account.elapsed_ns)}: "
+        f"{share} of one processor, {time_ns(user)} in user and {time_ns(system)} in system mode."
+    )
+
+
+def _more(total: Group) -> str:
+    told = []
+    for name, words in (
+        ("faults_minor", "minor"),
+        ("faults_major", "major page faults"),
+        ("switches_voluntary", "voluntary"),
+        ("switches_involuntary", "forced context switches"),
+    ):
+        value = total.figures[name]
+        if value is not None:
+            told.append(f"{count(value)} {words}")
+    calls = sentences.total_calls(total)
+    told += [f"{calls} system calls"] if calls != NOTHING else []
+    ends = [f"{count(total.failed)} ended badly"] if total.failed else []
+    ends += [f"{count(total.running)} still ran when the watch ended"] if total.running else []
+    return "; ".join([", ".join(told), *ends]).removeprefix("; ")
+
+
+# Pictures
+
+
+def _colours(programs: Sequence[Group]) -> dict[str, str]:
+    """The programs that used most, by name as shown; the rest have a colour together."""
+    names = dict.fromkeys(printable(one.name) for one in programs)
+    return dict(zip(names, COLOURS, strict=False))
+
+
+def _lanes(processes: Iterable[Process], account: Account) -> lanes.Lanes:
+    until_ns = account.watch.head.began_ns + account.elapsed_ns
+    return lanes.of(
+        [
+            lanes.Life(one.watched_ns, one.end_ns or until_ns, printable(one.program), _about(one, account))
+            for one in processes
+        ]
+    )
+
+
+def _about(one: Process, account: Account) -> str:
+    after_ns = one.watched_ns - account.watch.head.began_ns
+    ended = sentences.ended(one)
+    lived = time_ns((one.end_ns or account.watch.head.began_ns + account.elapsed_ns) - one.watched_ns)
+    used = "" if one.figures["cpu_user_ns"] is None else f", used {time_ns(_used(one))}"
+    return (
+        f"{printable(one.program)} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
+    )
+
+
+def _panels(series: Series) -> list[Panel]:
+    began_ns = series.begins_ns[0]
+    begins, ends = (
+        [(at - began_ns) / 1e9 for at in moments] for moments in (series.begins_ns, series.ends_ns)
+    )
+    found = []
+
+    def add(title: str, unit: str, lines: Sequence[watch_pictures.Line]) -> None:
+        told = "; ".join(f"{line.name}: {_on_average(line.values, unit)} on average" for line in lines)
+        spec = watch_pictures.lines(lines, begins, ends, unit=unit)
+        found.append(Panel(title, tuple(line.name for line in lines), f"{title} over time. {told}", spec))
+
+    for title, unit, names in _PANELS:
+        scale = 1e9 if unit == "share" else 1
+        lines = [
+            watch_pictures.Line(shown, [value / scale for value in series.rates[name].values])
+            for name, shown in names.items()
+            if name in series.rates
+        ]
+        if lines:
+            add(title, unit, lines)
+    memory = series.levels.get("memory_end")
+    if memory:
+        add("Resident memory", "bytes", [watch_pictures.Line("resident", memory.values)])
+    often = sorted(series.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_OVER_TIME]
+    if often:
+        title = "System calls a second, the most frequent"
+        add(title, "count", [watch_pictures.Line(printable(name), one.values) for name, one in often])
+    return found
+
+
+def _on_average(values: Sequence[float], unit: str) -> str:
+    mean = sum(values) / len(values)
+    if unit == "share":
+        return f"{digits(100 * mean)} % of one processor"
+    return size_bytes(round(mean)) if unit == "bytes" else count(mean)
+
+
+def _swatch(number: int) -> Markup:
+    """A short line as the chart has it."""
+    dash = " ".join(map(str, watch_pictures.DASHES[number]))
+    return Markup(
+        '<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true"><path d="M0,4H24" fill="none" '
+        f'stroke="{COLOURS[number]}" stroke-width="2" stroke-dasharray="{dash}"/></svg>'
+    )
+
+
+def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_pictures.Bar]:
+    found = []
+    for name, one in list(calls.items())[:_CALLS_DRAWN]:
+        if one.samples is not None:
+            found.append(watch_pictures.Bar(printable(name), one.samples, None, None, 0))
+        elif one.calls is not None:
+            errors = one.errors.value if one.errors else 0
+            found.append(
+                watch_pictures.Bar(printable(name), one.calls.value, one.calls.low, one.calls.high, errors)
+            )
+    return found
+
+
+# Rows
+
+
+def _group_row(one: Group) -> dict[str, Any]:
+    return {
+        "name": printable(one.name),
+        "cells": [
+            count(one.processes),
+            count(one.failed) if one.failed else "",
+            *(_figure(one, name) for name in ("cpu_user_ns", "cpu_system_ns", "wait_ns")),
+            *(_pair(one, *names) for names in (_FAULTS, _SWITCHES)),
+            sentences.total_calls(one),
+            *(_figure(one, name) for name in ("characters_read", "characters_written", "memory_peak")),
+        ],
+    }
+
+
+_FAULTS = ("faults_minor", "faults_major")
+_SWITCHES = ("switches_voluntary", "switches_involuntary")
+
+
+def _figure(one: Group, name: str) -> str:
+    return sentences.figure_of(one, name)
+
+
+def _pair(one: Group, *names: str) -> str:
+    return " / ".join(sentences.figure_of(one, name) for name in names)
+
+
+def _process_row(one: Process, account: Account) -> dict[str, Any]:
+    def figure(name: str) -> str:
+        value = one.figures[name]
+        return NOTHING if value is None else sentences.figure(name, value)
+
+    until_ns = account.watch.head.began_ns + account.elapsed_ns
+    after_ns = one.watched_ns - account.watch.head.began_ns
+    before = f", before {printable(one.program_before)}" if one.program_before else ""
+    return {
+        "program": printable(one.program),
+        "pid": one.pid,
+        "about": f"child of {one.parent}{before}",
+        "find": f"{printable(one.program)} {one.pid} {one.parent} {sentences.ended(one)}",
+        "cells": [
+            "attached" if one.attached else f"+{time_ns(max(after_ns, 0))}",
+            time_ns((one.end_ns or until_ns) - one.watched_ns),
+            figure("cpu_user_ns"),
+            figure("cpu_system_ns"),
+            f"{figure('faults_minor')} / {figure('faults_major')}",
+            f"{figure('switches_voluntary')} / {figure('switches_involuntary')}",
+            _calls_of(one, account),
+            figure("memory_peak"),
+        ],
+        "ended": sentences.ended(one),
+        "is_bad": bool(one.status or one.signal),
+    }
+
+
+def _calls_of(one: Process, account: Account) -> str:
+    """All its calls together; at "budget" what its windows say, at "profile" samples in calls."""
+    if one.calls is None:
+        return NOTHING
+    detail = account.watch.head.detail
+    values = [
+        call.expanded if detail == "budget" else call.samples if detail == "profile" else call.calls
+        for call in one.calls.values()
+    ]
+    known = [value for value in values if value is not None]
+    return NOTHING if len(known) < len(values) else count(round(sum(known)))
+
+
+def _left_out(rest: Sequence[Process]) -> str:
+    if not rest:
+        return ""
+    together = time_ns(sum(map(_used, rest)))
+    return (
+        f"{count(len(rest))} more processes, each of which used {time_ns(_used(rest[0]))} or less and all "
+        f"together {together}, are not in this table; --format json has every one."
+    )
+
+
+def _call_row(name: str, one: CallSum, account: Account) -> dict[str, Any]:
+    whole = sum(other.calls.value for other in (account.total.calls or {}).values() if other.calls)
+    times = sum(other.time_ns or 0 for other in (account.total.calls or {}).values())
+    interval = sentences.bounds(one.calls) if one.calls and one.calls.level is not None else ""
+    return {
+        "name": printable(name),
+        "calls": NOTHING if one.calls is None else count(round(one.calls.value)),
+        "interval": interval if one.calls or one.samples is not None else "not resolved",
+        "share": f"{100 * one.calls.value / whole:.1f} %" if one.calls and whole else NOTHING,
+        "errors": NOTHING
+        if one.errors is None
+        else count(round(one.errors.value))
+        if one.errors.value
+        else "",
+        "samples": NOTHING if one.samples is None else count(one.samples),
+        "time": NOTHING if one.time_ns is None else time_ns(one.time_ns),
+        "time_share": f"{100 * one.time_ns / times:.1f} %" if one.time_ns is not None and times else NOTHING,
+        "each": time_ns(one.time_ns / one.seen) if one.time_ns is not None and one.seen else NOTHING,
+        "half": sentences.below(one.histogram, 0.5),
+        "most": sentences.below(one.histogram, 0.99),
+        "spark": _spark(one.histogram),
+    }
+
+
+def _spark(histogram: Sequence[int] | None) -> Markup:
+    """The histogram as small bars, from 64 ns at the left to 17 s at the right, doubling."""
+    if not histogram or not any(histogram):
+        return Markup("")
+    most = max(histogram)
+    width, height = 4 * len(histogram), 20
+    # The square root: what is rare is still seen beside what is frequent.
+    bars = "".join(
+        f"M{4 * number},{height}v{-max(1.5, height * (calls / most) ** 0.5):.1f}h3V{height}z"
+        for number, calls in enumerate(histogram)
+        if calls
+    )
+    return Markup(
+        f'<svg class="spark" viewBox="0 0 {width} {height}" aria-hidden="true"><path d="{bars}"/></svg>'
+    )
+
+
+def _begun(sentence: str) -> str:
+    """With a capital letter, unless it begins with a name such as io_uring."""
+    first = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if first.rstrip(":").isalpha() else sentence
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {"duration": time_ns, "begun": _begun}

@@ -1,0 +1,279 @@
+"""Turns a tally into metrics that a Prometheus scrapes: an HTTP endpoint /metrics, in OpenMetrics' text.
+
+Series are by program, not by process: a store keeps every series for good. What was not seen has no series.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client import generate_latest as plain_text
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_text
+
+from steelyard.errors import UsageError
+from steelyard.quantities import printable
+from steelyard.watch.model import Monitor
+from steelyard.watch.tally import OTHERS, Sums, Tally
+
+LOOPBACK = "127.0.0.1"  # where only the port is written
+_SILENCE_S = 10  # from a client that has connected and does not ask
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; port 0 takes one that is free."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A counter by program, and the value of its label for each figure that feeds it. From ns it makes
+    seconds."""
+
+    name: str
+    help: str
+    label: str
+    figures: Mapping[str, str]
+    unit: str = ""
+
+
+_FAMILIES = (
+    _Family(
+        "steelyard_cpu",
+        "Time on processors.",
+        "mode",
+        {"cpu_user_ns": "user", "cpu_system_ns": "system"},
+        "seconds",
+    ),
+    _Family(
+        "steelyard_not_running",
+        "Time not on a processor, summed over threads.",
+        "state",
+        {"wait_ns": "waiting", "blocked_ns": "blocked"},
+        "seconds",
+    ),
+    _Family(
+        "steelyard_page_faults", "Page faults.", "kind", {"faults_minor": "minor", "faults_major": "major"}
+    ),
+    _Family(
+        "steelyard_context_switches",
+        "Context switches.",
+        "kind",
+        {"switches_voluntary": "voluntary", "switches_involuntary": "involuntary"},
+    ),
+    _Family("steelyard_signals", "Signals delivered.", "", {"signals": ""}),
+    _Family(
+        "steelyard_io_operations",
+        "System calls of the reading and the writing kind.",
+        "direction",
+        {"reads": "read", "writes": "write"},
+    ),
+    _Family(
+        "steelyard_io",
+        "What system calls of the reading and the writing kind carried.",
+        "direction",
+        {"characters_read": "read", "characters_written": "write"},
+        "bytes",
+    ),
+    _Family(
+        "steelyard_block_io",
+        "Fetched from block devices, and sent to them.",
+        "direction",
+        {"bytes_read": "read", "bytes_written": "write"},
+        "bytes",
+    ),
+)
+
+
+def parse(text: str) -> Address:
+    """An address such as ":9435" (of this host alone), "192.0.2.1:9435" or "[::1]:9435". Raises
+    UsageError."""
+    host, colon, port = text.strip().rpartition(":")
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    if is_bracketed:
+        host = host[1:-1]
+    if (
+        not colon
+        or not (port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 1 << 16)
+        or (":" in host) != is_bracketed
+    ):
+        raise UsageError(
+            f"--openmetrics is '{text}', but must be an address and a port below 65536, such as :9435 (for "
+            "this host alone), 192.0.2.1:9435 or [::1]:9435"
+        )
+    return Address(host or LOOPBACK, int(port))
+
+
+@contextmanager
+def serve(
+    address: Address, tally: Tally, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None
+) -> Iterator[Address]:
+    """Answers scrapes from threads of its own while the context lasts; gives the address, with its port.
+    Raises UsageError where it cannot listen there."""
+    collector = Collector(tally, monitor_cpu_ns=monitor_cpu_ns)
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        family, place = found[0][0], found[0][4]
+        server = _Server((str(place[0]), address.port), _handler(collector), family=family)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise UsageError(f"--openmetrics is '{address}', where nobody can listen: {why}") from error
+    thread = threading.Thread(target=server.serve_forever, name="openmetrics", daemon=True)
+    thread.start()
+    try:
+        yield Address(address.host, server.server_address[1])
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class Collector:
+    """What the library asks for the metrics."""
+
+    def __init__(self, tally: Tally, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None) -> None:
+        self._tally = tally
+        self._monitor_cpu_ns = monitor_cpu_ns
+
+    def collect(self) -> Iterable[Metric]:
+        """Every family, as the tally is at one moment."""
+        with self._tally.lock:
+            return [*self._watch(), *self._processes(), *self._counters(), *self._calls(), *self._monitor()]
+
+    def _watch(self) -> Iterator[Metric]:
+        head = self._tally.head
+        if head:
+            known = {"backend": head.backend, "detail": head.detail, "version": head.version}
+            yield InfoMetricFamily("steelyard_watch", "How the watch is done.", known)
+
+    def _processes(self) -> Iterator[Metric]:
+        alive: dict[str, int] = dict.fromkeys(self._tally.programs, 0)
+        for one in self._tally.running.values():
+            name = one.program if one.program is not None and one.program in alive else OTHERS
+            alive[name] = alive.get(name, 0) + 1
+        running = GaugeMetricFamily(
+            "steelyard_processes", "Processes that have not ended and were read.", labels=["program"]
+        )
+        begun = CounterMetricFamily("steelyard_processes_seen", "Processes watched.", labels=["program"])
+        for name, count in alive.items():
+            running.add_metric([printable(name)], count)
+        for name, sums in self._tally.programs.items():
+            begun.add_metric([printable(name)], sums.begun)
+        return iter((running, begun))
+
+    def _counters(self) -> Iterator[Metric]:
+        for family in _FAMILIES:
+            labels = ["program", family.label] if family.label else ["program"]
+            found = CounterMetricFamily(family.name, family.help, labels=labels, unit=family.unit)
+            for program, sums in self._tally.programs.items():
+                for figure, value in family.figures.items():
+                    if figure in sums.figures:
+                        scale = 1e9 if family.unit == "seconds" else 1
+                        told = [printable(program), value] if family.label else [printable(program)]
+                        found.add_metric(told, sums.figures[figure] / scale)
+            yield found
+
+    def _calls(self) -> Iterator[Metric]:
+        detail = self._tally.head.detail if self._tally.head else ""
+        if detail == "profile":
+            yield self._by_call("steelyard_system_call_samples", "Samples that found a process in the call.")
+        elif detail != "life":
+            how = ", estimated from windows" if detail == "budget" else ""
+            yield self._by_call("steelyard_system_calls", f"System calls that returned{how}.")
+            yield self._by_call(
+                "steelyard_system_call_errors", f"System calls that failed{how}.", of=lambda sums: sums.errors
+            )
+
+    def _by_call(
+        self, name: str, told: str, *, of: Callable[[Sums], dict[str, float]] = lambda sums: sums.calls
+    ) -> Metric:
+        found = CounterMetricFamily(name, told, labels=["program", "call"])
+        for program, sums in self._tally.programs.items():
+            for call, count in of(sums).items():
+                found.add_metric([printable(program), printable(call)], count)
+        return found
+
+    def _monitor(self) -> Iterator[Metric]:
+        cpu = CounterMetricFamily(
+            "steelyard_monitor_cpu", "What watching costs.", labels=["part"], unit="seconds"
+        )
+        watcher_ns = self._monitor_cpu_ns()
+        if watcher_ns is not None:
+            cpu.add_metric(["watcher"], watcher_ns / 1e9)
+        cpu.add_metric(["reporter"], time.process_time())
+        yield cpu
+        monitor = self._tally.monitor
+        if monitor:
+            yield _lost(monitor)
+
+
+def _lost(monitor: Monitor) -> Metric:
+    lost = CounterMetricFamily("steelyard_monitor_lost", "What was not counted.", labels=["what"])
+    for what, count in (
+        ("slots", monitor.lost_slots),
+        ("calls", monitor.lost_calls),
+        ("events", monitor.lost_events),
+    ):
+        if count is not None:
+            lost.add_metric([what], count)
+    return lost
+
+
+def _openmetrics(collector: Collector) -> bytes:
+    text: bytes = openmetrics_text(collector)  # type: ignore[no-untyped-call]
+    return text
+
+
+class _Server(ThreadingHTTPServer):
+    def __init__(
+        self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler], *, family: socket.AddressFamily
+    ) -> None:
+        self.address_family = family
+        super().__init__(place, handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer's own would ask the network for our name.
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away while it was answered is its own affair."""
+
+
+def _handler(collector: Collector) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = _SILENCE_S
+
+        def do_GET(self) -> None:
+            if self.path.partition("?")[0] != "/metrics":
+                self.send_error(404, "the metrics are at /metrics")
+                return
+            accepts = self.headers.get("Accept", "")
+            is_old = "text/plain" in accepts and "openmetrics" not in accepts and "*/*" not in accepts
+            content = plain_text(collector) if is_old else _openmetrics(collector)
+            self.send_response(200)
+            self.send_header("Content-Type", CONTENT_TYPE_PLAIN_0_0_4 if is_old else CONTENT_TYPE_LATEST)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Scrapes are no news."""
+
+    return Handler

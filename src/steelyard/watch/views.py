@@ -1,0 +1,95 @@
+"""Opens what shows a watch while it goes on: a screen, an endpoint for a Prometheus, or both.
+
+Only what is asked for is imported: a watch without it must not wait for that.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from steelyard.watch.monitor import Order, Running
+from steelyard.watch.session import Onlooker
+from steelyard.watch.tally import Tally
+
+if TYPE_CHECKING:
+    from steelyard.watch.live import Screen
+
+_LOOK_NS = 1_000_000_000  # where no interval was asked for
+
+
+@dataclass(slots=True)
+class Views:
+    """What was asked for. The endpoint answers already; the screen appears with the watch."""
+
+    order: Order
+    tally: Tally
+    screen: "Screen | None"
+    is_followed: bool
+    output: BinaryIO | None  # where the command's writing goes while the terminal is a screen's
+    running: Running | None = None
+
+    @property
+    def look_s(self) -> float:
+        return (self.order.every_ns or _LOOK_NS) / 1e9
+
+    def monitor_cpu_ns(self) -> int | None:
+        return self.running.cpu_ns() if self.running else None
+
+    @contextmanager
+    def over(self, running: Running) -> Iterator[tuple[Onlooker, ...]]:
+        """The onlookers of a watch that has started. When this is left, the terminal is free again, and has
+        what the command wrote meanwhile."""
+        self.running = running
+        try:
+            with ExitStack() as shown:
+                if self.screen:
+                    shown.enter_context(self.screen)
+                    yield self.tally.look, self.screen.look
+                else:
+                    yield (self.tally.look,) if self.is_followed else ()
+        finally:
+            self.running = None
+            if self.output:
+                _print_all(self.output)
+
+
+@contextmanager
+def opened(
+    order: Order, *, live: bool, openmetrics: str | None, say: Callable[[str], None]
+) -> Iterator[Views]:
+    """Opens them before anything is started, so that what cannot be is said at once. Raises UsageError."""
+    with ExitStack() as stack:
+        tally = Tally()
+        screen = _screen(order, tally) if live else None
+        views = Views(order, tally, screen, is_followed=bool(live or openmetrics), output=None)
+        if openmetrics:
+            stack.enter_context(_endpoint(openmetrics, views, say))
+        if live and order.command:
+            views.output = stack.enter_context(tempfile.TemporaryFile(prefix="steelyard-output-"))
+        yield views
+
+
+def _screen(order: Order, tally: Tally) -> "Screen":
+    from steelyard.watch import live, sentences
+
+    return live.Screen(tally, watched=sentences.watched(order))
+
+
+@contextmanager
+def _endpoint(text: str, views: Views, say: Callable[[str], None]) -> Iterator[None]:
+    from steelyard.watch import openmetrics
+
+    address = openmetrics.parse(text)
+    with openmetrics.serve(address, views.tally, monitor_cpu_ns=views.monitor_cpu_ns) as taken:
+        say(f"steelyard: metrics at http://{taken}/metrics")
+        yield
+
+
+def _print_all(output: BinaryIO) -> None:
+    output.seek(0)
+    while part := output.read(1 << 16):
+        os.write(sys.stdout.fileno(), part)

@@ -1,0 +1,303 @@
+"""The running totals of a watch, and the metrics that a Prometheus scrapes from them."""
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import watched
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from steelyard.errors import UsageError
+from steelyard.quantities import printable
+from steelyard.watch import openmetrics, records, tally
+
+NAMES = {10: "make", 11: "cc1"}
+Values = dict[tuple[str, ...], float]
+
+
+def tally_of(*found: dict[str, Any], names: dict[int, str] = NAMES) -> tally.Tally:
+    """A tally of these records; the programs of running processes are as `names` has them by then."""
+    made = tally.Tally(name_of=lambda pid, begin_ns: names.get(pid))
+    take(made, *found)
+    return made
+
+
+def take(into: tally.Tally, *found: dict[str, Any]) -> None:
+    for line in watched.lines(found).splitlines(keepends=True):
+        one = records.parse(line)
+        assert one is not None
+        into.take(one)
+
+
+def metrics(of: tally.Tally) -> dict[str, Values]:
+    """What a scraper reads: of each series the values, by the program and then the other label."""
+    text = generate_latest(openmetrics.Collector(of)).decode()
+    assert text.endswith("# EOF\n")
+    found: dict[str, Values] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = tuple(
+                sample.labels[name] for name in sorted(sample.labels, key=lambda one: one != "program")
+            )
+            found.setdefault(sample.name, {})[labels] = sample.value
+    return found
+
+
+def scraped(address: openmetrics.Address, *, path: str = "/metrics", accept: str = "*/*") -> bytes:
+    asked = urllib.request.Request(f"http://{address}{path}", headers={"Accept": accept})
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        content: bytes = answer.read()
+    return content
+
+
+def test_counters_add_up_by_program_and_times_are_in_seconds() -> None:
+    found = metrics(
+        tally_of(
+            watched.head(),
+            watched.process(10, "make", for_s=2.0),
+            watched.process(11, "cc1", for_s=4.0),
+            watched.process(12, "cc1", for_s=8.0),
+        )
+    )
+
+    assert found["steelyard_cpu_seconds_total"] == {
+        ("make", "user"): 0.75,
+        ("make", "system"): 0.25,
+        ("cc1", "user"): 4.5,
+        ("cc1", "system"): 1.5,
+    }
+    assert found["steelyard_page_faults_total"]["cc1", "minor"] == 300
+    assert found["steelyard_system_calls_total"]["cc1", "read"] == 80
+    assert found["steelyard_system_call_errors_total"]["cc1", "read"] == 2
+    assert found["steelyard_processes_seen_total"] == {("make",): 1, ("cc1",): 2}
+    assert found["steelyard_processes"] == {("make",): 0, ("cc1",): 0}
+
+
+def test_what_a_process_had_used_when_it_was_read_is_not_added_again_when_it_ends() -> None:
+    of = tally_of(
+        watched.head(), watched.reading(11, at_s=1, run_ns=1, faults_minor=100, calls={"read": [30, 0]})
+    )
+    early = metrics(of)
+    take(of, watched.reading(11, at_s=2, faults_minor=140), watched.process(11, "cc1", for_s=2.5))
+    late = metrics(of)
+
+    assert early["steelyard_page_faults_total"]["cc1", "minor"] == 100
+    assert early["steelyard_processes"] == {("cc1",): 1}
+    assert late["steelyard_page_faults_total"]["cc1", "minor"] == 150
+    assert late["steelyard_system_calls_total"] == {("cc1", "read"): 40, ("cc1", "write"): 7}
+    assert late["steelyard_processes"] == {("cc1",): 0}
+
+
+def test_a_process_that_executes_another_program_counts_for_it_from_then_on() -> None:
+    names = {11: "sh"}
+    of = tally_of(watched.head(), watched.reading(11, at_s=1, faults_minor=100), names=names)
+    names[11] = "cc1"
+    take(of, watched.reading(11, at_s=2, faults_minor=120), watched.process(11, "cc1"))
+
+    assert metrics(of)["steelyard_page_faults_total"]["sh", "minor"] == 100
+    assert metrics(of)["steelyard_page_faults_total"]["cc1", "minor"] == 50
+
+
+def test_a_process_without_a_name_yet_is_counted_whole_when_it_ends() -> None:
+    of = tally_of(watched.head(), watched.reading(99, at_s=1, faults_minor=100))
+    assert "steelyard_page_faults_total" not in metrics(of)
+
+    take(of, watched.process(99, "gone"))
+
+    assert metrics(of)["steelyard_page_faults_total"]["gone", "minor"] == 150
+
+
+def test_no_counter_ever_goes_down() -> None:
+    of = tally_of(watched.head(detail="budget"))
+    before: dict[str, Values] = {}
+    for moment in range(1, 30):
+        pid = 10 + moment // 4
+        # An estimate of the whole may shrink when more is known.
+        take(
+            of,
+            watched.reading(
+                pid, at_s=moment, begin_s=0, faults_minor=moment, calls={"read": [90 - moment, 0]}
+            ),
+        )
+        if moment % 4 == 3:
+            take(of, watched.process(pid, "cc1", faults_minor=moment + 1))
+        now = metrics(of)
+        for name, values in before.items():
+            if name.endswith("_total"):
+                assert all(now[name][labels] >= value for labels, value in values.items()), name
+        before = now
+
+
+def test_what_was_not_seen_has_no_series() -> None:
+    unseen = dict.fromkeys(watched.FIGURES)
+    found = metrics(tally_of(watched.head(detail="life"), watched.process(10, "make", calls=None, **unseen)))
+
+    assert not {name for name in found if "cpu_seconds" in name and "monitor" not in name}
+    assert not {name for name in found if "call" in name or "fault" in name}
+    assert found["steelyard_processes_seen_total"] == {("make",): 1}
+
+
+def test_at_budget_and_profile_the_series_say_what_they_are() -> None:
+    estimated = {"read": watched.call(4, errors=1, expanded=4000.5, expanded_errors=1000.0)}
+    sampled = {"read": watched.call(0, samples=17)}
+
+    budget = metrics(tally_of(watched.head(detail="budget"), watched.process(10, "make", calls=estimated)))
+    profile = metrics(tally_of(watched.head(detail="profile"), watched.process(10, "make", calls=sampled)))
+
+    assert budget["steelyard_system_calls_total"] == {("make", "read"): 4000.5}
+    assert budget["steelyard_system_call_errors_total"] == {("make", "read"): 1000}
+    assert profile["steelyard_system_call_samples_total"] == {("make", "read"): 17}
+    assert "steelyard_system_calls_total" not in profile
+
+
+@pytest.mark.parametrize("name", [watched.HOSTILE, watched.ESCAPES, 'a"b\\c\nd}', "\ud800", "é€"])
+def test_a_name_is_data(name: str) -> None:
+    found = metrics(tally_of(watched.head(), watched.process(10, name)))
+
+    assert list(found["steelyard_processes"]) == [(printable(name),)]
+
+
+def test_programs_that_name_themselves_anew_do_not_fill_the_store() -> None:
+    many = [watched.process(1000 + number, f"worker {number}") for number in range(1000)]
+    found = metrics(tally_of(watched.head(), *many))
+
+    assert len(found["steelyard_processes_seen_total"]) == tally.PROGRAMS_MOST + 1
+    assert sum(found["steelyard_processes_seen_total"].values()) == 1000
+    assert found["steelyard_processes_seen_total"][tally.OTHERS,] == 1000 - tally.PROGRAMS_MOST
+
+
+def test_the_monitor_tells_its_own_cost_and_what_it_lost() -> None:
+    of = tally_of(watched.head(), watched.end(at_s=3, lost_calls=12))
+    with openmetrics.serve(openmetrics.parse(":0"), of, monitor_cpu_ns=lambda: 2_500_000_000) as address:
+        text = scraped(address).decode()
+
+    assert 'steelyard_monitor_cpu_seconds_total{part="watcher"} 2.5' in text
+    assert 'steelyard_monitor_cpu_seconds_total{part="reporter"} ' in text
+    assert 'steelyard_monitor_lost_total{what="calls"} 12.0' in text
+
+
+# The endpoint
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        (":9435", "127.0.0.1", 9435),
+        ("127.0.0.1:9435", "127.0.0.1", 9435),
+        ("[::1]:0", "::1", 0),
+        ("0.0.0.0:1", "0.0.0.0", 1),
+        ("localhost:65535", "localhost", 65535),
+    ],
+)
+def test_an_address_is_of_this_host_alone_unless_another_is_written_out(
+    text: str, host: str, port: int
+) -> None:
+    assert openmetrics.parse(text) == openmetrics.Address(host, port)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "9435", ":", ":65536", ":-1", ":+1", ":１", "::1:9435", "[127.0.0.1", "a:b:1"]
+)
+def test_a_bad_address_is_a_sentence(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^--openmetrics is '.*', but must be an address and a port"):
+        openmetrics.parse(text)
+
+
+def test_a_port_that_is_taken_is_a_sentence() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = openmetrics.Address("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(UsageError, match="already in use"), openmetrics.serve(address, tally_of()):
+            pass
+
+
+def test_a_host_that_is_not_there_is_a_sentence() -> None:
+    with (
+        pytest.raises(UsageError, match="nobody can listen"),
+        openmetrics.serve(openmetrics.Address("no such host", 0), tally_of()),
+    ):
+        pass
+
+
+def test_old_scrapers_get_the_old_format_and_other_paths_nothing() -> None:
+    with openmetrics.serve(openmetrics.parse(":0"), tally_of(watched.head())) as address:
+        assert b"# EOF" not in scraped(address, accept="text/plain;version=0.0.4")
+        assert scraped(address, accept="application/openmetrics-text;q=0.5,text/plain;q=0.2").endswith(
+            b"# EOF\n"
+        )
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            scraped(address, path="/")
+
+
+# A real Prometheus
+
+
+@contextmanager
+def prometheus(target: openmetrics.Address, folder: Path) -> Iterator[str]:
+    """One that scrapes the target every second; gives its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        here = f"127.0.0.1:{free.getsockname()[1]}"
+    (folder / "prometheus.yml").write_text(
+        "global: {scrape_interval: 1s}\n"
+        f"scrape_configs: [{{job_name: steelyard, static_configs: [{{targets: ['{target}']}}]}}]\n"
+    )
+    command = [
+        "prometheus",
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'store'}",
+        f"--web.listen-address={here}",
+    ]
+    log = folder / "prometheus.log"
+    with open(log, "wb") as written:
+        server = subprocess.Popen(command, stdout=written, stderr=written, stdin=subprocess.DEVNULL)
+    try:
+        yield here
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def asked(here: str, query: str) -> dict[str, float]:
+    """The query's answer by the label "call"; nothing while Prometheus has none."""
+    address = f"http://{here}/api/v1/query?query={urllib.parse.quote(query)}"
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            found = json.load(answer)["data"]["result"]
+    except OSError:
+        return {}
+    return {one["metric"].get("call", ""): float(one["value"][1]) for one in found}
+
+
+def until(here: str, query: str, wanted: dict[str, float]) -> dict[str, float]:
+    deadline = time.monotonic() + 30
+    while (found := asked(here, query)) != wanted and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
+def test_a_prometheus_scrapes_the_known_figures(tmp_path: Path) -> None:
+    query = f"steelyard_system_calls_total{{program={json.dumps(watched.HOSTILE)}}}"
+    of = tally_of(watched.head(), watched.process(10, watched.HOSTILE, for_s=2.0))
+
+    with (
+        openmetrics.serve(openmetrics.parse(":0"), of) as address,
+        prometheus(address, tmp_path) as here,
+    ):
+        assert until(here, query, {"read": 40, "write": 7}) == {"read": 40, "write": 7}
+        assert asked(here, "sum(steelyard_cpu_seconds_total)") == {"": 1.0}
+        take(of, watched.process(11, watched.HOSTILE, for_s=2.0))
+        assert until(here, query, {"read": 80, "write": 14}) == {"read": 80, "write": 14}
