@@ -103,6 +103,14 @@ def load(build: str) -> Path:
     return path
 
 
+def monitor() -> Path:
+    """The monitor, steelyard-watch: STEELYARD_WATCH names another one. Raises Unsupported."""
+    path = Path(os.environ.get("STEELYARD_WATCH") or _folder() / "steelyard-watch")
+    if not path.is_file():
+        raise Unsupported(f"the monitor {path.name} is not built; build Steelyard again: make")
+    return path
+
+
 def _folder() -> Path:
     return Path(str(resources.files("steelyard").joinpath("programs")))
 
