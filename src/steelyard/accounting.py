@@ -93,7 +93,9 @@ class Accountant:
             refused = "; ".join(f"{one.backend}: {one.why}" for one in self.head.refused)
             self.close()
             if detail != LIFE:
-                raise Unsupported(f"system calls are not counted: without stopping processes none can ({refused})")
+                raise Unsupported(
+                    f"system calls are not counted: without stopping processes none can ({refused})"
+                )
             self._open([str(program), "--detail", detail, "--backend", "proc", "-p", str(process)])
 
     def _open(self, words: list[str]) -> None:

@@ -134,13 +134,14 @@ _FROM_JOURNAL = {
               FROM journal j WHERE kind = 'trial') AS taken
         JOIN trials t USING (block, position, began)""",
     "accountings": """
-        SELECT row_number() OVER (ORDER BY recorded) AS accounting, recorded, round, system, boot, cell,
-               purpose, backend, status, reason, operations, costs
+        SELECT row_number() OVER (ORDER BY recorded, purpose DESC) AS accounting, recorded, round, system,
+               boot, cell, purpose, backend, status, reason, operations, costs
         FROM journal WHERE kind = 'accounting'""",
     "calls": """
-        SELECT taken.accounting, c.call, c.calls, c.errors
-        FROM (SELECT row_number() OVER (ORDER BY recorded) AS accounting, j.calls
-              FROM journal j WHERE kind = 'accounting') AS taken, unnest(taken.calls) AS one(c)""",
+        SELECT accounting, c.call, c.calls, c.errors
+        FROM (SELECT accounting, unnest(calls) AS c
+              FROM (SELECT row_number() OVER (ORDER BY recorded, purpose DESC) AS accounting, calls
+                    FROM journal WHERE kind = 'accounting'))""",
     "watches": """
         SELECT system, boot, recorded, detail, backend, missing, why FROM journal WHERE kind = 'watch'""",
     "systems": """

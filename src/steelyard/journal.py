@@ -147,9 +147,7 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
         for pair, statuses in failures.items()
         if "unsupported" in statuses or (len(statuses) > 1 and "ok" not in statuses[-2:])
     }
-    return Earlier(
-        frozenset(done), boots, tuple(looks), frozenset(hopeless), spent, frozenset(accounted)
-    )
+    return Earlier(frozenset(done), boots, tuple(looks), frozenset(hopeless), spent, frozenset(accounted))
 
 
 def lines(directory: Path) -> Iterator[dict[str, Any]]:

@@ -135,7 +135,9 @@ class Outcome:
     processes: tuple[Process, ...] = ()
     groups: tuple[Group, ...] = ()
     counts: tuple[Count, ...] = ()
-    costs: tuple[Figure, ...] = ()  # what the system's processes on this host cost meanwhile; () if not watched
+    costs: tuple[
+        Figure, ...
+    ] = ()  # what the system's processes on this host cost meanwhile; () if not watched
 
 
 def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", began: float) -> Outcome:

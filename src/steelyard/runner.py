@@ -359,9 +359,7 @@ class _Course:
         systems = [system for system in self.plan.systems if self._watch is not None]
         for number in range(_ACCOUNTING_ROUNDS):
             for system in list(systems):
-                cells = [
-                    cell for cell in self.plan.cells if (number, system, cell) not in self._accounted
-                ]
+                cells = [cell for cell in self.plan.cells if (number, system, cell) not in self._accounted]
                 agent = self.agents[system]
                 if agent is None or not (yield from self._account(number, system, agent, cells)):
                     systems.remove(system)
@@ -371,8 +369,10 @@ class _Course:
     ) -> Generator[Watched | Accounted, None, bool]:
         """One round of one system; returns whether there is any sense in another."""
         limit_s = _ACCOUNTING_SHARE * self.plan.study.design.budget_s
-        if not cells or self.spent_s() > limit_s:
-            return bool(cells) is False
+        if not cells:
+            return True
+        if self.spent_s() > limit_s:
+            return False
         self._used.add(system)
         try:
             agent.resume()

@@ -1,0 +1,297 @@
+"""Turns what trials cost this host into accounts, and into the costs that differ along with the time.
+
+Where one process is active at a time, an operation's time is what its processes ran in user mode, ran in
+system mode, waited for a processor, and the rest, in which none could run: so shares of a difference in
+time are book-keeping. All else (calls, switches, faults) goes along with a difference or does not.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from steelyard.accounting import SPAN
+from steelyard.comparison import RATE
+from steelyard.observations import COST, Key, Observations
+from steelyard.runner import SETUP, WORK
+from steelyard.statistics import false_discovery, looks, signed_rank
+from steelyard.statistics.signed_rank import Array
+from steelyard.weighing import Account, CallDifference, Comparison, CostDifference, Why
+
+# The costs, each with its unit, and the monitor's figures that it is the sum of.
+TIMES = {"user": ("cpu_user_ns",), "system": ("cpu_system_ns",), "wait": ("wait_ns",)}
+REST = "rest"
+COUNTS = {
+    "switches": ("switches_voluntary", "switches_involuntary"),
+    "faults": ("faults_minor", "faults_major"),
+    "major faults": ("faults_major",),
+    "signals": ("signals",),
+    "bytes read": ("bytes_read",),
+    "bytes written": ("bytes_written",),
+}
+ALL_CALLS = "all"
+
+COVERED_LEAST = 0.8  # with less of what was accounted for in operations, no share is said
+_CALLS_LEAST = 0.05  # an operation: a difference of fewer calls is not named, nor one
+_CALLS_APART = 0.02  # of less than that part of them
+
+# Of a trial that has several metrics, or sizes, the costs cannot be told apart: it has no row.
+_COSTS = """
+    WITH done AS (
+        SELECT trial, any_value(used.metric) AS metric, sum(used.operations)::DOUBLE AS operations
+        FROM (SELECT trial, unnest(usage) AS used FROM trials WHERE status = 'ok')
+        GROUP BY trial HAVING count(DISTINCT used.metric) = 1)
+    SELECT t.block, t.system, t.cell, t.copies, done.metric, done.operations,
+           map(list(c.figure), list(c."value")) AS figures
+    FROM trials t JOIN done USING (trial) JOIN costs c USING (trial)
+    WHERE NOT EXISTS (SELECT 1 FROM samples s WHERE s.trial = t.trial AND s.point IS NOT NULL)
+    GROUP BY t.trial, t.block, t.system, t.cell, t.copies, done.metric, done.operations ORDER BY t.block"""
+
+_CALLS = """
+    SELECT a.accounting, a.system, a.cell, a.purpose, a.operations[1].operations::DOUBLE AS operations,
+           c.call, c.calls, c.errors
+    FROM accountings a JOIN calls c USING (accounting)
+    WHERE a.status = 'ok' AND len(a.operations) = 1 ORDER BY a.accounting"""
+
+_WATCHES = """
+    SELECT system, detail, any_value(why) AS why, max(missing) AS missing, max(backend) AS backend
+    FROM watches GROUP BY system, detail ORDER BY system, detail"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """One trial's costs an operation, and the part of its time that its operations took."""
+
+    costs: Mapping[str, float]
+    covered: float
+
+
+_Calls = Mapping[str, tuple[float, float | None]]
+
+
+class Costs:
+    """What was accounted for in an experiment, an operation."""
+
+    def __init__(self, seen: Observations) -> None:
+        self.seen = seen
+        self.levels = looks.levels(len(seen.experiment.header["looks"]))
+        self.spent: dict[Key, dict[str, dict[int, _Spent]]] = defaultdict(lambda: defaultdict(dict))
+        rows = seen.connection.execute(_COSTS).fetchall()
+        for block, system, cell, copies, metric, operations, figures in rows:
+            value = seen.values.get((cell, metric), {}).get(system, {}).get(block)
+            is_time = seen.workload(cell)["measure"] != "count"
+            if value is not None and operations and is_time:
+                one = _spent(figures, operations, copies, value.lenses[COST])
+                self.spent[cell, metric][system][block] = one
+        self._read_calls()
+
+    def _read_calls(self) -> None:
+        """Each accounting trial's calls an operation. What a trial makes besides its operations stands in
+        both kinds of them, so it cancels where there are both."""
+        trials: dict[int, tuple[str, str, str, float, dict[str, tuple[int, int | None]]]] = {}
+        for number, system, cell, purpose, operations, call, calls, errors in self.seen.connection.execute(
+            _CALLS
+        ).fetchall():
+            trials.setdefault(number, (system, cell, purpose, operations, {}))[4][call] = (calls, errors)
+        setups = {(one[0], one[1]): one for one in trials.values() if one[2] == SETUP}
+        self.calls: dict[tuple[str, str], list[_Calls]] = defaultdict(list)
+        self.setups: dict[tuple[str, str], int] = {}
+        for system, cell, purpose, operations, calls in trials.values():
+            if purpose == WORK and operations:
+                setup = setups.get((system, cell))
+                less, more = (setup[3], setup[4]) if setup and setup[3] < operations / 2 else (0.0, {})
+                self.calls[system, cell].append(_an_operation(calls, more, operations - less))
+                if more:
+                    own = sum(count for count, _ in more.values())
+                    each = self.calls[system, cell][-1][ALL_CALLS][0]
+                    self.setups[system, cell] = max(0, round(own - each * less))
+
+    def accounts(self) -> Iterable[Account]:
+        """Every cell's costs on every system that was watched, in the study's order."""
+        for key in self.seen.cells_and_metrics():
+            label, metric = key
+            cell = self.seen.cells[label]
+            for system in self.seen.names:
+                spent = list(self.spent.get(key, {}).get(system, {}).values())
+                if not spent:
+                    continue
+                values = self.seen.values[key][system].values()
+                yield Account(
+                    system,
+                    cell.workload,
+                    cell.parameters,
+                    label,
+                    metric,
+                    len(spent),
+                    float(np.median([one.lenses[COST] for one in values])),
+                    {cost: median(one.costs[cost] for one in spent) for cost in _common(spent)},
+                    self._calls_of(system, label),
+                    self.setups.get((system, label)),
+                    median(one.covered for one in spent),
+                )
+
+    def _calls_of(self, system: str, cell: str) -> dict[str, tuple[float, float | None]] | None:
+        trials = self.calls.get((system, cell))
+        if not trials:
+            return None
+        found: dict[str, tuple[float, float | None]] = {}
+        for call in sorted({name for one in trials for name in one}):
+            each = [one.get(call, (0.0, 0.0)) for one in trials]
+            errors = [failed for _, failed in each if failed is not None]
+            found[call] = (
+                median(calls for calls, _ in each),
+                median(errors) if len(errors) == len(each) else None,
+            )
+        return found
+
+    def explained(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+        """The comparisons, each with its why where both systems were accounted for. Which costs differ is
+        corrected over all of them: a comparison's costs are a family."""
+        drafts = [self._draft((one.cell, one.metric), one.system) for one in comparisons]
+        widen = 0.05 / self.levels.alpha_95
+        raw = [
+            [min(1.0, signed_rank.p_two_sided(units) * widen) for units in draft.values()]
+            for draft in drafts
+            if draft
+        ]
+        corrected = iter(false_discovery.two_stage(raw) if raw else [])
+        return tuple(
+            replace(one, why=self._why(one, draft, next(corrected))) if draft else one
+            for one, draft in zip(comparisons, drafts, strict=True)
+        )
+
+    def _draft(self, key: Key, system: str) -> dict[str, Array]:
+        """For the time and each cost, the differences of pairs an operation: the system less the baseline."""
+        spent = self.spent.get(key, {})
+        base, other = spent.get(self.seen.baseline, {}), spent.get(system, {})
+        blocks = sorted(base.keys() & other.keys())
+        if not blocks:
+            return {}
+        names = _common([*base.values(), *other.values()])
+        return {
+            name: self.seen.units(
+                key, system, {block: other[block].costs[name] - base[block].costs[name] for block in blocks}
+            )
+            for name in (_TIME, *(name for name in names if name != _TIME))
+        }
+
+    def _why(self, one: Comparison, draft: Mapping[str, Array], p_values: Sequence[float]) -> Why:
+        spent = self.spent[one.cell, one.metric]
+        base, other = list(spent[self.seen.baseline].values()), list(spent[one.system].values())
+        covered = min(median(each.covered for each in side) for side in (base, other))
+        estimates = {
+            name: signed_rank.estimate(units, alpha=self.levels.alpha_95) for name, units in draft.items()
+        }
+        ps = dict(zip(draft, p_values, strict=True))
+        time = estimates[_TIME]
+        is_claimed = ps[_TIME] <= RATE
+        says_shares = is_claimed and covered >= COVERED_LEAST and time.value != 0
+        costs = tuple(
+            CostDifference(
+                name,
+                "ns" if name in (*TIMES, REST) else name,
+                median(each.costs[name] for each in base),
+                median(each.costs[name] for each in other),
+                estimate,
+                ps[name],
+                ps[name] <= RATE,
+                estimate.value / time.value if says_shares and name in (*TIMES, REST) else None,
+            )
+            for name, estimate in estimates.items()
+            if name != _TIME
+        )
+        return Why(
+            time,
+            is_claimed,
+            costs,
+            tuple(self._call_differences(one.system, one.cell)),
+            one.blocks,
+            covered,
+            tuple(self._notes(one, covered, costs)),
+        )
+
+    def _call_differences(self, system: str, cell: str) -> Iterable[CallDifference]:
+        """Calls that differ first, those that differ most before the others."""
+        base, other = self.calls.get((self.seen.baseline, cell)), self.calls.get((system, cell))
+        if not base or not other:
+            return []
+        found = []
+        for call in {name for one in (*base, *other) for name in one}:
+            ours, theirs = (sorted(one.get(call, (0.0, 0.0))[0] for one in side) for side in (other, base))
+            apart = median(ours) - median(theirs)
+            differs = (ours[0] > theirs[-1] or ours[-1] < theirs[0]) and (
+                abs(apart) >= max(_CALLS_LEAST, _CALLS_APART * max(median(ours), median(theirs)))
+            )
+            found.append(CallDifference(call, median(theirs), median(ours), differs))
+        return sorted(
+            found,
+            key=lambda each: (
+                each.call != ALL_CALLS,
+                not each.differs,
+                -abs(each.value - each.baseline_value),
+                each.call,
+            ),
+        )
+
+    def _notes(self, one: Comparison, covered: float, costs: Sequence[CostDifference]) -> Iterable[str]:
+        if covered < COVERED_LEAST:
+            yield (
+                f"only {100 * covered:.0f} % of what was accounted for was spent in operations: the costs "
+                "hold much of set-up, and no shares are said"
+            )
+        whole = [each for each in costs if each.cost in TIMES and each.share is not None]
+        if sum(abs(each.share or 0.0) for each in whole) > 1.1:
+            yield "several processes ran at once, or one saved what another cost: shares go beyond 100 %"
+
+    def sentences(self) -> Iterable[str]:
+        """What of the watch was not to be had."""
+        for system, detail, why, missing, backend in self.seen.connection.execute(_WATCHES).fetchall():
+            what = "was not accounted for" if detail == "life" else "its system calls were not counted"
+            if why:
+                yield f"{system}: {what}: {why}" if detail != "life" else f"{system} {what}: {why}"
+            elif detail == "life":
+                for sentence in missing or ():
+                    yield f"{system}, watched by {backend}: {sentence}"
+
+
+_TIME = "time"
+
+
+def _common(spent: Sequence[_Spent]) -> list[str]:
+    """The costs that every trial knows, in order."""
+    known = set.intersection(*(set(one.costs) for one in spent))
+    return [name for name in (*TIMES, REST, *COUNTS) if name in known] + [_TIME] * (_TIME in known)
+
+
+def _spent(figures: Mapping[str, int], operations: float, copies: int, time_ns: float) -> _Spent:
+    costs = {_TIME: time_ns}
+    for name, parts in (TIMES | COUNTS).items():
+        if all(part in figures for part in parts):
+            costs[name] = sum(figures[part] for part in parts) / operations
+    if all(name in costs for name in TIMES):
+        costs[REST] = time_ns - sum(costs[name] for name in TIMES)
+    span = figures.get(SPAN, 0)
+    return _Spent(costs, operations * time_ns / copies / span if span else 0.0)
+
+
+def _an_operation(
+    calls: Mapping[str, tuple[int, int | None]],
+    setup: Mapping[str, tuple[int, int | None]],
+    operations: float,
+) -> dict[str, tuple[float, float | None]]:
+    """Calls and errors an operation, `setup` taken away; all calls together as ALL_CALLS."""
+    found: dict[str, tuple[float, float | None]] = {}
+    for name in {*calls, *setup}:
+        count, errors = calls.get(name, (0, 0))
+        less, less_errors = setup.get(name, (0, 0))
+        failed = None if errors is None or less_errors is None else (errors - less_errors) / operations
+        # A call of set-up alone may happen once more or less often: below 0 is noise about nothing.
+        found[name] = (max(0.0, (count - less) / operations), None if failed is None else max(0.0, failed))
+    known = [errors for _, errors in found.values()]
+    found[ALL_CALLS] = (
+        sum(count for count, _ in found.values()),
+        None if None in known else sum(one for one in known if one is not None),
+    )
+    return found
