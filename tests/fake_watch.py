@@ -9,7 +9,6 @@ refuse         works nowhere
 refuse=DETAIL  not at that detail
 die=N          ends at mark N
 mute=N         does not answer mark N
-alone          its figures go on however the fake agent's trials go: 1000 ns of user time a mark
 """
 
 import json
@@ -18,25 +17,11 @@ import sys
 
 words = dict(word.partition("=")[::2] for word in os.environ.get("STEELYARD_FAKE_WATCH", "").split())
 arguments = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=True))
-COUNTED = [
-    "cpu_user_ns",
-    "cpu_system_ns",
-    "run_ns",
-    "wait_ns",
-    "blocked_ns",
-    "faults_minor",
-    "faults_major",
-    "switches_voluntary",
-    "switches_involuntary",
-    "signals",
-    "reads",
-    "characters_read",
-    "writes",
-    "characters_written",
-    "bytes_read",
-    "bytes_written",
-    "bytes_cancelled",
-]
+COUNTED = (
+    "cpu_user_ns", "cpu_system_ns", "run_ns", "wait_ns", "blocked_ns", "faults_minor", "faults_major",
+    "switches_voluntary", "switches_involuntary", "signals", "reads", "characters_read", "writes",
+    "characters_written", "bytes_read", "bytes_written", "bytes_cancelled",
+)  # fmt: skip
 
 
 def note(text: str) -> None:
