@@ -7,12 +7,13 @@
 
 SHELL    := /bin/bash
 PYTHON   ?= python3
-PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64
-TESTING  := strace openssh-server openssh-client clang chromium-headless-shell e2fsprogs \
+PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64 \
+            clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev
+TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fsprogs \
             qemu-system-x86 qemu-user-static podman runc
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-SOURCES  := $(shell find src workloads meson.build pyproject.toml README.md -type f -not -path '*/__pycache__/*')
+SOURCES  := $(shell find src workloads monitor meson.build pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 
 .PHONY: all demo test check format clean
 

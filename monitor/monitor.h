@@ -47,7 +47,7 @@ enum abi { ABI_NATIVE, ABI_32, ABI_X32, ABIS };
 enum { HISTOGRAM_BUCKETS = 28 }; /* of 2^6 to 2^34 ns: bucket b holds times below 2^(b+7), the last all others */
 
 /* One type of system call, as one process made it. */
-struct call {
+struct call_type {
 	enum abi  abi;
 	uint32_t  number;     /* OTHER_CALLS: those that found no room of their own */
 	uint64_t  calls;      /* that returned, restarted ones each time, and exit; in windows only, at BUDGET */
@@ -59,6 +59,8 @@ struct call {
 	double    expanded_errors;
 };
 enum { OTHER_CALLS = 0xffff };
+
+enum { SAMPLE_NS = 10101010 }; /* at PROFILE, of processor time: 99 a second, out of step with all ticks */
 
 /* A process (a thread group), or one thread of it. Times are ns of CLOCK_BOOTTIME. */
 struct process {
@@ -75,7 +77,7 @@ struct process {
 	uint64_t threads;      /* that it had in all; UNKNOWN */
 	uint64_t children;     /* that it made, watched or not; UNKNOWN */
 	uint64_t figure[FIGURES];
-	struct call *calls;    /* in no order; NULL with calls_known 0: its calls were not seen */
+	struct call_type *calls;    /* in no order; NULL with calls_known 0: its calls were not seen */
 	size_t   call_count;
 	int      calls_known;
 	uint64_t windows;      /* at BUDGET: how many, and their length in all */
@@ -86,12 +88,12 @@ struct process {
 /* Sets every figure to UNKNOWN and all else to nothing. */
 void process_clear(struct process *process);
 /* The entry of that call, made if it is not there yet. Never NULL. */
-struct call *process_call(struct process *process, enum abi abi, uint32_t number);
+struct call_type *process_call(struct process *process, enum abi abi, uint32_t number);
 void process_free_calls(struct process *process);
 /* Adds a thread's or an earlier part's figures and calls; levels are taken as the larger. */
 void process_add(struct process *process, const struct process *part);
 /* The kernel's own way to split exact run time by ticks seen in user and system mode (cputime_adjust). */
-void cputime_split(uint64_t run_ns, uint64_t user_ticks_ns, uint64_t system_ticks_ns, uint64_t *user_ns,
+void cputime_split(uint64_t exact_ns, uint64_t user_ticks_ns, uint64_t system_ticks_ns, uint64_t *user_ns,
                    uint64_t *system_ns);
 
 /* What the monitor says of itself at the end. UNKNOWN where it cannot say. */
@@ -104,10 +106,16 @@ struct account {
 	uint64_t lost_events;  /* anything else that was dropped */
 	uint64_t unfollowed;   /* children that --children left out */
 	uint64_t unfollowed_figure[FIGURES]; /* what those cost all the same */
+	struct process total;  /* everything, with what found no slot; calls_known 0: the calls are not known */
 };
 
 /* How a wait ended. */
-enum woken { WOKEN_BY_TIME, WOKEN_BY_SIGNAL, WOKEN_BY_END /* nothing is left to be watched */ };
+enum woken {
+	WOKEN_BY_TIME,
+	WOKEN_BY_SIGNAL,  /* `outside` has changed */
+	WOKEN_BY_CONTROL, /* the control descriptor has something to say */
+	WOKEN_BY_END,     /* nothing is left to be watched */
+};
 
 struct backend {
 	const char *name;
@@ -123,21 +131,28 @@ struct backend {
 	enum woken (*wait)(uint64_t until_ns);
 	/* Writes a reading of each process that has changed since the last. */
 	void (*read)(uint64_t now_ns);
+	/* What all processes have cost since the watch began, ended ones and unfollowed ones included, as if one
+	 * process had. Levels stay UNKNOWN. Returns how many processes there were. */
+	uint64_t (*total)(struct process *total);
 	/* Stops watching, leaves nothing attached, and writes a record of every process not written yet. */
 	void (*end)(struct account *account);
 };
 
 extern const struct backend bpf_backend, perf_backend, taskstats_backend, ptrace_backend, proc_backend;
 
-/* What has come from outside since the last look; the handlers and the descriptor are main's. */
-struct signals {
-	int stop;    /* SIGINT, SIGTERM or SIGHUP */
-	int command_ended, command_status; /* the child, reaped by us; a backend that traces it may set this */
+/* What has come from outside since the watch began. */
+struct outside {
+	int   stop;           /* a signal asked us to end */
+	pid_t command;        /* our child; 0: none */
+	int   command_ended, command_status; /* reaped, by outside_look or by a backend that traces it */
+	int   signal_file;    /* readable when a signal of ours has come: give it to outside_look */
+	int   control_file;   /* readable when WOKEN_BY_CONTROL is due; -1: none */
 };
-extern struct signals signals;
-/* Reaps our child if it has ended, without waiting. */
-void signals_look(void);
-/* The waiting of a backend that has nothing to do until then: our signals, and `file` (or -1) readable. */
+extern struct outside outside;
+/* Takes the signals that have come, and reaps our child if it has ended; does not wait. Returns whether
+ * anything has changed. */
+int outside_look(void);
+/* The waiting of a backend that has nothing to do until then. `file` (or -1) readable ends it like time. */
 enum woken wait_quietly(uint64_t until_ns, int file);
 
 uint64_t now_ns(void); /* CLOCK_BOOTTIME */
@@ -147,7 +162,7 @@ void write_process(const struct process *process);
 /* The same of one that goes on, with what has changed since `before` alone; nothing if nothing has. */
 void write_reading(uint64_t at_ns, const struct process *process, const struct process *before);
 /* A window in which calls were counted, or with --prove were not: what the watched processes did in it. */
-void write_window(uint64_t at_ns, uint64_t length_ns, int hooked, uint64_t run_ns, uint64_t work);
+void write_window(uint64_t at_ns, uint64_t length_ns, int hooked, uint64_t ran_ns, uint64_t work);
 
 /* The name of a system call, or NULL. */
 const char *call_name(enum abi abi, uint32_t number);

@@ -90,6 +90,12 @@ void record_number(const char *key, uint64_t value)
 	add("%" PRIu64, value);
 }
 
+void record_real(const char *key, double value)
+{
+	add_key(key);
+	add("%.17g", value);
+}
+
 void record_numbers(const char *key, const uint64_t values[], size_t count)
 {
 	add_key(key);

@@ -12,6 +12,7 @@
 void record_open(const char *kind);
 void record_text(const char *key, const char *value); /* NULL is written as null */
 void record_number(const char *key, uint64_t value);
+void record_real(const char *key, double value); /* to the last bit */
 void record_truth(const char *key, int value);
 void record_numbers(const char *key, const uint64_t values[], size_t count);
 /* The same, where UINT64_MAX stands for what is not known, and is written as null. */

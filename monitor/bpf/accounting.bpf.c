@@ -1,0 +1,670 @@
+/* accounting.bpf.c -- follows processes from fork to the end, and counts their system calls.
+ *
+ * Measures     nothing that the kernel counts already: that is read, at the end of each thread and when the monitor
+ *              looks. System calls are counted where they return, in the caller's own cells.
+ * Costs        a few hundred ns at each fork, exec and exit of the machine's processes; with the hook on system
+ *              calls, what an empty program there costs, for every process of the machine, and one or two ns.
+ *              docs/monitor.md has the figures.
+ * Loses        detail of tasks that find no slot (lost_slots): they share row 0. Tasks whose storage cannot be had
+ *              (lost_tasks). Nothing by slow reading.
+ * Beware       no helper that reads kernel memory by address, no trampoline, no kprobe: locked down kernels refuse
+ *              them. Every access is typed.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "accounting.h"
+
+char gpl[] SEC("license") = "GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct row);
+} rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, CELLS * sizeof(struct timed_cell));
+} cells SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, 1);
+	__uint(value_size, sizeof(u32));
+} free_slots SEC(".maps");
+
+/* Slots of threads that are gone for good. It has room for all of them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} done SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct tag);
+} tags SEC(".maps");
+
+/* Processes to be attached. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, u32);
+} targets SEC(".maps");
+
+/* Set before loading. */
+const volatile u32  one_in = 1;           /* children followed */
+const volatile bool counts_always = false;/* the hook on calls stays on */
+const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
+const volatile u64  cgroup_id = 0;
+const volatile int  cgroup_hierarchy = 0;
+const volatile u32  slots_most = 1;
+
+/* Shared with the reader. */
+struct place    places[PLACES];
+u32             cell_of[TABLES * NUMBERS];
+u32             cells_used;
+u32             counting;      /* whether calls are being counted at this moment */
+u32             attaching;     /* whether a look at all tasks takes in targets */
+u32             attached;      /* how many the last look took in */
+u32             looks_wanted;  /* a look should take in targets */
+u32             look;          /* number of the look */
+u32             slots_highest; /* in use so far */
+u32             wake_below;    /* slots: fewer of them free wake the reader */
+u32             slots_free;
+u64             children_made;
+u64             lost_slots, lost_tasks;
+u64             unfollowed;
+struct counters unfollowed_costs;
+u64             other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
+u64             anchor;
+
+/* Registers' distance from something fixed: the verifier lets pointers be subtracted, not shifted. */
+static __always_inline u64 key_of(struct pt_regs *regs)
+{
+	return (u64)((char *)regs - (char *)&anchor);
+}
+
+static __always_inline struct place *place_of(u64 key)
+{
+	return &places[(key >> STACK_SHIFT) & (PLACES - 1)];
+}
+
+static void settle(struct task_struct *task, u32 slot)
+{
+	u64           key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
+	struct place *place = place_of(key);
+	u64           there = __sync_val_compare_and_swap(&place->key, 0, key);
+
+	if (there == 0 || there == key)
+		place->slot = slot;
+	else
+		place->several = 1;
+}
+
+static void unsettle(struct task_struct *task)
+{
+	u64           key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
+	struct place *place = place_of(key);
+
+	__sync_val_compare_and_swap(&place->key, key, 0);
+}
+
+/* The slot whose registers these are; 0 for row 0 goes by *is_followed. */
+static __always_inline bool find(struct pt_regs *regs, u32 *slot)
+{
+	u64           key = key_of(regs);
+	struct place *place = place_of(key);
+	struct tag   *tag;
+
+	if (place->key == key) {
+		*slot = place->slot;
+		return true;
+	}
+	if (!place->several)
+		return false;
+	tag = bpf_task_storage_get(&tags, bpf_get_current_task_btf(), NULL, 0);
+	if (!tag || tag->kind != TAG_FOLLOWED)
+		return false;
+	*slot = tag->slot;
+	return true;
+}
+
+static __always_inline void look_at(struct task_struct *task, struct counters *now)
+{
+	now->user_ticks_ns = task->utime;
+	now->system_ticks_ns = task->stime;
+	now->run_ns = task->se.sum_exec_runtime;
+	now->wait_ns = task->sched_info.run_delay;
+	now->faults_minor = task->min_flt;
+	now->faults_major = task->maj_flt;
+	now->switches_voluntary = task->nvcsw;
+	now->switches_involuntary = task->nivcsw;
+	now->reads = task->ioac.syscr;
+	now->characters_read = task->ioac.rchar;
+	now->writes = task->ioac.syscw;
+	now->characters_written = task->ioac.wchar;
+	now->bytes_read = task->ioac.read_bytes;
+	now->bytes_written = task->ioac.write_bytes;
+	now->bytes_cancelled = task->ioac.cancelled_write_bytes;
+}
+
+/* A macro, because the kernel's own array is wider than ours: the index must be part of the relocated access. */
+#define PAGES(mm, kind)                                                            \
+	(bpf_core_field_exists(((struct mm_struct___before_6_2 *)mm)->rss_stat.count)  \
+	         ? ((struct mm_struct___before_6_2 *)mm)->rss_stat.count[kind].counter \
+	         : (mm)->rss_stat[kind].count)
+
+static __always_inline u64 not_negative(s64 count)
+{
+	return count < 0 ? 0 : count;
+}
+
+static __always_inline void look_at_memory(struct task_struct *task, struct row *row)
+{
+	struct mm_struct *mm = task->mm;
+
+	if (!mm)
+		return;
+	row->virtual_end = mm->total_vm;
+	row->virtual_peak = mm->hiwater_vm > row->virtual_end ? mm->hiwater_vm : row->virtual_end;
+	row->memory_end = not_negative(PAGES(mm, 0) + PAGES(mm, 1) + PAGES(mm, 3));
+	row->memory_peak = mm->hiwater_rss > row->memory_end ? mm->hiwater_rss : row->memory_end;
+	row->swap_end = not_negative(PAGES(mm, 2));
+}
+
+static __always_inline void name(struct task_struct *task, char into[PROGRAM_NAME])
+{
+	for (int i = 0; i < PROGRAM_NAME; i++)
+		into[i] = task->comm[i];
+}
+
+static __always_inline void add(struct counters *sum, const struct counters *part)
+{
+	u64       *into = (u64 *)sum;
+	const u64 *from = (const u64 *)part;
+
+	for (int i = 0; i < COUNTERS; i++)
+		__sync_fetch_and_add(&into[i], from[i]);
+}
+
+/* A slot; 0 if none is free. */
+static __always_inline u32 take_slot(void)
+{
+	u32 slot = 0;
+
+	if (bpf_map_pop_elem(&free_slots, &slot)) {
+		__sync_fetch_and_add(&lost_slots, 1);
+		return 0;
+	}
+	__sync_fetch_and_sub(&slots_free, 1);
+	if (slot > slots_highest)
+		slots_highest = slot;
+	return slot;
+}
+
+/* Gives a followed task its row. The reader has cleared the row and its cells when it gave the slot back. */
+static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32 parent, bool is_attached)
+{
+	u32         slot = take_slot();
+	struct row *row = bpf_map_lookup_elem(&rows, &slot);
+
+	tag->slot = slot;
+	tag->kind = TAG_FOLLOWED;
+	settle(task, slot);
+	if (!row || !slot)
+		return;
+	row->attached = is_attached;
+	row->pid = task->pid;
+	row->process = task->tgid;
+	row->parent = parent;
+	row->generation = tag->generation;
+	row->begin_ns = task->group_leader->start_boottime;
+	row->watched_ns = bpf_ktime_get_boot_ns();
+	name(task, row->program);
+	look_at(task, &row->now);
+	look_at_memory(task, row);
+	row->virtual_begin = row->virtual_end;
+	row->memory_begin = row->memory_end;
+	row->state = ROW_LIVE;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct tag *mine = bpf_task_storage_get(&tags, parent, NULL, 0), *tag;
+	bool        is_thread = child->tgid == parent->tgid;
+	bool        follow;
+
+	if (!mine || mine->kind == TAG_HELD)
+		return 0;
+	follow = mine->kind == TAG_FOLLOWED;
+	if (follow && !is_thread) {
+		u32         slot = mine->slot;
+		struct row *row = bpf_map_lookup_elem(&rows, &slot);
+
+		if (row && slot)
+			row->children++;
+		else if (row)
+			__sync_fetch_and_add(&row->children, 1);
+		if (one_in > 1)
+			follow = __sync_fetch_and_add(&children_made, 1) % one_in == 0;
+	}
+	tag = bpf_task_storage_get(&tags, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!tag) {
+		__sync_fetch_and_add(&lost_tasks, 1);
+		return 0;
+	}
+	tag->generation = mine->generation + !is_thread;
+	if (follow) {
+		enrol(child, tag, parent->tgid, false);
+		return 0;
+	}
+	tag->kind = TAG_UNFOLLOWED;
+	if (!is_thread)
+		__sync_fetch_and_add(&unfollowed, 1);
+	return 0;
+}
+
+/* The program's own figures begin here: for the command, which was ours until now, all of them. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *binary)
+{
+	struct tag *tag = bpf_task_storage_get(&tags, task, NULL, 0);
+	struct row *row;
+	u32         slot;
+
+	if (!tag || tag->kind == TAG_UNFOLLOWED)
+		return 0;
+	if (tag->kind == TAG_HELD) {
+		enrol(task, tag, task->real_parent->tgid, false);
+		slot = tag->slot;
+		row = bpf_map_lookup_elem(&rows, &slot);
+		if (row && slot)
+			row->base = row->now;
+		return 0;
+	}
+	slot = tag->slot;
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (!row || !slot)
+		return 0;
+	__builtin_memcpy(row->program_before, row->program, PROGRAM_NAME);
+	name(task, row->program);
+	row->pid = task->pid;
+	look_at_memory(task, row);
+	row->virtual_begin = row->virtual_end;
+	row->memory_begin = row->memory_end;
+	return 0;
+}
+
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(on_signal, int number, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct tag *tag = bpf_task_storage_get(&tags, bpf_get_current_task_btf(), NULL, 0);
+	struct row *row;
+	u32         slot;
+
+	if (!tag || tag->kind != TAG_FOLLOWED)
+		return 0;
+	slot = tag->slot;
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (row)
+		__sync_fetch_and_add(&row->signals, 1);
+	return 0;
+}
+
+/* The cell of that call for everybody, given when it is first made. */
+static __noinline u32 new_cell(u32 number)
+{
+	u32 index = __sync_fetch_and_add(&cells_used, 1) + 1;
+	u32 there;
+
+	if (index > CELL_OTHER)
+		index = CELL_OTHER;
+	switch (number) {
+	case 56: /* clone, fork, vfork, clone3 */
+	case 57:
+	case 58:
+	case 435:
+	case NUMBERS + 2: /* of 32 bits */
+	case NUMBERS + 120:
+	case NUMBERS + 190:
+	case NUMBERS + 435:
+		index |= RETURNS_TWICE;
+	}
+	there = __sync_val_compare_and_swap(&cell_of[number & (TABLES * NUMBERS - 1)], 0, index);
+	return there ? there : index;
+}
+
+/* What a call's number stands for in cell_of. rt_sigreturn has overwritten its number by -1. */
+static __always_inline u32 number_of(struct pt_regs *regs)
+{
+	u64 number = regs->orig_ax;
+
+	if ((s64)number == -1)
+		number = 15;
+	if (number >= NUMBERS)
+		number = NUMBERS - 1;
+	if (has_32_bit && bpf_get_current_task_btf()->thread_info.status & 2)
+		number += NUMBERS;
+	return number;
+}
+
+static __always_inline u32 cell_for(u32 number)
+{
+	u32 index = cell_of[number & (TABLES * NUMBERS - 1)];
+
+	return index ? index : new_cell(number);
+}
+
+static __always_inline void count(u32 slot, u32 number, long result)
+{
+	u32          index = cell_for(number);
+	struct cell *row;
+	u64          step;
+
+	/* The child's return from the call that made it: its parent's is the one. */
+	if (index & RETURNS_TWICE && result == 0)
+		return;
+	index &= CELLS - 1;
+	row = bpf_map_lookup_elem(&cells, &slot);
+	if (!row)
+		return;
+	step = 1 + ((u64)((u64)result >= (u64)-4095) << 32);
+	if (index == CELL_OTHER)
+		__sync_fetch_and_add(&other_calls[number & (TABLES * NUMBERS - 1)], step);
+	if (slot)
+		row[index].count += step;
+	else
+		__sync_fetch_and_add(&row[index].count, step);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_return, struct pt_regs *regs, long result)
+{
+	u32 slot;
+
+	if (find(regs, &slot))
+		count(slot, number_of(regs), result);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_enter_timed, struct pt_regs *regs, long number)
+{
+	struct row *row;
+	u32         slot;
+
+	if (!find(regs, &slot) || !slot)
+		return 0;
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (row)
+		row->entered_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline u32 bucket_of(u64 time_ns)
+{
+	u64 rest = time_ns >> BUCKET_FIRST;
+	u32 bucket = 0;
+
+	if (rest >> 16) {
+		bucket += 16;
+		rest >>= 16;
+	}
+	if (rest >> 8) {
+		bucket += 8;
+		rest >>= 8;
+	}
+	if (rest >> 4) {
+		bucket += 4;
+		rest >>= 4;
+	}
+	if (rest >> 2) {
+		bucket += 2;
+		rest >>= 2;
+	}
+	bucket += rest >> 1 ? 2 : rest;
+	return bucket < BUCKETS ? bucket : BUCKETS - 1;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_return_timed, struct pt_regs *regs, long result)
+{
+	struct timed_cell *row;
+	struct row        *mine;
+	u32                slot, number, index;
+	u64                time_ns;
+
+	if (!find(regs, &slot))
+		return 0;
+	number = number_of(regs);
+	index = cell_for(number);
+	if (index & RETURNS_TWICE && result == 0)
+		return 0;
+	index &= CELLS - 1;
+	row = bpf_map_lookup_elem(&cells, &slot);
+	mine = bpf_map_lookup_elem(&rows, &slot);
+	if (!row || !mine)
+		return 0;
+	if (!slot) {
+		__sync_fetch_and_add(&row[index].count, 1 + ((u64)((u64)result >= (u64)-4095) << 32));
+		return 0;
+	}
+	row[index].count += 1 + ((u64)((u64)result >= (u64)-4095) << 32);
+	if (!mine->entered_ns)
+		return 0;
+	time_ns = bpf_ktime_get_ns() - mine->entered_ns;
+	mine->entered_ns = 0;
+	row[index].time_ns += time_ns;
+	row[index].histogram[bucket_of(time_ns)]++;
+	return 0;
+}
+
+/* By processor time: what does the thread do that runs just now? */
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tag         *tag = bpf_task_storage_get(&tags, task, NULL, 0);
+	struct cell        *row;
+	struct pt_regs     *regs;
+	u32                 slot, index;
+
+	if (!tag || tag->kind != TAG_FOLLOWED)
+		return 0;
+	slot = tag->slot;
+	row = bpf_map_lookup_elem(&cells, &slot);
+	if (!row)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	if (context->regs.cs & 3)
+		index = CELL_USER;
+	else if ((s64)regs->orig_ax < 0)
+		index = CELL_KERNEL;
+	else
+		index = cell_for(number_of(regs)) & (CELLS - 1);
+	__sync_fetch_and_add(&row[index].count, 1);
+	return 0;
+}
+
+/* exit and exit_group do not return. */
+static __always_inline void count_exit(struct task_struct *task, u32 slot)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u64             number = regs->orig_ax;
+	bool            is_32 = has_32_bit && task->thread_info.status & 2;
+
+	if (!counts_always && !counting)
+		return;
+	if (is_32 ? number == 1 || number == 252 : number == 60 || number == 231)
+		count(slot, number + (is_32 ? NUMBERS : 0), 0);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	struct tag *tag = bpf_task_storage_get(&tags, task, NULL, 0);
+	struct row *row;
+	u32         slot;
+
+	if (!tag || tag->kind != TAG_FOLLOWED)
+		return 0;
+	slot = tag->slot;
+	unsettle(task);
+	count_exit(task, slot);
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (!row || !slot)
+		return 0;
+	row->end_ns = bpf_ktime_get_boot_ns();
+	name(task, row->program);
+	look_at(task, &row->now);
+	look_at_memory(task, row);
+	row->state = ROW_EXITED;
+	return 0;
+}
+
+/* Once it has been reaped and nobody looks at it any more, its figures are those that wait4 gave. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *task)
+{
+	struct tag           *tag = bpf_task_storage_get(&tags, task, NULL, 0);
+	struct signal_struct *signal = task->signal;
+	struct counters       last = {};
+	struct row           *row;
+	u32                   slot;
+
+	if (!tag || tag->kind == TAG_HELD || tag->kind == TAG_NONE)
+		return 0;
+	slot = tag->slot;
+	if (tag->kind == TAG_UNFOLLOWED) {
+		look_at(task, &last);
+		add(&unfollowed_costs, &last);
+		return 0;
+	}
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (!row)
+		return 0;
+	if (!slot) {
+		look_at(task, &last);
+		add(&row->now, &last);
+		return 0;
+	}
+	look_at(task, &row->now);
+	row->status = signal->flags & 4 /* SIGNAL_GROUP_EXIT */ ? signal->group_exit_code : task->exit_code;
+	row->adjusted_user_ns = signal->prev_cputime.utime;
+	row->adjusted_system_ns = signal->prev_cputime.stime;
+	row->state = ROW_FREED;
+	bpf_ringbuf_output(&done, &slot, sizeof slot,
+	                   slots_free < wake_below ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32 *generation)
+{
+	struct task_struct *elder = task->real_parent;
+	u32                 process = task->tgid;
+	struct tag         *tag;
+
+	*parent = elder->tgid;
+	if (bpf_map_lookup_elem(&targets, &process)) {
+		*generation = 0;
+		return true;
+	}
+	tag = bpf_task_storage_get(&tags, elder, NULL, 0);
+	if (!tag || tag->kind != TAG_FOLLOWED)
+		return false;
+	*generation = tag->generation + 1;
+	return true;
+}
+
+static __always_inline void attach(struct task_struct *task)
+{
+	struct tag *tag;
+	u32         generation, slot;
+	s32         parent;
+	struct row *row;
+
+	if (!is_target(task, &parent, &generation))
+		return;
+	tag = bpf_task_storage_get(&tags, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!tag || tag->kind != TAG_NONE)
+		return;
+	tag->generation = generation;
+	enrol(task, tag, parent, true);
+	slot = tag->slot;
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (row && slot)
+		row->base = row->now;
+	attached++;
+}
+
+SEC("iter/task")
+int on_look(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct tag         *tag;
+	struct row         *row;
+	u32                 slot;
+
+	if (!task)
+		return 0;
+	tag = bpf_task_storage_get(&tags, task, NULL, 0);
+	if (!tag || tag->kind == TAG_NONE) {
+		if (attaching)
+			attach(task);
+		return 0;
+	}
+	if (tag->kind != TAG_FOLLOWED || !tag->slot)
+		return 0;
+	slot = tag->slot;
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (!row || row->state == ROW_FREED)
+		return 0;
+	row->seen = look;
+	look_at(task, &row->now);
+	if (row->state == ROW_LIVE) {
+		look_at_memory(task, row);
+		name(task, row->program);
+	}
+	return 0;
+}
+
+/* A process that is moved into the cgroup that is watched. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(on_cgroup, struct cgroup *cgroup, const char *path, struct task_struct *task, bool threadgroup)
+{
+	struct tag *tag;
+	u32         slot;
+	struct row *row;
+
+	if (cgroup->kn->id != cgroup_id || cgroup->root->hierarchy_id != cgroup_hierarchy)
+		return 0;
+	tag = bpf_task_storage_get(&tags, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!tag) {
+		__sync_fetch_and_add(&lost_tasks, 1);
+		return 0;
+	}
+	if (tag->kind != TAG_NONE)
+		return 0;
+	/* Its other threads come with it, and are found by the next look. */
+	slot = task->tgid;
+	bpf_map_update_elem(&targets, &slot, &slot, 0);
+	looks_wanted = 1;
+	enrol(task, tag, task->real_parent->tgid, true);
+	slot = tag->slot;
+	row = bpf_map_lookup_elem(&rows, &slot);
+	if (row && slot)
+		row->base = row->now;
+	return 0;
+}

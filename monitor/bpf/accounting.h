@@ -1,0 +1,85 @@
+/* accounting.h -- what crosses between the kernel's side of the monitor and ours.
+ *
+ * Each watched thread has a slot: a row with what the kernel counts of it anyway, and a row of cells with its
+ * system calls by type. A row is written by its own thread alone (or by the hook at its end), so nothing is
+ * locked; readers take it as it is. Row 0 is everybody's for whom no slot was free; that one is written atomically.
+ */
+#ifndef STEELYARD_ACCOUNTING_H
+#define STEELYARD_ACCOUNTING_H
+
+enum row_state { ROW_FREE, ROW_LIVE, ROW_EXITED, ROW_FREED };
+
+enum { PROGRAM_NAME = 16 };
+
+/* As the kernel has them: ticks of user and system mode in ns, memory in pages. */
+struct counters {
+	__u64 user_ticks_ns, system_ticks_ns;
+	__u64 run_ns, wait_ns;
+	__u64 faults_minor, faults_major;
+	__u64 switches_voluntary, switches_involuntary;
+	__u64 reads, characters_read, writes, characters_written;
+	__u64 bytes_read, bytes_written, bytes_cancelled;
+};
+enum { COUNTERS = sizeof(struct counters) / sizeof(__u64) };
+
+struct row {
+	__u32 state;
+	__u32 attached;        /* it ran before it was watched */
+	__s32 pid, process;    /* thread and thread group */
+	__s32 parent;          /* process */
+	__u32 generation;
+	__u64 begin_ns;        /* of its process */
+	__u64 watched_ns;
+	__u64 end_ns;          /* 0: it runs */
+	__s32 status;
+	__u32 children;
+	__u64 signals;
+	char  program[PROGRAM_NAME], program_before[PROGRAM_NAME];
+	struct counters base;  /* when it came to be watched */
+	struct counters now;   /* when it was last looked at; final once ROW_FREED */
+	__u64 adjusted_user_ns, adjusted_system_ns; /* of the process: what wait4 was told; 0: nobody asked */
+	__u64 virtual_begin, virtual_end, virtual_peak;
+	__u64 memory_begin, memory_end, memory_peak;
+	__u64 swap_end;
+	__u64 entered_ns;      /* into the system call that it is in; 0: none that we saw begin */
+	__u32 seen;            /* the last look at all tasks that found it */
+	__u32 unused;
+};
+
+/* A type of call: how many in the lower half, errors in the upper. The sum of differences is exact as long
+ * as fewer than 2^32 calls are made between two looks. At PROFILE: samples. */
+struct cell {
+	__u64 count;
+};
+enum { BUCKETS = 28, BUCKET_FIRST = 7 }; /* see HISTOGRAM_BUCKETS */
+struct timed_cell {
+	__u64 count;
+	__u64 time_ns;
+	__u32 histogram[BUCKETS];
+};
+
+/* Calls get their cells in the order in which anybody makes them first: few programs make more than sixty
+ * types. 0 is none yet; those behind the last go to one. */
+enum { CELLS = 128, CELL_OTHER = 125, CELL_KERNEL = 126, CELL_USER = 127 };
+enum { NUMBERS = 512, TABLES = 2 };  /* call numbers, in the native table and in that of 32 bits */
+enum { RETURNS_TWICE = 0x80 };       /* of an index: the child's return from it is not a call */
+
+/* Where a thread is found without a hash: by the address of its registers, which lie at the end of its stack.
+ * Two threads of one place are told apart by the key; `several` sends those to a slower way. */
+struct place {
+	__u64 key;
+	__u32 slot;
+	__u32 several;
+};
+enum { PLACES = 16384, STACK_SHIFT = 14 };
+
+/* A task's storage. */
+enum tag_kind { TAG_NONE, TAG_HELD, TAG_FOLLOWED, TAG_UNFOLLOWED };
+struct tag {
+	__u32 kind;
+	__u32 slot;
+	__u32 generation;
+	__u32 unused;
+};
+
+#endif

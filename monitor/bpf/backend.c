@@ -1,0 +1,173 @@
+/* backend.c -- the monitor by BPF: everything seen, nothing stopped. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../monitor.h"
+#include "cgroup.h"
+#include "gather.h"
+#include "hooks.h"
+#include "windows.h"
+
+enum { CGROUP_MEMBERS_MOST = 16384 };
+#define MINUTE_NS UINT64_C(60000000000)
+/* How long threads that have exited may take to be final: an RCU grace period, some tens of ms. */
+#define FINAL_STEP_NS UINT64_C(5000000)
+enum { FINAL_STEPS = 100 };
+
+static int can_count(const struct order *order)
+{
+	return order->detail == CALLS || order->detail == LATENCY || order->detail == BUDGET;
+}
+
+static int probe(const struct order *order, char *why, size_t why_room)
+{
+#ifndef __x86_64__
+	(void)order;
+	snprintf(why, why_room, "its programs are written for x86-64");
+	return -1;
+#else
+	return hooks_load(order, why, why_room);
+#endif
+}
+
+static const char *const *missing(const struct order *order)
+{
+	static const char *sentences[8];
+	int                count = 0;
+
+	sentences[count++] = "io_uring operations and calls into the vDSO (clock_gettime, getcpu) are no system calls: not counted";
+	sentences[count++] = "resident set and swap of running processes are the kernel's approximate counts";
+	if (order->detail == LIFE)
+		sentences[count++] = "system calls by type: not at detail life; reads and writes are the kernel's own counts";
+	if (order->detail == BUDGET)
+		sentences[count++] = "calls by type are estimates from windows; of a process that lived between two, nothing is known";
+	if (order->detail == PROFILE)
+		sentences[count++] = "calls are not counted at detail profile: samples say where processor time goes";
+	if (order->detail == LATENCY)
+		sentences[count++] = "a call that was refused by seccomp, or in progress when the watch began, has no time";
+	sentences[count] = NULL;
+	return sentences;
+}
+
+static int attach(const struct order *order, char *why, size_t why_room)
+{
+	pid_t *members;
+	size_t count;
+
+	if (!order->cgroup) {
+		if (order->pid_count && !hooks_attach(order->pids, order->pid_count)) {
+			snprintf(why, why_room, "process %d has ended", (int)order->pids[0]);
+			return -1;
+		}
+		return 0;
+	}
+	members = calloc(CGROUP_MEMBERS_MOST, sizeof *members);
+	if (!members)
+		abort();
+	count = cgroup_members(order->cgroup, members, CGROUP_MEMBERS_MOST);
+	hooks_attach(members, count);
+	free(members);
+	return 0;
+}
+
+static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
+{
+	if (can_count(order))
+		hooks_calibrate();
+	gather_open(order);
+	if (hooks_on(order, why, why_room))
+		return -1;
+	if ((order->detail == CALLS || order->detail == LATENCY) && !order->prove && hooks_calls_on()) {
+		snprintf(why, why_room, "the hook on system calls was refused");
+		return -1;
+	}
+	if (child && hooks_hold(child)) {
+		snprintf(why, why_room, "the command's process cannot be watched");
+		return -1;
+	}
+	if (attach(order, why, why_room))
+		return -1;
+	windows_open(order);
+	gather_ended();
+	return 0;
+}
+
+static enum woken wait(uint64_t until_ns)
+{
+	for (;;) {
+		uint64_t   now = now_ns();
+		uint64_t   next = now + MINUTE_NS;
+		enum woken woken;
+
+		if (until_ns < next)
+			next = until_ns;
+		if (windows_next() < next)
+			next = windows_next();
+		woken = wait_quietly(next, hooks_file());
+		windows_turn();
+		gather_ended();
+		gather_fold();
+		if (woken != WOKEN_BY_TIME)
+			return woken;
+		if (now_ns() >= until_ns)
+			return WOKEN_BY_TIME;
+	}
+}
+
+static void read_all(uint64_t now)
+{
+	hooks_look();
+	gather_ended();
+	gather_readings(now);
+}
+
+static uint64_t total(struct process *sum)
+{
+	hooks_look();
+	gather_ended();
+	return gather_total(sum);
+}
+
+/* Threads that have exited become final after an RCU grace period; zombies never do, and are known by a look. */
+static void await_final(void)
+{
+	for (int step = 0; step < FINAL_STEPS; step++) {
+		hooks_look();
+		gather_ended();
+		if (!gather_unfinished())
+			return;
+		usleep(FINAL_STEP_NS / 1000);
+	}
+}
+
+static void end(struct account *account)
+{
+	struct process sum;
+
+	windows_close();
+	hooks_calls_off();
+	await_final();
+	process_clear(&sum);
+	gather_total(&sum);
+	account->hits = 0;
+	for (size_t i = 0; i < sum.call_count; i++)
+		account->hits += sum.calls[i].calls == UNKNOWN ? 0 : sum.calls[i].calls;
+	hooks_account(account);
+	account->total = sum;
+	gather_rest();
+	hooks_off();
+}
+
+const struct backend bpf_backend = {
+	.name    = "bpf",
+	.probe   = probe,
+	.missing = missing,
+	.begin   = begin,
+	.wait    = wait,
+	.read    = read_all,
+	.total   = total,
+	.end     = end,
+};

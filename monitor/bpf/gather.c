@@ -1,0 +1,597 @@
+/* gather.c -- see gather.h.
+ *
+ * A slot belongs to a thread; a process is kept here, with what its ended threads cost, until its last thread is
+ * gone. Then its record is written. The kernel's counters are cumulative, so whenever they are read is right.
+ */
+#include "gather.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hooks.h"
+
+/* A watched process. `kept` holds its identity, the costs of its ended threads, and its calls as far as they
+ * were folded. */
+struct member {
+	struct process kept;
+	struct process read;     /* as the last reading had it */
+	int            has_read;
+	uint32_t       slots;    /* the first of its threads' slots; chained by `next` */
+	uint64_t       thread_count, child_count;
+	uint64_t       adjusted_user_ns, adjusted_system_ns;
+	int            is_changed;
+	struct member *next, **link;
+};
+
+/* Our side of a slot. */
+struct thread {
+	struct member *owner;
+	uint32_t       next;
+	uint64_t      *folded;  /* its cells, as far as they are in owner->kept: words, as they lie in the map */
+	struct counters read;
+};
+
+static struct {
+	const struct order *order;
+	struct thread      *threads;
+	struct member      *members;
+	struct process      total;     /* ended processes, and everybody's folded calls */
+	uint64_t            processes;
+	uint32_t           *gone, gone_count;
+	uint64_t           *window_begins;
+	size_t              window_count;
+	uint64_t            windows_ns;
+	uint64_t           *unslotted; /* row 0's cells as far as folded */
+} s;
+
+void gather_open(const struct order *order)
+{
+	s.order = order;
+	s.threads = calloc(hooks.slots, sizeof *s.threads);
+	s.gone = calloc(hooks.slots, sizeof *s.gone);
+	if (!s.threads || !s.gone)
+		abort();
+	process_clear(&s.total);
+}
+
+static int has_calls(void)
+{
+	return s.order->detail != LIFE;
+}
+
+/* Which processes and threads there are */
+
+static struct member *member_of(const struct row *row)
+{
+	struct member *member;
+
+	for (member = s.members; member; member = member->next)
+		if (member->kept.pid == row->process && member->kept.begin_ns == row->begin_ns)
+			return member;
+	member = calloc(1, sizeof *member);
+	if (!member)
+		abort();
+	process_clear(&member->kept);
+	member->kept.pid = row->process;
+	member->kept.begin_ns = row->begin_ns;
+	member->kept.watched_ns = row->watched_ns;
+	member->kept.parent = row->parent;
+	member->kept.generation = row->generation;
+	member->kept.attached = (int)row->attached;
+	member->kept.calls_known = has_calls();
+	member->next = s.members;
+	member->link = &s.members;
+	if (s.members)
+		s.members->link = &member->next;
+	s.members = member;
+	s.processes++;
+	return member;
+}
+
+static void adopt(uint32_t slot)
+{
+	struct thread *thread = &s.threads[slot];
+
+	thread->owner = member_of(&hooks.rows[slot]);
+	thread->next = thread->owner->slots;
+	thread->owner->slots = slot;
+	thread->owner->thread_count++;
+}
+
+static void adopt_new(void)
+{
+	uint32_t highest = hooks_slots_highest();
+
+	for (uint32_t slot = 1; slot <= highest; slot++)
+		if (!s.threads[slot].owner &&
+		    __atomic_load_n(&hooks.rows[slot].state, __ATOMIC_ACQUIRE) != ROW_FREE)
+			adopt(slot);
+}
+
+/* What a thread cost */
+
+static uint64_t less(uint64_t now, uint64_t base)
+{
+	return now > base ? now - base : 0;
+}
+
+static void memory_into(const struct row *row, struct process *process)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	/* Kernel threads, and those that were over before we came, have none. */
+	if (!row->virtual_peak)
+		return;
+	process->figure[virtual_begin] = row->virtual_begin * page;
+	process->figure[virtual_end] = row->virtual_end * page;
+	process->figure[virtual_peak] = row->virtual_peak * page;
+	/* A new program's first pages wait in counters of each processor, which are not in the sum yet. */
+	process->figure[memory_begin] = row->memory_begin ? row->memory_begin * page : UNKNOWN;
+	process->figure[memory_end] = row->memory_end * page;
+	process->figure[memory_peak] = row->memory_peak * page;
+	process->figure[swap_end] = row->swap_end * page;
+}
+
+/* cpu_user_ns and cpu_system_ns are ticks here: the split is made for the whole process. */
+static void costs_into(const struct row *row, struct process *process)
+{
+	const struct counters *now = &row->now, *base = &row->base;
+	uint64_t               end_ns = row->end_ns ? row->end_ns : now_ns();
+
+	process->figure[cpu_user_ns] = less(now->user_ticks_ns, base->user_ticks_ns);
+	process->figure[cpu_system_ns] = less(now->system_ticks_ns, base->system_ticks_ns);
+	process->figure[run_ns] = less(now->run_ns, base->run_ns);
+	process->figure[wait_ns] = less(now->wait_ns, base->wait_ns);
+	process->figure[blocked_ns] = less(less(end_ns, row->watched_ns),
+	                                   process->figure[run_ns] + process->figure[wait_ns]);
+	process->figure[faults_minor] = less(now->faults_minor, base->faults_minor);
+	process->figure[faults_major] = less(now->faults_major, base->faults_major);
+	process->figure[switches_voluntary] = less(now->switches_voluntary, base->switches_voluntary);
+	process->figure[switches_involuntary] = less(now->switches_involuntary, base->switches_involuntary);
+	process->figure[signals] = row->signals;
+	process->figure[reads] = less(now->reads, base->reads);
+	process->figure[characters_read] = less(now->characters_read, base->characters_read);
+	process->figure[writes] = less(now->writes, base->writes);
+	process->figure[characters_written] = less(now->characters_written, base->characters_written);
+	process->figure[bytes_read] = less(now->bytes_read, base->bytes_read);
+	process->figure[bytes_written] = less(now->bytes_written, base->bytes_written);
+	process->figure[bytes_cancelled] = less(now->bytes_cancelled, base->bytes_cancelled);
+	memory_into(row, process);
+}
+
+/* A cell's gain since it was last folded, into a process' call. */
+static void gain_into(uint32_t slot, uint32_t cell, const uint64_t *folded, struct process *process)
+{
+	const struct timed_cell *timed = (const struct timed_cell *)(const void *)hooks_cell(slot, cell);
+	const struct timed_cell *old = (const struct timed_cell *)(const void *)folded;
+	uint64_t                 gain = timed->count - (folded ? folded[0] : 0);
+	uint64_t                 count = gain & UINT32_MAX;
+	struct call_type             *call;
+	enum abi                 abi;
+	uint32_t                 number;
+
+	if (s.order->detail == PROFILE && cell >= CELL_KERNEL) {
+		uint64_t *samples = cell == CELL_USER ? &process->samples_user : &process->samples_kernel;
+
+		*samples = (*samples == UNKNOWN ? 0 : *samples) + count;
+		return;
+	}
+	if (!gain || !hooks_call_of(cell, &abi, &number))
+		return;
+	call = process_call(process, abi, number);
+	if (s.order->detail == PROFILE) {
+		call->samples = (call->samples == UNKNOWN ? 0 : call->samples) + count;
+		call->calls = call->errors = UNKNOWN;
+		return;
+	}
+	call->calls += count;
+	call->errors += (gain - count) >> 32;
+	if (s.order->detail != LATENCY)
+		return;
+	if (call->time_ns == UNKNOWN)
+		call->time_ns = 0;
+	call->time_ns += timed->time_ns - (old ? old->time_ns : 0);
+	if (!call->histogram && !(call->histogram = calloc(HISTOGRAM_BUCKETS, sizeof *call->histogram)))
+		abort();
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		call->histogram[i] += timed->histogram[i] - (old ? old->histogram[i] : 0);
+}
+
+static const uint64_t *folded_cell(const uint64_t *folded, uint32_t cell)
+{
+	return folded ? folded + cell * hooks.cell_bytes / sizeof *folded : NULL;
+}
+
+static void calls_into(uint32_t slot, const uint64_t *folded, struct process *process)
+{
+	if (!has_calls())
+		return;
+	process->calls_known = 1;
+	for (uint32_t cell = 1; cell < CELLS; cell++)
+		if (hooks_cell(slot, cell)->count || (folded && *folded_cell(folded, cell)))
+			gain_into(slot, cell, folded_cell(folded, cell), process);
+	if (s.order->detail == PROFILE) {
+		gain_into(slot, CELL_KERNEL, folded_cell(folded, CELL_KERNEL), process);
+		gain_into(slot, CELL_USER, folded_cell(folded, CELL_USER), process);
+	}
+}
+
+static void name_into(const struct row *row, struct process *process)
+{
+	memcpy(process->program, row->program, sizeof process->program);
+	memcpy(process->program_before, row->program_before, sizeof process->program_before);
+	process->program[sizeof process->program - 1] = '\0';
+	process->program_before[sizeof process->program_before - 1] = '\0';
+}
+
+static void write_thread(uint32_t slot)
+{
+	const struct row *row = &hooks.rows[slot];
+	struct process    thread;
+
+	process_clear(&thread);
+	thread.pid = row->process;
+	thread.thread = row->pid;
+	thread.parent = row->parent;
+	thread.generation = row->generation;
+	thread.attached = (int)row->attached;
+	thread.begin_ns = row->begin_ns;
+	thread.watched_ns = row->watched_ns;
+	thread.end_ns = row->end_ns ? row->end_ns : UNKNOWN;
+	thread.children = row->children;
+	name_into(row, &thread);
+	costs_into(row, &thread);
+	cputime_split(thread.figure[run_ns], thread.figure[cpu_user_ns], thread.figure[cpu_system_ns],
+	              &thread.figure[cpu_user_ns], &thread.figure[cpu_system_ns]);
+	calls_into(slot, NULL, &thread);
+	write_process(&thread);
+	process_free_calls(&thread);
+}
+
+/* Adds what the thread cost that is not yet in a process. */
+static void thread_into(uint32_t slot, struct process *process)
+{
+	struct process part;
+
+	process_clear(&part);
+	costs_into(&hooks.rows[slot], &part);
+	calls_into(slot, s.threads[slot].folded, &part);
+	process_add(process, &part);
+	process_free_calls(&part);
+}
+
+/* Ends */
+
+static size_t windows_since(uint64_t begin_ns, uint64_t end_ns)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s.window_count; i++)
+		count += s.window_begins[i] >= begin_ns && s.window_begins[i] < end_ns;
+	return count;
+}
+
+/* Ticks become the kernel's split of the exact time: its own, where a parent has asked for it. */
+static void split(struct process *process, const struct member *member)
+{
+	uint64_t *user = &process->figure[cpu_user_ns], *system = &process->figure[cpu_system_ns];
+
+	if (process->figure[run_ns] == UNKNOWN)
+		return;
+	if (member && !process->attached && member->adjusted_user_ns + member->adjusted_system_ns) {
+		*user = member->adjusted_user_ns;
+		*system = member->adjusted_system_ns;
+		return;
+	}
+	cputime_split(process->figure[run_ns], *user, *system, user, system);
+}
+
+static void complete(struct process *process, const struct member *member)
+{
+	process->threads = member->thread_count;
+	process->children = member->child_count;
+	split(process, member);
+	process->windows = windows_since(process->watched_ns,
+	                                 process->end_ns == UNKNOWN ? now_ns() : process->end_ns);
+	process->windows_ns = s.window_count ? process->windows * (s.windows_ns / s.window_count) : 0;
+}
+
+/* Into the total go the costs as they are written; its calls are there already, as far as they were folded. */
+static void forget(struct member *member)
+{
+	*member->link = member->next;
+	if (member->next)
+		member->next->link = member->link;
+	process_free_calls(&member->kept);
+	process_free_calls(&member->read);
+	free(member);
+}
+
+static void add_costs(struct process *total, const struct process *process)
+{
+	struct process costs = *process;
+
+	costs.calls = NULL;
+	costs.call_count = 0;
+	process_add(total, &costs);
+}
+
+static void conclude(struct member *member)
+{
+	complete(&member->kept, member);
+	write_process(&member->kept);
+	add_costs(&s.total, &member->kept);
+	forget(member);
+}
+
+/* Takes a gone thread's cells into the totals and its process, and gives its slot back. */
+static void bury(uint32_t slot)
+{
+	struct thread    *thread = &s.threads[slot];
+	struct member    *owner = thread->owner;
+	const struct row *row = &hooks.rows[slot];
+	uint32_t         *link = &owner->slots;
+	struct process    calls;
+
+	if (s.order->threads)
+		write_thread(slot);
+	process_clear(&calls);
+	calls_into(slot, thread->folded, &calls);
+	process_add(&s.total, &calls);
+	process_free_calls(&calls);
+	thread_into(slot, &owner->kept);
+	owner->child_count += row->children;
+	if (row->pid == row->process || owner->kept.end_ns == UNKNOWN) {
+		owner->kept.status = row->status;
+		name_into(row, &owner->kept);
+		/* The command's time before its exec was ours: its own must be split anew. */
+		owner->adjusted_user_ns = row->base.run_ns ? 0 : row->adjusted_user_ns;
+		owner->adjusted_system_ns = row->base.run_ns ? 0 : row->adjusted_system_ns;
+	}
+	if (owner->kept.end_ns == UNKNOWN || row->end_ns > owner->kept.end_ns)
+		owner->kept.end_ns = row->end_ns;
+	while (*link != slot)
+		link = &s.threads[*link].next;
+	*link = thread->next;
+	free(thread->folded);
+	memset(thread, 0, sizeof *thread);
+	hooks_give_back(slot);
+}
+
+static void note_gone(uint32_t slot)
+{
+	if (s.gone_count < hooks.slots)
+		s.gone[s.gone_count++] = slot;
+}
+
+void gather_ended(void)
+{
+	struct member *next;
+	uint32_t       count;
+
+	hooks_drain(note_gone);
+	/* Whoever is there now is taken in before a process is declared over. */
+	adopt_new();
+	count = s.gone_count;
+	s.gone_count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		bury(s.gone[i]);
+	if (!count)
+		return;
+	for (struct member *member = s.members; member; member = next) {
+		next = member->next;
+		if (!member->slots)
+			conclude(member);
+	}
+}
+
+/* Readings */
+
+static void current(struct member *member, struct process *process)
+{
+	*process = member->kept;
+	process->calls = NULL;
+	process->call_count = 0;
+	for (int i = 0; i < FIGURES; i++)
+		process->figure[i] = UNKNOWN;
+	process_add(process, &member->kept);
+	for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
+		const struct row *row = &hooks.rows[slot];
+
+		thread_into(slot, process);
+		if (row->pid == row->process)
+			name_into(row, process);
+	}
+	/* Time asleep goes on without end: nothing has changed by that alone. */
+}
+
+void gather_readings(uint64_t at_ns)
+{
+	adopt_new();
+	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++) {
+		struct thread *thread = &s.threads[slot];
+
+		if (!thread->owner || !memcmp(&thread->read, &hooks.rows[slot].now, sizeof thread->read))
+			continue;
+		thread->read = hooks.rows[slot].now;
+		thread->owner->is_changed = 1;
+	}
+	for (struct member *member = s.members; member; member = member->next) {
+		struct process now;
+
+		if (!member->is_changed)
+			continue;
+		member->is_changed = 0;
+		current(member, &now);
+		split(&now, NULL);
+		write_reading(at_ns, &now, member->has_read ? &member->read : NULL);
+		process_free_calls(&member->read);
+		member->read = now;
+		member->has_read = 1;
+	}
+}
+
+uint64_t gather_total(struct process *total)
+{
+	struct process unslotted;
+
+	process_add(total, &s.total);
+	for (struct member *member = s.members; member; member = member->next) {
+		struct process now;
+
+		current(member, &now);
+		split(&now, NULL);
+		add_costs(total, &now);
+		process_free_calls(&now);
+		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next)
+			if (has_calls()) {
+				struct process calls;
+
+				process_clear(&calls);
+				calls_into(slot, s.threads[slot].folded, &calls);
+				process_add(total, &calls);
+				process_free_calls(&calls);
+			}
+	}
+	process_clear(&unslotted);
+	costs_into(&hooks.rows[0], &unslotted);
+	unslotted.figure[blocked_ns] = 0;
+	split(&unslotted, NULL);
+	calls_into(0, s.unslotted, &unslotted);
+	process_add(total, &unslotted);
+	process_free_calls(&unslotted);
+	total->calls_known = has_calls();
+	total->windows = s.window_count;
+	total->windows_ns = s.windows_ns;
+	return s.processes;
+}
+
+/* Windows */
+
+static uint64_t *folding(uint64_t **folded)
+{
+	if (!*folded && !(*folded = calloc(CELLS, hooks.cell_bytes)))
+		abort();
+	return *folded;
+}
+
+static int is_idle(uint32_t slot, const uint64_t *folded)
+{
+	if (folded)
+		return !memcmp(folded, hooks_cell(slot, 0), CELLS * hooks.cell_bytes);
+	for (uint32_t cell = 1; cell < CELLS; cell++)
+		if (hooks_cell(slot, cell)->count)
+			return 0;
+	return 1;
+}
+
+/* A slot's gain, expanded to the period. While it was counted it ran slower: by a hook's cost a call. */
+static void window_into(uint32_t slot, uint64_t **folded, double length_ns, double period_ns,
+                        struct process *window)
+{
+	struct process part;
+	double         count = 0, length = length_ns;
+
+	if (is_idle(slot, *folded))
+		return;
+	process_clear(&part);
+	calls_into(slot, *folded, &part);
+	memcpy(folding(folded), hooks_cell(slot, 0), CELLS * hooks.cell_bytes);
+	for (size_t i = 0; i < part.call_count; i++)
+		count += (double)part.calls[i].calls;
+	if (hooks.hook_ns != UNKNOWN)
+		length -= count * (double)hooks.hook_ns;
+	if (length < length_ns / 4)
+		length = length_ns / 4;
+	for (size_t i = 0; i < part.call_count && period_ns > 0; i++) {
+		part.calls[i].expanded = (double)part.calls[i].calls * period_ns / length;
+		part.calls[i].expanded_errors = (double)part.calls[i].errors * period_ns / length;
+	}
+	process_add(window, &part);
+	process_free_calls(&part);
+}
+
+/* The square is that of the whole process' (or the whole tree's) figure for the window. */
+static void close_window(struct process *window, struct process *into)
+{
+	for (size_t i = 0; i < window->call_count; i++)
+		window->calls[i].expanded_squares = window->calls[i].expanded * window->calls[i].expanded;
+	process_add(into, window);
+}
+
+uint64_t gather_window(uint64_t begin_ns, uint64_t length_ns, uint64_t period_ns)
+{
+	struct process all, window;
+	uint64_t       calls = 0;
+
+	if (period_ns) {
+		s.window_begins = realloc(s.window_begins, (s.window_count + 1) * sizeof *s.window_begins);
+		if (!s.window_begins)
+			abort();
+		s.window_begins[s.window_count++] = begin_ns;
+		s.windows_ns += length_ns;
+	}
+	adopt_new();
+	process_clear(&all);
+	for (struct member *member = s.members; member; member = member->next) {
+		process_clear(&window);
+		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next)
+			window_into(slot, &s.threads[slot].folded, (double)length_ns, (double)period_ns, &window);
+		if (!window.call_count)
+			continue;
+		process_add(&all, &window);
+		close_window(&window, &member->kept);
+		process_free_calls(&window);
+	}
+	window_into(0, &s.unslotted, (double)length_ns, (double)period_ns, &all);
+	for (size_t i = 0; i < all.call_count; i++)
+		calls += all.calls[i].calls;
+	close_window(&all, &s.total);
+	process_free_calls(&all);
+	return calls;
+}
+
+void gather_fold(void)
+{
+	if (s.order->detail == CALLS || s.order->detail == LATENCY)
+		gather_window(0, 1, 0);
+}
+
+/* The end */
+
+uint32_t gather_unfinished(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++) {
+		const struct row *row = &hooks.rows[slot];
+
+		count += row->state == ROW_EXITED && row->seen != hooks.look;
+	}
+	return count;
+}
+
+void gather_rest(void)
+{
+	adopt_new();
+	while (s.members) {
+		struct member *member = s.members;
+		struct process last;
+
+		current(member, &last);
+		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
+			const struct row *row = &hooks.rows[slot];
+
+			if (s.order->threads)
+				write_thread(slot);
+			member->child_count += row->children;
+			if (row->pid == row->process && row->end_ns)
+				last.end_ns = row->end_ns;
+		}
+		complete(&last, member);
+		write_process(&last);
+		process_free_calls(&last);
+		forget(member);
+	}
+}

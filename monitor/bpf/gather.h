@@ -1,0 +1,24 @@
+/* gather.h -- slots of threads into processes. */
+#ifndef STEELYARD_GATHER_H
+#define STEELYARD_GATHER_H
+
+#include "../monitor.h"
+
+void gather_open(const struct order *order);
+/* Takes in new threads, and ends those that are gone; writes the processes that are over. */
+void gather_ended(void);
+/* Writes a reading of each process that has changed. Look before. */
+void gather_readings(uint64_t at_ns);
+/* Takes what the cells have gained since the last time into the processes, as calls seen in a window of that
+ * length within a period of that length; with a period of 0, as they are. Returns how many calls that was. */
+uint64_t gather_window(uint64_t begin_ns, uint64_t length_ns, uint64_t period_ns);
+/* Must be called once a minute at least, for a cell's halves not to overflow. */
+void gather_fold(void);
+/* All that was watched, as if one process had done it; how many processes that were. */
+uint64_t gather_total(struct process *total);
+/* How many threads have exited, are gone from the list of tasks (as of the last look), and are not final yet. */
+uint32_t gather_unfinished(void);
+/* Writes everybody who is left. */
+void gather_rest(void);
+
+#endif

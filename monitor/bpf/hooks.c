@@ -1,0 +1,450 @@
+/* hooks.c -- see hooks.h. */
+#include "hooks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef uint64_t u64;
+typedef uint32_t u32;
+/* Generated: not ours to mend. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#include "accounting.skel.h"
+#pragma GCC diagnostic pop
+
+#include "cgroup.h"
+
+enum { PROCESSORS_MOST = 4096 };
+
+/* Memory is taken when the maps are made, whether it is used or not: about ten megabytes each. */
+static const uint32_t slots_usual[DETAILS] = {
+	[LIFE] = 16384, [BUDGET] = 6144, [CALLS] = 6144, [PROFILE] = 6144, [LATENCY] = 480,
+};
+
+struct hooks hooks = { .hook_ns = UNKNOWN };
+static struct {
+	struct accounting  *skeleton;
+	struct ring_buffer *ring;
+	int                 look_file;
+	struct bpf_link    *calls[2]; /* the hooks on system calls, while they are on */
+	struct bpf_link   **samples;  /* of each processor, at PROFILE */
+	int                 sample_count;
+	enum detail         detail;
+	char                log[8192]; /* what libbpf last complained of */
+	void (*gone)(uint32_t slot);
+} s;
+
+static int keep_log(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	if (level == LIBBPF_WARN)
+		vsnprintf(s.log, sizeof s.log, format, arguments);
+	return 0;
+}
+
+/* A program of 32 bits makes its calls by interrupt 128; so can one of 64 bits, where the kernel allows it. */
+static bool has_32_bit(void)
+{
+#ifdef __x86_64__
+	int   status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		long result = 20; /* getpid */
+
+		__asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+		_exit(result > 0 ? 0 : 1);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+#else
+	return false;
+#endif
+}
+
+static void size_maps(const struct order *order)
+{
+	struct accounting *skeleton = s.skeleton;
+	uint32_t           slots = (order->slots ? order->slots : slots_usual[order->detail]) + 1;
+	uint32_t           ring = 4096;
+
+	hooks.slots = slots;
+	hooks.cell_bytes = order->detail == LATENCY ? sizeof(struct timed_cell) : sizeof(struct cell);
+	while (ring < slots * 16)
+		ring *= 2;
+	bpf_map__set_max_entries(skeleton->maps.rows, slots);
+	bpf_map__set_max_entries(skeleton->maps.cells, order->detail == LIFE ? 1 : slots);
+	bpf_map__set_value_size(skeleton->maps.cells, (uint32_t)(CELLS * hooks.cell_bytes));
+	bpf_map__set_max_entries(skeleton->maps.free_slots, slots);
+	bpf_map__set_max_entries(skeleton->maps.done, ring);
+}
+
+/* Only what this watch needs is loaded: the verifier then finds only what it can bear. */
+static void choose_programs(const struct order *order)
+{
+	struct accounting *skeleton = s.skeleton;
+	bool               timed = order->detail == LATENCY;
+
+	bpf_program__set_autoload(skeleton->progs.on_return, order->detail == CALLS || order->detail == BUDGET);
+	bpf_program__set_autoload(skeleton->progs.on_return_timed, timed);
+	bpf_program__set_autoload(skeleton->progs.on_enter_timed, timed);
+	bpf_program__set_autoload(skeleton->progs.on_sample, order->detail == PROFILE);
+	bpf_program__set_autoload(skeleton->progs.on_cgroup, order->cgroup != NULL);
+}
+
+static int refuse(char *why, size_t room)
+{
+	int error = errno;
+
+	s.log[strcspn(s.log, "\n")] = '\0';
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		snprintf(why, room, "this kernel has no type information (/sys/kernel/btf/vmlinux)");
+	else if (error == EPERM || error == EACCES)
+		snprintf(why, room, "not permitted: BPF needs the capabilities CAP_BPF and CAP_PERFMON (or root)");
+	else
+		snprintf(why, room, "the kernel refused the BPF programs: %s: %s", strerror(error), s.log);
+	if (s.skeleton)
+		accounting__destroy(s.skeleton);
+	s.skeleton = NULL;
+	return -1;
+}
+
+static void *map_memory(const struct bpf_map *map)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = ((bpf_map__value_size(map) + 7) / 8 * 8) * (size_t)bpf_map__max_entries(map);
+	void  *memory;
+
+	bytes = (bytes + page - 1) / page * page;
+	hooks.maps_bytes += bytes;
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void make_slots_free(void)
+{
+	/* The last given is the first taken: low slots stay in use, and a scan stays short. */
+	for (uint32_t slot = hooks.slots - 1; slot > 0; slot--)
+		bpf_map__update_elem(s.skeleton->maps.free_slots, NULL, 0, &slot, sizeof slot, 0);
+	s.skeleton->bss->slots_free = hooks.slots - 1;
+	s.skeleton->bss->wake_below = hooks.slots / 4;
+}
+
+static int on_gone(void *context, void *bytes, size_t count)
+{
+	(void)context;
+	(void)count;
+	s.gone(*(uint32_t *)bytes);
+	return 0;
+}
+
+int hooks_load(const struct order *order, char *why, size_t why_room)
+{
+	struct accounting *skeleton;
+	struct cgroup_key  cgroup = { 0, 0 };
+
+	libbpf_set_print(keep_log);
+	s.detail = order->detail;
+	skeleton = s.skeleton = accounting__open();
+	if (!skeleton)
+		return refuse(why, why_room);
+	if (order->cgroup && cgroup_find(order->cgroup, &cgroup, why, why_room)) {
+		accounting__destroy(skeleton);
+		s.skeleton = NULL;
+		return -1;
+	}
+	skeleton->rodata->one_in = order->children;
+	skeleton->rodata->counts_always = order->detail == CALLS || order->detail == LATENCY;
+	skeleton->rodata->has_32_bit = has_32_bit();
+	skeleton->rodata->cgroup_id = cgroup.id;
+	skeleton->rodata->cgroup_hierarchy = cgroup.hierarchy;
+	size_maps(order);
+	choose_programs(order);
+	if (accounting__load(skeleton))
+		return refuse(why, why_room);
+	hooks.rows = map_memory(skeleton->maps.rows);
+	hooks.cells = map_memory(skeleton->maps.cells);
+	hooks.maps_bytes += sizeof *skeleton->bss + bpf_map__max_entries(skeleton->maps.done) +
+	                    hooks.slots * sizeof(uint32_t);
+	s.ring = ring_buffer__new(bpf_map__fd(skeleton->maps.done), on_gone, NULL, NULL);
+	if (!hooks.rows || !hooks.cells || !s.ring)
+		return refuse(why, why_room);
+	make_slots_free();
+	/* The kernel's type information was read for the loading alone: some megabytes. */
+	malloc_trim(0);
+	return 0;
+}
+
+/* Hooks a program in, and keeps the link where the skeleton will close it. */
+static int hook_in(struct bpf_program *program, struct bpf_link **link, char *why, size_t why_room)
+{
+	*link = bpf_program__attach(program);
+	if (*link)
+		return 0;
+	snprintf(why, why_room, "the hook %s was refused: %s", bpf_program__name(program), strerror(errno));
+	return -1;
+}
+
+static int sample_processors(char *why, size_t why_room)
+{
+	struct perf_event_attr clock = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof clock,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = SAMPLE_NS,
+	};
+	int count = (int)sysconf(_SC_NPROCESSORS_CONF);
+
+	s.samples = calloc((size_t)count, sizeof *s.samples);
+	if (!s.samples)
+		abort();
+	for (int i = 0; i < count; i++) {
+		int file = (int)syscall(SYS_perf_event_open, &clock, -1, i, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (file < 0 && errno == ENODEV)
+			continue; /* that processor is off */
+		if (file >= 0)
+			s.samples[s.sample_count] = bpf_program__attach_perf_event(s.skeleton->progs.on_sample, file);
+		if (file < 0 || !s.samples[s.sample_count++]) {
+			snprintf(why, why_room, "the clock that samples was refused: %s", strerror(errno));
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int hooks_on(const struct order *order, char *why, size_t why_room)
+{
+	struct accounting *skeleton = s.skeleton;
+
+	if (hook_in(skeleton->progs.on_free, &skeleton->links.on_free, why, why_room) ||
+	    hook_in(skeleton->progs.on_exit, &skeleton->links.on_exit, why, why_room) ||
+	    hook_in(skeleton->progs.on_exec, &skeleton->links.on_exec, why, why_room) ||
+	    hook_in(skeleton->progs.on_signal, &skeleton->links.on_signal, why, why_room) ||
+	    hook_in(skeleton->progs.on_fork, &skeleton->links.on_fork, why, why_room) ||
+	    hook_in(skeleton->progs.on_look, &skeleton->links.on_look, why, why_room))
+		return -1;
+	if (order->cgroup && hook_in(skeleton->progs.on_cgroup, &skeleton->links.on_cgroup, why, why_room))
+		return -1;
+	if (order->detail == PROFILE && sample_processors(why, why_room))
+		return -1;
+	s.look_file = bpf_link__fd(skeleton->links.on_look);
+	return 0;
+}
+
+int hooks_calls_on(void)
+{
+	struct accounting *skeleton = s.skeleton;
+
+	if (s.detail == LATENCY) {
+		s.calls[0] = bpf_program__attach(skeleton->progs.on_return_timed);
+		s.calls[1] = bpf_program__attach(skeleton->progs.on_enter_timed);
+		return s.calls[0] && s.calls[1] ? 0 : -1;
+	}
+	s.calls[0] = bpf_program__attach(skeleton->progs.on_return);
+	return s.calls[0] ? 0 : -1;
+}
+
+void hooks_calls_off(void)
+{
+	for (int i = 0; i < 2; i++) {
+		bpf_link__destroy(s.calls[i]);
+		s.calls[i] = NULL;
+	}
+}
+
+void hooks_count(int counting)
+{
+	__atomic_store_n(&s.skeleton->bss->counting, (u32)counting, __ATOMIC_SEQ_CST);
+}
+
+/* Time of the cheapest system call, ns, over some hundred of them. */
+static double call_ns(void)
+{
+	enum { CALLS_MADE = 2000 };
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (int i = 0; i < CALLS_MADE; i++)
+		syscall(SYS_getppid);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / CALLS_MADE;
+}
+
+/* The least of several, with and without: what disturbs makes a time longer, never shorter. */
+void hooks_calibrate(void)
+{
+	enum { ROUNDS = 5, AGAIN = 3 };
+	double least[2] = { 1e9, 1e9 };
+
+	for (int round = 0; round < ROUNDS; round++)
+		for (int on = 0; on < 2; on++) {
+			if (on && hooks_calls_on())
+				return;
+			for (int i = 0; i < AGAIN; i++) {
+				double ns = call_ns();
+
+				if (ns < least[on])
+					least[on] = ns;
+			}
+			if (on)
+				hooks_calls_off();
+		}
+	hooks.hook_ns = least[1] > least[0] ? (uint64_t)(least[1] - least[0] + 0.5) : 0;
+}
+
+int hooks_hold(pid_t child)
+{
+	struct tag held = { .kind = TAG_HELD };
+	int        file = (int)syscall(SYS_pidfd_open, child, 0);
+	int        failed;
+
+	if (file < 0)
+		return -1;
+	failed = bpf_map__update_elem(s.skeleton->maps.tags, &file, sizeof file, &held, sizeof held, 0);
+	close(file);
+	return failed;
+}
+
+static void walk(void)
+{
+	char text[256];
+	int  file = bpf_iter_create(s.look_file);
+
+	s.skeleton->bss->look = ++hooks.look;
+	if (file < 0)
+		return;
+	while (read(file, text, sizeof text) > 0)
+		;
+	close(file);
+}
+
+/* A child of a child is taken in once its parent is: walks go on until one finds nobody. Those made meanwhile
+ * are taken in by the hook on fork. */
+static int take_in(void)
+{
+	int total = 0;
+
+	s.skeleton->bss->attaching = 1;
+	do {
+		s.skeleton->bss->attached = 0;
+		walk();
+		total += (int)s.skeleton->bss->attached;
+	} while (s.skeleton->bss->attached);
+	s.skeleton->bss->attaching = 0;
+	return total;
+}
+
+int hooks_attach(const pid_t pids[], size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		u32 pid = (u32)pids[i];
+
+		bpf_map__update_elem(s.skeleton->maps.targets, &pid, sizeof pid, &pid, sizeof pid, 0);
+	}
+	return take_in();
+}
+
+void hooks_look(void)
+{
+	if (s.skeleton->bss->looks_wanted) {
+		s.skeleton->bss->looks_wanted = 0;
+		take_in();
+	} else {
+		walk();
+	}
+}
+
+void hooks_drain(void (*gone)(uint32_t slot))
+{
+	s.gone = gone;
+	ring_buffer__consume(s.ring);
+}
+
+void hooks_give_back(uint32_t slot)
+{
+	memset(&hooks.rows[slot], 0, sizeof hooks.rows[slot]);
+	if (s.detail != LIFE)
+		memset(hooks_cell(slot, 0), 0, CELLS * hooks.cell_bytes);
+	__atomic_fetch_add(&s.skeleton->bss->slots_free, 1, __ATOMIC_SEQ_CST);
+	bpf_map__update_elem(s.skeleton->maps.free_slots, NULL, 0, &slot, sizeof slot, 0);
+}
+
+uint32_t hooks_slots_highest(void)
+{
+	return s.skeleton->bss->slots_highest;
+}
+
+int hooks_call_of(uint32_t cell, enum abi *abi, uint32_t *number)
+{
+	if (cell == CELL_OTHER) {
+		*abi = ABI_NATIVE;
+		*number = OTHER_CALLS;
+		return 1;
+	}
+	for (uint32_t i = 0; i < TABLES * NUMBERS; i++) {
+		if ((s.skeleton->bss->cell_of[i] & ~(u32)RETURNS_TWICE) != cell)
+			continue;
+		*abi = i < NUMBERS ? ABI_NATIVE : ABI_32;
+		*number = i % NUMBERS;
+		if (*number == NUMBERS - 1)
+			*number = OTHER_CALLS;
+		return 1;
+	}
+	return 0;
+}
+
+int hooks_file(void)
+{
+	return ring_buffer__epoll_fd(s.ring);
+}
+
+void hooks_account(struct account *account)
+{
+	const struct counters *costs = (const struct counters *)(const void *)&s.skeleton->bss->unfollowed_costs;
+
+	account->hook_ns = hooks.hook_ns;
+	account->maps_bytes = hooks.maps_bytes;
+	account->lost_slots = s.skeleton->bss->lost_slots;
+	account->lost_events = s.skeleton->bss->lost_tasks;
+	account->lost_calls = 0;
+	account->unfollowed = s.skeleton->bss->unfollowed;
+	account->unfollowed_figure[run_ns] = costs->run_ns;
+	account->unfollowed_figure[wait_ns] = costs->wait_ns;
+	cputime_split(costs->run_ns, costs->user_ticks_ns, costs->system_ticks_ns,
+	              &account->unfollowed_figure[cpu_user_ns], &account->unfollowed_figure[cpu_system_ns]);
+	account->unfollowed_figure[faults_minor] = costs->faults_minor;
+	account->unfollowed_figure[faults_major] = costs->faults_major;
+	account->unfollowed_figure[switches_voluntary] = costs->switches_voluntary;
+	account->unfollowed_figure[switches_involuntary] = costs->switches_involuntary;
+	account->unfollowed_figure[reads] = costs->reads;
+	account->unfollowed_figure[characters_read] = costs->characters_read;
+	account->unfollowed_figure[writes] = costs->writes;
+	account->unfollowed_figure[characters_written] = costs->characters_written;
+	account->unfollowed_figure[bytes_read] = costs->bytes_read;
+	account->unfollowed_figure[bytes_written] = costs->bytes_written;
+	account->unfollowed_figure[bytes_cancelled] = costs->bytes_cancelled;
+}
+
+void hooks_off(void)
+{
+	hooks_calls_off();
+	for (int i = 0; i < s.sample_count; i++)
+		bpf_link__destroy(s.samples[i]);
+	s.sample_count = 0;
+	bpf_link__destroy(s.skeleton->links.on_fork);
+	s.skeleton->links.on_fork = NULL;
+}

@@ -1,0 +1,57 @@
+/* hooks.h -- the BPF programs from our side: loading them, hooking them in, their maps. */
+#ifndef STEELYARD_HOOKS_H
+#define STEELYARD_HOOKS_H
+
+#include <linux/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../monitor.h"
+#include "accounting.h"
+
+/* The maps as memory. */
+extern struct hooks {
+	struct row *rows;
+	uint32_t    slots;     /* row 0 included */
+	char       *cells;     /* a row of CELLS for each slot; NULL at LIFE */
+	size_t      cell_bytes;
+	size_t      maps_bytes;
+	uint64_t    hook_ns;   /* what a hit on a system call costs; UNKNOWN: not calibrated */
+	uint32_t    look;      /* number of the last look */
+} hooks;
+
+/* Loads the programs, and hooks none in. Returns 0, or -1 with a sentence in `why`. */
+int hooks_load(const struct order *order, char *why, size_t why_room);
+/* Hooks in those of the life cycle; system calls are not counted yet. */
+int hooks_on(const struct order *order, char *why, size_t why_room);
+/* Finds hook_ns, by system calls of our own. */
+void hooks_calibrate(void);
+/* Hooks system calls in and out; returns 0 or -1. Counting begins and ends with hooks_count. */
+int  hooks_calls_on(void);
+void hooks_calls_off(void);
+void hooks_count(int counting);
+/* The command's process: its account begins with its exec. */
+int hooks_hold(pid_t child);
+/* Takes in these processes, with their threads and descendants. Returns how many tasks that were. */
+int  hooks_attach(const pid_t pids[], size_t count);
+/* Brings every watched task's row up to date, and takes in what was moved into the cgroup. */
+void hooks_look(void);
+/* Slots whose thread is gone, to `gone`. */
+void hooks_drain(void (*gone)(uint32_t slot));
+/* Makes a slot free again. */
+void hooks_give_back(uint32_t slot);
+uint32_t hooks_slots_highest(void);
+/* Which call a cell stands for. Returns 0 if it stands for none. */
+int hooks_call_of(uint32_t cell, enum abi *abi, uint32_t *number);
+/* Readable when slots run low. */
+int hooks_file(void);
+/* Adds what only the hooks know. */
+void hooks_account(struct account *account);
+void hooks_off(void);
+
+static inline struct cell *hooks_cell(uint32_t slot, uint32_t cell)
+{
+	return (struct cell *)(void *)(hooks.cells + ((size_t)slot * CELLS + cell) * hooks.cell_bytes);
+}
+
+#endif

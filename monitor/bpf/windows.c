@@ -1,0 +1,160 @@
+/* windows.c -- see windows.h.
+ *
+ * Time is cut into periods, and in each lies one window, at a random place: so what a window sees, times period over
+ * window, is an unbiased estimate of what was done in its period, whatever the process does. How long the next
+ * period is follows from the windows before it: so long that the hooks cost no more than the budget.
+ */
+#include "windows.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "gather.h"
+#include "hooks.h"
+
+enum {
+	WINDOW_NS = 2000000,
+	RAMP_NS = 400000,            /* hooking in and out, in which the hook is paid for and nothing is counted */
+	PERIOD_LEAST_NS = 250000000, /* the turns themselves cost us some 0.7 ms */
+	PROOF_WINDOW_NS = 40000000,
+};
+#define PERIOD_MOST_NS UINT64_C(4000000000)
+
+static struct {
+	int      is_used, is_proof, is_open, is_hooked;
+	double   budget;
+	uint64_t period_begin_ns, period_ns;
+	uint64_t next_ns, begin_ns;
+	uint64_t run_before, work_before;
+	uint64_t state; /* of the random numbers */
+} s;
+
+/* splitmix64 (Steele, Lea and Flood, 2014): phases must be unrelated to anything, not secret. */
+static uint64_t draw(uint64_t below)
+{
+	uint64_t z = (s.state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return (z ^ (z >> 31)) % below;
+}
+
+static void plan_period(uint64_t begin_ns)
+{
+	uint64_t room = s.is_proof ? 1 : s.period_ns - WINDOW_NS - RAMP_NS;
+
+	s.period_begin_ns = begin_ns;
+	s.next_ns = begin_ns + draw(room);
+}
+
+void windows_open(const struct order *order)
+{
+	if (order->detail != BUDGET && !order->prove)
+		return;
+	s.is_used = 1;
+	s.is_proof = order->prove;
+	s.budget = order->budget;
+	if (getrandom(&s.state, sizeof s.state, GRND_NONBLOCK) != (ssize_t)sizeof s.state)
+		s.state = now_ns();
+	/* Nothing is known yet: as if a storm of the cheapest calls raged. */
+	s.period_ns = (uint64_t)((WINDOW_NS + RAMP_NS) * 0.4 / s.budget);
+	if (s.period_ns < PERIOD_LEAST_NS)
+		s.period_ns = PERIOD_LEAST_NS;
+	if (s.is_proof)
+		s.period_ns = PROOF_WINDOW_NS;
+	plan_period(now_ns());
+}
+
+uint64_t windows_next(void)
+{
+	return s.is_used ? s.next_ns : UNKNOWN;
+}
+
+/* What a target does for its own sake: a free-running count of its work. */
+static void totals(uint64_t *run, uint64_t *work)
+{
+	struct process total;
+
+	process_clear(&total);
+	gather_total(&total);
+	*run = total.figure[run_ns];
+	*work = total.figure[reads] + total.figure[writes] + total.figure[switches_voluntary] +
+	        total.figure[switches_involuntary] + total.figure[faults_minor];
+	process_free_calls(&total);
+}
+
+static void open_window(void)
+{
+	s.is_hooked = s.is_proof ? (int)draw(2) : 1;
+	if (s.is_hooked && hooks_calls_on())
+		s.is_hooked = 0;
+	if (s.is_proof) {
+		hooks_look();
+		totals(&s.run_before, &s.work_before);
+	}
+	s.begin_ns = now_ns();
+	hooks_count(s.is_hooked);
+	s.is_open = 1;
+	s.next_ns = s.begin_ns + (s.is_proof ? PROOF_WINDOW_NS : WINDOW_NS);
+}
+
+/* So long that (hits x price) over the period stays within the share. Idle processes are looked at ever
+ * more rarely: what they do then is still counted without bias, only less surely. */
+static void adapt(uint64_t hits, uint64_t length_ns)
+{
+	double price = hooks.hook_ns == UNKNOWN ? 120 : (double)hooks.hook_ns;
+	double burden = (double)hits * price * (double)(length_ns + RAMP_NS) / (double)length_ns;
+	double period = burden / s.budget;
+
+	if (!hits)
+		period = 2.0 * (double)s.period_ns;
+	if (period < PERIOD_LEAST_NS)
+		period = PERIOD_LEAST_NS;
+	s.period_ns = period > (double)PERIOD_MOST_NS ? PERIOD_MOST_NS : (uint64_t)period;
+}
+
+static void close_proof(uint64_t length_ns)
+{
+	uint64_t run, work;
+
+	hooks_look();
+	totals(&run, &work);
+	write_window(s.begin_ns, length_ns, s.is_hooked, run - s.run_before, work - s.work_before);
+	if (s.is_hooked)
+		gather_window(s.begin_ns, length_ns, 2 * length_ns);
+	plan_period(now_ns());
+}
+
+static void close_window(void)
+{
+	uint64_t length_ns;
+
+	hooks_count(0);
+	length_ns = now_ns() - s.begin_ns;
+	hooks_calls_off();
+	s.is_open = 0;
+	if (s.is_proof) {
+		close_proof(length_ns);
+		return;
+	}
+	adapt(gather_window(s.begin_ns, length_ns, s.period_ns), length_ns);
+	/* A window that ran late ends its period late: the next one begins where it would have. */
+	s.period_begin_ns += s.period_ns;
+	plan_period(now_ns() > s.period_begin_ns ? now_ns() : s.period_begin_ns);
+}
+
+void windows_turn(void)
+{
+	if (!s.is_used || now_ns() < s.next_ns)
+		return;
+	if (s.is_open)
+		close_window();
+	else
+		open_window();
+}
+
+void windows_close(void)
+{
+	if (s.is_used && s.is_open)
+		close_window();
+}

@@ -1,0 +1,465 @@
+/* main.c -- steelyard-watch: from the command line to the last record. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../workloads/harness/parameters.h"
+#include "../workloads/harness/record.h"
+#include "command.h"
+#include "monitor.h"
+#include "outside.h"
+#include "write.h"
+
+enum { DONE = 0, FAILED = 1, USAGE = 2, UNSUPPORTED = 77 };
+enum { PIDS_MOST = 4096, WHY_ROOM = 512 };
+
+/* In the order of preference: each sees more than the next. */
+static const struct backend *const backends[] = {
+	&bpf_backend, &perf_backend, &taskstats_backend, &ptrace_backend, &proc_backend,
+};
+enum { BACKENDS = sizeof backends / sizeof *backends };
+static const char *const detail_names[DETAILS] = { "life", "budget", "calls", "profile", "latency" };
+
+static struct order order = { .detail = BUDGET, .children = 1, .budget = 0.005 };
+static pid_t        pids[PIDS_MOST];
+static int          detail_is_asked;
+static int          records_file = 1;
+static char         refusals[BACKENDS][WHY_ROOM]; /* why a preferred backend was passed over */
+
+static int usage(const char *what, const char *value, const char *allowed)
+{
+	fprintf(stderr, "steelyard-watch: %s '%s': %s\n", what, value, allowed);
+	return USAGE;
+}
+
+/* The number after an option, or a usage error. */
+static int number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
+{
+	char allowed[96];
+
+	if (!parse_number(text, value) && *value >= least && *value <= most)
+		return 0;
+	snprintf(allowed, sizeof allowed, "a number from %" PRIu64 " to %" PRIu64, least, most);
+	return usage(option, text, allowed);
+}
+
+static int take_detail(const char *text)
+{
+	for (int i = 0; i < DETAILS; i++)
+		if (!strcmp(text, detail_names[i])) {
+			order.detail = (enum detail)i;
+			detail_is_asked = 1;
+			return 0;
+		}
+	return usage("--detail", text, "life, budget, calls, profile or latency");
+}
+
+static int take_backend(const char *text)
+{
+	for (int i = 0; i < BACKENDS; i++)
+		if (!strcmp(text, backends[i]->name)) {
+			order.backend = backends[i]->name;
+			return 0;
+		}
+	return usage("--backend", text, "bpf, perf, taskstats, ptrace or proc");
+}
+
+static int take_pid(const char *text)
+{
+	uint64_t pid;
+
+	if (parse_number(text, &pid) || pid == 0 || pid > INT32_MAX)
+		return usage("-p", text, "the number of a process");
+	if (order.pid_count == PIDS_MOST)
+		return usage("-p", text, "no more than 4096 processes");
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return usage("-p", text, "there is no such process");
+	pids[order.pid_count++] = (pid_t)pid;
+	order.pids = pids;
+	return 0;
+}
+
+static int take_cgroup(const char *directory)
+{
+	char members[4096];
+
+	order.cgroup = directory;
+	if (snprintf(members, sizeof members, "%s/cgroup.procs", directory) < (int)sizeof members &&
+	    !access(members, R_OK))
+		return 0;
+	return usage("--cgroup", directory, "the directory of a control group");
+}
+
+static int take(int option, char *text)
+{
+	uint64_t value = 0;
+	int      wrong;
+
+	switch (option) {
+	case 'd':
+		return take_detail(text);
+	case 'b':
+		return take_backend(text);
+	case 'p':
+		return take_pid(text);
+	case 'g':
+		return take_cgroup(text);
+	case 'e':
+		return number("--every", text, 1000000, UINT32_MAX * UINT64_C(1000000), &order.every_ns);
+	case 'f':
+		return number("--for", text, 1000000, UINT64_MAX / 4, &order.for_ns);
+	case 'c':
+		wrong = number("--children", text, 1, UINT32_MAX, &value);
+		order.children = (uint32_t)value;
+		return wrong;
+	case 'B':
+		wrong = number("--budget", text, 1, 1000000, &value);
+		order.budget = (double)value / 1e6;
+		return wrong;
+	case 's':
+		wrong = number("--slots", text, 1, 1 << 20, &value);
+		order.slots = (uint32_t)value;
+		return wrong;
+	case 'r':
+		wrong = number("--records", text, 0, INT32_MAX, &value);
+		records_file = (int)value;
+		return wrong;
+	case 'C':
+		wrong = number("--control", text, 0, INT32_MAX, &value);
+		outside.control_file = (int)value;
+		return wrong;
+	case 't':
+		order.threads = 1;
+		return 0;
+	case 'P':
+		order.prove = 1;
+		return 0;
+	default:
+		return USAGE;
+	}
+}
+
+/* Returns 0, or the exit status. *probe_only: the backends are to be asked, and nothing watched. */
+static int read_arguments(int count, char *words[], int *probe_only)
+{
+	static const struct option options[] = {
+		{ "detail", 1, NULL, 'd' },   { "backend", 1, NULL, 'b' }, { "pid", 1, NULL, 'p' },
+		{ "cgroup", 1, NULL, 'g' },   { "every", 1, NULL, 'e' },   { "for", 1, NULL, 'f' },
+		{ "children", 1, NULL, 'c' }, { "budget", 1, NULL, 'B' },  { "slots", 1, NULL, 's' },
+		{ "records", 1, NULL, 'r' },  { "control", 1, NULL, 'C' }, { "threads", 0, NULL, 't' },
+		{ "prove", 0, NULL, 'P' },    { "probe", 0, NULL, 'q' },   { NULL, 0, NULL, 0 },
+	};
+	int option, wrong;
+
+	while ((option = getopt_long(count, words, "+p:", options, NULL)) != -1) {
+		if (option == 'q')
+			*probe_only = 1;
+		else if ((wrong = take(option, optarg)))
+			return wrong;
+	}
+	if (order.prove)
+		order.detail = BUDGET; /* calls are counted in windows */
+	if (optind < count)
+		order.command = words + optind;
+	if (*probe_only)
+		return 0;
+	if (!order.command && !order.pid_count && !order.cgroup) {
+		fprintf(stderr, "steelyard-watch: watch what? -p PID, --cgroup DIR, or -- COMMAND\n");
+		return USAGE;
+	}
+	if (order.command && (order.pid_count || order.cgroup)) {
+		fprintf(stderr, "steelyard-watch: a command is watched alone, without -p and --cgroup\n");
+		return USAGE;
+	}
+	return 0;
+}
+
+static void write_probes(void)
+{
+	for (int i = 0; i < BACKENDS; i++) {
+		char why[WHY_ROOM] = "";
+		int  works = !backends[i]->probe(&order, why, sizeof why);
+
+		record_open("probe");
+		record_text("backend", backends[i]->name);
+		record_truth("works", works);
+		record_text("why", works ? NULL : why);
+		write_close();
+	}
+}
+
+/* The first that works, or the one asked for. NULL: none, and what each says is in `refusals`. */
+static const struct backend *choose_for_detail(void)
+{
+	for (int i = 0; i < BACKENDS; i++) {
+		if (order.backend && strcmp(order.backend, backends[i]->name))
+			continue;
+		if (!backends[i]->probe(&order, refusals[i], WHY_ROOM)) {
+			refusals[i][0] = '\0';
+			return backends[i];
+		}
+	}
+	return NULL;
+}
+
+/* Where nobody can do what is usual, and nothing was asked for, what all can do is better than nothing. */
+static const struct backend *choose(void)
+{
+	const struct backend *backend = choose_for_detail();
+
+	if (backend || detail_is_asked || order.prove)
+		return backend;
+	order.detail = LIFE;
+	return choose_for_detail();
+}
+
+static void write_refusals(void)
+{
+	record_list("refused");
+	for (int i = 0; i < BACKENDS; i++) {
+		if (!refusals[i][0])
+			continue;
+		record_object(NULL);
+		record_text("backend", backends[i]->name);
+		record_text("why", refusals[i]);
+		record_object_close();
+	}
+	record_list_close();
+}
+
+static void write_beginning(const struct backend *backend, uint64_t began_ns)
+{
+	const char *const *missing = backend->missing(&order);
+	struct timespec    now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	record_open("watch");
+	record_number("protocol", 1);
+	record_text("version", STEELYARD_VERSION);
+	record_text("backend", backend->name);
+	record_text("detail", detail_names[order.detail]);
+	write_refusals();
+	record_real("began", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	record_number("began_ns", began_ns);
+	record_number("processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+	write_known("every_ns", order.every_ns ? order.every_ns : UNKNOWN);
+	record_number("children", order.children);
+	if (order.detail == BUDGET)
+		record_real("budget", order.budget);
+	else
+		record_null("budget");
+	write_known("sample_ns", order.detail == PROFILE ? SAMPLE_NS : UNKNOWN);
+	record_list("missing");
+	for (; missing && *missing; missing++)
+		record_text(NULL, *missing);
+	record_list_close();
+	write_close();
+}
+
+static void write_mark(const struct backend *backend, const char *id)
+{
+	struct process total;
+	uint64_t       processes;
+
+	process_clear(&total);
+	processes = backend->total(&total);
+	record_open("mark");
+	record_text("id", id);
+	record_number("at_ns", now_ns());
+	record_number("processes", processes);
+	write_figures(total.figure, 0);
+	if (total.calls_known)
+		write_calls_briefly(&total, NULL);
+	else
+		record_null("calls");
+	write_close();
+	process_free_calls(&total);
+}
+
+/* Does what the control descriptor's lines say. Returns -1 at its end. */
+static int obey(const struct backend *backend)
+{
+	static char   line[256];
+	static size_t filled;
+	ssize_t       count = read(outside.control_file, line + filled, sizeof line - 1 - filled);
+	char         *end;
+
+	if (count <= 0)
+		return count < 0 && errno == EINTR ? 0 : -1;
+	filled += (size_t)count;
+	line[filled] = '\0';
+	while ((end = strchr(line, '\n'))) {
+		*end = '\0';
+		if (!strncmp(line, "mark ", 5))
+			write_mark(backend, line + 5);
+		filled -= (size_t)(end + 1 - line);
+		memmove(line, end + 1, filled + 1);
+	}
+	return filled < sizeof line - 1 ? 0 : -1;
+}
+
+/* Until something ends the watch; returns what. */
+static const char *watch(const struct backend *backend, uint64_t began_ns)
+{
+	uint64_t stop_ns = order.for_ns ? began_ns + order.for_ns : UNKNOWN;
+	uint64_t next_ns = order.every_ns ? began_ns + order.every_ns : UNKNOWN;
+
+	for (;;) {
+		enum woken woken = backend->wait(next_ns < stop_ns ? next_ns : stop_ns);
+		uint64_t   now = now_ns();
+
+		if (outside.command_ended)
+			return "command";
+		if (outside.stop || write_is_broken())
+			return "signal";
+		if (woken == WOKEN_BY_END)
+			return "end";
+		if (woken == WOKEN_BY_CONTROL && obey(backend))
+			return "control";
+		if (now >= stop_ns)
+			return "time";
+		if (now < next_ns)
+			continue;
+		backend->read(now);
+		/* A late reading does not make the next ones late. */
+		while (next_ns <= now)
+			next_ns += order.every_ns;
+	}
+}
+
+/* One of the kernel's figures of our memory, in bytes. */
+static uint64_t memory_of(const char *field)
+{
+	FILE    *file = fopen("/proc/self/status", "re");
+	char     line[128];
+	uint64_t kib = UNKNOWN;
+
+	while (file && fgets(line, sizeof line, file))
+		if (!strncmp(line, field, strlen(field)))
+			sscanf(line + strlen(field), ": %" SCNu64, &kib);
+	if (file)
+		fclose(file);
+	return kib == UNKNOWN ? UNKNOWN : 1024 * kib;
+}
+
+static uint64_t ns_of(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
+static void write_end(const struct account *account, const char *stopped_by)
+{
+	int           known = account->hits != UNKNOWN && account->hook_ns != UNKNOWN;
+	struct rusage ours;
+
+	getrusage(RUSAGE_SELF, &ours);
+	record_open("end");
+	record_number("at_ns", now_ns());
+	record_number("cpu_user_ns", ns_of(ours.ru_utime));
+	record_number("cpu_system_ns", ns_of(ours.ru_stime));
+	/* Without pages of files: those of the maps are in maps_bytes, and the program's own are anybody's. */
+	write_known("memory_bytes", memory_of("RssAnon"));
+	write_known("memory_peak_bytes", memory_of("VmHWM"));
+	write_known("maps_bytes", account->maps_bytes);
+	write_known("hook_ns", account->hook_ns);
+	write_known("hits", account->hits);
+	write_known("bpf_ns", known ? account->hits * account->hook_ns : UNKNOWN);
+	write_known("lost_slots", account->lost_slots);
+	write_known("lost_calls", account->lost_calls);
+	write_known("lost_events", account->lost_events);
+	write_known("unfollowed", account->unfollowed);
+	if (account->unfollowed && account->unfollowed != UNKNOWN) {
+		record_object("unfollowed_figures");
+		write_figures(account->unfollowed_figure, 0);
+		record_object_close();
+	} else {
+		record_null("unfollowed_figures");
+	}
+	write_calls(&account->total);
+	if (outside.command_ended)
+		record_number("command_status", (uint64_t)outside.command_status);
+	else
+		record_null("command_status");
+	record_text("stopped_by", stopped_by);
+	write_close();
+}
+
+static int status_of_command(void)
+{
+	int failure;
+
+	if (!outside.command_ended)
+		return DONE;
+	failure = command_failure();
+	if (failure)
+		fprintf(stderr, "steelyard-watch: cannot execute '%s': %s\n", order.command[0], strerror(failure));
+	return WIFSIGNALED(outside.command_status) ? 128 + WTERMSIG(outside.command_status)
+	                                           : WEXITSTATUS(outside.command_status);
+}
+
+static int give_up(const char *why)
+{
+	fprintf(stderr, "steelyard-watch: %s\n", why);
+	if (outside.command)
+		kill(outside.command, SIGKILL);
+	return UNSUPPORTED;
+}
+
+static int no_backend(void)
+{
+	for (int i = 0; i < BACKENDS; i++)
+		if (refusals[i][0])
+			fprintf(stderr, "steelyard-watch: %s: %s\n", backends[i]->name, refusals[i]);
+	fprintf(stderr, "steelyard-watch: nothing here can watch that at detail %s\n", detail_names[order.detail]);
+	return UNSUPPORTED;
+}
+
+int main(int count, char *words[])
+{
+	const struct backend *backend;
+	struct account        account;
+	const char           *stopped_by;
+	char                  why[WHY_ROOM] = "";
+	uint64_t              began_ns;
+	int                   probe_only = 0;
+	int                   wrong = read_arguments(count, words, &probe_only);
+
+	if (wrong)
+		return wrong;
+	write_to(records_file, order.detail);
+	if (probe_only) {
+		write_probes();
+		return DONE;
+	}
+	backend = choose();
+	write_to(records_file, order.detail);
+	if (!backend)
+		return no_backend();
+	if (outside_open()) {
+		perror("steelyard-watch: signals");
+		return FAILED;
+	}
+	if (order.command && (outside.command = command_hold(order.command)) < 0) {
+		perror("steelyard-watch: fork");
+		return FAILED;
+	}
+	if (backend->begin(&order, outside.command, why, sizeof why))
+		return give_up(why);
+	began_ns = now_ns();
+	write_beginning(backend, began_ns);
+	if (outside.command)
+		command_release();
+	stopped_by = watch(backend, began_ns);
+	memset(&account, 0xff, sizeof account);
+	process_clear(&account.total);
+	backend->end(&account);
+	write_end(&account, stopped_by);
+	return write_is_broken() ? FAILED : status_of_command();
+}

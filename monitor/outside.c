@@ -1,0 +1,109 @@
+/* outside.c -- see monitor.h: signals, our child, the control descriptor, and waiting for them. */
+#include "monitor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "outside.h"
+
+struct outside outside = { .signal_file = -1, .control_file = -1 };
+static sigset_t before;
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int outside_open(void)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGCHLD);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGHUP);
+	/* What the caller had ignored, as nohup does with SIGHUP, is ignored by the kernel before it is blocked. */
+	if (sigprocmask(SIG_BLOCK, &ours, &before))
+		return -1;
+	signal(SIGPIPE, SIG_IGN);
+	outside.signal_file = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	return outside.signal_file < 0 ? -1 : 0;
+}
+
+void outside_restore_for_child(void)
+{
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* A terminal's SIGINT reaches the command as well, which may know what to do with it: so with a command, the
+ * watch ends when that does. A request to terminate is ours alone: it is passed on, and a second one obeyed. */
+static void take(const struct signalfd_siginfo *taken)
+{
+	static int requests;
+
+	if (taken->ssi_signo == SIGCHLD)
+		return;
+	if (!outside.command || outside.command_ended) {
+		outside.stop = 1;
+		return;
+	}
+	if (taken->ssi_signo == SIGINT && taken->ssi_code == SI_KERNEL)
+		return;
+	if (requests++)
+		outside.stop = 1;
+	else
+		kill(outside.command, (int)taken->ssi_signo);
+}
+
+int outside_look(void)
+{
+	struct signalfd_siginfo taken;
+	int                     changed = 0;
+
+	while (read(outside.signal_file, &taken, sizeof taken) == (ssize_t)sizeof taken)
+		take(&taken);
+	if (outside.command && !outside.command_ended &&
+	    waitpid(outside.command, &outside.command_status, WNOHANG) == outside.command) {
+		outside.command_ended = 1;
+		changed = 1;
+	}
+	return changed || outside.stop;
+}
+
+enum woken wait_quietly(uint64_t until_ns, int file)
+{
+	for (;;) {
+		struct pollfd files[3] = {
+			{ .fd = outside.signal_file, .events = POLLIN },
+			{ .fd = outside.control_file, .events = POLLIN },
+			{ .fd = file, .events = POLLIN },
+		};
+		uint64_t        now = now_ns();
+		uint64_t        left = until_ns > now ? until_ns - now : 0;
+		struct timespec patience = {
+			.tv_sec = (time_t)(left / 1000000000),
+			.tv_nsec = (long)(left % 1000000000),
+		};
+		int ready = ppoll(files, 3, until_ns == UNKNOWN ? NULL : &patience, NULL);
+
+		if (ready < 0 && errno != EINTR)
+			return WOKEN_BY_SIGNAL;
+		if (ready == 0)
+			return WOKEN_BY_TIME;
+		if (files[0].revents && outside_look())
+			return WOKEN_BY_SIGNAL;
+		if (files[1].revents)
+			return WOKEN_BY_CONTROL;
+		if (files[2].revents)
+			return WOKEN_BY_TIME;
+	}
+}

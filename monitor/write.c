@@ -1,0 +1,236 @@
+/* write.c -- processes into records, as docs/monitor.md has them. */
+#include "write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "../workloads/harness/record.h"
+
+static const char *const figure_names[FIGURES] = {
+#define FIGURE(name) #name,
+#define LEVEL(name)  #name,
+#include "figures.def"
+#undef FIGURE
+#undef LEVEL
+};
+static const int is_level[FIGURES] = {
+#define FIGURE(name) 0,
+#define LEVEL(name)  1,
+#include "figures.def"
+#undef FIGURE
+#undef LEVEL
+};
+
+static int          records_file = 1;
+static enum detail  written_detail;
+static int          is_broken;
+
+void write_to(int file, enum detail detail)
+{
+	records_file = file;
+	written_detail = detail;
+}
+
+int write_is_broken(void)
+{
+	return is_broken;
+}
+
+/* Whoever reads us may have gone, or a disk be full: then there is nobody to watch for. */
+void write_close(void)
+{
+	if (!is_broken && record_close(records_file))
+		is_broken = 1;
+}
+
+void write_known(const char *key, uint64_t value)
+{
+	if (value == UNKNOWN)
+		record_null(key);
+	else
+		record_number(key, value);
+}
+
+void write_figures(const uint64_t figure[FIGURES], int with_levels)
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (with_levels || !is_level[i])
+			write_known(figure_names[i], figure[i]);
+}
+
+static const char *name_of(const struct call_type *call, char room[32])
+{
+	const char *name = call_name(call->abi, call->number);
+
+	if (call->number == OTHER_CALLS)
+		snprintf(room, 32, "other");
+	else if (!name)
+		snprintf(room, 32, "call %u", call->number);
+	else
+		snprintf(room, 32, "%s", name);
+	if (call->abi == ABI_32)
+		strcat(room, "/32");
+	else if (call->abi == ABI_X32)
+		strcat(room, "/x32");
+	return room;
+}
+
+static void write_call(const struct process *process, const struct call_type *call)
+{
+	char name[32];
+
+	record_object(name_of(call, name));
+	write_known("calls", call->calls);
+	write_known("errors", call->errors);
+	write_known("time_ns", call->time_ns);
+	if (call->histogram)
+		record_numbers("histogram", call->histogram, HISTOGRAM_BUCKETS);
+	else
+		record_null("histogram");
+	write_known("samples", call->samples);
+	if (written_detail == BUDGET && process->windows) {
+		record_real("expanded", call->expanded);
+		record_real("expanded_squares", call->expanded_squares);
+		record_real("expanded_errors", call->expanded_errors);
+	} else {
+		record_null("expanded");
+		record_null("expanded_squares");
+		record_null("expanded_errors");
+	}
+	record_object_close();
+}
+
+void write_calls(const struct process *process)
+{
+	int has_windows = written_detail == BUDGET && process->calls_known;
+
+	write_known("windows", has_windows ? process->windows : UNKNOWN);
+	write_known("windows_ns", has_windows ? process->windows_ns : UNKNOWN);
+	if (!process->calls_known) {
+		record_null("calls");
+		return;
+	}
+	record_object("calls");
+	for (size_t i = 0; i < process->call_count; i++)
+		write_call(process, &process->calls[i]);
+	record_object_close();
+}
+
+void write_process(const struct process *process)
+{
+	record_open("process");
+	record_number("pid", (uint64_t)process->pid);
+	write_known("thread", process->thread ? (uint64_t)process->thread : UNKNOWN);
+	record_number("parent", (uint64_t)process->parent);
+	record_number("generation", process->generation);
+	record_text("program", process->program);
+	record_text("program_before", process->program_before[0] ? process->program_before : NULL);
+	record_truth("attached", process->attached);
+	record_number("begin_ns", process->begin_ns);
+	record_number("watched_ns", process->watched_ns);
+	write_known("end_ns", process->end_ns);
+	write_known("status", process->status >= 0 && WIFEXITED(process->status)
+	                              ? (uint64_t)WEXITSTATUS(process->status) : UNKNOWN);
+	write_known("signal", process->status >= 0 && WIFSIGNALED(process->status)
+	                              ? (uint64_t)WTERMSIG(process->status) : UNKNOWN);
+	write_known("threads", process->threads);
+	write_known("children", process->children);
+	write_figures(process->figure, 1);
+	write_known("samples_user", process->samples_user);
+	write_known("samples_kernel", process->samples_kernel);
+	write_calls(process);
+	write_close();
+}
+
+/* What stands for a call in a series: how often it was made, as far as that is known. */
+static void weight(const struct call_type *call, double weights[2])
+{
+	weights[0] = (double)call->calls;
+	weights[1] = call->errors == UNKNOWN ? -1 : (double)call->errors;
+	if (written_detail == BUDGET) {
+		weights[0] = call->expanded;
+		weights[1] = call->expanded_errors;
+	} else if (written_detail == PROFILE) {
+		weights[0] = (double)call->samples;
+		weights[1] = -1;
+	}
+}
+
+static const struct call_type *find_call(const struct process *process, const struct call_type *like)
+{
+	for (size_t i = 0; process && i < process->call_count; i++)
+		if (process->calls[i].number == like->number && process->calls[i].abi == like->abi)
+			return &process->calls[i];
+	return NULL;
+}
+
+static int call_has_changed(const struct call_type *call, const struct process *before)
+{
+	const struct call_type *old = find_call(before, call);
+	double             now_weights[2], old_weights[2] = { 0, 0 };
+
+	weight(call, now_weights);
+	if (old)
+		weight(old, old_weights);
+	return now_weights[0] != old_weights[0];
+}
+
+void write_calls_briefly(const struct process *process, const struct process *before)
+{
+	record_object("calls");
+	for (size_t i = 0; i < process->call_count; i++) {
+		char   name[32];
+		double weights[2];
+
+		if (!call_has_changed(&process->calls[i], before))
+			continue;
+		weight(&process->calls[i], weights);
+		record_list(name_of(&process->calls[i], name));
+		record_real(NULL, weights[0]);
+		if (weights[1] < 0)
+			record_null(NULL);
+		else
+			record_real(NULL, weights[1]);
+		record_list_close();
+	}
+	record_object_close();
+}
+
+static int has_changed(const struct process *process, const struct process *before)
+{
+	if (memcmp(process->figure, before->figure, sizeof process->figure))
+		return 1;
+	for (size_t i = 0; i < process->call_count; i++)
+		if (call_has_changed(&process->calls[i], before))
+			return 1;
+	return 0;
+}
+
+void write_reading(uint64_t at_ns, const struct process *process, const struct process *before)
+{
+	if (before && !has_changed(process, before))
+		return;
+	record_open("reading");
+	record_number("at_ns", at_ns);
+	record_number("pid", (uint64_t)process->pid);
+	record_number("begin_ns", process->begin_ns);
+	for (int i = 0; i < FIGURES; i++)
+		if (!before || process->figure[i] != before->figure[i])
+			write_known(figure_names[i], process->figure[i]);
+	if (process->calls_known)
+		write_calls_briefly(process, before);
+	write_close();
+}
+
+void write_window(uint64_t at_ns, uint64_t length_ns, int hooked, uint64_t ran_ns, uint64_t work)
+{
+	record_open("window");
+	record_number("at_ns", at_ns);
+	record_number("length_ns", length_ns);
+	record_truth("hooked", hooked);
+	write_known("run_ns", ran_ns);
+	write_known("work", work);
+	write_close();
+}

@@ -1,0 +1,20 @@
+/* write.h -- records of the monitor: what only main needs besides monitor.h's. */
+#ifndef STEELYARD_WRITE_H
+#define STEELYARD_WRITE_H
+
+#include "monitor.h"
+
+/* Where records go, and for which detail (it decides what stands for a call in a reading). */
+void write_to(int file, enum detail detail);
+/* Whether a record could not be written: nobody reads them, or the disk is full. */
+int write_is_broken(void);
+/* Ends the record that record_open has begun. */
+void write_close(void);
+void write_known(const char *key, uint64_t value); /* UNKNOWN as null */
+void write_figures(const uint64_t figure[FIGURES], int with_levels);
+/* "windows", "windows_ns" and "calls", in full. */
+void write_calls(const struct process *process);
+/* Each call's number and errors that have changed since `before` (NULL: all). */
+void write_calls_briefly(const struct process *process, const struct process *before);
+
+#endif
