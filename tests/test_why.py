@@ -5,6 +5,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from steelyard.errors import SystemFailed, Unsupported
 from steelyard.journal import Journal, earlier
 from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
-from steelyard.report import wording
+from steelyard.report import plain, wording
 from steelyard.runner import SETUP, WORK, Accounted, Earlier, Event, Watched
 from steelyard.statistics import verdict
 from steelyard.study import Cell
@@ -380,7 +381,7 @@ def _noise(trial: Trial, what: str, deviation: float) -> float:
 
 
 def _trial(trial: Trial, *, covered: float = 0.95, **an_operation: float) -> Outcome:
-    """A trial whose operations take what their costs add up to, and the rest asleep; all with a little noise."""
+    """A trial whose operations take what their costs add up to, the rest asleep; with a little noise."""
     costs = {
         name: value * (1 + _noise(trial, name, 0.001))
         for name, value in an_operation.items()
@@ -462,6 +463,13 @@ def test_the_sentence_names_times_by_their_share_then_counts_then_calls(tmp_path
     )
 
 
+def test_a_table_row_ends_with_the_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain.print_csv(_weigh(tmp_path, {**BASE, "cpu_user_ns": 1200.0}))
+
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert row["why"] == "+1.00 µs in user mode (100 %)"
+
+
 def test_a_cost_that_only_scatters_is_not_named(tmp_path: Path) -> None:
     one = _only(_weigh(tmp_path, {**BASE, "cpu_user_ns": 1200.0}))
 
@@ -510,8 +518,8 @@ def test_where_set_up_is_much_of_what_was_accounted_for_no_share_is_said(tmp_pat
     assert one.why.covered == pytest.approx(0.4, rel=0.01)
     assert {each.share for each in one.why.costs} == {None}
     assert one.why.notes == (
-        "only 40 % of what was accounted for was spent in operations: the costs hold much of set-up, and no "
-        "shares are said",
+        "only 40 % of what was accounted for was spent in operations: the costs hold too much of set-up for "
+        "shares",
     )
     assert wording.why(one) == "+4.0 switches"
 
@@ -572,6 +580,57 @@ def test_boots_are_what_is_replicated_where_a_start_is_a_boot(tmp_path: Path) ->
     assert one.boots == 2  # twelve blocks, but two boots: too few for any claim
     assert one.why is not None
     assert not any(each.differs for each in one.why.costs)
+
+
+def _setup(system: str, **figures: int) -> Accounted:
+    costs = tuple(Figure(name, value) for name, value in figures.items())
+    return replace(_accounted(system, {}, purpose=SETUP, operations=1), costs=costs)
+
+
+def test_what_a_trial_of_one_operation_costs_is_taken_away(tmp_path: Path) -> None:
+    operations = 1001
+
+    def measured(trial: Trial) -> Outcome:
+        costs = {"cpu_user_ns": 30_000_000, "cpu_system_ns": 0, "run_ns": 30_000_000, "wait_ns": 5_000_000}
+        figures = tuple(Figure(*one) for one in {**costs, "faults_minor": 3070, "faults_major": 0}.items())
+        return building.outcome(trial, 40_000.0, operations=operations, batches=1, costs=figures)
+
+    setup = _setup("a", run_ns=10_000_000, wait_ns=4_000_000, faults_minor=70, faults_major=0)
+    first, second = summary.of(_experiment(tmp_path, building.plan(), measured, (setup,))).accounts
+
+    assert first.costs["run"] == 20_000_000 / 1000
+    assert first.costs["faults"] == 3.0
+    assert first.costs["wait"] == 5_000_000 / 1000  # of the machine, not of set-up
+    assert second.costs["run"] == 30_000_000 / operations
+
+
+def test_a_difference_that_set_up_alone_makes_is_not_claimed(tmp_path: Path) -> None:
+    # The same costs on both; the set-up that was measured for b is 1 % of them too large.
+    setups = [
+        _setup(system, cpu_user_ns=user, cpu_system_ns=0, run_ns=user)
+        for system, user in (("a", 0), ("b", 10_000_000))
+    ]
+    one = _only(_weigh(tmp_path, BASE, *setups))
+
+    assert one.why is not None
+    assert not any(each.differs for each in one.why.costs)
+
+
+def test_trials_too_short_for_clock_ticks_do_not_tell_user_from_system_mode(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        ns = 1000.0 if trial.system == "a" else 3000.0
+        user = round(ns * 2000)
+        figures = (Figure("cpu_user_ns", user), Figure("cpu_system_ns", 0), Figure("run_ns", user))
+        more = (Figure("wait_ns", 0), Figure("span_ns", user))
+        return building.outcome(trial, ns, operations=1000, batches=2, costs=(*figures, *more))
+
+    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured)))
+
+    assert wording.why(one) == "+2.00 µs running (100 %)"
+    assert one.why is not None
+    assert one.why.notes == (
+        "the trials met too few clock ticks to tell user from system mode: both are in run",
+    )
 
 
 # --- system calls
@@ -660,7 +719,7 @@ def test_run_with_watch_ends_in_accounts_and_a_why(
     found = json.loads(done.stdout)
     assert [(one["system"], one["trials"]) for one in found["accounts"]] == [("a", 6), ("b", 6)]
     assert found["accounts"][0]["calls"]["getppid"] == [1.0, 0.0]
-    assert found["accounts"][0]["costs"]["user"] == 1000 / 5000
+    assert found["accounts"][0]["costs"]["switches"] == (8000 + 9000) / 5000
     assert found["comparisons"][0]["why"]["blocks"] == 6
     page = (tmp_path / "page.html").read_text()
     assert "What an operation costs this host" in page
@@ -668,8 +727,6 @@ def test_run_with_watch_ends_in_accounts_and_a_why(
 
     said = steelyard("report")
     assert "What an operation costs this host" in said.stdout
-    table = list(csv.DictReader(io.StringIO(steelyard("report", "--format", "csv").stdout)))
-    assert "why" in table[0]
 
 
 def test_run_without_watch_starts_no_monitor(
@@ -684,7 +741,7 @@ def test_run_without_watch_starts_no_monitor(
     assert json.loads(done.stdout)["accounts"] == []
 
 
-@pytest.mark.parametrize("words", ["refuse", "refuse=calls", "die=2", "die=1"])
+@pytest.mark.parametrize("words", ["refuse", "die=2"])
 def test_a_monitor_that_fails_never_fails_the_run(
     steelyard: Run, write_study: Callable[..., str], words: str
 ) -> None:
@@ -717,23 +774,44 @@ def test_no_monitor_is_left_when_a_run_ends(
 # --- and for real
 
 
+REAL = """
+name = "small"
+title = "small"
+systems = ["native"]
+[design]
+looks = [2]
+budget = "60s"
+[trial]
+batches = 3
+batch_ns = 2000000
+warmup_ns = 0
+[[workload]]
+name = "syscall"
+[[workload]]
+name = "fork_exit"
+"""
+
+
 def test_an_operation_of_a_native_system_makes_the_calls_that_it_should(
     steelyard: Run,
     real: Path,  # noqa: F811 -- the fixture
-    write_study: Callable[..., str],
+    tmp_path: Path,
 ) -> None:
-    done = steelyard(
-        "run", "standard", "--systems", "native", "--only", "syscall", "--budget", "6s", "--watch",
-        "--format", "json",
-    )  # fmt: skip
+    (tmp_path / "real.toml").write_text(REAL)
+
+    done = steelyard("run", str(tmp_path / "real.toml"), "--watch", "--format", "json")
 
     assert done.returncode == 0, done.stderr
-    accounts = json.loads(done.stdout)["accounts"]
-    assert accounts
-    for one in accounts:
-        assert one["calls"]["getppid"][0] == pytest.approx(1.0, abs=1e-6)
-        assert one["covered"] > 0.5
-        assert 0.5 * one["time_ns"] < one["costs"]["user"] + one["costs"]["system"] < 2 * one["time_ns"]
+    accounts = {one["workload"]: one for one in json.loads(done.stdout)["accounts"]}
+    assert accounts["syscall"]["trials"] == 2
+    assert accounts["syscall"]["calls"]["getppid"] == [pytest.approx(1.0, abs=1e-9), 0.0]
+    assert accounts["syscall"]["setup_calls"] > 10
+    assert accounts["syscall"]["costs"]["run"] > 0
+    # Of each child: a fork, its exit and the wait for it; a first one before sizing is set-up's.
+    calls = accounts["fork_exit"]["calls"]
+    for call in ("exit_group", "wait4"):
+        assert calls[call][0] == pytest.approx(1.0, abs=0.02), calls
+    assert accounts["fork_exit"]["costs"]["faults"] > 1
 
 
 def test_the_fake_agent_s_failure_is_the_system_s(laboratory: Laboratory, monitors: Monitors) -> None:

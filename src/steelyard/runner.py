@@ -400,9 +400,9 @@ class _Course:
     def _accounting_trials(
         self, number: int, system: str, agent: Running, cell: Cell, counting: Watching
     ) -> Iterator[Accounted]:
-        """A short trial of the cell, and in the first round another one with next to no operations, whose
-        counts are the trial's own: process, set-up, agent."""
-        for purpose in (WORK, SETUP) if number == 0 else (WORK,):
+        """A short trial of the cell, and another one with next to no operations, whose costs are the trial's
+        own: process, set-up, agent."""
+        for purpose in (WORK, SETUP):
             before = counting.mark()
             plan, trial = _shortened(self.plan, Trial(number, 0, system, cell, 0), _ACCOUNTED[purpose])
             result = dialogue.perform(agent, trial, plan, boot=self._boots[system])

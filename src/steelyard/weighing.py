@@ -16,14 +16,14 @@ HARDWARE = ("cpu_model", "cpu_count", "memory_bytes", "architecture")
 class CostDifference:
     """One cost of an operation to this host, a system against the baseline."""
 
-    cost: str  # "user", "system", "wait", "rest": these four add up to the time; or what is counted
+    cost: str  # "user" and "system" (or "run"), "wait", "rest" add up to the time; or what is counted
     unit: str  # "ns", or what is counted
     baseline_value: float  # an operation: medians over trials
     value: float
     difference: Estimate  # of pairs within blocks; above 0: it costs the system more
     p_adjusted: float
     differs: bool  # whether a difference is claimed
-    share: float | None  # of the difference in time: of the four alone, where that is claimed too
+    share: float | None  # of the difference in time: of those alone, where that is claimed too
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What an operation costs this host on one system: medians over trials, set-up and agent included."""
+    """What an operation costs this host on one system: medians over trials, set-up taken away."""
 
     system: str
     workload: str
@@ -62,8 +62,8 @@ class Account:
     time_ns: float  # by the mean of the batches
     costs: Mapping[str, float]  # by the names of CostDifference
     calls: Mapping[str, tuple[float, float | None]] | None  # calls and errors an operation; None: not counted
-    setup_calls: int | None  # that a trial makes besides its operations; taken away from `calls`
-    covered: float
+    setup_calls: int | None  # that a trial makes besides its operations; taken away
+    covered: float  # the part of all that was accounted for, set-up too, that was spent in operations
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,13 @@
 Where one process is active at a time, an operation's time is what its processes ran in user mode, ran in
 system mode, waited for a processor, and the rest, in which none could run: so shares of a difference in
 time are book-keeping. All else (calls, switches, faults) goes along with a difference or does not.
+
+What a trial of one operation costs is taken away from every trial's costs, and its operation from the
+trial's: it is process, set-up and agent. Waiting is left as it is: that is the machine's, not set-up's.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -21,8 +24,8 @@ from steelyard.statistics.signed_rank import Array
 from steelyard.weighing import Account, CallDifference, Comparison, CostDifference, Why
 
 # The costs, each with its unit, and the monitor's figures that it is the sum of.
-TIMES = {"user": ("cpu_user_ns",), "system": ("cpu_system_ns",), "wait": ("wait_ns",)}
-REST = "rest"
+RUN, REST = "run", "rest"
+TIMES = {"user": ("cpu_user_ns",), "system": ("cpu_system_ns",), RUN: ("run_ns",), "wait": ("wait_ns",)}
 COUNTS = {
     "switches": ("switches_voluntary", "switches_involuntary"),
     "faults": ("faults_minor", "faults_major"),
@@ -33,7 +36,10 @@ COUNTS = {
 }
 ALL_CALLS = "all"
 
-COVERED_LEAST = 0.8  # with less of what was accounted for in operations, no share is said
+# With less of what was accounted for in operations, no share is said: where set-up was taken away, and else.
+COVERED_LEAST, COVERED_LEAST_WHOLE = 0.5, 0.8
+# Kernels split run time into user and system mode by clock ticks (1 to 10 ms apart): so little meets too few.
+_SPLIT_LEAST_NS = 20_000_000
 _CALLS_LEAST = 0.05  # an operation: a difference of fewer calls is not named, nor one
 _CALLS_APART = 0.02  # of less than that part of them
 
@@ -55,6 +61,12 @@ _CALLS = """
     FROM accountings a JOIN calls c USING (accounting)
     WHERE a.status = 'ok' AND len(a.operations) = 1 ORDER BY a.accounting"""
 
+_SETUPS = """
+    SELECT system, cell, figure, median("value"), median(operations)
+    FROM (SELECT system, cell, operations[1].operations AS operations, unnest(costs, recursive := true)
+          FROM accountings WHERE status = 'ok' AND purpose = 'setup' AND len(operations) = 1)
+    GROUP BY system, cell, figure"""
+
 _WATCHES = """
     SELECT system, detail, any_value(why) AS why, max(missing) AS missing, max(backend) AS backend
     FROM watches GROUP BY system, detail ORDER BY system, detail"""
@@ -62,9 +74,11 @@ _WATCHES = """
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """One trial's costs an operation, and the part of its time that its operations took."""
+    """One trial's costs an operation, set-up taken away; the same with it; and what part of all that was
+    accounted for its operations took."""
 
     costs: Mapping[str, float]
+    whole: Mapping[str, float]
     covered: float
 
 
@@ -78,13 +92,18 @@ class Costs:
         self.seen = seen
         self.levels = looks.levels(len(seen.experiment.header["looks"]))
         self.spent: dict[Key, dict[str, dict[int, _Spent]]] = defaultdict(lambda: defaultdict(dict))
+        setups: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+        for system, cell, figure, cost, operations in seen.connection.execute(_SETUPS).fetchall():
+            setups[system, cell] |= {figure: cost, _OPERATIONS: operations}
+        self.has_setup = frozenset(setups)
         rows = seen.connection.execute(_COSTS).fetchall()
         for block, system, cell, copies, metric, operations, figures in rows:
             value = seen.values.get((cell, metric), {}).get(system, {}).get(block)
             is_time = seen.workload(cell)["measure"] != "count"
             if value is not None and operations and is_time:
-                one = _spent(figures, operations, copies, value.lenses[COST])
-                self.spent[cell, metric][system][block] = one
+                self.spent[cell, metric][system][block] = _spent(
+                    figures, setups.get((system, cell), {}), operations, copies, value.lenses[COST]
+                )
         self._read_calls()
 
     def _read_calls(self) -> None:
@@ -151,43 +170,43 @@ class Costs:
         corrected over all of them: a comparison's costs are a family."""
         drafts = [self._draft((one.cell, one.metric), one.system) for one in comparisons]
         widen = 0.05 / self.levels.alpha_95
-        raw = [
-            [min(1.0, signed_rank.p_two_sided(units) * widen) for units in draft.values()]
-            for draft in drafts
-            if draft
-        ]
+        raw = [[min(1.0, units.p_value() * widen) for units in draft.values()] for draft in drafts if draft]
         corrected = iter(false_discovery.two_stage(raw) if raw else [])
         return tuple(
             replace(one, why=self._why(one, draft, next(corrected))) if draft else one
             for one, draft in zip(comparisons, drafts, strict=True)
         )
 
-    def _draft(self, key: Key, system: str) -> dict[str, Array]:
+    def _draft(self, key: Key, system: str) -> "dict[str, _Units]":
         """For the time and each cost, the differences of pairs an operation: the system less the baseline."""
         spent = self.spent.get(key, {})
         base, other = spent.get(self.seen.baseline, {}), spent.get(system, {})
         blocks = sorted(base.keys() & other.keys())
         if not blocks:
             return {}
-        names = _common([*base.values(), *other.values()])
+        names = [_TIME, *_told(_common([*base.values(), *other.values()]))]
+
+        def units(name: str, of: Callable[[_Spent], Mapping[str, float]]) -> Array:
+            more = {block: of(other[block])[name] - of(base[block])[name] for block in blocks}
+            return self.seen.units(key, system, more)
+
         return {
-            name: self.seen.units(
-                key, system, {block: other[block].costs[name] - base[block].costs[name] for block in blocks}
-            )
-            for name in (_TIME, *(name for name in names if name != _TIME))
+            name: _Units(units(name, lambda one: one.costs), units(name, lambda one: one.whole))
+            for name in names
         }
 
-    def _why(self, one: Comparison, draft: Mapping[str, Array], p_values: Sequence[float]) -> Why:
+    def _why(self, one: Comparison, draft: "Mapping[str, _Units]", p_values: Sequence[float]) -> Why:
         spent = self.spent[one.cell, one.metric]
         base, other = list(spent[self.seen.baseline].values()), list(spent[one.system].values())
         covered = min(median(each.covered for each in side) for side in (base, other))
         estimates = {
-            name: signed_rank.estimate(units, alpha=self.levels.alpha_95) for name, units in draft.items()
+            name: signed_rank.estimate(units.net, alpha=self.levels.alpha_95) for name, units in draft.items()
         }
         ps = dict(zip(draft, p_values, strict=True))
         time = estimates[_TIME]
         is_claimed = ps[_TIME] <= RATE
-        says_shares = is_claimed and covered >= COVERED_LEAST and time.value != 0
+        least = self._covered_least(one)
+        says_shares = is_claimed and covered >= least and time.value != 0
         costs = tuple(
             CostDifference(
                 name,
@@ -211,6 +230,10 @@ class Costs:
             covered,
             tuple(self._notes(one, covered, costs)),
         )
+
+    def _covered_least(self, one: Comparison) -> float:
+        both = {(self.seen.baseline, one.cell), (one.system, one.cell)} <= self.has_setup
+        return COVERED_LEAST if both else COVERED_LEAST_WHOLE
 
     def _call_differences(self, system: str, cell: str) -> Iterable[CallDifference]:
         """Calls that differ first, those that differ most before the others."""
@@ -236,11 +259,13 @@ class Costs:
         )
 
     def _notes(self, one: Comparison, covered: float, costs: Sequence[CostDifference]) -> Iterable[str]:
-        if covered < COVERED_LEAST:
+        if covered < self._covered_least(one):
             yield (
                 f"only {100 * covered:.0f} % of what was accounted for was spent in operations: the costs "
-                "hold much of set-up, and no shares are said"
+                "hold too much of set-up for shares"
             )
+        if RUN in {each.cost for each in costs}:
+            yield "the trials met too few clock ticks to tell user from system mode: both are in run"
         whole = [each for each in costs if each.cost in TIMES and each.share is not None]
         if sum(abs(each.share or 0.0) for each in whole) > 1.1:
             yield "several processes ran at once, or one saved what another cost: shares go beyond 100 %"
@@ -256,24 +281,65 @@ class Costs:
                     yield f"{system}, watched by {backend}: {sentence}"
 
 
-_TIME = "time"
+_TIME, _OPERATIONS = "time", "operations"
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """The differences of one cost, set-up taken away or not."""
+
+    net: Array
+    whole: Array
+
+    def p_value(self) -> float:
+        """The larger of both, and 1 where they disagree on the direction: set-up was measured elsewhere, and
+        its error is the same in every block, which pairs cannot see."""
+        if np.median(self.net) * np.median(self.whole) < 0:
+            return 1.0
+        return max(signed_rank.p_two_sided(self.net), signed_rank.p_two_sided(self.whole))
 
 
 def _common(spent: Sequence[_Spent]) -> list[str]:
     """The costs that every trial knows, in order."""
     known = set.intersection(*(set(one.costs) for one in spent))
-    return [name for name in (*TIMES, REST, *COUNTS) if name in known] + [_TIME] * (_TIME in known)
+    return [name for name in (*TIMES, REST, *COUNTS) if name in known]
 
 
-def _spent(figures: Mapping[str, int], operations: float, copies: int, time_ns: float) -> _Spent:
-    costs = {_TIME: time_ns}
-    for name, parts in (TIMES | COUNTS).items():
-        if all(part in figures for part in parts):
-            costs[name] = sum(figures[part] for part in parts) / operations
-    if all(name in costs for name in TIMES):
-        costs[REST] = time_ns - sum(costs[name] for name in TIMES)
+def _told(names: Sequence[str]) -> list[str]:
+    """Without the run time where user and system mode are told apart: it is their sum."""
+    return [name for name in names if name != RUN or "user" not in names]
+
+
+def _spent(
+    figures: Mapping[str, int],
+    setup: Mapping[str, float],
+    operations: float,
+    copies: int,
+    time_ns: float,
+) -> _Spent:
+    def an_operation(less: Mapping[str, float]) -> dict[str, float]:
+        done = operations - less.get(_OPERATIONS, 0.0)
+        costs = {_TIME: time_ns}
+        for name, parts in (TIMES | COUNTS).items():
+            if all(part in figures for part in parts):
+                away = 0.0 if name == "wait" else sum(less.get(part, 0.0) for part in parts)
+                costs[name] = (sum(figures[part] for part in parts) - away) / done
+        if "user" in costs and "system" in costs:
+            costs.setdefault(RUN, costs["user"] + costs["system"])
+        if figures.get("cpu_user_ns", 0) + figures.get("cpu_system_ns", 0) < _SPLIT_LEAST_NS:
+            costs.pop("user", None)
+            costs.pop("system", None)
+        if RUN in costs and "wait" in costs:
+            costs[REST] = time_ns - costs[RUN] - costs["wait"]
+        return costs
+
+    enough = setup.get(_OPERATIONS, 0.0) < operations / 2
     span = figures.get(SPAN, 0)
-    return _Spent(costs, operations * time_ns / copies / span if span else 0.0)
+    return _Spent(
+        an_operation(setup if enough else {}),
+        an_operation({}),
+        operations * time_ns / copies / span if span else 0.0,
+    )
 
 
 def _an_operation(

@@ -272,9 +272,9 @@ def _print_scalings(console: Console, weighing: Weighing) -> None:
 def _print_accounts(console: Console, weighing: Weighing) -> None:
     """A row a cell and system: what an operation costs this host's processes."""
     table = _table(
-        "What an operation costs this host (medians over trials; set-up is in all but the calls)",
-        "workload", "system", "time", "user", "system mode", "waiting", "asleep", "switches", "faults",
-        "calls",
+        "What an operation costs this host (medians over trials)",
+        "workload", "system", "time", "user", "system mode", "both", "waiting", "asleep", "switches",
+        "faults", "calls",
     )  # fmt: skip
     for one in weighing.accounts:
         table.add_row(Text(wording.label(one.cell, one.metric)), one.system, *map(Text, wording.account(one)))

@@ -32,8 +32,13 @@ _SHORT = {"times": "", "of": ""}  # units that are said once, beside the values
 LAWS = {"universal": "universal", "amdahl": "Amdahl", "": "none"}
 _SHARE_LEAST = 0.05  # of a difference in time: less of it is not worth a word
 _COUNT_LEAST = 0.05  # an operation; nor is less of what is counted
-_COSTS_SAID = {"user": "in user mode", "system": "in system mode", "wait": "waiting for a processor",
-               "rest": "asleep"}  # fmt: skip
+_COSTS_SAID = {
+    "user": "in user mode",
+    "system": "in system mode",
+    "run": "running",
+    "wait": "waiting for a processor",
+    "rest": "asleep",
+}
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 
 
@@ -300,8 +305,8 @@ def _bound(number: float, unit: str) -> str:
 
 
 def account(one: Account) -> tuple[str, ...]:
-    """A system's costs of an operation: time, user, system, waiting, asleep, switches, faults, calls."""
-    times = [_known(one.costs.get(name), "ns") for name in ("user", "system", "wait", "rest")]
+    """A system's costs of an operation: the time and its parts, switches, faults, calls."""
+    times = [_known(one.costs.get(name), "ns") for name in ("user", "system", "run", "wait", "rest")]
     counts = [_known(one.costs.get(name), "") for name in ("switches", "faults")]
     return (time_ns(one.time_ns), *times, *counts, most_called(one))
 
