@@ -62,6 +62,14 @@ def test_what_is_not_known_is_left_out_and_never_0() -> None:
     assert counted.calls == (Called("read", 1, None),)
 
 
+def test_a_split_of_run_time_that_shifted_keeps_its_sum() -> None:
+    before = _mark(0, None, cpu_user_ns=50, cpu_system_ns=10)
+    after = _mark(1, None, cpu_user_ns=47, cpu_system_ns=33)
+
+    figures = {one.figure: one.value for one in accounting.between(before, after).figures}
+    assert (figures["cpu_user_ns"], figures["cpu_system_ns"]) == (0, 20)
+
+
 # --- the monitor as a child
 
 

@@ -693,9 +693,9 @@ def test_what_could_not_be_watched_is_said_once_a_system(tmp_path: Path) -> None
     )
 
     assert weighing.warnings == (
-        "a: its system calls were not counted: not root",
-        "a, watched by proc: processes that live shorter than a look are lost",
+        "a was not accounted for call by call: not root",
         "b was not accounted for: b runs on another host",
+        "the monitor (proc) of a does not see all: processes that live shorter than a look are lost",
     )
 
 

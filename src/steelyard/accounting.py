@@ -19,6 +19,7 @@ from steelyard.watch.model import Head, Mark, Record
 # What disturbs nothing that is timed, and what counts every system call (at a price on every process here).
 LIFE, CALLS = "life", "calls"
 
+USER, SYSTEM = "cpu_user_ns", "cpu_system_ns"
 SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this host's clock
 
 _START_LIMIT_S = 20.0
@@ -54,12 +55,17 @@ class Account:
 
 def between(before: Mark, after: Mark) -> Account:
     """The difference of two marks of one watch. What either does not know is left out, never 0."""
-    figures = [Figure(SPAN, after.at_ns - before.at_ns)]
+    more = {SPAN: after.at_ns - before.at_ns}
     for name, value in after.figures.items():
         first = before.figures.get(name)
-        # A figure that went back (a process was lost from view) is not known.
-        if value is not None and first is not None and value >= first:
-            figures.append(Figure(name, value - first))
+        if value is not None and first is not None:
+            more[name] = value - first
+    # Only run time is exact: how the kernel splits it may shift, for what was before the first mark too.
+    if min(more.get(USER, 0), more.get(SYSTEM, 0)) < 0:
+        both = max(0, more.get(USER, 0) + more.get(SYSTEM, 0))
+        more |= {USER: 0, SYSTEM: both} if more.get(USER, 0) < 0 else {USER: both, SYSTEM: 0}
+    # Any other figure that went back (a process was lost from view) is not known.
+    figures = [Figure(name, value) for name, value in more.items() if value >= 0]
     if before.calls is None or after.calls is None:
         return Account(tuple(figures), None)
     return Account(tuple(figures), tuple(_called(before.calls, after.calls)))

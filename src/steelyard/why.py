@@ -15,12 +15,12 @@ from statistics import median
 
 import numpy as np
 
-from steelyard.accounting import SPAN
+from steelyard.accounting import CALLS, LIFE, SPAN
 from steelyard.comparison import RATE
 from steelyard.observations import COST, Key, Observations
 from steelyard.runner import SETUP, WORK
 from steelyard.statistics import false_discovery, looks, signed_rank
-from steelyard.statistics.signed_rank import Array
+from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.weighing import Account, CallDifference, Comparison, CostDifference, Why
 
 # The costs, each with its unit, and the monitor's figures that it is the sum of.
@@ -68,8 +68,8 @@ _SETUPS = """
     GROUP BY system, cell, figure"""
 
 _WATCHES = """
-    SELECT system, detail, any_value(why) AS why, max(missing) AS missing, max(backend) AS backend
-    FROM watches GROUP BY system, detail ORDER BY system, detail"""
+    SELECT system, detail, any_value(why), max(backend), max(missing) FILTER (backend IS NOT NULL)
+    FROM watches GROUP BY system, detail ORDER BY min(recorded)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Costs:
                 median(each.costs[name] for each in other),
                 estimate,
                 ps[name],
-                ps[name] <= RATE,
+                ps[name] <= RATE and _excludes_zero(estimate),
                 estimate.value / time.value if says_shares and name in (*TIMES, REST) else None,
             )
             for name, estimate in estimates.items()
@@ -271,15 +271,23 @@ class Costs:
             yield "several processes ran at once, or one saved what another cost: shares go beyond 100 %"
 
     def sentences(self) -> Iterable[str]:
-        """What of the watch was not to be had."""
-        for system, detail, why, missing, backend in self.seen.connection.execute(_WATCHES).fetchall():
-            what = "was not accounted for" if detail == "life" else "its system calls were not counted"
-            if why:
-                yield f"{system}: {what}: {why}" if detail != "life" else f"{system} {what}: {why}"
-            elif detail == "life":
-                for sentence in missing or ():
-                    yield f"{system}, watched by {backend}: {sentence}"
+        """What of the watch was not to be had: the reasons, and what the monitors that worked cannot see,
+        once for all systems that it holds for."""
+        blind: dict[str, tuple[str, tuple[str, ...]]] = {}
+        for system, detail, why, backend, missing in self.seen.connection.execute(_WATCHES).fetchall():
+            if why is not None:
+                yield f"{system} {_NOT[detail]}: {why}"
+            # What was counted call by call lacks nothing that the trials lack, and has the calls besides.
+            if backend is not None and (detail == CALLS or system not in blind):
+                blind[system] = backend, tuple(missing or ())
+        for backend, missing in dict.fromkeys(blind.values()):
+            systems = [system for system, told in blind.items() if told == (backend, missing)]
+            if missing:
+                named = ", ".join(systems)
+                yield f"the monitor ({backend}) of {named} does not see all: {'; '.join(missing)}"
 
+
+_NOT = {LIFE: "was not accounted for", CALLS: "was not accounted for call by call"}
 
 _TIME, _OPERATIONS = "time", "operations"
 
@@ -297,6 +305,13 @@ class _Units:
         if np.median(self.net) * np.median(self.whole) < 0:
             return 1.0
         return max(signed_rank.p_two_sided(self.net), signed_rank.p_two_sided(self.whole))
+
+
+def _excludes_zero(estimate: Estimate) -> bool:
+    # The test drops pairs that do not differ: of a count that is mostly the same on both, it sees the rest.
+    if estimate.low is None or estimate.high is None:
+        return False
+    return estimate.low > 0 or estimate.high < 0
 
 
 def _common(spent: Sequence[_Spent]) -> list[str]:

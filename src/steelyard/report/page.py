@@ -99,6 +99,7 @@ def _environment() -> jinja2.Environment:
         "why": wording.why,
         "cost": wording.cost,
         "signed": wording.signed,
+        "percent": wording.percent,
         "cost_interval": wording.cost_interval,
         "utc": _utc,
         "value": wording.value,

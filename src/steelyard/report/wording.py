@@ -260,7 +260,7 @@ def why(one: Comparison, *, calls: int = 2) -> str:
         return ""
     times = [each for each in one.why.costs if each.share is not None and each.differs]
     words = [
-        f"{_signed_time(each.difference.value)} {_COSTS_SAID[each.cost]} ({100 * (each.share or 0):.0f} %)"
+        f"{_signed_time(each.difference.value)} {_cost_said(each)} ({percent(each.share or 0)})"
         for each in sorted(times, key=lambda each: -abs(each.share or 0))
         if abs(each.share or 0) >= _SHARE_LEAST
     ]
@@ -277,6 +277,16 @@ def why(one: Comparison, *, calls: int = 2) -> str:
     elif each_call:
         words.append(f"host calls: {each_call}")
     return ", ".join(words)
+
+
+def _cost_said(one: CostDifference) -> str:
+    # Below 0 the rest is no sleep: some ran or waited while others did, and both are counted above.
+    return "that overlap" if one.cost == "rest" and one.difference.value < 0 else _COSTS_SAID[one.cost]
+
+
+def percent(share: float) -> str:
+    """A share in whole percent."""
+    return f"{100 * share:.0f} %".replace("-", "−")
 
 
 def signed(number: float) -> str:
