@@ -55,8 +55,8 @@ struct call_type {
 	uint64_t  time_ns;    /* inside it, at LATENCY; else UNKNOWN */
 	uint64_t *histogram;  /* HISTOGRAM_BUCKETS of them, at LATENCY; else NULL */
 	uint64_t  samples;    /* that found the process in it, at PROFILE; else UNKNOWN */
-	double    expanded, expanded_squares; /* at BUDGET: sums over windows of what each says of its period */
-	double    expanded_errors;
+	double    squares;    /* at BUDGET: of the calls in each window, summed over windows */
+	double    products;   /* and of calls and run time, ns */
 };
 enum { OTHER_CALLS = 0xffff };
 
@@ -82,6 +82,10 @@ struct process {
 	int      calls_known;
 	uint64_t windows;      /* at BUDGET: how many, and their length in all */
 	uint64_t windows_ns;
+	uint64_t windows_active; /* in how many of them it ran, */
+	double   windows_run_ns; /* for how long in all, the counting itself taken off, */
+	double   windows_hook_ns; /* which was that much, by the calibrated price */
+	double   windows_run_squares; /* and the squares of that, summed over windows */
 	uint64_t samples_user, samples_kernel; /* at PROFILE: outside any system call; else UNKNOWN */
 };
 

@@ -82,9 +82,8 @@ static void call_add(struct call_type *call, const struct call_type *part)
 	call->errors = sum(call->errors, part->errors);
 	call->time_ns = sum(call->time_ns, part->time_ns);
 	call->samples = sum(call->samples, part->samples);
-	call->expanded += part->expanded;
-	call->expanded_errors += part->expanded_errors;
-	call->expanded_squares += part->expanded_squares;
+	call->squares += part->squares;
+	call->products += part->products;
 	if (!part->histogram)
 		return;
 	if (!call->histogram)
@@ -103,6 +102,10 @@ void process_add(struct process *process, const struct process *part)
 	for (size_t i = 0; i < part->call_count; i++)
 		call_add(process_call(process, part->calls[i].abi, part->calls[i].number), &part->calls[i]);
 	process->calls_known |= part->calls_known;
+	process->windows_active += part->windows_active;
+	process->windows_run_ns += part->windows_run_ns;
+	process->windows_hook_ns += part->windows_hook_ns;
+	process->windows_run_squares += part->windows_run_squares;
 	process->samples_user = sum(process->samples_user, part->samples_user);
 	process->samples_kernel = sum(process->samples_kernel, part->samples_kernel);
 }

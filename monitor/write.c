@@ -77,6 +77,14 @@ static const char *name_of(const struct call_type *call, char room[32])
 	return room;
 }
 
+/* A ratio estimate: as many in each ns of run time as there were in the windows. */
+static double expanded(const struct process *process, uint64_t seen)
+{
+	if (process->windows_run_ns <= 0 || process->figure[run_ns] == UNKNOWN)
+		return 0;
+	return (double)seen * (double)process->figure[run_ns] / process->windows_run_ns;
+}
+
 static void write_call(const struct process *process, const struct call_type *call)
 {
 	char name[32];
@@ -90,14 +98,16 @@ static void write_call(const struct process *process, const struct call_type *ca
 	else
 		record_null("histogram");
 	write_known("samples", call->samples);
-	if (written_detail == BUDGET && process->windows) {
-		record_real("expanded", call->expanded);
-		record_real("expanded_squares", call->expanded_squares);
-		record_real("expanded_errors", call->expanded_errors);
+	if (written_detail == BUDGET && process->windows_run_ns > 0) {
+		record_real("expanded", expanded(process, call->calls));
+		record_real("expanded_errors", expanded(process, call->errors));
+		record_real("squares", call->squares);
+		record_real("products", call->products);
 	} else {
 		record_null("expanded");
-		record_null("expanded_squares");
 		record_null("expanded_errors");
+		record_null("squares");
+		record_null("products");
 	}
 	record_object_close();
 }
@@ -108,6 +118,16 @@ void write_calls(const struct process *process)
 
 	write_known("windows", has_windows ? process->windows : UNKNOWN);
 	write_known("windows_ns", has_windows ? process->windows_ns : UNKNOWN);
+	write_known("windows_active", has_windows ? process->windows_active : UNKNOWN);
+	if (has_windows) {
+		record_real("windows_run_ns", process->windows_run_ns);
+		record_real("windows_hook_ns", process->windows_hook_ns);
+		record_real("windows_run_squares", process->windows_run_squares);
+	} else {
+		record_null("windows_run_ns");
+		record_null("windows_hook_ns");
+		record_null("windows_run_squares");
+	}
 	if (!process->calls_known) {
 		record_null("calls");
 		return;
@@ -145,13 +165,13 @@ void write_process(const struct process *process)
 }
 
 /* What stands for a call in a series: how often it was made, as far as that is known. */
-static void weight(const struct call_type *call, double weights[2])
+static void weight(const struct process *process, const struct call_type *call, double weights[2])
 {
 	weights[0] = (double)call->calls;
 	weights[1] = call->errors == UNKNOWN ? -1 : (double)call->errors;
 	if (written_detail == BUDGET) {
-		weights[0] = call->expanded;
-		weights[1] = call->expanded_errors;
+		weights[0] = expanded(process, call->calls);
+		weights[1] = expanded(process, call->errors);
 	} else if (written_detail == PROFILE) {
 		weights[0] = (double)call->samples;
 		weights[1] = -1;
@@ -166,14 +186,15 @@ static const struct call_type *find_call(const struct process *process, const st
 	return NULL;
 }
 
-static int call_has_changed(const struct call_type *call, const struct process *before)
+static int call_has_changed(const struct process *process, const struct call_type *call,
+                            const struct process *before)
 {
 	const struct call_type *old = find_call(before, call);
 	double             now_weights[2], old_weights[2] = { 0, 0 };
 
-	weight(call, now_weights);
+	weight(process, call, now_weights);
 	if (old)
-		weight(old, old_weights);
+		weight(before, old, old_weights);
 	return now_weights[0] != old_weights[0];
 }
 
@@ -184,9 +205,9 @@ void write_calls_briefly(const struct process *process, const struct process *be
 		char   name[32];
 		double weights[2];
 
-		if (!call_has_changed(&process->calls[i], before))
+		if (!call_has_changed(process, &process->calls[i], before))
 			continue;
-		weight(&process->calls[i], weights);
+		weight(process, &process->calls[i], weights);
 		record_list(name_of(&process->calls[i], name));
 		record_real(NULL, weights[0]);
 		if (weights[1] < 0)
@@ -203,7 +224,7 @@ static int has_changed(const struct process *process, const struct process *befo
 	if (memcmp(process->figure, before->figure, sizeof process->figure))
 		return 1;
 	for (size_t i = 0; i < process->call_count; i++)
-		if (call_has_changed(&process->calls[i], before))
+		if (call_has_changed(process, &process->calls[i], before))
 			return 1;
 	return 0;
 }

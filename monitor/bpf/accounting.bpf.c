@@ -64,7 +64,7 @@ struct {
 
 /* Set before loading. */
 const volatile u32  one_in = 1;           /* children followed */
-const volatile bool counts_always = false;/* the hook on calls stays on */
+const volatile bool counts_always = false; /* else only while `counting` */
 const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
 const volatile u64  cgroup_id = 0;
 const volatile int  cgroup_hierarchy = 0;
@@ -88,6 +88,9 @@ u64             unfollowed;
 struct counters unfollowed_costs;
 u64             other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
 u64             anchor;
+u32             window;        /* number of the one that is open, or was last */
+u64             window_begin_ns, window_end_ns; /* end: 0 while it is open */
+struct occupant occupants[PROCESSORS];
 
 /* Registers' distance from something fixed: the verifier lets pointers be subtracted, not shifted. */
 static __always_inline u64 key_of(struct pt_regs *regs)
@@ -394,6 +397,9 @@ int BPF_PROG(on_return, struct pt_regs *regs, long result)
 {
 	u32 slot;
 
+	/* Hooked in is not yet counting: a window has sharp edges. */
+	if (!counts_always && !counting)
+		return 0;
 	if (find(regs, &slot))
 		count(slot, number_of(regs), result);
 	return 0;
@@ -468,6 +474,39 @@ int BPF_PROG(on_return_timed, struct pt_regs *regs, long result)
 	mine->entered_ns = 0;
 	row[index].time_ns += time_ns;
 	row[index].histogram[bucket_of(time_ns)]++;
+	return 0;
+}
+
+/* In windows: how long each has run in them. The kernel's own count of a running thread's time is as old as the
+ * last tick, which may lie further back than a window is long. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	u32              processor = bpf_get_smp_processor_id();
+	u64              now = bpf_ktime_get_boot_ns(), since = window_begin_ns;
+	struct occupant *occupant;
+	struct tag      *tag;
+	struct row      *row;
+	u32              slot;
+
+	if (processor >= PROCESSORS || now < window_begin_ns)
+		return 0;
+	if (window_end_ns && now > window_end_ns)
+		now = window_end_ns;
+	occupant = &occupants[processor];
+	if (occupant->window == window)
+		since = occupant->since_ns;
+	tag = bpf_task_storage_get(&tags, prev, NULL, 0);
+	if (tag && tag->kind == TAG_FOLLOWED && tag->slot && now > since) {
+		slot = tag->slot;
+		row = bpf_map_lookup_elem(&rows, &slot);
+		if (row)
+			row->window_ns += now - since;
+	}
+	tag = bpf_task_storage_get(&tags, next, NULL, 0);
+	occupant->slot = tag && tag->kind == TAG_FOLLOWED ? tag->slot : 0;
+	occupant->since_ns = now;
+	occupant->window = window;
 	return 0;
 }
 
@@ -632,6 +671,7 @@ int on_look(struct bpf_iter__task *context)
 	if (!row || row->state == ROW_FREED)
 		return 0;
 	row->seen = look;
+	row->processor = task->on_cpu ? task->thread_info.cpu + 1 : 0;
 	look_at(task, &row->now);
 	if (row->state == ROW_LIVE) {
 		look_at_memory(task, row);

@@ -43,7 +43,8 @@ struct row {
 	__u64 swap_end;
 	__u64 entered_ns;      /* into the system call that it is in; 0: none that we saw begin */
 	__u32 seen;            /* the last look at all tasks that found it */
-	__u32 unused;
+	__u32 processor;       /* that it ran on at that look, plus one; 0: on none */
+	__u64 window_ns;       /* it ran in the window that is open, up to its last switch */
 };
 
 /* A type of call: how many in the lower half, errors in the upper. The sum of differences is exact as long
@@ -72,6 +73,14 @@ struct place {
 	__u32 several;
 };
 enum { PLACES = 16384, STACK_SHIFT = 14 };
+
+/* What a processor has done since the window opened. */
+struct occupant {
+	__u64 since_ns; /* when the one that runs began to */
+	__u32 window;   /* number of the window that the rest is of */
+	__u32 slot;     /* of the one that runs; 0: nobody's */
+};
+enum { PROCESSORS = 1024 };
 
 /* A task's storage. */
 enum tag_kind { TAG_NONE, TAG_HELD, TAG_FOLLOWED, TAG_UNFOLLOWED };

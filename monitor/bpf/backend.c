@@ -1,8 +1,9 @@
 /* backend.c -- the monitor by BPF: everything seen, nothing stopped. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../monitor.h"
@@ -16,6 +17,7 @@ enum { CGROUP_MEMBERS_MOST = 16384 };
 /* How long threads that have exited may take to be final: an RCU grace period, some tens of ms. */
 #define FINAL_STEP_NS UINT64_C(5000000)
 enum { FINAL_STEPS = 100 };
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO */
 
 static int can_count(const struct order *order)
 {
@@ -29,6 +31,13 @@ static int probe(const struct order *order, char *why, size_t why_room)
 	snprintf(why, why_room, "its programs are written for x86-64");
 	return -1;
 #else
+	struct stat ours;
+
+	/* The programs see the numbers that processes have outside all namespaces. */
+	if (!stat("/proc/self/ns/pid", &ours) && ours.st_ino != FIRST_PID_NAMESPACE) {
+		snprintf(why, why_room, "we are in a namespace of processes: their numbers here are not the kernel's");
+		return -1;
+	}
 	return hooks_load(order, why, why_room);
 #endif
 }
@@ -59,7 +68,10 @@ static int attach(const struct order *order, char *why, size_t why_room)
 
 	if (!order->cgroup) {
 		if (order->pid_count && !hooks_attach(order->pids, order->pid_count)) {
-			snprintf(why, why_room, "process %d has ended", (int)order->pids[0]);
+			int is_there = !kill(order->pids[0], 0) || errno == EPERM;
+
+			snprintf(why, why_room, is_there ? "process %d is not shown by the kernel"
+			                                 : "process %d has ended", (int)order->pids[0]);
 			return -1;
 		}
 		return 0;
@@ -108,8 +120,11 @@ static enum woken wait(uint64_t until_ns)
 			next = windows_next();
 		woken = wait_quietly(next, hooks_file());
 		windows_turn();
-		gather_ended();
-		gather_fold();
+		/* A window must end on time: what is to be written can wait. */
+		if (!windows_is_open()) {
+			gather_ended();
+			gather_fold();
+		}
 		if (woken != WOKEN_BY_TIME)
 			return woken;
 		if (now_ns() >= until_ns)

@@ -21,7 +21,8 @@ struct member {
 	uint64_t       thread_count, child_count;
 	uint64_t       adjusted_user_ns, adjusted_system_ns;
 	int            is_changed;
-	struct member *next, **link;
+	struct member *next, **link;   /* in the list of all */
+	struct member *beside, **hook; /* in its bucket */
 };
 
 /* Our side of a slot. */
@@ -32,10 +33,13 @@ struct thread {
 	struct counters read;
 };
 
+enum { BUCKETS_OF_MEMBERS = 4096 };
+
 static struct {
 	const struct order *order;
 	struct thread      *threads;
 	struct member      *members;
+	struct member      *bucket[BUCKETS_OF_MEMBERS]; /* the same, by pid */
 	struct process      total;     /* ended processes, and everybody's folded calls */
 	uint64_t            processes;
 	uint32_t           *gone, gone_count;
@@ -62,11 +66,37 @@ static int has_calls(void)
 
 /* Which processes and threads there are */
 
+static void chain(struct member *member)
+{
+	struct member **bucket = &s.bucket[(uint32_t)member->kept.pid % BUCKETS_OF_MEMBERS];
+
+	member->next = s.members;
+	member->link = &s.members;
+	if (s.members)
+		s.members->link = &member->next;
+	s.members = member;
+	member->beside = *bucket;
+	member->hook = bucket;
+	if (*bucket)
+		(*bucket)->hook = &member->beside;
+	*bucket = member;
+}
+
+static void unchain(struct member *member)
+{
+	*member->link = member->next;
+	if (member->next)
+		member->next->link = member->link;
+	*member->hook = member->beside;
+	if (member->beside)
+		member->beside->hook = member->hook;
+}
+
 static struct member *member_of(const struct row *row)
 {
-	struct member *member;
+	struct member *member = s.bucket[(uint32_t)row->process % BUCKETS_OF_MEMBERS];
 
-	for (member = s.members; member; member = member->next)
+	for (; member; member = member->beside)
 		if (member->kept.pid == row->process && member->kept.begin_ns == row->begin_ns)
 			return member;
 	member = calloc(1, sizeof *member);
@@ -80,11 +110,7 @@ static struct member *member_of(const struct row *row)
 	member->kept.generation = row->generation;
 	member->kept.attached = (int)row->attached;
 	member->kept.calls_known = has_calls();
-	member->next = s.members;
-	member->link = &s.members;
-	if (s.members)
-		s.members->link = &member->next;
-	s.members = member;
+	chain(member);
 	s.processes++;
 	return member;
 }
@@ -300,9 +326,7 @@ static void complete(struct process *process, const struct member *member)
 /* Into the total go the costs as they are written; its calls are there already, as far as they were folded. */
 static void forget(struct member *member)
 {
-	*member->link = member->next;
-	if (member->next)
-		member->next->link = member->link;
+	unchain(member);
 	process_free_calls(&member->kept);
 	process_free_calls(&member->read);
 	free(member);
@@ -367,22 +391,19 @@ static void note_gone(uint32_t slot)
 
 void gather_ended(void)
 {
-	struct member *next;
-	uint32_t       count;
+	uint32_t count;
 
 	hooks_drain(note_gone);
 	/* Whoever is there now is taken in before a process is declared over. */
 	adopt_new();
 	count = s.gone_count;
 	s.gone_count = 0;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		struct member *owner = s.threads[s.gone[i]].owner;
+
 		bury(s.gone[i]);
-	if (!count)
-		return;
-	for (struct member *member = s.members; member; member = next) {
-		next = member->next;
-		if (!member->slots)
-			conclude(member);
+		if (!owner->slots)
+			conclude(owner);
 	}
 }
 
@@ -486,76 +507,110 @@ static int is_idle(uint32_t slot, const uint64_t *folded)
 	return 1;
 }
 
-/* A slot's gain, expanded to the period. While it was counted it ran slower: by a hook's cost a call. */
-static void window_into(uint32_t slot, uint64_t **folded, double length_ns, double period_ns,
-                        struct process *window)
+void gather_before_window(void)
+{
+	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++)
+		hooks.rows[slot].window_ns = 0;
+}
+
+/* What a slot has gained, into the window's process, and its cells into what is folded. */
+static void fold(uint32_t slot, uint64_t **folded, struct process *window)
 {
 	struct process part;
-	double         count = 0, length = length_ns;
 
 	if (is_idle(slot, *folded))
 		return;
 	process_clear(&part);
 	calls_into(slot, *folded, &part);
 	memcpy(folding(folded), hooks_cell(slot, 0), CELLS * hooks.cell_bytes);
-	for (size_t i = 0; i < part.call_count; i++)
-		count += (double)part.calls[i].calls;
-	if (hooks.hook_ns != UNKNOWN)
-		length -= count * (double)hooks.hook_ns;
-	if (length < length_ns / 4)
-		length = length_ns / 4;
-	for (size_t i = 0; i < part.call_count && period_ns > 0; i++) {
-		part.calls[i].expanded = (double)part.calls[i].calls * period_ns / length;
-		part.calls[i].expanded_errors = (double)part.calls[i].errors * period_ns / length;
-	}
 	process_add(window, &part);
 	process_free_calls(&part);
 }
 
-/* The square is that of the whole process' (or the whole tree's) figure for the window. */
-static void close_window(struct process *window, struct process *into)
+static uint64_t calls_of(const struct process *process)
 {
-	for (size_t i = 0; i < window->call_count; i++)
-		window->calls[i].expanded_squares = window->calls[i].expanded * window->calls[i].expanded;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < process->call_count; i++)
+		count += process->calls[i].calls;
+	return count;
+}
+
+/* One window of a process: counts, run time, and the sums of their squares and products. Without the time that
+ * the counting itself took: so long it would have run for its own sake. */
+static void conclude_window(struct process *window, double ran_ns, double hook_ns, struct process *into)
+{
+	double own_ns = ran_ns - hook_ns > ran_ns / 4 ? ran_ns - hook_ns : ran_ns / 4;
+
+	window->windows_active = ran_ns > 0;
+	window->windows_run_ns = own_ns;
+	window->windows_run_squares = own_ns * own_ns;
+	window->windows_hook_ns = ran_ns - own_ns;
+	for (size_t i = 0; i < window->call_count; i++) {
+		double calls = (double)window->calls[i].calls;
+
+		window->calls[i].squares = calls * calls;
+		window->calls[i].products = calls * own_ns;
+	}
 	process_add(into, window);
 }
 
-uint64_t gather_window(uint64_t begin_ns, uint64_t length_ns, uint64_t period_ns)
+static double hook_price(void)
 {
-	struct process all, window;
-	uint64_t       calls = 0;
+	return hooks.hook_ns == UNKNOWN ? 0 : (double)hooks.hook_ns;
+}
 
-	if (period_ns) {
-		s.window_begins = realloc(s.window_begins, (s.window_count + 1) * sizeof *s.window_begins);
-		if (!s.window_begins)
-			abort();
-		s.window_begins[s.window_count++] = begin_ns;
-		s.windows_ns += length_ns;
-	}
+uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns)
+{
+	struct process all;
+	uint64_t       all_ran_ns = 0, calls;
+
+	s.window_begins = realloc(s.window_begins, (s.window_count + 1) * sizeof *s.window_begins);
+	if (!s.window_begins)
+		abort();
+	s.window_begins[s.window_count++] = begin_ns;
+	s.windows_ns += end_ns - begin_ns;
 	adopt_new();
 	process_clear(&all);
 	for (struct member *member = s.members; member; member = member->next) {
+		struct process window;
+		uint64_t       ran_ns = 0;
+
 		process_clear(&window);
-		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next)
-			window_into(slot, &s.threads[slot].folded, (double)length_ns, (double)period_ns, &window);
-		if (!window.call_count)
+		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
+			ran_ns += hooks_ran_in_window(slot);
+			fold(slot, &s.threads[slot].folded, &window);
+		}
+		if (!ran_ns && !window.call_count)
 			continue;
+		all_ran_ns += ran_ns;
 		process_add(&all, &window);
-		close_window(&window, &member->kept);
+		conclude_window(&window, (double)ran_ns, (double)calls_of(&window) * hook_price(), &member->kept);
 		process_free_calls(&window);
 	}
-	window_into(0, &s.unslotted, (double)length_ns, (double)period_ns, &all);
-	for (size_t i = 0; i < all.call_count; i++)
-		calls += all.calls[i].calls;
-	close_window(&all, &s.total);
+	fold(0, &s.unslotted, &all);
+	calls = calls_of(&all);
+	conclude_window(&all, (double)all_ran_ns, (double)calls * hook_price(), &s.total);
 	process_free_calls(&all);
 	return calls;
 }
 
+/* The sums of calls alone: all of them were counted. */
 void gather_fold(void)
 {
-	if (s.order->detail == CALLS || s.order->detail == LATENCY)
-		gather_window(0, 1, 0);
+	if (s.order->detail != CALLS && s.order->detail != LATENCY)
+		return;
+	for (struct member *member = s.members; member; member = member->next)
+		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
+			struct process gained;
+
+			process_clear(&gained);
+			fold(slot, &s.threads[slot].folded, &gained);
+			process_add(&member->kept, &gained);
+			process_add(&s.total, &gained);
+			process_free_calls(&gained);
+		}
+	fold(0, &s.unslotted, &s.total);
 }
 
 /* The end */

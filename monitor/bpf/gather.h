@@ -9,9 +9,11 @@ void gather_open(const struct order *order);
 void gather_ended(void);
 /* Writes a reading of each process that has changed. Look before. */
 void gather_readings(uint64_t at_ns);
-/* Takes what the cells have gained since the last time into the processes, as calls seen in a window of that
- * length within a period of that length; with a period of 0, as they are. Returns how many calls that was. */
-uint64_t gather_window(uint64_t begin_ns, uint64_t length_ns, uint64_t period_ns);
+/* A window is about to open. */
+void gather_before_window(void);
+/* What was called, and how long was run, in the window that was open from then to then. Look before.
+ * Returns how many calls that was. */
+uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns);
 /* Must be called once a minute at least, for a cell's halves not to overflow. */
 void gather_fold(void);
 /* All that was watched, as if one process had done it; how many processes that were. */

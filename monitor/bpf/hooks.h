@@ -26,10 +26,14 @@ int hooks_load(const struct order *order, char *why, size_t why_room);
 int hooks_on(const struct order *order, char *why, size_t why_room);
 /* Finds hook_ns, by system calls of our own. */
 void hooks_calibrate(void);
-/* Hooks system calls in and out; returns 0 or -1. Counting begins and ends with hooks_count. */
+/* Hooks system calls in and out; returns 0 or -1. */
 int  hooks_calls_on(void);
 void hooks_calls_off(void);
-void hooks_count(int counting);
+/* A window opens, with calls counted or not, and closes; each returns the moment. */
+uint64_t hooks_open_window(int counting);
+uint64_t hooks_close_window(void);
+/* How long the thread of that slot ran in the window that closed last. Look before. */
+uint64_t hooks_ran_in_window(uint32_t slot);
 /* The command's process: its account begins with its exec. */
 int hooks_hold(pid_t child);
 /* Takes in these processes, with their threads and descendants. Returns how many tasks that were. */

@@ -46,6 +46,7 @@ struct pt_regs {
 
 struct thread_info {
 	u32 status;
+	u32 cpu;
 };
 
 struct percpu_counter {
@@ -115,6 +116,7 @@ struct cgroup {
 struct task_struct {
 	struct thread_info        thread_info;
 	unsigned int              flags;
+	int                       on_cpu;
 	struct mm_struct         *mm;
 	int                       exit_code;
 	pid_t                     pid;

@@ -9,6 +9,8 @@ void windows_open(const struct order *order);
 uint64_t windows_next(void);
 /* Does it, if it is time. */
 void windows_turn(void);
+/* Whether calls are hooked in at this moment. */
+int windows_is_open(void);
 /* Ends a window that is open. */
 void windows_close(void);
 
