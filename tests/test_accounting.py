@@ -212,3 +212,29 @@ def test_the_calls_of_a_process_between_two_marks_are_counted_exactly(real: Path
     figures = {one.figure: one.value for one in found.figures}
     assert figures["cpu_user_ns"] + figures["cpu_system_ns"] > 0
     assert figures["span_ns"] > 0
+
+
+def test_many_processes_between_two_marks_are_all_in_them_though_nobody_reads(
+    real: Path,
+) -> None:
+    script = "while read count; do i=0; while [ $i -lt $count ]; do (:); i=$((i+1)); done; echo done; done"
+    with subprocess.Popen(
+        ["/bin/sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as watched:
+        assert watched.stdin is not None
+        assert watched.stdout is not None
+        accountant = Accountant(watched.pid, detail="life", may_stop=True)
+        before = accountant.mark()
+        watched.stdin.write("500\n")  # records of so many would not fit into a pipe
+        watched.stdin.flush()
+        assert watched.stdout.readline() == "done\n"
+        after = accountant.mark()
+        accountant.close()
+        watched.stdin.close()
+
+    assert before is not None
+    assert after is not None
+    assert before.processes is not None
+    assert after.processes == before.processes + 500
+    figures = {one.figure: one.value for one in accounting.between(before, after).figures}
+    assert figures["faults_minor"] > 500

@@ -112,7 +112,7 @@ class Accountant:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
         try:
             self._process = subprocess.Popen(
-                [*words[:1], "--control", str(reading), "--records", str(writing), *words[1:]],
+                [words[0], "--marks", "--control", str(reading), "--records", str(writing), *words[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
@@ -181,7 +181,7 @@ class Accountant:
             return
         os.close(self._control)
         self._control = -1
-        # Its last records are many where many processes ran: they must be read, or it would never end.
+        # Its last records must be read, or it might wait for ever to write them.
         deadline = time.monotonic() + _END_LIMIT_S
         while (left := deadline - time.monotonic()) > 0 and select.select([self._read_end], [], [], left)[0]:
             if not os.read(self._read_end, 1 << 16):
