@@ -135,6 +135,10 @@ static int take(int option, char *text)
 		wrong = number("--control", text, 0, INT32_MAX, &value);
 		outside.control_file = (int)value;
 		return wrong;
+	case 'x':
+		wrong = number("--except", text, 1, INT32_MAX, &value);
+		order.except = (pid_t)value;
+		return wrong;
 	case 'm':
 		write_marks_only();
 		return 0;
@@ -157,7 +161,7 @@ static int read_arguments(int count, char *words[], int *probe_only)
 		{ "cgroup", 1, NULL, 'g' },   { "every", 1, NULL, 'e' },   { "for", 1, NULL, 'f' },
 		{ "children", 1, NULL, 'c' }, { "budget", 1, NULL, 'B' },  { "slots", 1, NULL, 's' },
 		{ "records", 1, NULL, 'r' },  { "control", 1, NULL, 'C' }, { "threads", 0, NULL, 't' },
-		{ "prove", 0, NULL, 'P' },    { "probe", 0, NULL, 'q' },   { "marks", 0, NULL, 'm' },
+		{ "prove", 0, NULL, 'P' },    { "except", 1, NULL, 'x' }, { "probe", 0, NULL, 'q' },   { "marks", 0, NULL, 'm' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option, wrong;
@@ -386,7 +390,7 @@ static void write_end(const struct account *account, const char *stopped_by)
 	} else {
 		record_null("unfollowed_figures");
 	}
-	write_calls(&account->total);
+	write_total(&account->total);
 	if (outside.command_ended)
 		record_number("command_status", (uint64_t)outside.command_status);
 	else

@@ -22,6 +22,7 @@ struct order {
 	char      **command;   /* NULL-ended; NULL: none */
 	const pid_t *pids;     /* processes that run already; their descendants are watched with them */
 	size_t      pid_count;
+	pid_t       except;    /* a process that is not watched whatever else is, nor are we: who reads us; 0: none */
 	const char *cgroup;    /* its directory; NULL: none */
 	uint64_t    every_ns;  /* between readings; 0: no series */
 	uint64_t    for_ns;    /* stop after that; 0: until the command ends or a signal comes */

@@ -44,8 +44,8 @@ void outside_restore_for_child(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* A terminal's SIGINT reaches the command as well, which may know what to do with it: so with a command, the
- * watch ends when that does. A request to terminate is ours alone: it is passed on, and a second one obeyed. */
+/* A SIGINT is for the command, which has it from the terminal as we do, and may know what to do with it: so with a
+ * command, the watch ends when that does. A request to terminate is ours alone: it is passed on, and a second one obeyed. */
 static void take(const struct signalfd_siginfo *taken)
 {
 	static int requests;
@@ -56,7 +56,7 @@ static void take(const struct signalfd_siginfo *taken)
 		outside.stop = 1;
 		return;
 	}
-	if (taken->ssi_signo == SIGINT && taken->ssi_code == SI_KERNEL)
+	if (taken->ssi_signo == SIGINT)
 		return;
 	if (requests++)
 		outside.stop = 1;

@@ -1,9 +1,412 @@
+/* taskstats.c -- the kernel's account of every task at its end (taskstats), of processes that the kernel's
+ * messages of births, execs and ends (the proc connector) show to be ours. Nothing is attached to anybody.
+ *
+ * Needs    CAP_NET_ADMIN in the first user and process namespace; Linux 5.19.
+ * Costs    two messages at each birth and end of a task anywhere on the machine, to us; nothing in between.
+ * Loses    messages when we are too slow: in lost_events; a process of which a thread's account was lost says
+ *          nothing of itself. Run time since the last timer tick before a thread's end: the kernel reads the
+ *          account before it brings it up to date.
+ */
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "look.h"
 #include "monitor.h"
-static int probe(const struct order *order, char *why, size_t why_room)
+#include "tree.h"
+
+enum { SOCKET_BUFFER = 16 << 20 };
+/* How often the sockets are emptied. They hold what some 10,000 births and ends say. */
+static const uint64_t PACE_NS = 50000000;
+/* How often those are looked at that should be alive: a lost message must not make them immortal. */
+static const uint64_t SWEEP_NS = 1000000000;
+
+static struct {
+	struct exits   exits;
+	int            events;
+	struct account account;
+	int64_t        boot_offset_ns; /* of CLOCK_BOOTTIME, to the clock of the messages */
+	uint64_t       swept_ns;
+	pid_t          command;
+	int            command_runs;   /* its own program, not yet ours */
+} s = { .exits = { .file = -1, .asking = -1 }, .events = -1 };
+
+/* The proc connector. */
+
+static int next_event(struct proc_event *event)
 {
-	(void)order;
-	snprintf(why, why_room, "not written yet");
+	for (;;) {
+		_Alignas(struct nlmsghdr) char buffer[1024];
+		ssize_t               count = recv(s.events, buffer, sizeof buffer, MSG_DONTWAIT);
+		const struct cn_msg  *message = (const void *)(buffer + NLMSG_HDRLEN);
+
+		if (count < 0 && errno == ENOBUFS) {
+			s.account.lost_events++;
+			continue;
+		}
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return 0;
+		if (count < (ssize_t)(NLMSG_HDRLEN + sizeof *message) || message->id.idx != CN_IDX_PROC)
+			continue;
+		/* An event is longer or shorter by its kind and by the kernel's version. */
+		memset(event, 0, sizeof *event);
+		memcpy(event, message->data, message->len < sizeof *event ? message->len : sizeof *event);
+		return 1;
+	}
+}
+
+static void close_events(void)
+{
+	if (s.events >= 0)
+		close(s.events);
+	s.events = -1;
+}
+
+static int open_events(char *why, size_t room)
+{
+	struct sockaddr_nl us = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
+	struct nlmsghdr    netlink = { .nlmsg_type = NLMSG_DONE };
+	struct cn_msg      connector = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(uint32_t) };
+	uint32_t           operation = PROC_CN_MCAST_LISTEN;
+	struct iovec       parts[] = {
+		{ &netlink, sizeof netlink }, { &connector, sizeof connector }, { &operation, sizeof operation },
+	};
+	struct proc_event event;
+	int               size = SOCKET_BUFFER;
+
+	s.events = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+	if (s.events < 0 || bind(s.events, (struct sockaddr *)&us, sizeof us)) {
+		snprintf(why, room, "the kernel's messages of births and ends (proc connector): %s", strerror(errno));
+		close_events();
+		return -1;
+	}
+	if (setsockopt(s.events, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
+		setsockopt(s.events, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	/* The kernel acknowledges before send returns; in another process namespace it says nothing. */
+	netlink.nlmsg_len = sizeof netlink + sizeof connector + sizeof operation;
+	if (writev(s.events, parts, 3) == (ssize_t)netlink.nlmsg_len)
+		while (next_event(&event))
+			if (event.what == PROC_EVENT_NONE && !event.event_data.ack.err)
+				return 0;
+	snprintf(why, room, "the kernel sends no messages of births and ends (proc connector) here: it does so in the "
+	                    "first process namespace alone");
+	close_events();
 	return -1;
 }
-const struct backend taskstats_backend = { .name = "taskstats", .probe = probe };
+
+/* What the messages say. */
+
+static uint64_t boottime_of(const struct proc_event *event)
+{
+	return event->timestamp_ns + (uint64_t)s.boot_offset_ns;
+}
+
+/* Of those that we found running, messages from before then may still be under way. */
+static struct member *ours(pid_t pid, uint64_t at_ns)
+{
+	struct member *member = tree_find(pid);
+
+	return member && member->process.attached && at_ns < member->process.watched_ns ? NULL : member;
+}
+
+static void take_fork(const struct proc_event *event)
+{
+	uint64_t       at_ns = boottime_of(event);
+	pid_t          process = event->event_data.fork.child_tgid;
+	pid_t          parent = event->event_data.fork.parent_tgid;
+	struct member *member;
+
+	if (event->event_data.fork.child_pid == process) {
+		member = tree_find(process);
+		if (!member || !member->process.attached || at_ns > member->process.watched_ns)
+			tree_fork(parent, process, at_ns);
+		return;
+	}
+	member = ours(process, at_ns);
+	if (!member)
+		return;
+	member->running++;
+	member->process.threads++;
+}
+
+static void take_exec(const struct proc_event *event)
+{
+	struct member *member = tree_find(event->event_data.exec.process_tgid);
+	struct process now;
+
+	if (!member)
+		return;
+	process_clear(&now);
+	look(member->process.pid, &now);
+	if (member->process.pid == s.command && s.command_runs) {
+		s.command_runs = 0;
+		member->process.watched_ns = boottime_of(event);
+		tree_program(member, now.program, 0);
+	} else {
+		tree_program(member, now.program, 1);
+	}
+}
+
+static void take_exit(const struct proc_event *event)
+{
+	struct member *member = ours(event->event_data.exit.process_tgid, boottime_of(event));
+
+	if (!member)
+		return;
+	tree_thread_ends(member, boottime_of(event));
+	/* All threads of a group that ends at once have its status; else the last one has. */
+	member->process.status = (int)event->event_data.exit.exit_code;
+}
+
+static void take_events(void)
+{
+	struct proc_event event;
+
+	while (next_event(&event))
+		switch (event.what) {
+		case PROC_EVENT_FORK:
+			take_fork(&event);
+			break;
+		case PROC_EVENT_EXEC:
+			take_exec(&event);
+			break;
+		case PROC_EVENT_EXIT:
+			take_exit(&event);
+			break;
+		default:
+			break;
+		}
+}
+
+/* From messages to records. */
+
+static void finish(struct member *member)
+{
+	if (!member->exits)
+		s.account.lost_events++;
+	else if (member->accounts < member->exits)
+		s.account.lost_events += member->exits - member->accounts;
+	tree_sum_up(member);
+	tree_write(member);
+}
+
+/* Takes what has come, and writes a record of those that ended. */
+static void take_all(int is_last)
+{
+	struct member *next;
+	uint64_t       now;
+	int            is_sweep;
+
+	/* In this order an ended task's account is there when its end is known. */
+	take_events();
+	tree_take_accounts(&s.exits);
+	now = now_ns();
+	is_sweep = is_last || now - s.swept_ns >= SWEEP_NS;
+	if (is_sweep)
+		s.swept_ns = now;
+	for (struct member *member = tree_first(); member; member = next) {
+		next = member->next;
+		if (!tree_is_dead(member, is_sweep))
+			continue;
+		if ((member->exits && member->accounts >= member->exits) || now - member->dead_ns > 2 * PACE_NS || is_last)
+			finish(member);
+	}
+}
+
+/* The backend. */
+
+static int probe(const struct order *order, char *why, size_t why_room)
+{
+	struct exits        exits;
+	struct task_account own;
+	int                 knows_processes;
+
+	if (order->detail != LIFE) {
+		snprintf(why, why_room, "taskstats knows nothing of system calls: --detail life only");
+		return -1;
+	}
+	if (order->threads || order->prove) {
+		snprintf(why, why_room, "taskstats has neither records of threads nor a hook to be proved harmless");
+		return -1;
+	}
+	if (exits_open(&exits, why, why_room))
+		return -1;
+	knows_processes = !exits_ask(&exits, getpid(), &own) && own.pid == getpid();
+	exits_close(&exits);
+	if (!knows_processes) {
+		snprintf(why, why_room, "this kernel's taskstats do not say which process a thread is of: that is so from "
+		                        "Linux 5.19, in the first process namespace");
+		return -1;
+	}
+	if (open_events(why, why_room))
+		return -1;
+	close_events();
+	return 0;
+}
+
+static const char *const *missing(const struct order *order)
+{
+	static const char *sentences[] = {
+		"System calls by type: taskstats does not know them.",
+		"Processor time from the last timer tick before a thread's end to that end: up to some milliseconds a "
+		"thread, which is all of it for the shortest-lived.",
+		"The switch that ends a thread; time blocked; signals; how often it read and wrote.",
+		"Input and output below a whole KiB of each thread: the kernel rounds it down.",
+		"Memory at the beginning and at the end of processes that begin or end while watched: only the peak.",
+		NULL,
+		NULL,
+	};
+	if (order->cgroup)
+		sentences[sizeof sentences / sizeof *sentences - 2] =
+			"Processes moved into the control group while it is watched.";
+	return sentences;
+}
+
+/* Until a pass over /proc finds nobody new: births since the first are in the socket as well. */
+static void attach_all(const pid_t pids[], size_t count)
+{
+	while (tree_attach_all(&s.exits, pids, count))
+		;
+}
+
+static int attach_cgroup(const char *directory)
+{
+	pid_t  *pids;
+	ssize_t count = look_cgroup(directory, &pids);
+
+	if (count < 0)
+		return -1;
+	attach_all(pids, (size_t)count);
+	free(pids);
+	return 0;
+}
+
+static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
+{
+	struct member  *member;
+	struct timespec time;
+
+	memset(&s.account, 0, sizeof s.account);
+	for (int i = 0; i < FIGURES; i++)
+		s.account.unfollowed_figure[i] = UNKNOWN;
+	tree_begin(order, &s.account);
+	if (exits_open(&s.exits, why, why_room) || open_events(why, why_room))
+		return -1;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	s.boot_offset_ns = (int64_t)now_ns() - ((int64_t)time.tv_sec * 1000000000 + time.tv_nsec);
+	s.swept_ns = now_ns();
+	if (child) {
+		member = tree_attach(&s.exits, child);
+		member->process.attached = 0;
+		/* Of our own program, until the exec. */
+		member->process.figure[virtual_begin] = member->process.figure[memory_begin] = UNKNOWN;
+		s.command = child;
+		s.command_runs = 1;
+	}
+	if (order->cgroup && attach_cgroup(order->cgroup)) {
+		snprintf(why, why_room, "'%s': %s", order->cgroup, strerror(errno));
+		return -1;
+	}
+	if (order->pid_count)
+		attach_all(order->pids, order->pid_count);
+	return 0;
+}
+
+static enum woken wait(uint64_t until_ns)
+{
+	for (;;) {
+		uint64_t   pace_ns = now_ns() + PACE_NS;
+		enum woken woken;
+
+		take_all(0);
+		if (!tree_first() && (!outside.command || outside.command_ended))
+			return WOKEN_BY_END;
+		woken = wait_quietly(pace_ns < until_ns ? pace_ns : until_ns, -1);
+		if (woken != WOKEN_BY_TIME || pace_ns >= until_ns)
+			return woken;
+	}
+}
+
+static void tell_reading(uint64_t at_ns)
+{
+	take_all(0);
+	for (struct member *member = tree_first(); member; member = member->next) {
+		if (member->left_out || tree_look(&s.exits, member))
+			continue;
+		write_reading(at_ns, &member->process, &member->told);
+		memcpy(member->told.figure, member->process.figure, sizeof member->told.figure);
+	}
+}
+
+static uint64_t total(struct process *sum)
+{
+	take_all(0);
+	process_add(sum, &tree_sum);
+	for (struct member *member = tree_first(); member; member = member->next) {
+		tree_look(&s.exits, member);
+		process_add(sum, &member->process);
+	}
+	for (int i = virtual_begin; i < FIGURES; i++)
+		sum->figure[i] = UNKNOWN;
+	return tree_seen;
+}
+
+/* Messages of those that have ended may be under way. */
+static void wait_for_the_last(void)
+{
+	for (int i = 0; i < 20; i++) {
+		int is_waiting = 0;
+
+		take_all(0);
+		for (struct member *member = tree_first(); member; member = member->next)
+			is_waiting |= tree_is_dead(member, 1) || member->gone_ns != UNKNOWN;
+		if (!is_waiting)
+			return;
+		usleep(2000);
+	}
+}
+
+static void end(struct account *account)
+{
+	struct member *member;
+	struct process sum;
+
+	process_clear(&sum);
+	total(&sum);
+	wait_for_the_last();
+	take_all(1);
+	while ((member = tree_first())) {
+		if (tree_look(&s.exits, member))
+			finish(member);
+		else
+			tree_write(member);
+	}
+	s.account.lost_events += s.exits.lost;
+	exits_close(&s.exits);
+	close_events();
+	s.account.hook_ns = s.account.hits = s.account.maps_bytes = UNKNOWN;
+	s.account.total = sum;
+	*account = s.account;
+}
+
+const struct backend taskstats_backend = {
+	.name = "taskstats",
+	.probe = probe,
+	.missing = missing,
+	.begin = begin,
+	.wait = wait,
+	.read = tell_reading,
+	.total = total,
+	.end = end,
+};

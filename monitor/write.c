@@ -118,7 +118,7 @@ static void write_call(const struct process *process, const struct call_type *ca
 	record_object_close();
 }
 
-void write_calls(const struct process *process)
+static void write_calls(const struct process *process)
 {
 	int has_windows = written_detail == BUDGET && process->calls_known;
 
@@ -144,11 +144,9 @@ void write_calls(const struct process *process)
 	record_object_close();
 }
 
-void write_process(const struct process *process)
+/* The members of an object that tells of a process. */
+static void write_members(const struct process *process)
 {
-	if (marks_only)
-		return;
-	record_open("process");
 	record_number("pid", (uint64_t)process->pid);
 	write_known("thread", process->thread ? (uint64_t)process->thread : UNKNOWN);
 	record_number("parent", (uint64_t)process->parent);
@@ -169,7 +167,22 @@ void write_process(const struct process *process)
 	write_known("samples_user", process->samples_user);
 	write_known("samples_kernel", process->samples_kernel);
 	write_calls(process);
+}
+
+void write_process(const struct process *process)
+{
+	if (marks_only)
+		return;
+	record_open("process");
+	write_members(process);
 	write_close();
+}
+
+void write_total(const struct process *total)
+{
+	record_object("total");
+	write_members(total);
+	record_object_close();
 }
 
 /* What stands for a call in a series: how often it was made, as far as that is known. */
@@ -245,6 +258,8 @@ void write_reading(uint64_t at_ns, const struct process *process, const struct p
 	record_number("at_ns", at_ns);
 	record_number("pid", (uint64_t)process->pid);
 	record_number("begin_ns", process->begin_ns);
+	if (!before || strcmp(process->program, before->program))
+		record_text("program", process->program);
 	for (int i = 0; i < FIGURES; i++)
 		if (!before || process->figure[i] != before->figure[i])
 			write_known(figure_names[i], process->figure[i]);

@@ -14,8 +14,8 @@ int write_is_broken(void);
 void write_close(void);
 void write_known(const char *key, uint64_t value); /* UNKNOWN as null */
 void write_figures(const uint64_t figure[FIGURES], int with_levels);
-/* "windows", "windows_ns" and "calls", in full. */
-void write_calls(const struct process *process);
+/* Within a record: the object "total", like a process. */
+void write_total(const struct process *total);
 /* Each call's number and errors that have changed since `before` (NULL: all). */
 void write_calls_briefly(const struct process *process, const struct process *before);
 

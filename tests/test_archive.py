@@ -24,7 +24,7 @@ from steelyard.study import Cell
 
 PLAN = building.plan("sieve", "disktest", copies=(1, 2), looks=(3,))
 TABLES = (
-    "trials", "samples", "members", "counts", "costs", "accountings", "calls", "watches", "systems", "events",
+    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches", "systems", "events",
 )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
         "counts": 0,
         "costs": 0,
         "accountings": 0,
-        "calls": 0,
+        "host_calls": 0,
         "watches": 0,
         "systems": 2,
         "events": 1,

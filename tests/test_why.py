@@ -328,7 +328,7 @@ def test_what_was_accounted_for_is_in_the_tables(tmp_path: Path, closed: bool) -
 
     with archive.connect(found) as connection:
         costs = connection.execute("SELECT * FROM costs ORDER BY ALL").fetchall()
-        calls = connection.execute("SELECT * FROM calls ORDER BY ALL").fetchall()
+        calls = connection.execute("SELECT * FROM host_calls ORDER BY ALL").fetchall()
         watches = connection.execute("SELECT system, detail, backend, missing, why FROM watches").fetchall()
         accountings = connection.execute(
             "SELECT accounting, round, system, boot, cell, purpose, backend, status, operations, "
@@ -358,7 +358,7 @@ def test_an_experiment_of_an_earlier_version_has_empty_tables(tmp_path: Path) ->
     header = json.loads((found.path / archive.HEADER).read_text())
     header.pop("watched", None)
     (found.path / archive.HEADER).write_text(json.dumps(header | {"version": 3}))
-    for table in ("costs", "accountings", "calls", "watches"):
+    for table in ("costs", "accountings", "host_calls", "watches"):
         (found.path / f"{table}.parquet").unlink()
 
     again = archive.find(tmp_path, None)

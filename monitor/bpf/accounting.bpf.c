@@ -68,7 +68,7 @@ const volatile bool counts_always = false; /* else only while `counting` */
 const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
 const volatile u64  cgroup_id = 0;
 const volatile int  cgroup_hierarchy = 0;
-const volatile u32  slots_most = 1;
+const volatile s32  excepted[2] = {};       /* processes: the monitor, and who reads it */
 
 /* Shared with the reader. */
 struct place    places[PLACES];
@@ -615,6 +615,8 @@ static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32
 	u32                 process = task->tgid;
 	struct tag         *tag;
 
+	if (task->tgid == excepted[0] || task->tgid == excepted[1])
+		return false;
 	*parent = elder->tgid;
 	if (bpf_map_lookup_elem(&targets, &process)) {
 		*generation = 0;

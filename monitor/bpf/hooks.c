@@ -21,6 +21,7 @@
 
 typedef uint64_t u64;
 typedef uint32_t u32;
+typedef int32_t  s32;
 /* Generated: not ours to mend. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
@@ -170,6 +171,8 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 	}
 	skeleton->rodata->one_in = order->children;
 	skeleton->rodata->counts_always = order->detail == CALLS || order->detail == LATENCY;
+	skeleton->rodata->excepted[0] = getpid();
+	skeleton->rodata->excepted[1] = order->except;
 	skeleton->rodata->has_32_bit = has_32_bit();
 	skeleton->rodata->cgroup_id = cgroup.id;
 	skeleton->rodata->cgroup_hierarchy = cgroup.hierarchy;

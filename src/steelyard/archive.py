@@ -5,6 +5,7 @@ An archive is a directory; an experiment is a directory in it:
     experiments/ID/experiment.json   what was to be done: study, systems, seed, budget, host
     experiments/ID/journal.jsonl     an event a line, each written and synced whole
     experiments/ID/*.parquet         the same when the experiment is closed; the journal then goes
+    watches/ID/                      what the monitor saw (`watches` keeps them)
     measuring-HOST.lock              held while an experiment is measured on that host
 
 Atomicity: a line is one write and one fsync; a line that a crash cut short has no newline, and is cut
@@ -43,7 +44,7 @@ _TABLES = (
     "counts",
     "costs",
     "accountings",
-    "calls",
+    "host_calls",
     "watches",
     "systems",
     "events",
@@ -96,7 +97,7 @@ _NEW_TABLES = {
         purpose VARCHAR, backend VARCHAR, status VARCHAR, reason VARCHAR,
         operations STRUCT(metric VARCHAR, operations UBIGINT)[],
         costs STRUCT(figure VARCHAR, "value" UBIGINT)[]""",
-    "calls": "accounting BIGINT, call VARCHAR, calls UBIGINT, errors UBIGINT",
+    "host_calls": "accounting BIGINT, call VARCHAR, calls UBIGINT, errors UBIGINT",
     "watches": """
         system VARCHAR, boot BIGINT, recorded DOUBLE, detail VARCHAR, backend VARCHAR, missing VARCHAR[],
         why VARCHAR""",
@@ -137,7 +138,7 @@ _FROM_JOURNAL = {
         SELECT row_number() OVER (ORDER BY recorded, purpose DESC) AS accounting, recorded, round, system,
                boot, cell, purpose, backend, status, reason, operations, costs
         FROM journal WHERE kind = 'accounting'""",
-    "calls": """
+    "host_calls": """
         SELECT accounting, c.call, c.calls, c.errors
         FROM (SELECT accounting, unnest(calls) AS c
               FROM (SELECT row_number() OVER (ORDER BY recorded, purpose DESC) AS accounting, calls
@@ -339,7 +340,7 @@ def discard_if_empty(experiment: Experiment) -> None:
 def merge(root: Path, source: Path) -> int:
     """Copies the closed experiments of another archive that this one lacks; returns how many. Each is
     copied beside its place and renamed into it. Raises ArchiveError if `source` is no archive."""
-    if not (source / "experiments").is_dir():
+    if not any((source / name).is_dir() for name in ("experiments", "watches")):
         raise ArchiveError(f"'{source}' is no archive: it has no directory 'experiments'")
     copied = 0
     with journal.explained(root):
@@ -361,14 +362,30 @@ _EXPORTS = {".csv": "FORMAT csv, HEADER", ".json": "FORMAT json, ARRAY true", ".
 def export(experiment: Experiment, table: str, file: Path) -> None:
     """Writes one table of the experiment to the file, by the file's ending. Raises UsageError for another
     ending, ArchiveError if the file cannot be written."""
+    form = _form_of(file)
+    with connect(experiment) as connection:
+        _copy(connection, table, file, form)
+
+
+def export_file(parquet: Path, file: Path) -> None:
+    """The same of one Parquet file."""
+    form = _form_of(file)
+    with duckdb.connect() as connection:
+        _copy(connection, f"(SELECT * FROM read_parquet('{_quoted(parquet)}'))", file, form)
+
+
+def _form_of(file: Path) -> str:
     form = _EXPORTS.get(file.suffix)
     if form is None:
         raise UsageError(f"'{file}' ends in none of {', '.join(_EXPORTS)}")
-    with connect(experiment) as connection:
-        try:
-            connection.execute(f"COPY {table} TO '{_quoted(file)}' ({form})")
-        except duckdb.Error as error:
-            raise ArchiveError(f"'{file}' cannot be written: {error}") from error
+    return form
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, what: str, file: Path, form: str) -> None:
+    try:
+        connection.execute(f"COPY {what} TO '{_quoted(file)}' ({form})")
+    except duckdb.Error as error:
+        raise ArchiveError(f"'{file}' cannot be written: {error}") from error
 
 
 def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:

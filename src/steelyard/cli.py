@@ -10,18 +10,22 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from steelyard.errors import SteelyardError, UnknownName, UsageError
+from steelyard.errors import SteelyardError, SystemFailed, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from steelyard.archive import Experiment
+    from steelyard.watch.model import Watch
+    from steelyard.watch.monitor import Order
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "standard"
 _TABLES = (
-    "trials", "samples", "members", "counts", "costs", "accountings", "calls", "watches", "systems", "events",
+    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
+    "systems", "events",
 )  # fmt: skip
 
 
@@ -32,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if words and not words[0].startswith("-") and words[0] not in _VERBS:
             raise UnknownName("command", words[0], _VERBS)
+        words, command = _command_apart(words)
         arguments = _parser().parse_args(words)
+        arguments.command = command
         _put_in_order()
         return int(arguments.verb(arguments))
     except SystemExit as leaving:  # argparse has printed its help or its complaint
@@ -49,6 +55,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _say(f"steelyard: {error}")
         return 1
+
+
+def _command_apart(words: list[str]) -> tuple[list[str], list[str]]:
+    """What stands after the first -- of `watch` is a command, whatever it looks like."""
+    if words[:1] != ["watch"] or "--" not in words:
+        return words, []
+    place = words.index("--")
+    return words[:place], words[place + 1 :]
 
 
 def entry() -> NoReturn:
@@ -151,6 +165,75 @@ def _plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _watch(arguments: argparse.Namespace) -> int:
+    """Accounts for processes. What reckons and draws is imported when the watch has ended."""
+    from steelyard.watch import asked, monitor, session
+
+    if arguments.words:
+        raise UsageError(
+            f"'{arguments.words[0]}' stands before any --; a command is written after it: "
+            f"steelyard watch -- {shlex.join(arguments.words)}"
+        )
+    order = asked.order(
+        command=arguments.command,
+        pids=arguments.pid,
+        cgroup=arguments.cgroup,
+        detail=arguments.detail,
+        backend=arguments.backend,
+        every=arguments.every,
+        until=arguments.until,
+        children=arguments.children,
+        budget=arguments.budget,
+        slots=arguments.slots,
+        threads=arguments.threads,
+        prove=arguments.prove,
+    )
+    top = asked.number("--top", arguments.top)
+    output = _report_file(arguments)
+    program = Path(arguments.program) if arguments.program else None
+    with monitor.start(order, program=program) as running, output as file:
+        session.wait(running, order)
+        found, status = running.finish()
+        # A command that could not be executed is no process: the monitor has said why.
+        if found is not None and (found.processes or not status):
+            _report_watch(found, order, arguments, top=top, file=file)
+    if found is None and status < 0:
+        raise SystemFailed(f"the monitor was killed by signal {-status} before it had begun")
+    return status if status >= 0 else SystemFailed.exit_status
+
+
+def _report_file(arguments: argparse.Namespace) -> AbstractContextManager[TextIO]:
+    """Where the report of a watch goes: a command has standard output for itself."""
+    if arguments.output is None:
+        return nullcontext(sys.stderr if arguments.command else sys.stdout)
+    try:
+        return open(arguments.output, "w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"--output is '{arguments.output}', which cannot be written: {error.strerror}"
+        ) from error
+
+
+def _report_watch(
+    found: "Watch", order: "Order", arguments: argparse.Namespace, *, top: int, file: TextIO
+) -> None:
+    from steelyard.watch import accounts, console, plain, sentences
+
+    watched = sentences.watched(order)
+    account = accounts.of(found, by=arguments.by, group_series=arguments.format != "text")
+    if arguments.format == "json":
+        plain.print_json(account, file)
+    elif arguments.format == "csv":
+        plain.print_csv(account, file, table=arguments.table)
+    else:
+        console.print_account(account, file, watched=watched, top=top)
+    if arguments.keep:
+        from steelyard import watches
+
+        kept = watches.keep(_archive(arguments), found, watched=watched)
+        _say(f"steelyard: the watch is kept as {kept.name} in {_archive(arguments)}")
+
+
 def _build(arguments: argparse.Namespace) -> int:
     """Compiles a further build of the load program; prints its name."""
     from steelyard import builds
@@ -172,17 +255,24 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _archive_verb(arguments: argparse.Namespace) -> int:
-    from steelyard import archive
+    from steelyard import archive, watches
     from steelyard.report import listing
 
     root = _archive(arguments)
-    if arguments.action == "list":
+    if arguments.action == "list" and arguments.watches:
+        listing.print_watches(watches.kept(root), form=arguments.format)
+    elif arguments.action == "list":
         listing.print_experiments(archive.experiments(root), form=arguments.format)
     elif arguments.action == "show":
         listing.print_header(archive.find(root, arguments.experiment), form=arguments.format)
     elif arguments.action == "merge":
         count = archive.merge(root, Path(arguments.source))
-        _say(f"steelyard: {count} experiments copied into {root}")
+        watched = watches.merge(root, Path(arguments.source))
+        also = f" and {watched} watches" if watched else ""
+        _say(f"steelyard: {count} experiments{also} copied into {root}")
+    elif arguments.table in watches.TABLES:
+        kept = watches.find(root, arguments.experiment)
+        archive.export_file(kept.path / f"{arguments.table}.parquet", Path(arguments.file))
     else:
         archive.export(archive.find(root, arguments.experiment), arguments.table, Path(arguments.file))
     return 0
@@ -225,7 +315,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _declare_place(verb: argparse.ArgumentParser) -> None:
+def _declare_place(verb: argparse._ActionsContainer) -> None:
     verb.add_argument(
         "--archive",
         metavar="DIR",
@@ -291,7 +381,7 @@ def _declare_reporting(verb: argparse.ArgumentParser) -> None:
     _declare_place(verb)
 
 
-def _declare_format(verb: argparse.ArgumentParser) -> None:
+def _declare_format(verb: argparse._ActionsContainer) -> None:
     verb.add_argument(
         "--format", choices=("text", "json", "csv"), default="text", help="of what is printed (default: text)"
     )
@@ -329,6 +419,85 @@ def _declare_report(verb: argparse.ArgumentParser) -> None:
     _declare_reporting(verb)
 
 
+def _declare_watch(verb: argparse.ArgumentParser) -> None:
+    verb.usage = (
+        "%(prog)s [options] -- COMMAND [ARGUMENT ...]\n"
+        "       %(prog)s [options] -p PID [-p PID ...]\n"
+        "       %(prog)s [options] --cgroup PATH"
+    )
+    verb.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    what = verb.add_argument_group("what is watched, with all its descendants")
+    what.add_argument("-p", "--pid", action="append", default=[], metavar="PID", help="may be given again")
+    what.add_argument("--cgroup", metavar="PATH", help="everything in a control group, by its directory")
+    what.add_argument(
+        "--children", metavar="1/N", help="follow one in N of a followed process's children (default: all)"
+    )
+    what.add_argument(
+        "--for", dest="until", metavar="TIME", help="so long, such as 60s (default: until it ends, or Ctrl-C)"
+    )
+    how = verb.add_argument_group("how closely")
+    how.add_argument(
+        "--detail",
+        choices=("life", "budget", "calls", "profile", "latency"),
+        default="budget",
+        help="life: all but system calls, at no cost a call; budget: calls counted in short windows and "
+        "estimated, with intervals; calls: every call counted; profile: which call it is in, by samples; "
+        "latency: every call timed (default: budget)",
+    )
+    how.add_argument(
+        "--budget",
+        metavar="PERCENT",
+        help="the share of the watched processes' time that counting may cost (default: 0.5%%)",
+    )
+    how.add_argument("--every", metavar="TIME", help="a series as well, read so often, such as 5s or 250ms")
+    how.add_argument("--threads", action="store_true", help="account for each thread as well")
+    how.add_argument(
+        "--prove",
+        action="store_true",
+        help="measure what the monitor costs the watched, by windows with and without it",
+    )
+    how.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="bpf, perf, taskstats, ptrace or proc (default: the best that works)",
+    )
+    how.add_argument(
+        "--slots", metavar="N", help="processes and threads at one time (default: by the detail)"
+    )
+    how.add_argument(
+        "--program",
+        metavar="FILE",
+        help="another steelyard-watch than the installed one: one with capabilities",
+    )
+    _declare_watch_report(verb)
+
+
+def _declare_watch_report(verb: argparse.ArgumentParser) -> None:
+    report = verb.add_argument_group("the report")
+    report.add_argument(
+        "--by",
+        choices=("process", "program", "generation"),
+        default="process",
+        help="what a row is (default: process)",
+    )
+    report.add_argument("--top", default="20", metavar="N", help="rows of a table at most (default: 20)")
+    _declare_format(report)
+    report.add_argument(
+        "--table",
+        choices=("processes", "calls", "series"),
+        default="processes",
+        help="with --format csv (default: processes)",
+    )
+    report.add_argument(
+        "--output",
+        metavar="FILE",
+        help="where it goes (default: standard error with a command, which has standard output; else "
+        "standard output)",
+    )
+    report.add_argument("--keep", action="store_true", help="keep the watch in the archive, as Parquet")
+    _declare_place(report)
+
+
 def _declare_build(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--cc", default="gcc", metavar="COMPILER", help="gcc, clang or zig (default: %(default)s)"
@@ -362,7 +531,8 @@ def _declare_list(verb: argparse.ArgumentParser) -> None:
 
 def _declare_archive(verb: argparse.ArgumentParser) -> None:
     actions = verb.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listed = actions.add_parser("list", help="every experiment")
+    listed = actions.add_parser("list", help="every experiment, or every watch")
+    listed.add_argument("--watches", action="store_true", help="what steelyard watch --keep has kept")
     _declare_format(listed)
     show = actions.add_parser("show", help="what an experiment was")
     show.add_argument("experiment", nargs="?")
@@ -372,7 +542,12 @@ def _declare_archive(verb: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="write a table of an experiment as CSV, JSON or Parquet")
     export.add_argument("experiment")
     export.add_argument("file", help="ending in .csv, .json or .parquet")
-    export.add_argument("--table", choices=_TABLES, default="samples")
+    export.add_argument(
+        "--table",
+        choices=tuple(dict.fromkeys((*_TABLES, "processes", "calls", "readings"))),
+        default="samples",
+        help="the last three are a watch's (default: samples)",
+    )
     for action in (listed, show, merge, export):
         _declare_place(action)
 
@@ -383,6 +558,7 @@ _VERBS: dict[str, tuple[Callable[[argparse.Namespace], int], str, _Declare]] = {
     "run": (_run, "run a study; the same command goes on where it was interrupted", _declare_run),
     "plan": (_plan, "print what a study would run, in which order, for how long", _declare_plan),
     "report": (_report, "report an experiment, again", _declare_report),
+    "watch": (_watch, "account for what processes cost, at almost no cost to them", _declare_watch),
     "build": (
         _build,
         "make a further build of the load program: compiler, libc, optimisation",
@@ -396,6 +572,7 @@ _EXAMPLES = {
     "steelyard": """examples:
   steelyard compare native uml              this kernel against User-mode Linux
   steelyard run pegasus                     a paper's experiment, its figures beside today's
+  steelyard watch -- make -j2               what a command and its whole tree cost
   steelyard report --html report.html       the newest experiment, as a page""",
     "compare": """examples:
   steelyard compare native uml gvisor --study pegasus --html report.html
@@ -413,6 +590,16 @@ _EXAMPLES = {
   steelyard report
   steelyard report --html report.html
   steelyard report 20260131-120000-pegasus-1a2b --baseline uml --format json""",
+    "watch": """examples:
+  steelyard watch -- make -j2                  run a command and account for its whole tree
+  steelyard watch -p PID [-p PID]              attach to running processes (and their children), until
+                                               Ctrl-C or --for 60s
+  steelyard watch --cgroup PATH                everything in a cgroup
+  steelyard watch --every 5s --children 1/20 -p PID
+                                               a series every 5 s, one in twenty of the children followed
+  steelyard watch --detail calls --by program --format json --output calls.json -- make -j2
+
+The exit status is the command's own; 77: nothing can watch here; 2: something that was written is wrong.""",
     "build": """examples:
   steelyard build --cc clang --libc musl
   steelyard build --level O3

@@ -104,10 +104,10 @@ def load(build: str) -> Path:
 
 
 def monitor() -> Path:
-    """The monitor, steelyard-watch: STEELYARD_WATCH names another one. Raises Unsupported."""
+    """The program that watches processes; STEELYARD_WATCH names another one. Raises Unsupported."""
     path = Path(os.environ.get("STEELYARD_WATCH") or _folder() / "steelyard-watch")
     if not path.is_file():
-        raise Unsupported(f"the monitor {path.name} is not built; build Steelyard again: make")
+        raise Unsupported("the monitor is not built; build Steelyard again: make")
     return path
 
 

@@ -58,7 +58,7 @@ _COSTS = """
 _CALLS = """
     SELECT a.accounting, a.system, a.cell, a.purpose, a.operations[1].operations::DOUBLE AS operations,
            c.call, c.calls, c.errors
-    FROM accountings a JOIN calls c USING (accounting)
+    FROM accountings a JOIN host_calls c USING (accounting)
     WHERE a.status = 'ok' AND len(a.operations) = 1 ORDER BY a.accounting"""
 
 _SETUPS = """

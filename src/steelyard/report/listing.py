@@ -17,6 +17,7 @@ from steelyard.progress import clock_text
 from steelyard.report import plain
 from steelyard.report.console import make_console
 from steelyard.systems.system import check
+from steelyard.watches import Kept
 
 Row = dict[str, Any]
 
@@ -64,6 +65,24 @@ def print_experiments(found: Sequence[Experiment], *, form: str) -> None:
                 "systems": ", ".join(one.header["systems"]),
                 "begun": time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.header["created"])) + " UTC",
                 "state": "closed" if one.closed else "open",
+            }
+            for one in found
+        ],
+        form=form,
+    )
+
+
+def print_watches(found: Sequence[Kept], *, form: str) -> None:
+    """A watch a row, the oldest first."""
+    print_table(
+        [
+            {
+                "watch": one.name,
+                "watched": one.header["watched"],
+                "host": one.header["host"],
+                "detail": one.header["head"]["detail"],
+                "backend": one.header["head"]["backend"],
+                "begun": time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.header["head"]["began"])) + " UTC",
             }
             for one in found
         ],

@@ -1,9 +1,11 @@
 """Says figures in words, the same on the console and on the page. Rounding happens here alone."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from steelyard.quantities import digits as digits
+from steelyard.quantities import size_bytes as size_bytes
+from steelyard.quantities import time_ns as time_ns
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import (
@@ -39,7 +41,6 @@ _COSTS_SAID = {
     "wait": "waiting for a processor",
     "rest": "asleep",
 }
-_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
 
 
 def label(cell: str, metric: str) -> str:
@@ -163,34 +164,6 @@ def missing_laws(scalings: Sequence[Scaling]) -> Iterable[str]:
                     where.setdefault(one.system, []).append(label(one.cell, one.metric))
             told = "; ".join(f"{system}: {', '.join(names)}" for system, names in where.items())
             yield f"{what} ({told}): {why}"
-
-
-def size_bytes(number: float) -> str:
-    """A size in bytes as people write it: 32 KiB, 1.5 MiB."""
-    for scale, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if number >= scale:
-            shown = digits(number / scale)
-            return f"{shown.rstrip('0').rstrip('.') if '.' in shown else shown} {unit}"
-    return f"{digits(number)} bytes" if number != int(number) else f"{int(number)} bytes"
-
-
-def time_ns(value: float) -> str:
-    """A time given in ns, to three digits, with the unit that suits it: 51.9 µs."""
-    if value == 0:
-        return "0 ns"
-    for scale, unit in _TIMES:
-        if abs(value) >= 0.9995 * scale:
-            return f"{digits(value / scale)} {unit}"
-    return f"{digits(value * 1000)} ps"
-
-
-def digits(number: float, *, count: int = 3) -> str:
-    """The number to so many significant digits, never in powers of ten: 0.00512, 427, 1.03, 12,300."""
-    rounded = float(f"{number:.{count - 1}e}")
-    if rounded == 0:
-        return "0"
-    places = count - 1 - math.floor(math.log10(abs(rounded)))
-    return f"{rounded:,.{max(0, places)}f}"
 
 
 def factor(ratio: float) -> str:

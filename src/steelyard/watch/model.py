@@ -69,16 +69,17 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class Call:
     """One type of system call, as one process made it. At detail "budget" calls and errors are those seen in
-    windows, and `expanded` is what they say of the whole."""
+    windows, and `expanded` is what they say of all of the process's run time."""
 
-    calls: int
+    calls: int | None
     errors: int | None
     time_ns: int | None
     histogram: tuple[int, ...] | None
     samples: int | None
     expanded: float | None
-    expanded_squares: float | None
     expanded_errors: float | None
+    squares: float | None  # of the calls in a window, and
+    products: float | None  # of calls and run time in it: sums over windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,10 @@ class Process:
     figures: Mapping[str, int | None]  # every one of FIGURES
     windows: int | None
     windows_ns: int | None
+    windows_active: int | None  # in which it ran,
+    windows_run_ns: float | None  # for so long in all, the counting itself taken off,
+    windows_hook_ns: float | None  # which was that much
+    windows_run_squares: float | None  # of the run time in a window, summed over windows
     samples_user: int | None
     samples_kernel: int | None
     calls: Mapping[str, Call] | None  # None: its calls were not seen
@@ -122,6 +127,7 @@ class Reading:
     begin_ns: int
     figures: Mapping[str, int]
     calls: Mapping[str, tuple[float, float | None]]
+    program: str | None = None  # where the record tells it
 
     @property
     def key(self) -> tuple[int, int]:
@@ -168,6 +174,7 @@ class Monitor:
     lost_events: int | None
     unfollowed: int | None  # children that were left out on request
     unfollowed_figures: Mapping[str, int | None] | None  # what those cost all the same
+    total: Process | None  # all that was watched, with what found no slot, as if one process had done it
     command_status: int | None
     stopped_by: str | None  # "command", "time", "signal" or "end" (nothing was left to be watched)
 

@@ -115,8 +115,8 @@ def _process(found: Mapping[str, Any]) -> Process:
         thread=found.get("thread"),
         parent=found["parent"],
         generation=found["generation"],
-        program=found["program"],
-        program_before=found.get("program_before") or None,
+        program=_name(found["program"]),
+        program_before=_name(found["program_before"]) if found.get("program_before") else None,
         attached=bool(found.get("attached")),
         begin_ns=found["begin_ns"],
         watched_ns=found["watched_ns"],
@@ -128,23 +128,36 @@ def _process(found: Mapping[str, Any]) -> Process:
         figures={name: found.get(name) for name in FIGURES},
         windows=found.get("windows"),
         windows_ns=found.get("windows_ns"),
+        windows_active=found.get("windows_active"),
+        windows_run_ns=found.get("windows_run_ns"),
+        windows_hook_ns=found.get("windows_hook_ns"),
+        windows_run_squares=found.get("windows_run_squares"),
         samples_user=found.get("samples_user"),
         samples_kernel=found.get("samples_kernel"),
         calls=None if calls is None else {name: _call(one) for name, one in calls.items()},
     )
 
 
+def _name(told: str) -> str:
+    """A program's name may be any bytes, and is told as a character for each. Mostly they are UTF-8."""
+    try:
+        return told.encode("latin-1").decode(errors="backslashreplace")
+    except UnicodeEncodeError:
+        return told
+
+
 def _call(found: Mapping[str, Any]) -> Call:
     histogram: Sequence[int] | None = found.get("histogram")
     return Call(
-        calls=found["calls"],
+        calls=found.get("calls"),
         errors=found.get("errors"),
         time_ns=found.get("time_ns"),
         histogram=None if histogram is None else tuple(histogram),
         samples=found.get("samples"),
         expanded=found.get("expanded"),
-        expanded_squares=found.get("expanded_squares"),
         expanded_errors=found.get("expanded_errors"),
+        squares=found.get("squares"),
+        products=found.get("products"),
     )
 
 
@@ -155,6 +168,7 @@ def _reading(found: Mapping[str, Any]) -> Reading:
         begin_ns=found["begin_ns"],
         figures={name: found[name] for name in FIGURES if found.get(name) is not None},
         calls=_pairs(found.get("calls") or {}),
+        program=_name(found["program"]) if found.get("program") else None,
     )
 
 
@@ -178,11 +192,12 @@ def _mark(found: Mapping[str, Any]) -> Mark:
 
 
 def _monitor(found: Mapping[str, Any]) -> Monitor:
-    plain = [name for name in Monitor.__slots__ if name not in ("at_ns", "unfollowed_figures")]
+    plain = [name for name in Monitor.__slots__ if name not in ("at_ns", "unfollowed_figures", "total")]
     unfollowed = found.get("unfollowed_figures")
     return Monitor(
         at_ns=found["at_ns"],
         unfollowed_figures=(None if unfollowed is None else {name: unfollowed.get(name) for name in COUNTED}),
+        total=_process(found["total"]) if found.get("total") else None,
         **{name: found.get(name) for name in plain},
     )
 

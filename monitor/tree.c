@@ -1,0 +1,342 @@
+/* tree.c -- see tree.h. */
+#include "tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "look.h"
+
+enum { BUCKETS = 4096, THREADS_MOST = 4096 };
+/* For messages of what /proc knows already. */
+static const uint64_t PATIENCE_NS = 1000000000;
+
+struct early {
+	struct task_account account;
+	uint64_t            round;
+};
+
+static struct member  *buckets[BUCKETS];
+static struct member  *first;
+static struct account *ours;
+static uint32_t        one_in;
+static pid_t           excepted; /* who reads us */
+static uint64_t        born; /* children so far, for one in so many */
+struct process         tree_sum;
+uint64_t               tree_seen;
+
+/* Accounts whose process is not known: of others, or of a child whose birth is still on its way. */
+static struct {
+	struct early *list;
+	size_t        count, room;
+	uint64_t      round;
+} early;
+
+void tree_begin(const struct order *order, struct account *account)
+{
+	one_in = order->children;
+	excepted = order->except;
+	ours = account;
+	process_clear(&tree_sum);
+}
+
+struct member *tree_first(void)
+{
+	return first;
+}
+
+static struct member **place_of(pid_t pid)
+{
+	struct member **place = &buckets[(uint32_t)pid % BUCKETS];
+
+	while (*place && (*place)->process.pid != pid)
+		place = &(*place)->in_bucket;
+	return place;
+}
+
+struct member *tree_find(pid_t pid)
+{
+	return *place_of(pid);
+}
+
+struct member *tree_add(pid_t pid)
+{
+	struct member **place = place_of(pid);
+	struct member  *member;
+
+	/* Its number has been given away again: what is known of the first one has to do. */
+	if (*place)
+		tree_write(*place);
+	place = place_of(pid);
+	member = calloc(1, sizeof *member);
+	if (!member)
+		abort();
+	process_clear(&member->process);
+	process_clear(&member->told);
+	account_clear(&member->account);
+	account_clear(&member->base);
+	member->process.pid = pid;
+	member->process.children = 0;
+	member->process.threads = 1;
+	member->running = 1;
+	member->dead_ns = member->gone_ns = UNKNOWN;
+	member->next = first;
+	if (first)
+		first->before = member;
+	first = member;
+	*place = member;
+	tree_seen++;
+	return member;
+}
+
+struct member *tree_fork(pid_t parent, pid_t child, uint64_t at_ns)
+{
+	struct member *from = tree_find(parent);
+	struct member *member;
+
+	if (!from)
+		return NULL;
+	from->process.children++;
+	member = tree_add(child);
+	member->process.parent = parent;
+	member->process.generation = from->process.generation + 1;
+	member->process.begin_ns = member->process.watched_ns = at_ns;
+	memcpy(member->process.program, from->process.program, sizeof member->process.program);
+	member->origin = from->origin;
+	member->left_out = from->left_out || born++ % one_in != 0;
+	return member;
+}
+
+void tree_program(struct member *member, const char *name, int by_exec)
+{
+	if (by_exec)
+		memcpy(member->process.program_before, member->process.program,
+		       sizeof member->process.program_before);
+	snprintf(member->process.program, sizeof member->process.program, "%s", name);
+}
+
+void tree_thread_ends(struct member *member, uint64_t at_ns)
+{
+	member->exits++;
+	if (member->running && --member->running == 0)
+		member->dead_ns = at_ns;
+}
+
+static void leave_out(const struct member *member)
+{
+	ours->unfollowed++;
+	for (int i = 0; i < FIGURES; i++) {
+		uint64_t value = member->process.figure[i];
+
+		if (value == UNKNOWN)
+			continue;
+		if (ours->unfollowed_figure[i] == UNKNOWN)
+			ours->unfollowed_figure[i] = 0;
+		ours->unfollowed_figure[i] += value;
+	}
+}
+
+void tree_write(struct member *member)
+{
+	struct member **place = place_of(member->process.pid);
+
+	member->process.end_ns = member->dead_ns != UNKNOWN ? member->dead_ns : member->gone_ns;
+	if (member->left_out)
+		leave_out(member);
+	else
+		write_process(&member->process);
+	process_add(&tree_sum, &member->process);
+	*place = member->in_bucket;
+	if (member->before)
+		member->before->next = member->next;
+	else
+		first = member->next;
+	if (member->next)
+		member->next->before = member->before;
+	process_free_calls(&member->process);
+	process_free_calls(&member->told);
+	free(member->counts);
+	free(member);
+}
+
+struct member *tree_attach(struct exits *exits, pid_t pid)
+{
+	static pid_t   threads[THREADS_MOST];
+	struct member *member = tree_add(pid);
+	size_t         count;
+
+	member->process.attached = 1;
+	member->process.watched_ns = now_ns();
+	if (look(pid, &member->process)) {
+		member->running = 0;
+		member->dead_ns = member->process.watched_ns;
+		return member;
+	}
+	count = look_threads(pid, threads, THREADS_MOST);
+	member->running = count;
+	for (size_t i = 0; i < count && exits->file >= 0; i++) {
+		struct task_account account;
+
+		if (!exits_ask(exits, threads[i], &account))
+			account_add(&member->base, &account);
+	}
+	memcpy(member->first, member->process.figure, sizeof member->first);
+	for (int i = 0; i < virtual_begin; i++)
+		member->process.figure[i] = UNKNOWN;
+	member->process.figure[virtual_begin] = member->process.figure[virtual_end];
+	member->process.figure[memory_begin] = member->process.figure[memory_end];
+	return member;
+}
+
+size_t tree_attach_all(struct exits *exits, const pid_t pids[], size_t count)
+{
+	struct kin *kin;
+	size_t      found = look_descendants(pids, count, &kin);
+	size_t      added = 0;
+
+	for (size_t i = 0; i < found; i++) {
+		struct member *member;
+
+		if (tree_find(kin[i].pid) || kin[i].pid == excepted || kin[i].pid == getpid())
+			continue;
+		member = tree_attach(exits, kin[i].pid);
+		member->process.generation = kin[i].generation;
+		added++;
+	}
+	free(kin);
+	return added;
+}
+
+static int take_account(const struct task_account *account)
+{
+	struct member *member = tree_find(account->pid);
+
+	if (!member)
+		return 0;
+	account_add(&member->account, account);
+	member->accounts++;
+	if (account->thread == account->pid) {
+		memcpy(member->process.program, account->program, sizeof member->process.program);
+		member->process.status = account->exit_code;
+	}
+	return 1;
+}
+
+static void keep_early(const struct task_account *account)
+{
+	if (early.count == early.room) {
+		early.room = early.room ? 2 * early.room : 64;
+		early.list = realloc(early.list, early.room * sizeof *early.list);
+		if (!early.list)
+			abort();
+	}
+	early.list[early.count++] = (struct early){ *account, early.round };
+}
+
+void tree_take_accounts(struct exits *exits)
+{
+	struct task_account account;
+	size_t              kept = 0;
+
+	if (exits->file < 0)
+		return;
+	early.round++;
+	for (size_t i = 0; i < early.count; i++)
+		if (!take_account(&early.list[i].account) && early.list[i].round + 2 >= early.round)
+			early.list[kept++] = early.list[i];
+	early.count = kept;
+	while (exits_next(exits, &account))
+		if (!take_account(&account))
+			keep_early(&account);
+}
+
+static void tell(struct member *member, const struct task_account *account)
+{
+	struct task_account since = *account;
+
+	account_subtract(&since, &member->base);
+	account_tell(&since, member->process.figure);
+}
+
+static void tell_from_proc(struct member *member, const struct process *now)
+{
+	for (int i = 0; i < virtual_begin; i++) {
+		uint64_t value = now->figure[i], first_value = member->process.attached ? member->first[i] : 0;
+
+		if (value != UNKNOWN && first_value != UNKNOWN)
+			member->process.figure[i] = value > first_value ? value - first_value : 0;
+	}
+}
+
+int tree_look(struct exits *exits, struct member *member)
+{
+	static pid_t        threads[THREADS_MOST];
+	struct task_account sum = member->account;
+	struct process      now;
+	size_t              count;
+
+	process_clear(&now);
+	if (look(member->process.pid, &now))
+		return -1;
+	memcpy(member->process.program, now.program, sizeof now.program);
+	for (int i = virtual_begin; i < FIGURES; i++)
+		if (now.figure[i] != UNKNOWN)
+			member->process.figure[i] = now.figure[i];
+	tell_from_proc(member, &now);
+	if (exits->file < 0)
+		return 0;
+	count = look_threads(member->process.pid, threads, THREADS_MOST);
+	for (size_t i = 0; i < count; i++) {
+		struct task_account account;
+
+		if (!exits_ask(exits, threads[i], &account))
+			account_add(&sum, &account);
+	}
+	tell(member, &sum);
+	/* The process's own clock is up to date, where the threads' accounts wait for the next tick. */
+	if (now.figure[run_ns] != UNKNOWN)
+		for (int i = cpu_user_ns; i <= run_ns; i++)
+			member->process.figure[i] = UNKNOWN;
+	tell_from_proc(member, &now);
+	return 0;
+}
+
+void tree_sum_up(struct member *member)
+{
+	uint64_t *figure = member->process.figure;
+
+	for (int i = 0; i < virtual_begin; i++)
+		figure[i] = UNKNOWN;
+	figure[virtual_end] = figure[memory_end] = figure[swap_end] = UNKNOWN;
+	if (member->exits && member->accounts >= member->exits)
+		tell(member, &member->account);
+}
+
+int tree_is_dead(struct member *member, int is_to_be_looked_at)
+{
+	struct process now;
+	pid_t          threads[64];
+
+	if (!member->running && !member->process.attached)
+		return 1;
+	if (member->running && !is_to_be_looked_at)
+		return 0;
+	process_clear(&now);
+	if (!look(member->process.pid, &now)) {
+		if (!member->running)
+			member->running = look_threads(member->process.pid, threads, 64);
+		member->dead_ns = member->gone_ns = UNKNOWN;
+		return 0;
+	}
+	if (!member->running)
+		return 1;
+	/* The message may be on its way still. */
+	if (member->gone_ns == UNKNOWN)
+		member->gone_ns = now_ns();
+	if (now_ns() - member->gone_ns < PATIENCE_NS)
+		return 0;
+	member->running = 0;
+	member->dead_ns = member->gone_ns;
+	return 1;
+}

@@ -1,0 +1,217 @@
+"""Turns a `Watch` into an `Account`: its processes singly, by program or by generation, and all together; how
+figures are spread over them; series; and what the monitor itself cost."""
+
+import resource
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from steelyard.statistics import description, expansion, impact
+from steelyard.statistics.description import Description
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.watch import groups, series
+from steelyard.watch.groups import Group
+from steelyard.watch.model import FIGURES, Call, Monitor, Process, Reading, Watch, Window
+from steelyard.watch.series import Series
+
+GROUPINGS = ("process", "program", "generation")
+ALL = "all"  # the name of the group that holds everything
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the monitor itself cost; None: it could not say, or was killed before it did."""
+
+    cpu_ns: int | None  # of steelyard-watch
+    bpf_ns: float | None  # in the watched processes: hits of the hook, times what one costs here
+    memory_bytes: int | None  # its own, and what its maps hold in the kernel
+    memory_peak_bytes: int | None  # of its own: while it loads what it needs
+    lost: int | None  # whatever found no room
+    front_end_cpu_ns: int  # of this Python process, up to the account: none of it while nothing was read
+    front_end_memory_bytes: int  # at its peak
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """All that reports show of a watch."""
+
+    watch: Watch
+    by: str
+    elapsed_ns: int
+    processes: tuple[Process, ...]  # and their threads, where asked for
+    total: Group
+    groups: tuple[Group, ...]  # the most processor time first
+    spread: Mapping[str, Description]  # of each figure over the processes that have it
+    spread_calls: Mapping[str, Description]  # of calls, over the processes whose calls were seen
+    series: tuple[Series, ...]  # of the total, then (if asked for) of the groups; none without --every
+    impact: Estimate | None  # of --prove: the rate of work with the hook over that without
+    impact_pairs: int
+    cost: Cost
+    notes: tuple[str, ...]  # what limits all this
+
+
+def of(watch: Watch, *, by: str = "process", group_series: bool = True) -> Account:
+    """The account of a whole watch, by one of GROUPINGS. Series of a thousand processes take seconds: without
+    `group_series` there is that of all together alone."""
+    until_ns = _end_of(watch)
+    processes = [one for one in watch.processes if one.thread is None]
+    if watch.monitor is None:
+        processes += _only_read(watch)
+    grouped = _grouped(processes, by)
+    found = [groups.of(name, members, watch, until_ns) for name, members in grouped]
+    found.sort(key=lambda one: (-(one.cpu_ns or 0), one.begin_ns))
+    pairs = _pairs(watch.windows)
+    total = groups.of_all(ALL, processes, watch, until_ns)
+    spread, spread_calls = _spread(processes, until_ns)
+    return Account(
+        watch=watch,
+        by=by,
+        elapsed_ns=until_ns - watch.head.began_ns,
+        processes=(*processes, *(one for one in watch.processes if one.thread is not None)),
+        total=total,
+        groups=tuple(found),
+        spread=spread,
+        spread_calls=spread_calls,
+        series=series.of(watch, [(ALL, processes), *(grouped if group_series else ())], until_ns=until_ns),
+        impact=impact.ratio(pairs) if pairs else None,
+        impact_pairs=len(pairs),
+        cost=_cost(watch.monitor),
+        notes=tuple(_notes(watch, total)),
+    )
+
+
+def _end_of(watch: Watch) -> int:
+    """When the watch ended; of one that was killed, the last moment that is told of."""
+    if watch.monitor:
+        return watch.monitor.at_ns
+    told = [one.end_ns or one.watched_ns for one in watch.processes] + [one.at_ns for one in watch.readings]
+    return max([watch.head.began_ns, *told])
+
+
+def _only_read(watch: Watch) -> list[Process]:
+    """Processes of which there are readings, but no record of their own: the monitor was killed before."""
+    told = {one.key for one in watch.processes}
+    found: dict[tuple[int, int], list[Reading]] = {}
+    for reading in watch.readings:
+        if reading.key not in told:
+            found.setdefault(reading.key, []).append(reading)
+    return [_as_process(readings, watch) for readings in found.values()]
+
+
+def _as_process(readings: Sequence[Reading], watch: Watch) -> Process:
+    figures: dict[str, int | None] = dict.fromkeys(FIGURES)
+    program = "?"
+    calls: dict[str, Call] = {}
+    for reading in readings:
+        figures |= reading.figures
+        program = reading.program or program
+        for name, (made, failed) in reading.calls.items():
+            errors = None if failed is None else round(failed)
+            calls[name] = Call(round(made), errors, *[None] * 7)
+    is_counted = watch.head.detail in ("calls", "latency")
+    begin_ns = readings[0].begin_ns
+    return Process(
+        pid=readings[0].pid, thread=None, parent=0, generation=0, program=program, program_before=None,
+        attached=begin_ns < watch.head.began_ns, begin_ns=begin_ns,
+        watched_ns=max(begin_ns, watch.head.began_ns), end_ns=None, status=None, signal=None, threads=None,
+        children=None, figures=figures, windows=None, windows_ns=None,
+        windows_active=None, windows_run_ns=None, windows_hook_ns=None, windows_run_squares=None,
+        samples_user=None,
+        samples_kernel=None, calls=calls if is_counted else None,
+    )  # fmt: skip
+
+
+def _grouped(processes: Sequence[Process], by: str) -> list[tuple[str, list[Process]]]:
+    if by == "process":
+        return [(f"{one.program}[{one.pid}]", [one]) for one in processes]
+    found: dict[str, list[Process]] = {}
+    for one in processes:
+        name = f"generation {one.generation}" if by == "generation" else one.program
+        found.setdefault(name, []).append(one)
+    return list(found.items())
+
+
+def _spread(
+    processes: Sequence[Process], until_ns: int
+) -> tuple[dict[str, Description], dict[str, Description]]:
+    """How figures and calls are spread over processes: what one more of them would be like."""
+    columns: dict[str, Callable[[Process], float | None]] = {
+        "lifetime_ns": lambda one: groups.lifetime_ns(one, until_ns),
+        **{name: lambda one, name=name: one.figures[name] for name in FIGURES},  # type: ignore[misc]
+    }
+    figures = {}
+    for name, value in columns.items():
+        found = description.of(each for one in processes if (each := value(one)) is not None)
+        if found:
+            figures[name] = found
+    seen = [one.calls for one in processes if one.calls is not None]
+    calls = {}
+    for name in sorted({name for one in seen for name in one}):
+        found = description.of(_made(one.get(name)) for one in seen)
+        if found:
+            calls[name] = found
+    return figures, calls
+
+
+def _made(call: Call | None) -> float:
+    if call is None:
+        return 0
+    for value in (call.samples, call.expanded):
+        if value is not None:
+            return value
+    return call.calls or 0
+
+
+def _pairs(windows: Sequence[Window]) -> list[tuple[impact.Rated, impact.Rated]]:
+    """Neighbouring windows of either kind: (with the hook, without). None is in two pairs."""
+    pairs: list[tuple[impact.Rated, impact.Rated]] = []
+    rest = iter(windows)
+    waiting = next(rest, None)
+    for window in rest:
+        if waiting is None or waiting.hooked == window.hooked:
+            waiting = window
+            continue
+        hooked, plain = (waiting, window) if waiting.hooked else (window, waiting)
+        pairs.append(((hooked.work, hooked.run_ns), (plain.work, plain.run_ns)))
+        waiting = None
+    return pairs
+
+
+def _cost(monitor: Monitor | None) -> Cost:
+    ours = resource.getrusage(resource.RUSAGE_SELF)
+    return Cost(
+        cpu_ns=groups.total((monitor.cpu_user_ns, monitor.cpu_system_ns)) if monitor else None,
+        bpf_ns=monitor.bpf_ns if monitor else None,
+        memory_bytes=groups.total((monitor.memory_bytes, monitor.maps_bytes or 0)) if monitor else None,
+        memory_peak_bytes=monitor.memory_peak_bytes if monitor else None,
+        lost=(
+            groups.total((monitor.lost_slots, monitor.lost_calls, monitor.lost_events)) if monitor else None
+        ),
+        front_end_cpu_ns=round((ours.ru_utime + ours.ru_stime) * 1e9),
+        front_end_memory_bytes=ours.ru_maxrss * 1024,
+    )
+
+
+def _notes(watch: Watch, total: Group) -> Iterable[str]:
+    """Sentences about what is missing, and why."""
+    for one in watch.head.refused:
+        yield f"{one.backend} could not be used: {one.why}"
+    yield from watch.head.missing
+    if total.windows is not None and total.windows < expansion.FEWEST:
+        met = "no window" if total.windows == 0 else f"{total.windows} of {expansion.FEWEST} windows"
+        yield f"too short for estimates of system calls, with {met}; --detail calls counts every one"
+    monitor = watch.monitor
+    if monitor is None:
+        yield (
+            "the monitor was killed before it ended: what stands here is what it had written until then, and "
+            "processes that it had not finished with are missing or not up to date"
+        )
+        return
+    for count, sentence in (
+        (monitor.lost_slots, "processes or threads found no slot and are missing; --slots gives more"),
+        (monitor.lost_calls, "system calls were not counted"),
+        (monitor.lost_events, "events were lost"),
+    ):
+        if count:
+            yield f"{count} {sentence}"
+    if monitor.unfollowed:
+        yield f"{monitor.unfollowed} children were left out, as --children asks"

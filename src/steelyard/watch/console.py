@@ -1,0 +1,280 @@
+"""Prints an account for people at a terminal: a sentence, tables, and what all this leaves out."""
+
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.quantities import count, printable, time_ns
+from steelyard.statistics.description import PERCENTILES, Description
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.watch import sentences
+from steelyard.watch.accounts import Account
+from steelyard.watch.groups import CallSum, Group
+from steelyard.watch.model import HISTOGRAM_FIRST, Process
+from steelyard.watch.series import CPU, Series
+
+_WIDTH_PIPED = 140  # where no terminal says how wide it is
+_WIDTH_OF_MOST = 100  # a narrower terminal shows fewer columns
+_WIDTH_OF_NAMES = 28
+_UNKNOWN = "–"
+_SERIES = (
+    CPU, "cpu_user_ns", "cpu_system_ns", "wait_ns", "faults_minor", "faults_major", "switches_voluntary",
+    "switches_involuntary", "bytes_read", "bytes_written", "memory_end",
+)  # fmt: skip
+_SPREAD = ("lifetime_ns", "cpu_user_ns", "cpu_system_ns", "faults_minor", "switches_voluntary", "memory_peak")
+_CALLS_IN_SERIES = 5
+
+
+def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> None:
+    """The account; `watched` says what was watched, `top` how many rows a table has at most."""
+    console = Console(file=file, highlight=False)
+    if not console.is_terminal:
+        console = Console(file=file, highlight=False, width=_WIDTH_PIPED)
+    console.print(Text(sentences.headline(account, watched), style="bold"))
+    if account.groups:
+        _print_groups(console, account, top)
+    _print_calls(console, account, top)
+    _print_series(console, account)
+    _print_spread(console, account)
+    for sentence in (*sentences.costs(account), *sentences.impact(account)):
+        console.print(Text(sentence))
+    for note in account.notes:
+        console.print(Text(f"note: {printable(note)}"))
+
+
+def _table(name: str, numbers: Iterable[str], *, longest: int = 0) -> Table:
+    """An empty table as all of ours look: names, then numbers to the right; no lines."""
+    table = Table(pad_edge=False, box=None, header_style="bold")
+    table.add_column(name, no_wrap=True, min_width=min(longest, _WIDTH_OF_NAMES))
+    for number in numbers:
+        table.add_column(number, justify="right", no_wrap=True)
+    return table
+
+
+def _print(console: Console, title: str, table: Table) -> None:
+    """The title stands by itself: in the table it would be broken to the table's width."""
+    console.print(Text(title, style="italic"))
+    console.print(table)
+    console.print()
+
+
+# What a group's row says, and from which width of the terminal on.
+_COLUMNS = (
+    ("user", 0), ("system", 0), ("of wall", 100), ("ready", 128), ("faults", 100), ("major", 128),
+    ("switches", 100), ("forced", 128), ("calls", 0), ("read", 128), ("written", 128), ("peak memory", 0),
+)  # fmt: skip
+
+
+def _print_groups(console: Console, account: Account, top: int) -> None:
+    single = account.by == "process"
+    shown = account.groups[:top]
+    rest = len(account.groups) - len(shown)
+    left_out = f"; {count(rest)} more are not shown: --top {len(account.groups)}" if rest else ""
+    table = _table(
+        account.by,
+        [
+            *(("ended", "lived") if single else ("processes", "failed")),
+            *(name for name, least in _COLUMNS if console.width >= least),
+        ],
+        longest=max((len(printable(one.name)) for one in shown), default=0),
+    )
+    by_key = {(one.pid, one.begin_ns): one for one in account.processes if one.thread is None}
+    for one in shown:
+        process = by_key.get((one.pid or 0, one.begin_ns)) if single else None
+        cells = _group_cells(one, one.lifetime_ns, width=console.width)
+        table.add_row(Text(printable(one.name)), *_life_cells(one, process), *cells)
+    if len(account.groups) > 1:
+        begin = ("", "") if single else _life_cells(account.total, None)
+        cells = _group_cells(account.total, account.elapsed_ns, width=console.width)
+        table.add_row(Text("all"), *begin, *cells, style="bold")
+    _print(console, f"By {account.by}, the most processor time first{left_out}", table)
+
+
+def _life_cells(one: Group, process: Process | None) -> tuple[str, str]:
+    if process:
+        return _ended(process), time_ns(one.lifetime_ns)
+    return count(one.processes), count(one.failed) if one.failed else ""
+
+
+def _group_cells(one: Group, wall_ns: int, *, width: int) -> Iterable[str]:
+    told = (
+        _figure(one, "cpu_user_ns"),
+        _figure(one, "cpu_system_ns"),
+        _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
+        _figure(one, "wait_ns"),
+        _figure(one, "faults_minor"),
+        _figure(one, "faults_major"),
+        _figure(one, "switches_voluntary"),
+        _figure(one, "switches_involuntary"),
+        _total_calls(one),
+        # Of anything: what came from block devices alone is nothing in most processes.
+        _figure(one, "characters_read"),
+        _figure(one, "characters_written"),
+        _figure(one, "memory_peak"),
+    )
+    return (text for text, (_, least) in zip(told, _COLUMNS, strict=True) if width >= least)
+
+
+def _ended(one: Process) -> str:
+    if one.signal is not None:
+        try:
+            return signal.Signals(one.signal).name
+        except ValueError:
+            return f"signal {one.signal}"
+    if one.end_ns is None:
+        return "runs on"
+    return _UNKNOWN if one.status is None else f"status {one.status}"
+
+
+def _figure(one: Group, name: str) -> str:
+    value = one.figures[name]
+    if value is None:
+        return _UNKNOWN
+    more = "≥ " if name in one.lacking else ""
+    return more + sentences.figure(name, value)
+
+
+def _total_calls(one: Group) -> str:
+    if one.calls is None or any(call.calls is None for call in one.calls.values()):
+        return _UNKNOWN
+    total = sum(call.calls.value for call in one.calls.values() if call.calls)
+    estimated = any(call.calls and call.calls.level is not None for call in one.calls.values())
+    return ("≈ " if estimated else "≥ " if one.calls_lacking else "") + count(round(total))
+
+
+_CALL_COLUMNS = {
+    "calls": ("calls", "errors", "share"),
+    "budget": ("calls", "95 % interval", "errors", "share", "counted"),
+    "profile": ("samples", "time in it", "of processor time"),
+    "latency": ("calls", "errors", "share", "time", "of time", "a call", "half below", "99 % below"),
+}
+
+
+def _print_calls(console: Console, account: Account, top: int) -> None:
+    """A row a type of call, of all processes together."""
+    calls = account.total.calls
+    if not calls:
+        return
+    head = account.watch.head
+    shown = list(calls.items())[:top]
+    rest = f"; {count(len(calls) - len(shown))} more types are not shown" if len(calls) > len(shown) else ""
+    columns = _CALL_COLUMNS.get(head.detail, _CALL_COLUMNS["calls"])
+    kept = [name for name in columns if console.width >= _WIDTH_OF_MOST or name not in ("share", "of time")]
+    table = _table("call", kept, longest=max(len(printable(name)) for name, _ in shown))
+    whole = sum(one.calls.value for one in calls.values() if one.calls)
+    times = sum(one.time_ns or 0 for one in calls.values())
+    for name, one in shown:
+        cells = _call_cells(one, account, whole=whole, times=times)
+        told = (text for column, text in zip(columns, cells, strict=True) if column in kept)
+        table.add_row(Text(printable(name)), *told)
+    _print(console, f"System calls of all, the most frequent first{rest}", table)
+
+
+def _call_cells(one: CallSum, account: Account, *, whole: float, times: float) -> Iterable[str]:
+    detail = account.watch.head.detail
+    if detail == "profile":
+        cpu_ns = account.total.cpu_ns
+        yield _UNKNOWN if one.samples is None else count(one.samples)
+        yield _UNKNOWN if one.time_ns is None else f"≈ {time_ns(one.time_ns)}"
+        yield _UNKNOWN if one.time_ns is None or not cpu_ns else f"{100 * one.time_ns / cpu_ns:.1f} %"
+        return
+    yield _UNKNOWN if one.calls is None else count(round(one.calls.value))
+    if detail == "budget":
+        yield _bounds(one.calls) if one.calls else "not resolved"
+    yield _UNKNOWN if one.errors is None else count(round(one.errors.value)) if one.errors.value else ""
+    yield _UNKNOWN if one.calls is None or not whole else f"{100 * one.calls.value / whole:.1f} %"
+    if detail == "budget":
+        yield _UNKNOWN if one.seen is None else count(one.seen)
+    if detail == "latency":
+        yield from (_UNKNOWN if one.time_ns is None else time_ns(one.time_ns),)
+        yield _UNKNOWN if one.time_ns is None or not times else f"{100 * one.time_ns / times:.1f} %"
+        yield _UNKNOWN if one.time_ns is None or not one.seen else time_ns(one.time_ns / one.seen)
+        yield from (_below(one.histogram, part) for part in (0.5, 0.99))
+
+
+def _bounds(one: Estimate) -> str:
+    if one.low is None or one.high is None:
+        return "no interval"
+    return f"[{count(round(one.low))}, {count(round(one.high))}]"
+
+
+def _below(histogram: Sequence[int] | None, part: float) -> str:
+    """The upper end of the bucket up to which that part of the calls lies."""
+    if not histogram or not sum(histogram):
+        return _UNKNOWN
+    wanted, below = part * sum(histogram), 0
+    bucket = -1
+    while below < wanted:
+        bucket += 1
+        below += histogram[bucket]
+    if bucket == len(histogram) - 1:
+        return f"over {time_ns(2 ** (bucket + HISTOGRAM_FIRST - 1))}"
+    return time_ns(2 ** (bucket + HISTOGRAM_FIRST))
+
+
+def _print_series(console: Console, account: Account) -> None:
+    """The series of all processes together, as the intervals are on the whole."""
+    if not account.series:
+        return
+    whole: Series = account.series[0]
+    rows: list[tuple[str, Description | None]] = []
+    for name in _SERIES:
+        found = whole.rates.get(name) or whole.levels.get(name)
+        if found:
+            rows.append((name, found.over_intervals))
+    unit = "samples in " if account.watch.head.detail == "profile" else "calls of "
+    often = sorted(whole.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_IN_SERIES]
+    rows += [(f"{unit}{name}", one.over_intervals) for name, one in often]
+    intervals = max((one.count for _, one in rows if one), default=0)
+    columns = _described_by(console)
+    table = _table("figure", columns, longest=_WIDTH_OF_NAMES * 2 // 3)
+    for name, one in rows:
+        if one:
+            table.add_row(Text(_heading(name)), *_description_cells(one, partial(_rate, name), columns))
+    every = time_ns(account.watch.head.every_ns or 0)
+    if intervals > 1:
+        _print(console, f"All processes, a second, over {intervals} intervals of {every}", table)
+
+
+def _heading(name: str) -> str:
+    """A figure's name in words: of cpu_user_ns "cpu user"."""
+    return printable(name.removesuffix("_ns").replace("_", " ") if "calls of" not in name else name)
+
+
+def _rate(name: str, value: float) -> str:
+    """Of time a second: the share of one processor."""
+    return f"{value / 1e7:.1f} %" if name.endswith("_ns") else sentences.figure(name, value)
+
+
+def _described_by(console: Console) -> list[str]:
+    """What a description tells: where there is little room, of the percentiles the high ones alone."""
+    shown = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
+    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in shown)]
+
+
+def _description_cells(
+    one: Description, said: Callable[[float], str], columns: Sequence[str]
+) -> Iterable[str]:
+    yield said(one.mean)
+    yield _UNKNOWN if one.deviation is None else said(one.deviation)
+    yield _UNKNOWN if one.variation is None else f"{one.variation:.2f}"
+    yield said(one.median)
+    yield from (said(value) for each, value in one.percentiles.items() if f"{each} %" in columns)
+
+
+def _print_spread(console: Console, account: Account) -> None:
+    """What one of many processes was like."""
+    if account.total.processes < 3:
+        return
+    columns = _described_by(console)
+    table = _table("figure", columns, longest=_WIDTH_OF_NAMES * 2 // 3)
+    for name in _SPREAD:
+        one = account.spread.get(name)
+        if one and one.most:
+            table.add_row(_heading(name), *_description_cells(one, partial(sentences.figure, name), columns))
+    _print(console, f"One process, over {count(account.total.processes)} of them", table)

@@ -1,0 +1,193 @@
+"""Sums processes into groups: figures, and system calls by type."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from steelyard.statistics import expansion
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.watch.model import COUNTED, FIGURES, Call, Process, Watch
+
+_Estimates = tuple[Estimate | None, Estimate | None]
+_TIMES = ("cpu_user_ns", "cpu_system_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class CallSum:
+    """One type of system call of a group. `calls` and `errors` are estimates at detail "budget", the one with
+    an interval; else they are exact. None: nothing can be said. `seen` is what was really counted."""
+
+    calls: Estimate | None
+    errors: Estimate | None
+    seen: int | None
+    time_ns: float | None  # inside it; at "profile" samples times their distance
+    histogram: tuple[int, ...] | None
+    samples: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Processes together. A figure is the sum over those of which it is known, or of a level the largest;
+    `lacking` says of how many it is not known, where that is not 0. Of none: the figure is None."""
+
+    name: str
+    pid: int | None  # of a group that is one process
+    generation: int | None  # that all are of
+    processes: int
+    threads: int | None
+    running: int  # when the watch ended
+    failed: int  # that ended by a signal, or with another status than 0
+    begin_ns: int  # of the first
+    end_ns: int  # of the last, or when the watch ended
+    lifetime_ns: int  # sum over processes, while they were watched
+    figures: Mapping[str, int | None]
+    lacking: Mapping[str, int]
+    calls: Mapping[str, CallSum] | None  # the most frequent first
+    calls_lacking: int  # processes whose calls were not seen: at "budget" all that met no window
+    windows: int | None  # at "budget": in which they ran, each process's own added up
+    samples_user: int | None
+    samples_kernel: int | None
+
+    @property
+    def cpu_ns(self) -> int | None:
+        """User and system time together."""
+        times = [self.figures[name] for name in _TIMES]
+        return None if None in times else sum(time for time in times if time is not None)
+
+
+def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int) -> Group:
+    """All of them together, by the monitor's own sums where it gives them: they hold what found no slot as
+    well, and windows of the whole tree, in which what its processes did together is one."""
+    group = of(name, processes, watch, until_ns)
+    total = watch.monitor.total if watch.monitor else None
+    if total is None:
+        return group
+    return replace(
+        group,
+        figures={
+            each: group.figures[each] if total.figures[each] is None else total.figures[each]
+            for each in FIGURES
+        },
+        calls=calls_of([total], watch) or group.calls,
+    )
+
+
+def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Group:
+    generations = {one.generation for one in members}
+    lacking = {each: sum(one.figures[each] is None for one in members) for each in FIGURES}
+    return Group(
+        name=name,
+        pid=members[0].pid if len(members) == 1 else None,
+        generation=generations.pop() if len(generations) == 1 else None,
+        processes=len(members),
+        threads=total(one.threads for one in members),
+        running=sum(one.end_ns is None for one in members),
+        failed=sum(bool(one.signal or one.status) for one in members),
+        begin_ns=min((one.begin_ns for one in members), default=watch.head.began_ns),
+        end_ns=max((one.end_ns or until_ns for one in members), default=until_ns),
+        lifetime_ns=sum(lifetime_ns(one, until_ns) for one in members),
+        figures={each: _together(each, members) for each in FIGURES},
+        lacking={each: count for each, count in lacking.items() if count},
+        calls=calls_of(members, watch),
+        calls_lacking=sum(not _is_seen(one) for one in members),
+        windows=total(one.windows_active for one in members),
+        samples_user=total(one.samples_user for one in members),
+        samples_kernel=total(one.samples_kernel for one in members),
+    )
+
+
+def lifetime_ns(one: Process, until_ns: int) -> int:
+    """How long it lived while it was watched. The kernel takes it down after its end has been told, and
+    counts that in its run time: a process that lived a moment may have run longer than that."""
+    lived = (one.end_ns or until_ns) - one.watched_ns
+    return max(lived, one.figures["run_ns"] or 0) if (one.threads or 1) == 1 else lived
+
+
+def _together(figure: str, members: Iterable[Process]) -> int | None:
+    known = [value for one in members if (value := one.figures[figure]) is not None]
+    if not known:
+        return None
+    return sum(known) if figure in COUNTED else max(known)
+
+
+def total(values: Iterable[int | None]) -> int | None:
+    """The sum; None where one of them is not known."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] | None:
+    """Their calls by type, the most frequent first; None where those of none were seen. The windows of a
+    process that did not make a call count as well."""
+    members = [one for one in processes if one.calls is not None]
+    if not any(map(_is_seen, members)):
+        return None
+    found: dict[str, list[tuple[Process, Call]]] = {}
+    for one in members:
+        for name, call in (one.calls or {}).items():
+            found.setdefault(name, []).append((one, call))
+    sums = {name: _call_sum(parts, members, watch) for name, parts in found.items()}
+    return dict(sorted(sums.items(), key=lambda item: (-_weight(item[1]), item[0])))
+
+
+def _is_seen(one: Process) -> bool:
+    return one.calls is not None and one.windows_active != 0
+
+
+def _weight(one: CallSum) -> float:
+    if one.samples is not None:
+        return one.samples
+    return one.calls.value if one.calls else one.seen or 0
+
+
+def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process], watch: Watch) -> CallSum:
+    calls = [call for _, call in parts]
+    histograms = [call.histogram for call in calls if call.histogram is not None]
+    samples = total(call.samples for call in calls)
+    time_ns: float | None = total(call.time_ns for call in calls)
+    if samples is not None and watch.head.sample_ns is not None:
+        time_ns = samples * watch.head.sample_ns
+    seen = total(call.calls for call in calls)
+    errors = total(call.errors for call in calls)
+    counted, failed = (None if each is None else Estimate(each) for each in (seen, errors))
+    if watch.head.detail == "budget":
+        by_process = {one.key: call for one, call in parts}
+        counted, failed = _expanded(by_process, members)
+    elif watch.head.detail == "profile":
+        counted = failed = seen = None
+    return CallSum(
+        calls=counted,
+        errors=failed,
+        seen=seen,
+        time_ns=time_ns,
+        histogram=tuple(map(sum, zip(*histograms, strict=True))) if histograms else None,
+        samples=samples,
+    )
+
+
+def _expanded(calls: Mapping[tuple[int, int], Call], members: Sequence[Process]) -> _Estimates:
+    """The calls of all processes, and the errors among them. Of errors the squares are not told, so there is
+    no interval."""
+    counted = expansion.total(_seen(one, calls.get(one.key)) for one in members)
+    if counted is None or any(call.errors is None for call in calls.values()):
+        return counted, None
+    failed = expansion.total(_failed(one, calls.get(one.key)) for one in members)
+    return counted, None if failed is None else Estimate(failed.value)
+
+
+def _seen(one: Process, call: Call | None) -> expansion.Seen:
+    """What windows saw of one process. It did 0 times what it was not seen to do."""
+    return expansion.Seen(
+        windows=one.windows_active or 0,
+        run_all=one.figures["run_ns"] or 0,
+        run=one.windows_run_ns or 0.0,
+        run_squares=one.windows_run_squares or 0.0,
+        counting=one.windows_hook_ns or 0.0,
+        events=(call.calls if call else 0) or 0,
+        squares=(call.squares if call else 0) or 0.0,
+        products=(call.products if call else 0) or 0.0,
+    )
+
+
+def _failed(one: Process, call: Call | None) -> expansion.Seen:
+    return replace(_seen(one, call), events=(call.errors if call else 0) or 0, squares=0.0, products=0.0)

@@ -1,0 +1,167 @@
+"""Starts steelyard-watch, asks it things while it watches, and takes its records when it has ended.
+
+The records go into a file without a name, written by steelyard-watch itself: nothing is read, and this
+process does nothing, until somebody asks. A second descriptor, a pipe, leads to the monitor: its end, however
+it comes about, ends the watch, and the watched go on.
+"""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from steelyard import programs
+from steelyard.watch import records
+from steelyard.watch.model import Probe, Record, Watch
+
+DETAILS = ("life", "budget", "calls", "profile", "latency")
+BACKENDS = ("bpf", "perf", "taskstats", "ptrace", "proc")
+USUAL_BUDGET = 0.005  # of the watched processes' time
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be watched, and how. One of `pids`, `cgroup` and `command` is given."""
+
+    command: tuple[str, ...] = ()
+    pids: tuple[int, ...] = ()
+    cgroup: str | None = None
+    detail: str = "budget"
+    backend: str | None = None  # None: the best that works here
+    every_ns: int | None = None
+    for_ns: int | None = None
+    children: int = 1
+    budget: float = USUAL_BUDGET
+    slots: int | None = None
+    threads: bool = False
+    prove: bool = False
+
+
+def words(order: Order, *, records_file: int, control_file: int) -> list[str]:
+    """The arguments by which steelyard-watch is told the order."""
+    options: list[tuple[str, object]] = [
+        ("--detail", order.detail),
+        ("--backend", order.backend),
+        ("--every", order.every_ns),
+        ("--for", order.for_ns),
+        ("--children", order.children if order.children != 1 else None),
+        ("--budget", max(round(order.budget * _MILLION), 1) if order.detail == "budget" else None),
+        ("--slots", order.slots),
+        ("--cgroup", order.cgroup),
+        *(("-p", pid) for pid in order.pids),
+        ("--records", records_file),
+        ("--control", control_file),
+    ]
+    flags = [name for name, given in (("--threads", order.threads), ("--prove", order.prove)) if given]
+    told = [word for name, value in options if value is not None for word in (name, str(value))]
+    return [*told, *flags, *(("--", *order.command) if order.command else ())]
+
+
+class Running:
+    """A watch that goes on. It ends with `finish`; left as a context, it is stopped at the latest."""
+
+    def __init__(self, process: subprocess.Popen[bytes], written: BinaryIO, control: int) -> None:
+        self._process = process
+        self._written = written
+        self._read_to = 0
+        self._control: int | None = control
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.stop()
+        self._process.wait()
+        self._written.close()
+
+    @property
+    def pid(self) -> int:
+        """Of steelyard-watch."""
+        return self._process.pid
+
+    def new_records(self) -> Iterator[Record]:
+        """The records that were written since they were last asked for. Raises SystemFailed."""
+        self._written.seek(self._read_to)
+        for line in self._written:
+            if not line.endswith(b"\n"):
+                return  # the rest of it is not written yet
+            self._read_to += len(line)
+            found = records.parse(line)
+            if found is not None:
+                yield found
+
+    def mark(self, name: str) -> None:
+        """Asks for a record `mark` of that name (no newline in it). A watch that has ended gives none."""
+        if self._control is not None:
+            try:
+                os.write(self._control, f"mark {name}\n".encode())
+            except BrokenPipeError:
+                self.stop()
+
+    def stop(self) -> None:
+        """Ends the watch, not the watched; the records will be complete."""
+        if self._control is not None:
+            os.close(self._control)
+            self._control = None
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Whether the watch has ended, at the latest after that time."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def finish(self) -> tuple[Watch | None, int]:
+        """Waits for the end. Returns the watch, None if it did not even begin; and the monitor's exit
+        status: the command's own, if there was one, and below 0 if a signal killed the monitor. Readings are
+        taken from a file that is open until this is left. Raises SystemFailed."""
+        status = self._process.wait()
+        self.stop()
+        return records.read(self._written), status
+
+    def save(self, path: Path) -> None:
+        """Copies the records, as they were written, into a file."""
+        self._written.seek(0)
+        with open(path, "wb") as file:
+            while part := self._written.read(1 << 20):
+                file.write(part)
+
+
+def start(order: Order, *, program: Path | None = None) -> Running:
+    """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours. Raises
+    Unsupported if the monitor is not built."""
+    program = program or programs.monitor()
+    written = tempfile.TemporaryFile(prefix="steelyard-watch-")  # noqa: SIM115 -- Running closes it
+    # The monitor appends: our own reading moves the offset that both of us share.
+    appended = os.open(f"/proc/self/fd/{written.fileno()}", os.O_WRONLY | os.O_APPEND)
+    theirs, ours = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [program, *words(order, records_file=appended, control_file=theirs)],
+            pass_fds=(appended, theirs),
+        )
+    except BaseException:
+        os.close(ours)
+        written.close()
+        raise
+    finally:
+        os.close(appended)
+        os.close(theirs)
+    return Running(process, written, ours)
+
+
+def probe(*, program: Path | None = None, detail: str = "budget") -> tuple[Probe, ...]:
+    """What each backend says of whether it works here, the one that sees most first."""
+    answer = subprocess.run(
+        [program or programs.monitor(), "--probe", "--detail", detail],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    found = (records.parse(line) for line in answer.stdout.splitlines(keepends=True))
+    return tuple(one for one in found if isinstance(one, Probe))

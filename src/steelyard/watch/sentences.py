@@ -1,0 +1,97 @@
+"""Says of an account what is said in words, the same on the console and on the page."""
+
+import shlex
+from collections.abc import Iterable
+
+from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.watch.accounts import Account
+from steelyard.watch.monitor import Order
+
+_UNKNOWN = "–"
+_LONGEST = 60  # characters of a command
+_NAMED = 6  # processes
+
+
+def watched(order: Order) -> str:
+    """What is watched, as short as can be: a command, processes, a control group."""
+    if order.command:
+        words = printable(shlex.join(order.command))
+        return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    if order.cgroup:
+        return f"control group {printable(order.cgroup)}"
+    named = ", ".join(map(str, order.pids[:_NAMED])) + (", …" if len(order.pids) > _NAMED else "")
+    return f"process {named}" if len(order.pids) == 1 else f"processes {named}"
+
+
+def headline(account: Account, watched: str) -> str:
+    """What was watched, for how long, by what."""
+    head, total = account.watch.head, account.total
+    processes = "1 process" if total.processes == 1 else f"{count(total.processes)} processes"
+    running = f", {count(total.running)} of them still running" if total.running else ""
+    detail = head.detail
+    if head.budget is not None:
+        detail += f" (counting may cost {digits(100 * head.budget)} %)"
+    every = f", read every {time_ns(head.every_ns)}" if head.every_ns else ""
+    return (
+        f"{printable(watched)}: {processes} in {time_ns(account.elapsed_ns)}{running}; "
+        f"by {head.backend}, at detail {detail}{every}"
+    )
+
+
+def figure(name: str, value: float) -> str:
+    """A figure by its name, with the unit that suits it."""
+    if name.endswith("_ns"):
+        return time_ns(value)
+    if name.startswith(("characters_", "bytes_", "virtual_", "memory_", "swap_")):
+        return size_bytes(value)
+    return count(value)
+
+
+def costs(account: Account) -> Iterable[str]:
+    """What the monitor itself cost: printed every time."""
+    cost, monitor = account.cost, account.watch.monitor
+    if monitor is not None:
+        share = f" ({_percent(cost.cpu_ns, account.elapsed_ns)} of one processor)" if cost.cpu_ns else ""
+        cpu = _UNKNOWN if cost.cpu_ns is None else time_ns(cost.cpu_ns)
+        memory = _UNKNOWN if cost.memory_bytes is None else size_bytes(cost.memory_bytes)
+        peak = f" ({size_bytes(cost.memory_peak_bytes)} while it loaded)" if cost.memory_peak_bytes else ""
+        yield f"the monitor: {cpu} of processor time{share}, {memory} of memory{peak}; {_lost(cost.lost)}"
+        if monitor.hits is not None and monitor.hook_ns is not None and cost.bpf_ns is not None:
+            part = _percent(cost.bpf_ns, account.total.cpu_ns)
+            of_theirs = f", {part} of their processor time" if part else ""
+            yield (
+                f"in the watched: {count(monitor.hits)} hits of the hook at {time_ns(monitor.hook_ns)} "
+                f"(calibrated here), {time_ns(cost.bpf_ns)} in all{of_theirs}"
+            )
+    yield (
+        f"this front end: {time_ns(cost.front_end_cpu_ns)} of processor time, most of it before and after "
+        f"the watch, {size_bytes(cost.front_end_memory_bytes)} of memory"
+    )
+
+
+def _percent(part: float | None, whole: float | None) -> str:
+    return "" if part is None or not whole else f"{digits(100 * part / whole)} %"
+
+
+def _lost(lost: int | None) -> str:
+    if lost is None:
+        return "what it lost is not known"
+    return f"{count(lost)} lost" if lost else "nothing lost"
+
+
+def impact(account: Account) -> Iterable[str]:
+    """What --prove has found."""
+    if not account.watch.windows:
+        return
+    found = account.impact
+    if found is None:
+        yield "its impact could not be measured: the windows of one kind, or of both, hold no work"
+        return
+    pairs = f"over {account.impact_pairs} pairs of windows with the hook and without"
+    if found.low is None or found.high is None:
+        yield f"measured impact: {found.value:.4f} times the work, too few for an interval, {pairs}"
+        return
+    yield (
+        f"measured impact: with the hook, work per processor time is {found.value:.4f} times "
+        f"[{found.low:.4f}, {found.high:.4f}] what it is without, {pairs}"
+    )

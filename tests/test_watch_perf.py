@@ -1,0 +1,241 @@
+"""The monitor by perf's inherited counters: each process's share, against strace, wait4 and known numbers."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import watching
+
+known = watching.known
+
+
+def counts(program: Path, *words: str) -> tuple[list[watching.Record], str]:
+    """The records of that program watched call by call, and what it printed."""
+    watching.need("perf", "calls")
+    answer = watching.watch("--backend", "perf", "--detail", "calls", command=[program, *words])
+    assert answer.returncode == 5
+    return watching.records(answer), answer.stdout
+
+
+def test_each_child_has_its_own_calls_and_errors(tmp_path: Path) -> None:
+    found, output = counts(watching.build(tmp_path, watching.KNOWN))
+
+    first, closes, opens, threads, program, lseeks, spins, sleeps = [
+        watching.calls(record) for record, _ in watching.of_children(found, output)
+    ]
+    assert first["getppid"] == (101, 0)
+    assert first["exit_group"] == (1, 0)
+    assert closes["close"] == (13, 13)
+    assert opens["openat"] == (11, 11)
+    assert "exit_group" not in opens
+    assert threads["getppid"] == (10000, 0)
+    assert threads["clone3"] == (4, 0)
+    assert threads["exit"] == (4, 0)
+    assert program["execve"] == (1, 0)
+    assert lseeks["lseek"] == (77, 0)
+    assert lseeks["vfork"] == (1, 0)
+    assert "getppid" not in spins
+    assert sleeps["other"][0] >= 20
+    [root] = [record for record in watching.processes(found) if record["generation"] == 0]
+    assert watching.calls(root)["getppid"] == (7, 0)
+    assert watching.calls(root)["wait4"] == (8, 0)
+    assert watching.calls(root)["clone"] == (8, 0)
+    assert watching.calls(root)["execve"] == (1, 0)
+    assert watching.end(found)["lost_events"] == 0
+
+
+@pytest.mark.strace
+def test_the_calls_are_those_that_strace_counts(tmp_path: Path) -> None:
+    program = watching.build(tmp_path, watching.KNOWN)
+    found, _ = counts(program, "0", "still")
+    log = tmp_path / "strace"
+    subprocess.run(
+        ["strace", "-f", "-c", "-o", log, program, "0", "still"], stdout=subprocess.DEVNULL, check=False
+    )
+
+    traced: dict[str, tuple[int, int]] = {}
+    for line in log.read_text().splitlines():
+        match = re.fullmatch(r"\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(\d*)\s+(\w+)", line)
+        if match and match[3] != "total":
+            traced[match[3]] = (int(match[1]), int(match[2] or 0))
+    # strace does not count what never returns, and a wait of threads for each other is another each time.
+    vary = {"exit", "exit_group", "futex", "restart_syscall", "kill", "tgkill"}
+    named = watching.calls(watching.total(found))
+    for name, pair in named.items():
+        if name not in vary | {"other"}:
+            assert (name, pair) == (name, traced[name])
+    rest = sum(pair[0] for name, pair in traced.items() if name not in named and name not in vary)
+    assert named["other"][0] - rest in range(6)  # raise(): gettid, tgkill
+
+
+def test_the_sum_over_processes_is_the_sum_of_the_counters(known: Path) -> None:
+    found, _ = counts(known)
+
+    total: collections.Counter[str] = collections.Counter()
+    for record in watching.processes(found):
+        total.update({name: pair[0] for name, pair in watching.calls(record).items()})
+    assert total == {name: call["calls"] for name, call in watching.total(found)["calls"].items()}
+
+
+def test_times_faults_and_switches_are_those_of_wait4(known: Path) -> None:
+    watching.need("perf", "life")
+    answer = watching.watch("--backend", "perf", "--detail", "life", command=[known])
+    found = watching.records(answer)
+
+    if watching.why_not("perf", "calls"):
+        pytest.skip("faults and switches need more privilege")
+    for record, waited in watching.of_children(found, answer.stdout):
+        assert record["calls"] is None
+        assert abs(record["faults_minor"] - waited["faults_minor"]) <= 4  # an exec's own, made for it
+        # Waits after the counters were taken away are not in them, but for the last.
+        behind = waited["switches_voluntary"] - record["switches_voluntary"]
+        assert -1 <= behind <= 4 * record["threads"]
+        # Less what it takes to make a task and to take it down; more by what a host or an interrupt took.
+        assert abs(waited["run_us"] * 1000 - record["run_ns"]) < 20_000_000
+    spins, sleeps = [record for record, _ in watching.of_children(found, answer.stdout)[6:]]
+    assert spins["run_ns"] >= 39_000_000
+    assert sleeps["switches_voluntary"] >= 21
+
+
+def test_a_storm_of_short_lived_processes_is_all_there(tmp_path: Path) -> None:
+    program = watching.build(
+        tmp_path,
+        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
+        "int main(void) { for (int i = 0; i < 307; i++) { for (int j = 0; j < 2; j++) if (!fork()) {"
+        " for (int k = 0; k < i % 11; k++) syscall(SYS_getppid); _exit(0); }"
+        " while (wait(NULL) > 0); } return 5; }",
+    )
+    found, _ = counts(program)
+
+    children = [record for record in watching.processes(found) if record["generation"] == 1]
+    made = collections.Counter(watching.calls(child).get("getppid", (0, 0))[0] for child in children)
+    assert made == collections.Counter(2 * [number % 11 for number in range(307)])
+    assert watching.end(found)["lost_events"] == 0
+
+
+def test_a_running_process_is_counted_from_when_it_is_attached(known: Path) -> None:
+    watching.need("perf", "calls")
+    with subprocess.Popen([known, "700000"], stdout=subprocess.PIPE, text=True) as process:
+        time.sleep(0.2)
+        answer = watching.watch("--backend", "perf", "--detail", "calls", "-p", process.pid)
+        assert process.stdout is not None
+        output = process.stdout.read()
+    found = watching.records(answer)
+
+    assert answer.returncode == 0
+    assert watching.end(found)["stopped_by"] == "end"
+    [root] = [record for record in watching.processes(found) if record["pid"] == process.pid]
+    assert root["attached"]
+    assert root["children"] == 8
+    assert watching.calls(root)["getppid"] == (7, 0)
+    assert "execve" not in watching.calls(root)
+    first, *_ = watching.of_children(found, output)
+    assert watching.calls(first[0])["getppid"] == (101, 0)
+    assert not first[0]["attached"]
+
+
+def test_a_process_that_goes_on_has_its_counts_when_the_watch_ends() -> None:
+    watching.need("perf", "calls")
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
+        answer = watching.watch(
+            "--backend", "perf", "--detail", "calls", "--for", 300_000_000, "--every", 100_000_000,
+            "-p", process.pid,
+        )  # fmt: skip
+        assert process.poll() is None
+        process.kill()
+    found = watching.records(answer)
+
+    [record] = watching.processes(found)
+    assert record["end_ns"] is None
+    assert record["calls"] == {}
+    assert record["run_ns"] > 0
+    readings = [reading for reading in found if reading["record"] == "reading"]
+    assert [reading["run_ns"] for reading in readings] == sorted(reading["run_ns"] for reading in readings)
+
+
+def test_what_a_process_counted_is_unknown_while_its_children_go_on() -> None:
+    watching.need("perf", "calls")
+    answer = watching.watch(
+        "--backend", "perf", "--detail", "calls", command=["sh", "-c", "sleep 1 & exit 0"]
+    )
+    found = watching.records(answer)
+
+    assert len(watching.processes(found)) == 2
+    assert all(record["calls"] is None for record in watching.processes(found))
+    assert watching.total(found)["calls"]["execve"]["calls"] >= 1
+
+
+def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
+    program = watching.build(
+        tmp_path,
+        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
+        "int main(void) { for (int i = 0; i < 30; i++) if (!fork()) { syscall(SYS_getppid); _exit(0); }"
+        " while (wait(NULL) > 0); return 5; }",
+    )
+    watching.need("perf", "calls")
+    answer = watching.watch("--backend", "perf", "--detail", "calls", "--children", 10, command=[program])
+    found = watching.records(answer)
+
+    assert len(watching.processes(found)) == 4
+    assert watching.end(found)["unfollowed"] == 27
+    assert watching.end(found)["unfollowed_figures"]["run_ns"] > 0
+    assert watching.total(found)["calls"]["getppid"]["calls"] == 30
+
+
+def test_what_found_no_room_is_counted_and_nobody_is_given_it(tmp_path: Path) -> None:
+    program = watching.build(
+        tmp_path,
+        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
+        "int main(void) { usleep(300000); for (int i = 0; i < 1999; i++) {"
+        " if (!fork()) { syscall(SYS_getppid); _exit(0); } wait(NULL); } return 5; }",
+    )
+    watching.need("perf", "calls")
+    options = ["--records", "2", "--backend", "perf", "--detail", "calls"]
+    monitor = subprocess.Popen(
+        [watching.watcher(), *options, "--", program],
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert monitor.stderr is not None
+    first = monitor.stderr.readline()
+    time.sleep(0.15)
+    monitor.send_signal(signal.SIGSTOP)
+    time.sleep(2.5)
+    monitor.send_signal(signal.SIGCONT)
+    _, rest = monitor.communicate(timeout=60)
+    found = [json.loads(line) for line in (first + rest).splitlines()]
+
+    assert watching.end(found)["lost_events"] > 0
+    assert watching.total(found)["calls"]["getppid"]["calls"] == 1999
+    told = [watching.calls(record) for record in watching.processes(found) if record["calls"] is not None]
+    assert len(told) < 2000
+    assert all(calls["getppid"] == (1, 0) for calls in told)
+
+
+@pytest.mark.parametrize("detail", ["budget", "profile", "latency"])
+def test_what_it_cannot_do_it_refuses_with_a_reason(detail: str) -> None:
+    reason = watching.why_not("perf", detail)
+
+    assert reason
+    assert "--detail life or calls" in reason
+
+
+@pytest.mark.root
+def test_without_privilege_the_probe_says_why_not(tmp_path: Path) -> None:
+    os.chmod(tmp_path.parent.parent, 0o755)
+    os.chmod(tmp_path.parent, 0o755)
+    os.chmod(tmp_path, 0o755)
+    program = shutil.copy(watching.watcher(), tmp_path / "steelyard-watch")
+    answer = watching.as_nobody(program, "--probe", "--detail", "calls")
+
+    [line] = [line for line in answer.stdout.splitlines() if '"backend":"perf"' in line]
+    assert '"works":false' in line
+    assert re.search("CAP_PERFMON|tracefs|perf_event_paranoid", line)
