@@ -24,7 +24,8 @@ from steelyard.study import Cell
 
 PLAN = building.plan("sieve", "disktest", copies=(1, 2), looks=(3,))
 TABLES = (
-    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches", "systems", "events",
+    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
+    "systems", "events",
 )  # fmt: skip
 
 
