@@ -4,7 +4,8 @@
 STEELYARD_FAKE_WATCH says how it behaves, by words:
 
 log=FILE       writes what it was told, a line each: its arguments, marks, the end
-backend=NAME   that it says it is (default bpf); with ptrace, --backend proc gives proc
+backend=NAME   that it says it is if it may choose (default bpf)
+also=NAMES     those that work besides, with commas between (default proc)
 refuse         works nowhere
 refuse=DETAIL  not at that detail
 die=N          ends at mark N
@@ -43,6 +44,9 @@ detail = arguments["--detail"]
 note(" ".join(sys.argv[1:]))
 if "refuse" in words and words["refuse"] in ("", detail):
     print("steelyard-watch: no backend works here", file=sys.stderr)
+    sys.exit(77)
+if "--backend" in arguments and arguments["--backend"] not in words.get("also", "proc").split(","):
+    print(f"steelyard-watch: {arguments['--backend']} does not work here", file=sys.stderr)
     sys.exit(77)
 os.kill(int(arguments["-p"]), 0)
 backend = arguments.get("--backend", words.get("backend", "bpf"))

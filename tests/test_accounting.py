@@ -121,17 +121,45 @@ def test_without_the_monitor_the_reason_is_told(monkeypatch: pytest.MonkeyPatch)
         Accountant(os.getpid(), detail="life", may_stop=True)
 
 
-def test_what_is_timed_is_not_watched_by_stopping_it(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("words", "backend"),
+    [
+        ("backend=taskstats", "taskstats"),
+        ("backend=perf also=taskstats,proc", "taskstats"),
+        ("backend=ptrace", "proc"),
+    ],
+)
+def test_what_is_timed_is_watched_by_what_does_not_disturb_it(
+    log: Path, monkeypatch: pytest.MonkeyPatch, words: str, backend: str
+) -> None:
+    _behave(monkeypatch, log, words)
+
+    accountant = Accountant(os.getpid(), detail="life", may_stop=True)
+    accountant.close()
+
+    assert accountant.head.backend == backend
+
+
+def test_where_everything_would_disturb_what_is_timed_it_is_not_watched(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _behave(monkeypatch, log, "backend=perf also=none")
+
+    with pytest.raises(Unsupported, match=r"only perf works here, .*taskstats: .*; proc: "):
+        Accountant(os.getpid(), detail="life", may_stop=True)
+
+
+def test_calls_are_counted_by_stopping_processes_only_where_that_is_allowed(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _behave(monkeypatch, log, "backend=ptrace")
 
-    accountant = Accountant(os.getpid(), detail="life", may_stop=False)
-    assert accountant.head.backend == "proc"
-    accountant.close()
-    with pytest.raises(Unsupported, match=r"without stopping processes none can \(bpf: not root"):
+    with pytest.raises(Unsupported, match=r"only ptrace works here, .* \(bpf: not root\)"):
         Accountant(os.getpid(), detail="calls", may_stop=False)
     accountant = Accountant(os.getpid(), detail="calls", may_stop=True)
-    assert accountant.head.backend == "ptrace"
     accountant.close()
+
+    assert accountant.head.backend == "ptrace"
 
 
 def test_the_monitor_ends_when_the_laboratory_is_killed(log: Path, tmp_path: Path) -> None:

@@ -25,7 +25,12 @@ SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this
 _START_LIMIT_S = 20.0
 _MARK_LIMIT_S = 5.0
 _END_LIMIT_S = 3.0
-_STOPPING = "ptrace"  # the backend that stops the processes that it watches
+_QUIET = (
+    "bpf",
+    "taskstats",
+    "proc",
+)  # the backends that cost next to nothing what they watch, the best first
+_STOPPING = "ptrace"  # the one that stops processes for moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +96,23 @@ class Accountant:
     """
 
     def __init__(self, process: int, *, detail: str, may_stop: bool) -> None:
-        """Begins to watch, at that detail. Raises Unsupported, with the reason, where nothing is there that
-        could, or nothing but what stops processes for moments while `may_stop` forbids that."""
-        program = programs.monitor()
-        self._open([str(program), "--detail", detail, "-p", str(process)])
-        if self.head.backend == _STOPPING and not may_stop:
-            refused = "; ".join(f"{one.backend}: {one.why}" for one in self.head.refused)
-            self.close()
-            if detail != LIFE:
-                raise Unsupported(
-                    f"system calls are not counted: without stopping processes none can ({refused})"
-                )
-            self._open([str(program), "--detail", detail, "--backend", "proc", "-p", str(process)])
+        """Begins to watch, at that detail: at LIFE by a backend that does not disturb what is timed, at CALLS
+        by one that stops processes only if it may. Raises Unsupported, with the reason, where there is none."""
+        words = [str(programs.monitor()), "--detail", detail, "-p", str(process)]
+        self._open(words)
+        chosen = self.head.backend
+        if chosen in _QUIET or (detail != LIFE and (chosen != _STOPPING or may_stop)):
+            return
+        refused = [f"{one.backend}: {one.why}" for one in self.head.refused]
+        self.close()
+        for backend in _QUIET[1:] if detail == LIFE else ():
+            try:
+                return self._open([*words, "--backend", backend])
+            except Unsupported as error:
+                refused.append(f"{backend}: {error}")
+        raise Unsupported(
+            f"only {chosen} works here, which would disturb what it watches ({'; '.join(refused)})"
+        )
 
     def _open(self, words: list[str]) -> None:
         self._count = 0
