@@ -46,7 +46,8 @@ if "refuse" in words and words["refuse"] in ("", detail):
     print("steelyard-watch: no backend works here", file=sys.stderr)
     sys.exit(77)
 if "--backend" in arguments and arguments["--backend"] not in words.get("also", "proc").split(","):
-    print(f"steelyard-watch: {arguments['--backend']} does not work here", file=sys.stderr)
+    print(f"steelyard-watch: {arguments['--backend']}: does not work here", file=sys.stderr)
+    print("steelyard-watch: nothing here can watch that", file=sys.stderr)
     sys.exit(77)
 os.kill(int(arguments["-p"]), 0)
 backend = arguments.get("--backend", words.get("backend", "bpf"))

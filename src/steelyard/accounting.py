@@ -97,7 +97,7 @@ class Accountant:
 
     def __init__(self, process: int, *, detail: str, may_stop: bool) -> None:
         """Begins to watch, at that detail: at LIFE by a backend that does not disturb what is timed, at CALLS
-        by one that stops processes only if it may. Raises Unsupported, with the reason, where there is none."""
+        by one that stops processes only if it may. Raises Unsupported where there is none."""
         words = [str(programs.monitor()), "--detail", detail, "-p", str(process)]
         self._open(words)
         chosen = self.head.backend
@@ -109,7 +109,7 @@ class Accountant:
             try:
                 return self._open([*words, "--backend", backend])
             except Unsupported as error:
-                refused.append(f"{backend}: {error}")
+                refused.append(str(error).rpartition("has ended: ")[2])
         raise Unsupported(
             f"only {chosen} works here, which would disturb what it watches ({'; '.join(refused)})"
         )
@@ -183,7 +183,8 @@ class Accountant:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").split("\n")
         said = [line.strip().removeprefix("steelyard-watch: ") for line in lines if line.strip()]
-        return f": {said[-1]}" if said else ""
+        # The last one sums up what each backend has said before it.
+        return f": {'; '.join(said[:-1] or said)}" if said else ""
 
     def close(self) -> None:
         """Ends the watch; the watched go on. May be called again."""
