@@ -1,5 +1,6 @@
 /* main.c -- steelyard-watch: from the command line to the last record. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -429,6 +430,13 @@ static int no_backend(void)
 	return UNSUPPORTED;
 }
 
+/* Descriptors that are ours; the standard ones are the command's. */
+static void keep_from_command(int file)
+{
+	if (file > STDERR_FILENO)
+		fcntl(file, F_SETFD, FD_CLOEXEC);
+}
+
 int main(int count, char *words[])
 {
 	const struct backend *backend;
@@ -454,6 +462,8 @@ int main(int count, char *words[])
 		perror("steelyard-watch: signals");
 		return FAILED;
 	}
+	keep_from_command(records_file);
+	keep_from_command(outside.control_file);
 	if (order.command && (outside.command = command_hold(order.command)) < 0) {
 		perror("steelyard-watch: fork");
 		return FAILED;

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import watching
 
 COMMAND = Path(sys.executable).with_name("steelyard")
 FAKE_AGENT = Path(__file__).with_name("fake_agent.py")
@@ -34,6 +35,8 @@ def _missing(marker: str) -> str | None:
         return "sshd is not installed"
     if marker == "strace" and subprocess.run(["strace", "-o/dev/null", "true"], check=False).returncode:
         return "strace may not trace here"
+    if marker in ("bpf", "ptrace"):
+        return watching.refusal(marker)
     return None
 
 

@@ -19,7 +19,7 @@ from steelyard.errors import UnknownName
 from steelyard.plan import Trial
 from steelyard.records import Outcome
 from steelyard.report import published
-from steelyard.report.published import NOTHING, Printed
+from steelyard.report.papers import NOTHING, Printed
 from steelyard.study import CellTable, Study, TableFigure
 from steelyard.weighing import Weighing
 

@@ -10,7 +10,7 @@ from steelyard import study_file
 from steelyard.archive import Experiment
 from steelyard.errors import UnknownName
 from steelyard.report import published
-from steelyard.report.published import NOTHING, Printed
+from steelyard.report.papers import NOTHING, Printed
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study import Study
 from steelyard.weighing import Cost, Gain, SystemFacts, Weighing
@@ -37,6 +37,7 @@ def _weighing(
         scalings=(),
         multiprogramming=(),
         costs=tuple(costs),
+        tallies=(),
         troubles=(),
         blocks=0,
         trials=0,

@@ -113,6 +113,10 @@ CELL_TABLE = (
     '[[cell_table]]\nname = "6.1"\ntitle = "t"\npaper = "goncalves-linux-vs-nt"\n'
     'published = "tcp-echo-64B"\nworkload = "tcp_echo"\nover = "requests"\nlevels = [5000]\n'
 )
+FIGURE_TABLE = (
+    '[[figure_table]]\nname = "1"\ntitle = "t"\npaper = "kretschek-panalyser"\n'
+    'published = "deterministic test program"\nworkload = "known_calls"\n'
+)
 
 BAD = {
     "no name": (f'title = "t"\n{SIEVE}', ["name", "None", "a text"]),
@@ -209,6 +213,30 @@ BAD = {
     "cell table variant": (
         _with(CELL_TABLE + 'variant = [{ name = "a", library = "x" }]'),
         ["cell_table 1: variant 1: library", "'x'", "a whole number"],
+    ),
+    "a guest under a monitor": (
+        _with('[system.mine]\nbase = "uml"\nunder = ["strace"]'),
+        ["system.mine.under", "['strace']", 'base = "native"'],
+    ),
+    "a monitor's words": (
+        _with('[system.mine]\nbase = "native"\nunder = ["sh", "a\\nb"]'),
+        ["system.mine.under", "without line breaks"],
+    ),
+    "a monitor that nobody reads": (
+        _with('[system.mine]\nbase = "native"\nunder = ["x"]\nreads = "x"'),
+        ["system.mine.reads", "'x'", "perf trace"],
+    ),
+    "a reading without a monitor": (
+        _with('[system.mine]\nbase = "native"\nreads = "strace"'),
+        ["system.mine.reads", "'strace'", "beside `under`"],
+    ),
+    "figure table of no figure": (
+        _with(FIGURE_TABLE),
+        ["figure_table 1: figure", "[]", "at least one"],
+    ),
+    "figure table's reading": (
+        _with(FIGURE_TABLE + 'figure = [{ published = "a", what = "b", reading = "c" }]'),
+        ["figure_table 1: figure 1: reading", "'c'", "of untraced"],
     ),
     "system boot": (
         _with('[system.mine]\ncommand = ["x"]\nboot = "yes"'),

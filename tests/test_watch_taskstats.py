@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-import watching
+import watching_known as watching
 
 known = watching.known
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 WORKLOADS = programs.catalogue().workloads
 COUNTED = [one for one in WORKLOADS if one.counted_address is not None]
 # An operation of these is a performance of its own, and more of them are more of its parameter.
-PERFORMANCES = ("linpack_processes", "linpack_limit", "tcp_echo")
+PERFORMANCES = ("linpack_processes", "linpack_limit", "tcp_echo", "known_calls")
 STEPPED = [one for one in WORKLOADS if one.instructions]
 FIELDS = ["Measures", "Leaves out", "Beware", "After"]
 

@@ -1,111 +1,219 @@
-"""Starts steelyard-watch on programs of known behaviour, and reads what it wrote."""
+"""Starts the monitor's own program as tests want it, and reads the records that it writes."""
 
+import ctypes
 import json
+import os
+import platform
+import re
+import signal
 import subprocess
-from collections.abc import Iterable
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import Any, Self
 
 from steelyard import programs
 
-Record = dict[str, Any]
+SOURCES = Path(__file__).with_name("monitor")
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wmissing-prototypes", "-Wstrict-prototypes"]
+FREESTANDING = ["-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-fno-pie", "-no-pie"]
+ENOUGH_S = 15  # a watch in these tests lasts a second or two; one that hangs fails the test
+
+Record = Mapping[str, Any]
 
 
-def watcher() -> Path:
-    """The monitor, as it is installed."""
+def program() -> Path:
+    """steelyard-watch, as it was installed."""
     return programs.load("glibc").with_name("steelyard-watch")
 
 
-def why_not(backend: str, detail: str) -> str | None:
-    """What the backend says it lacks here for that; None if it works."""
-    command = [watcher(), "--probe", "--detail", detail]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
-    probes = [json.loads(line) for line in answer.stdout.splitlines()]
-    [probe] = [probe for probe in probes if probe["backend"] == backend]
-    assert probe["works"] == (probe["why"] is None)
-    return None if probe["works"] else str(probe["why"])
-
-
-def need(backend: str, detail: str) -> None:
-    """Skips the test where the backend does not work, with its reason."""
-    reason = why_not(backend, detail)
-    if reason:
-        pytest.skip(f"{backend}: {reason}")
-
-
-def build(directory: Path, source: str) -> Path:
-    """A small C program."""
-    (directory / "known.c").write_text(source)
-    program = directory / "known"
-    flags = ["-std=c11", "-O1", "-D_GNU_SOURCE", "-pthread"]
-    subprocess.run(["cc", *flags, "-o", program, directory / "known.c"], check=True)
-    return program
-
-
-def records(answer: subprocess.CompletedProcess[str]) -> list[Record]:
-    return [json.loads(line) for line in answer.stderr.splitlines()]
-
-
-def watch(*options: object, command: Iterable[object] = ()) -> subprocess.CompletedProcess[str]:
-    """The records are its standard error, the command's output its standard output."""
-    words = [watcher(), "--records", "2", *options]
-    if command:
-        words += ["--", *command]
-    return subprocess.run(
-        [str(word) for word in words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+@cache
+def refusal(backend: str, detail: str = "calls") -> str | None:
+    """Why that backend cannot work here, by its own word; None if it can."""
+    if not program().exists():
+        return "the monitor's program was not built"
+    told = subprocess.run(
+        [program(), "--detail", detail, "--probe"], stdout=subprocess.PIPE, check=True, text=True
     )
+    for record in map(json.loads, told.stdout.splitlines()):
+        if record["backend"] == backend:
+            return None if record["works"] else f"{backend}: {record['why']}"
+    return f"there is no backend {backend}"
 
 
-def processes(found: Iterable[Record]) -> list[Record]:
-    return [record for record in found if record["record"] == "process"]
+def build(name: str, directory: Path) -> Path:
+    """That program of tests/monitor, compiled there."""
+    made = directory / name
+    libc = FREESTANDING if name == "known" else ["-pthread"]
+    source = SOURCES / f"{name}.c"
+    flags = ["-std=gnu11", "-O2", "-D_GNU_SOURCE", *WARNINGS, "-Werror", *libc]
+    subprocess.run(["gcc", *flags, "-o", made, source], check=True)
+    return made
 
 
-def end(found: Iterable[Record]) -> Record:
-    [record] = [record for record in found if record["record"] == "end"]
-    return record
+def without_libc() -> str | None:
+    """Why `known` cannot be built here; None if it can."""
+    return None if platform.machine() == "x86_64" else "known.c is written for x86-64"
 
 
-def total(found: Iterable[Record]) -> Record:
-    """Of all processes, as if one process had made everything."""
-    whole: Record = end(found)["total"]
-    return whole
+@dataclass
+class Watch:
+    """A watch, running or ended. `records` are those read so far."""
+
+    process: subprocess.Popen[str]
+    file: Path
+    records: list[Record] = field(default_factory=list)
+    status: int | None = None
+    output: str = ""
+    errors: str = ""
+
+    @property
+    def processes(self) -> list[Record]:
+        """Each process, and no threads."""
+        return [one for one in self.records if one["record"] == "process" and one["thread"] is None]
+
+    @property
+    def threads(self) -> list[Record]:
+        return [one for one in self.records if one["record"] == "process" and one["thread"] is not None]
+
+    def of(self, kind: str) -> list[Record]:
+        return [one for one in self.records if one["record"] == kind]
+
+    @property
+    def end(self) -> Record:
+        return self.records[-1] if self.records and self.records[-1]["record"] == "end" else {}
+
+    def look(self) -> Self:
+        """Reads what has been written so far: whole lines alone."""
+        text = self.file.read_bytes()
+        self.records = [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+        return self
+
+    def await_record(self, kind: str, count: int = 1) -> None:
+        until(
+            lambda: len(self.look().of(kind)) >= count or self.process.poll() is not None, f"{count} {kind}"
+        )
+
+    def finish(self, signal_sent: int | None = None) -> Self:
+        """Waits for its end, after sending it that signal."""
+        if signal_sent is not None:
+            self.process.send_signal(signal_sent)
+        try:
+            self.output, self.errors = self.process.communicate(timeout=ENOUGH_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        self.status = self.process.returncode
+        return self.look()
 
 
-def calls(process: Record) -> dict[str, tuple[int, int]]:
-    return {name: (call["calls"], call["errors"]) for name, call in process["calls"].items()}
+@contextmanager
+def begun(
+    *options: str | Path | int, pass_fds: Sequence[int] = (), before: Sequence[str] = (), **more: Any
+) -> Iterator[Watch]:
+    """A watch with these options; it has ended when the context has. `before` is put before its command."""
+    handle, name = tempfile.mkstemp(prefix="steelyard-watch-", suffix=".jsonl")
+    try:
+        command = [*before, program(), "--records", str(handle), *map(str, options)]
+        started = subprocess.Popen(
+            command,
+            pass_fds=(handle, *pass_fds),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **more,
+        )
+        found = Watch(started, Path(name))
+        try:
+            yield found
+        finally:
+            if started.poll() is None:
+                started.kill()
+            started.communicate()
+    finally:
+        os.close(handle)
+        Path(name).unlink()
 
 
-def as_nobody(*words: object) -> subprocess.CompletedProcess[str]:
-    """What a command says without any privilege."""
-    return subprocess.run(
-        [str(word) for word in words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        user=65534,
-        group=65534,
-        extra_groups=[],
+def watch(*options: str | Path | int, **more: Any) -> Watch:
+    """The same from beginning to end."""
+    with begun(*options, **more) as found:
+        return found.finish()
+
+
+def until(is_so: Callable[[], Any], what: str, *, for_s: float = 20) -> None:
+    """Waits for that; fails by its name if it does not come."""
+    end = time.monotonic() + for_s
+    while not is_so():
+        assert time.monotonic() < end, f"{what} did not come within {for_s} s"
+        time.sleep(0.01)
+
+
+def counts(record: Record) -> dict[str, tuple[int, int]]:
+    """A process's calls: name -> (calls, errors)."""
+    assert record["calls"] is not None, f"{record['program']}: its calls were not seen"
+    return {name: (call["calls"], call["errors"]) for name, call in record["calls"].items() if call["calls"]}
+
+
+def told(text: str) -> dict[str, tuple[int, int]]:
+    """Calls as a text has them: "getppid 20, close 500/500": errors behind the stroke."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, number = part.rsplit(" ", 1)
+        calls, _, errors = number.partition("/")
+        found[name] = (int(calls), int(errors or 0))
+    return found
+
+
+def added(each: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    sums: dict[str, tuple[int, int]] = {}
+    for one in each:
+        for name, (calls, errors) in one.items():
+            before = sums.get(name, (0, 0))
+            sums[name] = (before[0] + calls, before[1] + errors)
+    return sums
+
+
+def by_strace(command: Sequence[str | Path], directory: Path) -> dict[str, tuple[int, int]]:
+    """What strace -f -c says of it."""
+    table = directory / "strace"
+    columns = ["-U", "calls,errors,name"]
+    subprocess.run(["strace", "-f", "-c", *columns, "-o", table, *command], check=False)
+    lines = re.findall(r"^ *(\d+) +(\d+ +)?(\w+)$", table.read_text(), re.MULTILINE)
+    return {name: (int(calls), int(errors or 0)) for calls, errors, name in lines if name != "total"}
+
+
+# bpf(2): the numbers of its commands, and of the objects they ask for.
+BPF_CALL = {"x86_64": 321, "aarch64": 280}
+PROGRAM_BY_ID, LINK_BY_ID = 13, 30
+
+
+def held_programs(pid: int) -> set[int]:
+    """The BPF programs that a process has descriptors of, by number; of links, the programs they attach."""
+    found = set()
+    for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
+        found |= {
+            int(number) for number in re.findall(r"^prog_id:\s*(\d+)$", entry.read_text(), re.MULTILINE)
+        }
+    return found
+
+
+def is_loaded(number: int) -> bool:
+    """Whether a BPF program of that number is still in the kernel. Needs the right to ask."""
+    attributes = (ctypes.c_uint32 * 32)(number)
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle = libc.syscall(
+        BPF_CALL[platform.machine()], PROGRAM_BY_ID, ctypes.byref(attributes), ctypes.sizeof(attributes)
     )
+    if handle >= 0:
+        os.close(handle)
+    return bool(handle >= 0)
 
 
-KNOWN = (Path(__file__).parent / "harness" / "known.c").read_text()
-
-
-@pytest.fixture
-def known(tmp_path: Path) -> Path:
-    return build(tmp_path, KNOWN)
-
-
-def waited(output: str) -> list[dict[str, int]]:
-    """What the known program says of its children: as wait4 has it, times in us."""
-    names = ("pid", "status", "run_us", "faults_minor", "switches_voluntary")
-    lines = [line.split() for line in output.splitlines()]
-    return [dict(zip(names, map(int, line), strict=True)) for line in lines]
-
-
-def of_children(found: Iterable[Record], output: str) -> list[tuple[Record, dict[str, int]]]:
-    """Each child's record beside what wait4 said, in the order they were made."""
-    by_pid = {record["pid"]: record for record in processes(found)}
-    return [(by_pid[child["pid"]], child) for child in waited(output)]
+def interrupt(watched: Watch) -> Watch:
+    return watched.finish(signal.SIGINT)

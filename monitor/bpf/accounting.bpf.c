@@ -65,6 +65,7 @@ struct {
 /* Set before loading. */
 const volatile u32  one_in = 1;           /* children followed */
 const volatile bool counts_always = false; /* else only while `counting` */
+const volatile bool is_timed = false;      /* cells are timed ones */
 const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
 const volatile u64  cgroup_id = 0;
 const volatile int  cgroup_hierarchy = 0;
@@ -88,6 +89,7 @@ u64             unfollowed;
 struct counters unfollowed_costs;
 u64             other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
 u64             anchor;
+u64             began_ns;      /* when the hook on forks was on */
 u32             window;        /* number of the one that is open, or was last */
 u64             window_begin_ns, window_end_ns; /* end: 0 while it is open */
 struct occupant occupants[PROCESSORS];
@@ -217,7 +219,7 @@ static __always_inline u32 take_slot(void)
 }
 
 /* Gives a followed task its row. The reader has cleared the row and its cells when it gave the slot back. */
-static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32 parent, bool is_attached)
+static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32 parent, bool is_new)
 {
 	u32         slot = take_slot();
 	struct row *row = bpf_map_lookup_elem(&rows, &slot);
@@ -227,13 +229,13 @@ static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32
 	settle(task, slot);
 	if (!row || !slot)
 		return;
-	row->attached = is_attached;
+	row->attached = !is_new;
 	row->pid = task->pid;
 	row->process = task->tgid;
 	row->parent = parent;
 	row->generation = tag->generation;
 	row->begin_ns = task->group_leader->start_boottime;
-	row->watched_ns = bpf_ktime_get_boot_ns();
+	row->watched_ns = is_new ? task->start_boottime : bpf_ktime_get_boot_ns();
 	name(task, row->program);
 	look_at(task, &row->now);
 	look_at_memory(task, row);
@@ -265,12 +267,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	tag = bpf_task_storage_get(&tags, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag) {
+		/* It is refused while this processor is within another such request, which was interrupted: the look at
+		 * all tasks when attaching. The next one takes the child in. */
 		__sync_fetch_and_add(&lost_tasks, 1);
+		looks_wanted = 1;
 		return 0;
 	}
 	tag->generation = mine->generation + !is_thread;
 	if (follow) {
-		enrol(child, tag, parent->tgid, false);
+		enrol(child, tag, parent->tgid, true);
 		return 0;
 	}
 	tag->kind = TAG_UNFOLLOWED;
@@ -293,8 +298,10 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		enrol(task, tag, task->real_parent->tgid, false);
 		slot = tag->slot;
 		row = bpf_map_lookup_elem(&rows, &slot);
-		if (row && slot)
+		if (row && slot) {
 			row->base = row->now;
+			row->attached = false;
+		}
 		return 0;
 	}
 	slot = tag->slot;
@@ -537,6 +544,15 @@ int on_sample(struct bpf_perf_event_data *context)
 	return 0;
 }
 
+static __always_inline void count_timed(u32 slot, u32 number)
+{
+	u32                index = cell_for(number) & (CELLS - 1);
+	struct timed_cell *row = bpf_map_lookup_elem(&cells, &slot);
+
+	if (row)
+		__sync_fetch_and_add(&row[index].count, 1);
+}
+
 /* exit and exit_group do not return. */
 static __always_inline void count_exit(struct task_struct *task, u32 slot)
 {
@@ -546,8 +562,20 @@ static __always_inline void count_exit(struct task_struct *task, u32 slot)
 
 	if (!counts_always && !counting)
 		return;
-	if (is_32 ? number == 1 || number == 252 : number == 60 || number == 231)
-		count(slot, number + (is_32 ? NUMBERS : 0), 0);
+	if (is_32 ? number != 1 && number != 252 : number != 60 && number != 231)
+		return;
+	number += is_32 ? NUMBERS : 0;
+	if (is_timed)
+		count_timed(slot, number);
+	else
+		count(slot, number, 0);
+}
+
+static __always_inline s32 status_of(struct task_struct *task)
+{
+	struct signal_struct *signal = task->signal;
+
+	return signal->flags & 4 /* SIGNAL_GROUP_EXIT */ ? signal->group_exit_code : task->exit_code;
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -566,6 +594,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!row || !slot)
 		return 0;
 	row->end_ns = bpf_ktime_get_boot_ns();
+	row->status = status_of(task);
 	name(task, row->program);
 	look_at(task, &row->now);
 	look_at_memory(task, row);
@@ -600,7 +629,7 @@ int BPF_PROG(on_free, struct task_struct *task)
 		return 0;
 	}
 	look_at(task, &row->now);
-	row->status = signal->flags & 4 /* SIGNAL_GROUP_EXIT */ ? signal->group_exit_code : task->exit_code;
+	row->status = status_of(task);
 	row->adjusted_user_ns = signal->prev_cputime.utime;
 	row->adjusted_system_ns = signal->prev_cputime.stime;
 	row->state = ROW_FREED;
@@ -635,18 +664,24 @@ static __always_inline void attach(struct task_struct *task)
 	u32         generation, slot;
 	s32         parent;
 	struct row *row;
+	bool        is_new;
 
-	if (!is_target(task, &parent, &generation))
+	if (!task->signal->live.counter || !is_target(task, &parent, &generation))
 		return;
 	tag = bpf_task_storage_get(&tags, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag || tag->kind != TAG_NONE)
 		return;
 	tag->generation = generation;
-	enrol(task, tag, parent, true);
+	is_new = began_ns && task->start_boottime >= began_ns;
+	enrol(task, tag, parent, is_new);
 	slot = tag->slot;
 	row = bpf_map_lookup_elem(&rows, &slot);
-	if (row && slot)
-		row->base = row->now;
+	if (row && slot) {
+		if (!is_new)
+			row->base = row->now;
+		if (task->exit_state)
+			row->state = ROW_EXITED;
+	}
 	attached++;
 }
 
@@ -703,7 +738,7 @@ int BPF_PROG(on_cgroup, struct cgroup *cgroup, const char *path, struct task_str
 	slot = task->tgid;
 	bpf_map_update_elem(&targets, &slot, &slot, 0);
 	looks_wanted = 1;
-	enrol(task, tag, task->real_parent->tgid, true);
+	enrol(task, tag, task->real_parent->tgid, false);
 	slot = tag->slot;
 	row = bpf_map_lookup_elem(&rows, &slot);
 	if (row && slot)

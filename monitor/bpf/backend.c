@@ -13,11 +13,16 @@
 #include "windows.h"
 
 enum { CGROUP_MEMBERS_MOST = 16384 };
+/* Ends are written without waking us: this often we look whether the last has come. */
+#define LAST_LOOK_NS UINT64_C(500000000)
 #define MINUTE_NS UINT64_C(60000000000)
 /* How long threads that have exited may take to be final: an RCU grace period, some tens of ms. */
 #define FINAL_STEP_NS UINT64_C(5000000)
 enum { FINAL_STEPS = 100 };
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO */
+
+/* Of processes that were named: of a control group, others may come; a command tells its own end. */
+static int ends_with_the_last;
 
 static int can_count(const struct order *order)
 {
@@ -102,6 +107,8 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	}
 	if (attach(order, why, why_room))
 		return -1;
+	hooks_look();
+	ends_with_the_last = order->pid_count > 0;
 	windows_open(order);
 	gather_ended();
 	return 0;
@@ -114,6 +121,8 @@ static enum woken wait(uint64_t until_ns)
 		uint64_t   next = now + MINUTE_NS;
 		enum woken woken;
 
+		if (ends_with_the_last)
+			next = now + LAST_LOOK_NS;
 		if (until_ns < next)
 			next = until_ns;
 		if (windows_next() < next)
@@ -127,6 +136,8 @@ static enum woken wait(uint64_t until_ns)
 		}
 		if (woken != WOKEN_BY_TIME)
 			return woken;
+		if (ends_with_the_last && !windows_is_open() && gather_is_empty())
+			return WOKEN_BY_END;
 		if (now_ns() >= until_ns)
 			return WOKEN_BY_TIME;
 	}

@@ -234,7 +234,7 @@ static void calls_into(uint32_t slot, const uint64_t *folded, struct process *pr
 	if (!has_calls())
 		return;
 	process->calls_known = 1;
-	for (uint32_t cell = 1; cell < CELLS; cell++)
+	for (uint32_t cell = 1; cell < CELL_KERNEL; cell++)
 		if (hooks_cell(slot, cell)->count || (folded && *folded_cell(folded, cell)))
 			gain_into(slot, cell, folded_cell(folded, cell), process);
 	if (s.order->detail == PROFILE) {
@@ -334,10 +334,10 @@ static void forget(struct member *member)
 
 static void add_costs(struct process *total, const struct process *process)
 {
-	struct process costs = *process;
+	struct process costs;
 
-	costs.calls = NULL;
-	costs.call_count = 0;
+	process_clear(&costs);
+	memcpy(costs.figure, process->figure, sizeof costs.figure);
 	process_add(total, &costs);
 }
 
@@ -407,24 +407,41 @@ void gather_ended(void)
 	}
 }
 
+int gather_is_empty(void)
+{
+	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++)
+		if (hooks.rows[slot].state == ROW_LIVE)
+			return 0;
+	return 1;
+}
+
 /* Readings */
 
-static void current(struct member *member, struct process *process)
+/* The process as it is now: what is kept of it, and its threads. */
+static void current(const struct member *member, struct process *process)
 {
-	*process = member->kept;
-	process->calls = NULL;
-	process->call_count = 0;
-	for (int i = 0; i < FIGURES; i++)
-		process->figure[i] = UNKNOWN;
+	process_clear(process);
 	process_add(process, &member->kept);
+	process->pid = member->kept.pid;
+	process->parent = member->kept.parent;
+	process->generation = member->kept.generation;
+	process->attached = member->kept.attached;
+	process->begin_ns = member->kept.begin_ns;
+	process->watched_ns = member->kept.watched_ns;
+	memcpy(process->program, member->kept.program, sizeof process->program);
+	memcpy(process->program_before, member->kept.program_before, sizeof process->program_before);
 	for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
 		const struct row *row = &hooks.rows[slot];
 
 		thread_into(slot, process);
-		if (row->pid == row->process)
-			name_into(row, process);
+		if (row->pid != row->process)
+			continue;
+		name_into(row, process);
+		if (row->end_ns) {
+			process->end_ns = row->end_ns;
+			process->status = row->status;
+		}
 	}
-	/* Time asleep goes on without end: nothing has changed by that alone. */
 }
 
 void gather_readings(uint64_t at_ns)
@@ -641,8 +658,6 @@ void gather_rest(void)
 			if (s.order->threads)
 				write_thread(slot);
 			member->child_count += row->children;
-			if (row->pid == row->process && row->end_ns)
-				last.end_ns = row->end_ns;
 		}
 		complete(&last, member);
 		write_process(&last);

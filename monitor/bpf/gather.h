@@ -7,6 +7,8 @@
 void gather_open(const struct order *order);
 /* Takes in new threads, and ends those that are gone; writes the processes that are over. */
 void gather_ended(void);
+/* Whether nobody is left who runs: a zombie may wait for its parent for ever. */
+int gather_is_empty(void);
 /* Writes a reading of each process that has changed. Look before. */
 void gather_readings(uint64_t at_ns);
 /* A window is about to open. */

@@ -32,9 +32,10 @@ typedef int32_t  s32;
 
 enum { PROCESSORS_MOST = 4096 };
 
-/* Memory is taken when the maps are made, whether it is used or not: about ten megabytes each. */
+/* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at LATENCY
+ * 26. A slot is in use until some tens of ms after its thread's end, which a storm of forks makes many. */
 static const uint32_t slots_usual[DETAILS] = {
-	[LIFE] = 16384, [BUDGET] = 6144, [CALLS] = 6144, [PROFILE] = 6144, [LATENCY] = 480,
+	[LIFE] = 16384, [BUDGET] = 6144, [CALLS] = 6144, [PROFILE] = 6144, [LATENCY] = 1500,
 };
 
 struct hooks hooks = { .hook_ns = UNKNOWN };
@@ -143,7 +144,7 @@ static void make_slots_free(void)
 	for (uint32_t slot = hooks.slots - 1; slot > 0; slot--)
 		bpf_map__update_elem(s.skeleton->maps.free_slots, NULL, 0, &slot, sizeof slot, 0);
 	s.skeleton->bss->slots_free = hooks.slots - 1;
-	s.skeleton->bss->wake_below = hooks.slots / 4;
+	s.skeleton->bss->wake_below = hooks.slots / 2;
 }
 
 static int on_gone(void *context, void *bytes, size_t count)
@@ -171,6 +172,7 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 	}
 	skeleton->rodata->one_in = order->children;
 	skeleton->rodata->counts_always = order->detail == CALLS || order->detail == LATENCY;
+	skeleton->rodata->is_timed = order->detail == LATENCY;
 	skeleton->rodata->excepted[0] = getpid();
 	skeleton->rodata->excepted[1] = order->except;
 	skeleton->rodata->has_32_bit = has_32_bit();
@@ -246,6 +248,7 @@ int hooks_on(const struct order *order, char *why, size_t why_room)
 		return -1;
 	if (order->detail == PROFILE && sample_processors(why, why_room))
 		return -1;
+	skeleton->bss->began_ns = now_ns();
 	s.look_file = bpf_link__fd(skeleton->links.on_look);
 	return 0;
 }

@@ -76,7 +76,12 @@ struct prev_cputime {
 	u64 stime;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
 struct signal_struct {
+	atomic_t            live; /* threads that have not exited */
 	int                 group_exit_code;
 	unsigned int        flags;
 	struct prev_cputime prev_cputime;
@@ -118,6 +123,7 @@ struct task_struct {
 	unsigned int              flags;
 	int                       on_cpu;
 	struct mm_struct         *mm;
+	int                       exit_state;
 	int                       exit_code;
 	pid_t                     pid;
 	pid_t                     tgid;

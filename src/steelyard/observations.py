@@ -192,7 +192,7 @@ class Observations:
                     found[key][system][block] = _geometric_mean([curve[point] for point in points])
         self._subtract(found)
         for block, system, boot, cell, metric, counted in self.connection.execute(_COUNTS).fetchall():
-            if counted > 0:
+            if counted > 0 and self.workload(cell)["measure"] == "count":  # else it is a monitor's
                 found[cell, metric][system][block] = _plain(boot, 1 / counted)
         self._derive(found)
         return found

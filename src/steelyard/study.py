@@ -20,6 +20,13 @@ MARGINS = {
     "file": 0.05,
     "network": 0.05,
 }
+# The monitors whose account of a trial can be read.
+MONITORS = ("steelyard-watch", "strace", "perf trace", "perf stat", "sar")
+CALLS = "calls of "  # before a system call's name: what a monitor counted
+ESTIMATED = "estimated "  # before that, where it did not count, but estimate
+# Of what a monitor adds to a time: its share of the time with it, or of that without.
+ITS_OWN, UNTRACED = "of its own", "of untraced"
+READINGS = (ITS_OWN, UNTRACED)
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
 UP_TO = "1..processors"  # the levels from one to that, all of them or, where they are many, RUNGS
 TWICE = "2x processors"  # as many again
@@ -121,6 +128,8 @@ class SystemDefinition:
     accelerator: str = ""
     root: str = ""  # a userland's directory
     image: str = ""  # a container engine's name for one
+    under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
+    reads: str = ""  # which of MONITORS it is, if what it says is to be kept
     tuning: Tuning = Tuning()
 
 
@@ -185,6 +194,32 @@ class CellTable:
 
 
 @dataclass(frozen=True, slots=True)
+class FigureRow:
+    """One of the figures of a published table of figures, and what says it today."""
+
+    name: str  # in the table
+    published: str  # the paper's metric
+    level: str  # of the paper's, where the metric has levels; else ""
+    what: str  # of today's tallies
+    reading: (
+        str  # "", or which share of the time a monitor adds; computed of the paper's times in the same way
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """A published table of figures of one workload on several systems, and today's, of one cell."""
+
+    name: str
+    title: str
+    paper: str
+    note: str
+    published: str  # the paper's workload
+    workload: str
+    figures: tuple[FigureRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A picture of several cells: "bars" (a row a cell), "lines" (over a parameter) or "curves"."""
 
@@ -224,6 +259,7 @@ class Study:
     builds: tuple[str, ...] = ()  # a factor: every system runs each of these builds of the load program
     curve_tables: tuple[CurveTable, ...] = ()
     cell_tables: tuple[CellTable, ...] = ()
+    figure_tables: tuple[FigureTable, ...] = ()
     figures: tuple[Figure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
 

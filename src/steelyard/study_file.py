@@ -12,7 +12,9 @@ from typing import Any
 from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
 from steelyard.study import (
     MARGINS,
+    MONITORS,
     PROCESSORS,
+    READINGS,
     TIMING,
     TWICE,
     UP_TO,
@@ -20,6 +22,8 @@ from steelyard.study import (
     CurveTable,
     Design,
     Figure,
+    FigureRow,
+    FigureTable,
     Levels,
     ReferenceIndex,
     Study,
@@ -41,6 +45,7 @@ _OF_BASES = {  # keys that mean something for these bases alone
     "root": ("chroot", "container"),
     "image": ("container",),
 }
+_WATCHED_BASES = ("native", "native-musl")  # systems whose programs a command of this machine can start
 ACCELERATORS = ("tcg", "kvm")
 HUGE_PAGES = ("always", "madvise", "never")
 
@@ -95,6 +100,7 @@ def parse(text: str, *, file: str) -> Study:
         builds=tuple(reader.texts("builds", ())),
         curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
         cell_tables=tuple(_cell_table(part) for part in reader.parts("cell_table")),
+        figure_tables=tuple(_figure_table(part) for part in reader.parts("figure_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
     )
@@ -307,6 +313,8 @@ def _definition(name: str, part: _Reader) -> SystemDefinition:
         accelerator=part.text("accelerator", ""),
         root=part.text("root", ""),
         image=part.text("image", ""),
+        under=tuple(part.texts("under", ())),
+        reads=part.text("reads", ""),
         tuning=tuning,
     )
     part.finish()
@@ -324,12 +332,23 @@ def _check_definition(part: _Reader, definition: SystemDefinition, kind: str) ->
         raise part.wrong("image", definition.image, "left out beside a root")
     if definition.accelerator not in ("", *ACCELERATORS):
         raise part.wrong("accelerator", definition.accelerator, " or ".join(map(json.dumps, ACCELERATORS)))
+    _check_under(part, definition, kind)
     if definition.tuning.swap and not definition.tuning.memory:
         raise part.wrong("swap", definition.tuning.swap, "beside a limit of memory")
     if bool(definition.command) == bool(definition.base):
         raise part.wrong(
             "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
         )
+
+
+def _check_under(part: _Reader, definition: SystemDefinition, kind: str) -> None:
+    if definition.under and kind not in ("", *_WATCHED_BASES):
+        bases = " or ".join(map(json.dumps, _WATCHED_BASES))
+        raise part.wrong("under", list(definition.under), f"left out, or beside a command or base = {bases}")
+    if any("\n" in word for word in definition.under):
+        raise part.wrong("under", list(definition.under), "words without line breaks")
+    if definition.reads and (not definition.under or definition.reads not in MONITORS):
+        raise part.wrong("reads", definition.reads, f"beside `under`, one of {', '.join(MONITORS)}")
 
 
 def _tuning(part: _Reader) -> Tuning:
@@ -428,6 +447,32 @@ def _cell_table(part: _Reader) -> CellTable:
     for one in figures:
         if one.per and one.per not in divisors:
             raise part.wrong("figure: per", one.per, f"one of {', '.join(sorted(divisors))}, or left out")
+    _check_paper(part, table.paper)
+    return table
+
+
+def _figure_table(part: _Reader) -> FigureTable:
+    figures = []
+    for figure in part.parts("figure"):
+        published, reading = figure.text("published"), figure.text("reading", "")
+        named = figure.text("name", published)
+        row = FigureRow(named, published, figure.text("level", ""), figure.text("what"), reading)
+        figure.finish()
+        if row.reading not in ("", *READINGS):
+            raise figure.wrong("reading", reading, " or ".join(map(json.dumps, READINGS)))
+        figures.append(row)
+    table = FigureTable(
+        name=part.text("name"),
+        title=part.text("title"),
+        paper=part.text("paper"),
+        note=part.text("note", ""),
+        published=part.text("published"),
+        workload=part.text("workload"),
+        figures=tuple(figures),
+    )
+    part.finish()
+    if not figures:
+        raise part.wrong("figure", [], "at least one, with published and what")
     _check_paper(part, table.paper)
     return table
 

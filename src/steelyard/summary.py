@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from steelyard import archive, comparison, curves, machine, multiprogramming, scaling, study_file, why
+from steelyard import (
+    archive,
+    comparison,
+    curves,
+    machine,
+    multiprogramming,
+    scaling,
+    study_file,
+    tallies,
+    why,
+)
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
@@ -66,6 +76,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             scalings=scaling.all_of(seen, facts),
             costs=tuple(_costs(seen)),
             accounts=tuple(accounted.accounts()),
+            tallies=tuple(tallies.all_of(seen)),
             troubles=tuple(seen.troubles),
             blocks=counted[1],
             trials=counted[0],

@@ -343,6 +343,20 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
+    monitor said of them. The median over trials."""
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    what: str  # "user time", "calls of read", ...; tallies.py has them all
+    unit: str  # "ns", "calls" or "%"
+    value: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class SystemFacts:
     """A system as it described itself when it first came up."""
 
@@ -371,6 +385,7 @@ class Weighing:
     multiprogramming: tuple[Multiprogramming, ...]
     scalings: tuple[Scaling, ...]
     costs: tuple[Cost, ...]
+    tallies: tuple[Tally, ...]
     troubles: tuple[Trouble, ...]
     blocks: int
     trials: int

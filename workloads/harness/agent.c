@@ -92,11 +92,16 @@ static void refuse(const char *id, const char *why)
 
 static int trial(const char *directory, char *arguments, int (*line_waiting)(const char *id))
 {
+	const char    *under[UNDER_MOST + 1];
 	struct request request;
 	char           why[512];
 
 	if (request_parse(arguments, &request, why, sizeof(why))) {
 		refuse(*request.id ? request.id : NULL, why);
+		return 2;
+	}
+	if (settings.copies > 1 && self_under(under)) {
+		refuse(request.id, "each of several copies would be under a monitor of its own");
 		return 2;
 	}
 	return trial_supervise(&request, directory, line_waiting);

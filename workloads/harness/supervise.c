@@ -31,7 +31,7 @@ struct copy {
 	char       outcome[16], why[512];
 	uint64_t   asked_ns, start_ns, end_ns;
 	enum stage stage;
-	int        started, reaped;
+	int        started, reaped, spoke;
 	struct process_end end;
 };
 
@@ -169,6 +169,7 @@ static void hear(struct copy *copy)
 		copy->up = NULL;
 		return;
 	}
+	copy->spoke = 1;
 	append(&copy->heard, &copy->heard_count, &copy->heard_room, bytes, (size_t)got);
 	start = copy->heard;
 	while ((newline = strchr(start, '\n'))) {
@@ -263,12 +264,22 @@ static void reap_all(void)
 	processes_reap();
 }
 
+/* The monitor that was to start it and did not: it is not there, or cannot work here; or NULL. */
+static const char *refuser(const struct copy *copy)
+{
+	static const char *words[UNDER_MOST + 1];
+
+	return self_under(words) && !copy->spoke ? words[0] : NULL;
+}
+
 static const char *copy_status(const struct copy *copy)
 {
 	if (!copy->started)
 		return "not started";
 	if (copy->end.was_killed)
 		return "killed";
+	if (refuser(copy))
+		return "unsupported";
 	return *copy->outcome ? copy->outcome : "failed";
 }
 
@@ -331,6 +342,11 @@ static int write_end(void)
 				why = copy->end.reason;
 		} else if (*copy->why)
 			why = copy->why;
+		else if (refuser(copy) && copy->end.status == PROCESS_NOT_EXECUTED)
+			snprintf(g.why, sizeof(g.why), "there is no '%s' to start it under", refuser(copy));
+		else if (refuser(copy))
+			snprintf(g.why, sizeof(g.why), "'%s' did not start it, and ended with status %d",
+			         refuser(copy), copy->end.status);
 		else if (!*copy->outcome)
 			snprintf(g.why, sizeof(g.why), "the process ended with status %d unheard",
 			         copy->end.status);

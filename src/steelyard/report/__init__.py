@@ -7,11 +7,11 @@ from pathlib import Path
 
 from steelyard import study_file
 from steelyard.errors import UsageError
-from steelyard.report import console, plain, published
+from steelyard.report import console, papers, plain, published
 from steelyard.weighing import Weighing
 
 
-def tables_of(weighing: Weighing, reference: str | None) -> tuple[published.Printed, ...]:
+def tables_of(weighing: Weighing, reference: str | None) -> tuple[papers.Printed, ...]:
     """The published tables of the study that the experiment was made from."""
     header = weighing.experiment.header
     made_from = study_file.parse(header["study_text"], file=header["study"])

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.report import wording
-from steelyard.report.published import Printed
+from steelyard.report.papers import Printed
 from steelyard.statistics import verdict
 from steelyard.weighing import Comparison, Weighing
 
@@ -283,8 +283,10 @@ def _print_accounts(console: Console, weighing: Weighing) -> None:
 
 
 def _print_published(console: Console, printed: Printed) -> None:
-    """A published table has more systems than a terminal has room for: so its columns become rows."""
-    headings, *rows = zip(printed.headings, *printed.rows, strict=True)
+    """A published table may have more systems than a terminal has room for: its columns then become rows."""
+    headings, *rows = printed.headings, *printed.rows
+    if len(rows) < len(headings):
+        headings, *rows = zip(headings, *rows, strict=True)
     table = _table(printed.title, *headings)
     table.caption, table.caption_justify = printed.note, "left"
     for row in rows:

@@ -19,7 +19,7 @@ from steelyard import archive, charts, panels, study_file
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.panels import Panel
 from steelyard.report import pictures, sentences, wording
-from steelyard.report.published import NOTHING, Printed
+from steelyard.report.papers import NOTHING, Printed
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 

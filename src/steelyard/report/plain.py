@@ -44,6 +44,9 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         "accounts": [
             {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.accounts
         ],
+        "tallies": [
+            {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.tallies
+        ],
         "troubles": [dataclasses.asdict(one) for one in weighing.troubles],
         "systems": [dataclasses.asdict(one) for one in weighing.systems],
         "warnings": list(weighing.warnings),

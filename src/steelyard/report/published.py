@@ -1,29 +1,16 @@
 """Turns a paper's table and today's costs into one table: the paper's columns beside today's."""
 
-import csv
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from steelyard import curves, study_file
+from steelyard import curves
 from steelyard.errors import UnknownName
-from steelyard.report import wording
+from steelyard.report import figure_tables, papers, wording
+from steelyard.report.papers import NOTHING, Printed
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study import CellTable, CurveTable, Parameters, Study, Table, TableFigure, TableRow
 from steelyard.weighing import Cost, Gain, Weighing
-
-NOTHING = "–"  # a figure that there is none of
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A table ready to be shown: every row has a text for every heading."""
-
-    title: str
-    note: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
 
 _Figures = Mapping[tuple[str, str, str], float]  # system, workload, metric: value
 _Columns = dict[str, dict[tuple[int, TableFigure], str]]  # by heading: a text for each level and figure
@@ -43,27 +30,16 @@ def tables(weighing: Weighing, study: Study, *, reference: str | None = None) ->
         *(_table(weighing, table, reference) for table in study.tables),
         *(_curve_table(weighing, table) for table in study.curve_tables),
         *(_cell_table(weighing, table) for table in study.cell_tables),
+        *(figure_tables.table_of(weighing, table) for table in study.figure_tables),
     )
 
 
 def figures(paper: str, table: str) -> dict[tuple[str, str, str], float]:
     """The figures of a published table: by system, workload and metric (real, user, sys, cpu, gain)."""
     return {
-        (row["system"], row["workload"], row["metric"]): float(row["value"]) for row in _rows(paper, table)
+        (row["system"], row["workload"], row["metric"]): float(row["value"])
+        for row in papers.rows_of(paper, table)
     }
-
-
-def _rows(paper: str, table: str) -> list[dict[str, str]]:
-    """The table's figures as they are filed. Raises UnknownName."""
-    papers = study_file.published_papers()
-    if paper not in papers:
-        raise UnknownName("paper", paper, papers)
-    with open(papers[paper], encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    known = {row["table"] for row in rows}
-    if table not in known:
-        raise UnknownName("table", table, known, where=f"paper {paper}: ")
-    return [row for row in rows if row["table"] == table]
 
 
 def _curve_table(weighing: Weighing, table: CurveTable) -> Printed:
@@ -132,7 +108,7 @@ def _printed_columns(table: CellTable) -> _Columns:
     """The paper's own. Raises UnknownName where it has nothing of that workload over that parameter."""
     found: _Columns = {}
     levels = {str(level): level for level in table.levels}
-    rows = _rows(table.paper, table.name)
+    rows = papers.rows_of(table.paper, table.name)
     known = {f"{row['workload']} over {row['parameter']}" for row in rows}
     if f"{table.published} over {table.over}" not in known:
         where = f"paper {table.paper}, table {table.name}: "
@@ -142,7 +118,7 @@ def _printed_columns(table: CellTable) -> _Columns:
             for figure in table.figures:
                 if row["metric"] == figure.published:
                     cells = found.setdefault(row["system"], {})
-                    cells[levels[row["level"]], figure] = _as_printed(row, rows)
+                    cells[levels[row["level"]], figure] = papers.as_printed(row, rows)
     return found
 
 
@@ -156,15 +132,6 @@ def _today_s_columns(weighing: Weighing, table: CellTable) -> _Columns:
         for system in weighing.systems
         for name, fixed in table.variants
     }
-
-
-def _as_printed(row: Mapping[str, str], rows: Iterable[Mapping[str, str]]) -> str:
-    """With as many decimals as the table has anywhere for that metric; a count without a unit."""
-    decimals = max(
-        len(one["value"].partition(".")[2].rstrip("0")) for one in rows if one["metric"] == row["metric"]
-    )
-    unit = "" if row["unit"] == "count" else row["unit"]
-    return f"{float(row['value']):,.{decimals}f} {unit}".rstrip()
 
 
 def _today_s_cell(

@@ -6,7 +6,7 @@ from typing import Any
 
 from steelyard import charts
 from steelyard.report import wording
-from steelyard.report.published import NOTHING
+from steelyard.report.papers import NOTHING
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, SystemFacts, Weighing

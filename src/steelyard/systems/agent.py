@@ -65,12 +65,13 @@ class Agent:
         self.system = system
         self.parked = False
         self._is_up = False
+        self._said_before = 0  # bytes on standard error when the last request was sent
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._unread = b""
         self._lines: deque[bytes] = deque()
         program = programs.load(system.program)
         scratch = Path(tempfile.mkdtemp(prefix="steelyard-", dir=directory))
-        place = Place(program, scratch)
+        self._place = place = Place(program, scratch)
         try:
             system.prepare(place)
             command = system.command(place)
@@ -154,6 +155,7 @@ class Agent:
 
     def send(self, request: str) -> None:
         """Sends one request line. Raises SystemFailed if nobody is there to read it."""
+        self._said_before = os.fstat(self._errors.fileno()).st_size
         try:
             self._input.write(request.encode() + b"\n")
             self._input.flush()
@@ -166,13 +168,24 @@ class Agent:
         while True:
             while self._lines:
                 record = self._parse(self._lines.popleft())
-                if record is not None:
-                    yield record
+                if record is None:
+                    continue
+                if record["record"] == "end" and record["status"] == "ok":
+                    yield from self.system.told(self._place)
+                elif record["record"] == "end":
+                    record = self._explained(record)
+                yield record
             left = deadline - time.monotonic()
             if left <= 0:
                 return
             if self._selector.select(left):
                 self._read()
+
+    def _explained(self, end: Record) -> Record:
+        """The end of a trial; with the monitor's own words where that refused to start it."""
+        if not self.system.is_watched or end["status"] != "unsupported":
+            return end
+        return end | {"reason": f"{end['reason']}{self.last_words(since=self._said_before)}"}
 
     def _read(self) -> None:
         more = self._output.read(1 << 20)
@@ -191,11 +204,12 @@ class Agent:
         self._tail.append(line.decode(errors="replace").rstrip())
         return None
 
-    def last_words(self) -> str:
-        """What the system said besides records, its last lines, for a message; "" if nothing."""
+    def last_words(self, *, since: int = 0) -> str:
+        """What the system said besides records, its last lines, for a message; "" if nothing. Of standard
+        error only what comes after so many bytes."""
         file = self._errors.fileno()
         # By position: the offset is the system's as well, and must stay where it writes.
-        written = os.pread(file, _TAIL_BYTES, max(0, os.fstat(file).st_size - _TAIL_BYTES))
+        written = os.pread(file, _TAIL_BYTES, max(since, os.fstat(file).st_size - _TAIL_BYTES))
         spoken = [*self._tail, *written.decode(errors="replace").splitlines()]
         words = [line.strip() for line in spoken if line.strip()][-3:]
         return f"; its last words: {' | '.join(words)}" if words else ""

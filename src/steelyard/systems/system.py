@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from steelyard.errors import Unsupported
 from steelyard.study import Tuning
@@ -28,6 +29,11 @@ def _no_lines(place: Place) -> list[list[str]]:
     return []
 
 
+def _no_records(place: Place) -> list[dict[str, Any]]:
+    """Most systems say of a trial what their agent says."""
+    return []
+
+
 def _ready() -> None:
     """Most systems need nothing but what is installed."""
 
@@ -45,9 +51,11 @@ class System:
     ready: Callable[[], None] = _ready  # raises Unsupported or UsageError for what else is missing
     prepare: Callable[[Place], None] = _nothing  # before the command; raises Unsupported
     undo: Callable[[Place], list[list[str]]] = _no_lines  # the ledger's lines: what outlives its processes
+    told: Callable[[Place], list[dict[str, Any]]] = _no_records  # after each trial: records of a monitor's
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
+    is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
 
 

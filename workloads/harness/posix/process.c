@@ -52,18 +52,26 @@ static int hand_over(const struct process_order *order)
 	return 0;
 }
 
-/* Where the kernel could not start this program itself, its emulator is told to. */
-static void execute(const char *const arguments[], const char *const environment[])
+/* This program is started under the agent's monitor, if it has one, which is found by PATH; and by its emulator,
+ * where the kernel could not start it itself. */
+static void execute(const char *const arguments[], const char *environment[])
 {
-	size_t count = 0;
+	size_t count = 0, under = 0, at;
 
 	while (arguments[count])
 		count++;
-	const char *words[count + 2];
-	words[0] = self_emulator();
-	memcpy(words + 1, arguments, (count + 1) * sizeof(*words));
-	const char *const *first = words[0] && !strcmp(arguments[0], self_path()) ? words : words + 1;
-	execve(first[0], (char *const *)(uintptr_t)first, (char *const *)(uintptr_t)environment);
+	const char *words[UNDER_MOST + count + 2];
+	if (!strcmp(arguments[0], self_path()))
+		under = self_under(words);
+	at = under;
+	if (self_emulator() && !strcmp(arguments[0], self_path()))
+		words[at++] = self_emulator();
+	memcpy(words + at, arguments, (count + 1) * sizeof(*words));
+	environ = (char **)(uintptr_t)environment;
+	if (under)
+		execvp(words[0], (char *const *)(uintptr_t)words);
+	else
+		execve(words[0], (char *const *)(uintptr_t)words, environ);
 }
 
 /* In the new process. */

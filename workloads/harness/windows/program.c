@@ -55,6 +55,12 @@ const char *self_path(void)
 	return path;
 }
 
+size_t self_under(const char *words[UNDER_MOST + 1])
+{
+	words[0] = NULL;
+	return 0;
+}
+
 const char *self_emulator(void)
 {
 	return NULL; /* an emulator of another processor starts what is started as it was started itself */

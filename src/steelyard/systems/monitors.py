@@ -1,0 +1,148 @@
+"""A system under a monitor: each trial's process is started under a command that watches it, and what that
+command has written is read when the trial is over.
+
+The monitor lives as long as the trial's process and no longer: a hook that it puts into the kernel, which all
+processes pay for, is in no other system's trial, and an agent that is parked is not held by a debugger.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from steelyard import programs
+from steelyard.errors import SystemFailed, Unsupported
+from steelyard.study import CALLS, ESTIMATED, MONITORS
+from steelyard.systems.system import Place, System
+
+Figure = tuple[str, str, int]  # metric, unit, value
+Reader = Callable[[str], Iterable[Figure]]
+
+
+def under(system: System, words: tuple[str, ...], reads: str) -> System:
+    """The same with each trial's process under that command. In its words {monitor} stands for
+    steelyard-watch, {scratch} for the system's directory, {seen} for the file there that is read after each
+    trial, in the way called `reads`: one of MONITORS, or "" if nothing is to be read."""
+    told = partial(_told, _READERS[reads], words[0]) if reads else system.told
+    return replace(
+        system,
+        summary=f"{system.summary}; each trial under {' '.join(words)}",
+        command=partial(_command, system.command, words),
+        told=told,
+        is_watched=True,
+    )
+
+
+def _seen(place: Place) -> Path:
+    return place.scratch / "seen"
+
+
+def _command(agent: Callable[[Place], list[str]], words: tuple[str, ...], place: Place) -> list[str]:
+    known = {
+        "{monitor}": _steelyard_watch_file(),
+        "{seen}": str(_seen(place)),
+        "{scratch}": str(place.scratch),
+    }
+    told = (re.sub(r"\{\w+\}", lambda found: known.get(found[0], found[0]), word) for word in words)
+    return ["env", "STEELYARD_UNDER=" + "\n".join(told), *agent(place)]
+
+
+def _steelyard_watch_file() -> str:
+    """Where it is not built it is not found, and its trials are unsupported like those under any other."""
+    try:
+        return str(programs.monitor())
+    except Unsupported:
+        return "steelyard-watch"
+
+
+def _told(reader: Reader, name: str, place: Place) -> list[dict[str, Any]]:
+    """What the monitor wrote, as the records `value` of a trial; then it is gone, so that it is not taken for
+    the next one's. Nothing where it wrote nothing. Raises SystemFailed for what is not understood."""
+    try:
+        text = _seen(place).read_text(encoding="utf-8", errors="replace")
+        _seen(place).unlink()
+    except FileNotFoundError:
+        return []
+    try:
+        found = list(reader(text))
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise SystemFailed(f"what '{name}' wrote after the trial is not understood: {error}") from error
+    return [
+        {"record": "value", "copy": 0, "metric": metric, "unit": unit, "value": value}
+        for metric, unit, value in found
+    ]
+
+
+def _strace(text: str) -> Iterator[Figure]:
+    """The table of strace -c: % time, seconds, usecs/call, calls, errors (or nothing), syscall."""
+    for line in text.splitlines():
+        words = line.split()
+        if words and re.fullmatch(r"[\d.]+", words[0]) and words[-1] != "total":
+            yield CALLS + words[-1], "calls", int(words[3])
+
+
+def _perf_trace(text: str) -> Iterator[Figure]:
+    """The tables of perf trace -s, one for each thread: syscall, calls, errors, times."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 8 and words[1].isdigit() and words[2].isdigit():
+            found[words[0]] = found.get(words[0], 0) + int(words[1])
+    for call, calls in found.items():
+        yield CALLS + call, "calls", calls
+
+
+def _perf_stat(text: str) -> Iterator[Figure]:
+    """The lines of perf stat -x, with one event, raw_syscalls:sys_enter: every call, of whatever type."""
+    for line in text.splitlines():
+        words = line.split(",")
+        if "raw_syscalls:sys_enter" in line:
+            yield "calls", "calls", int(words[0])
+
+
+def _sar(text: str) -> Iterator[Figure]:
+    """The line of averages of sar -u, of all processors; a trial without a whole interval has none."""
+    titles: list[str] = []
+    for line in text.splitlines():
+        words = line.split()
+        if "%user" in words:
+            titles = words[words.index("%user") :]
+        elif words[:1] == ["Average:"]:
+            shares = dict(zip(titles, words[-len(titles) :], strict=True))
+            for mode, title in (("user", "%user"), ("system", "%system")):
+                yield (
+                    f"processors in {mode} mode",
+                    "hundredths of a percent",
+                    round(100 * float(shares[title])),
+                )
+
+
+def _steelyard_watch(text: str) -> Iterator[Figure]:
+    """The records of steelyard-watch: of all processes of the trial, and the wall time of the first."""
+    records = [json.loads(line) for line in text.splitlines()]
+    processes = [one for one in records if one["record"] == "process" and one["thread"] is None]
+    if not any(one["record"] == "end" for one in records):
+        raise ValueError("its records have no end")
+    for metric, figure in (("user time", "cpu_user_ns"), ("system time", "cpu_system_ns")):
+        if processes and all(one[figure] is not None for one in processes):
+            yield metric, "ns", sum(one[figure] for one in processes)
+    for one in processes:
+        if one["generation"] == 0 and one["end_ns"] is not None:
+            yield "watched", "ns", one["end_ns"] - one["watched_ns"]
+    calls: dict[str, float] = {}
+    is_estimate = records[0]["detail"] == "budget"
+    for one in processes if records[0]["detail"] != "profile" else ():
+        for name, call in (one["calls"] or {}).items():
+            number = call["expanded"] if is_estimate else call["calls"]
+            if number is not None:
+                calls[name] = calls.get(name, 0) + number
+    for name, number in calls.items():
+        yield (ESTIMATED if is_estimate else "") + CALLS + name, "calls", round(number)
+
+
+_READERS: dict[str, Reader] = dict(
+    zip(MONITORS, (_steelyard_watch, _strace, _perf_trace, _perf_stat, _sar), strict=True)
+)

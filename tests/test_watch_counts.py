@@ -1,0 +1,256 @@
+"""The monitor's counts of system calls against what is known: the text of a program that makes no others.
+
+What each verb of tests/monitor/known.c makes stands here once more, process by process. strace -f -c is
+asked the same where it can say: it counts no exit, loses the call by which its caller is killed, drops
+numbers that nobody has, and may have a sleep that was stopped restarted once more than without it.
+
+STEELYARD_WATCH_REPETITIONS repeats every comparison so often (once if it is not set).
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import watching
+from watching import Record, added, counts, told
+
+REPETITIONS = int(os.environ.get("STEELYARD_WATCH_REPETITIONS", "1"))
+BACKENDS = [pytest.param("bpf", marks=pytest.mark.bpf), pytest.param("ptrace", marks=pytest.mark.ptrace)]
+
+pytestmark = pytest.mark.skipif(watching.without_libc() is not None, reason=str(watching.without_libc()))
+
+FIRST = "execve 1, exit_group 1"  # of the command, besides what its verb makes
+NO_END = 1000  # of a process that is said to go on
+LEAF = "getppid 20, exit_group 1"
+
+# Of each process: its generation, its end (a status, or a signal below 0), its calls and their errors.
+Expected = tuple[int, int, str]
+KNOWN: dict[str, list[Expected]] = {
+    "leaf": [(0, 0, f"getppid 20, {FIRST}")],
+    "plain": [(0, 0, f"getppid 1000, close 500/500, access 10/10, {FIRST}")],
+    "failing": [
+        (0, 0, f"openat 9/7, read 6/5, write 4/3, dup 12/11, close 2, mmap 13, {FIRST}"),
+    ],
+    "unknown": [(0, 0, f"call 500 2/2, call 999 3/3, call 100000 1/1, {FIRST}")],
+    "forks": [
+        (0, 0, f"fork 2, clone 2, clone3 1, wait4 5, {FIRST}"),
+        *[(1, status, "getpid 11, exit_group 1") for status in range(5)],
+    ],
+    "vforks": [
+        (0, 0, f"vfork 3, wait4 3, {FIRST}"),
+        (1, 0, "getuid 3, exit_group 1"),
+        (1, 0, f"execve 1, {LEAF}"),
+        (1, 2, "execve 1/1, exit_group 1"),
+    ],
+    "threads": [(0, 0, f"clone 4, gettid 10000, close 400/400, exit 4, getppid 50, {FIRST}")],
+    "exec": [(0, 0, f"getuid 3, execve 3/1, {LEAF}")],
+    "killed": [
+        (0, 0, f"rt_sigprocmask 1, fork 2, kill 1, wait4 2, {FIRST}"),
+        (1, -9, "getppid 5, getpid 1, kill 1"),
+        (1, -15, "rt_sigsuspend 1/1"),
+    ],
+    "signals": [
+        (
+            0,
+            0,
+            "getpid 1, rt_sigaction 2, rt_sigprocmask 2, kill 15, ppoll 10/10, rt_sigreturn 16/10, pipe 1, "
+            f"setitimer 1, read 2/1, write 1, {FIRST}",
+        ),
+    ],
+    "stopped": [
+        (0, 0, f"fork 1, nanosleep 1, kill 2, wait4 2, {FIRST}"),
+        (1, 0, "nanosleep 1/1, restart_syscall 1, exit_group 1"),
+    ],
+    "refused": [(0, 0, f"prctl 2, getppid 50/50, getuid 5, {FIRST}")],
+    "thread_exec": [(0, 0, f"getuid 7, clone 1, gettid 5, execve 2, {LEAF}")],
+    "leader_first": [(0, 4, f"set_tid_address 1, clone 1, exit 1, gettid 10, {FIRST}")],
+    "cut_off": [(0, 0, f"clone 3, gettid 15, {FIRST}")],
+    "forks_of_a_thread": [
+        (0, 0, f"clone 1, fork 1, wait4 1, exit 1, {FIRST}"),
+        (1, 2, "getuid 8, exit_group 1"),
+    ],
+    "crashes": [
+        (0, 0, f"fork 2, wait4 2, {FIRST}"),
+        (1, -11, "getuid 6"),
+        (1, -31, "prctl 2, getppid 1"),
+    ],
+    "orphan": [
+        (0, 0, f"prctl 1, fork 1, wait4 2, {FIRST}"),
+        (1, 5, "fork 1, exit_group 1"),
+        (2, 6, "nanosleep 1, getuid 30, exit_group 1"),
+    ],
+    "exit_alone": [(0, 7, "execve 1, exit 1")],
+    "many 30": [(0, 0, f"fork 30, wait4 30, {FIRST}"), *[(1, 0, "getppid 3, exit_group 1")] * 30],
+    "at_once 10": [
+        (0, 0, f"pipe 1, fork 10, close 1, wait4 10, {FIRST}"),
+        *[(1, 0, "close 1, read 1, getppid 100, exit_group 1")] * 10,
+    ],
+}
+# Whose counts differ between a text and strace, and by what: to be added to strace's.
+LOST_BY_STRACE = {
+    "unknown": "call 500 2/2, call 999 3/3, call 100000 1/1",
+    "killed": "kill 1",
+}
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return watching.build("known", tmp_path_factory.mktemp("known"))
+
+
+def expected(verb: str) -> list[tuple[int, int, dict[str, tuple[int, int]]]]:
+    return _sorted([(generation, end, together(told(text))) for generation, end, text in KNOWN[verb]])
+
+
+def found(records: list[Record]) -> list[tuple[int, int, dict[str, tuple[int, int]]]]:
+    return _sorted([(one["generation"], end_of(one), together(counts(one))) for one in records])
+
+
+def _sorted(
+    each: list[tuple[int, int, dict[str, tuple[int, int]]]],
+) -> list[tuple[int, int, dict[str, tuple[int, int]]]]:
+    return sorted(each, key=lambda one: (one[0], one[1], sorted(one[2].items())))
+
+
+def together(calls: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """The calls whose numbers nobody has as one: a monitor may have no room of its own for each."""
+    unknown = {name: both for name, both in calls.items() if name == "other" or name.startswith("call ")}
+    rest = {name: both for name, both in calls.items() if name not in unknown}
+    return added([rest, *({"unknown": both} for both in unknown.values())])
+
+
+def strace_and_text(
+    known: Path, verb: str, directory: Path
+) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+    """What strace counts of all processes and what the text says, each without what strace cannot see."""
+    by_strace = added(
+        [watching.by_strace([known, *verb.split()], directory), told(LOST_BY_STRACE.get(verb, ""))]
+    )
+    by_text = added([told(text) for _, _, text in KNOWN[verb]])
+    # Tracing a stopped sleep is what makes it restart once more.
+    for call in ("exit", "exit_group", *(["restart_syscall"] if verb == "stopped" else [])):
+        by_strace.pop(call, None)
+        by_text.pop(call, None)
+    return by_strace, by_text
+
+
+def end_of(record: Record) -> int:
+    if record["signal"] is not None:
+        return -int(record["signal"])
+    return int(record["status"]) if record["status"] is not None else NO_END
+
+
+@pytest.mark.parametrize("verb", KNOWN)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_call_of_every_process_is_counted_once(known: Path, backend: str, verb: str) -> None:
+    for _ in range(REPETITIONS):
+        watched = watching.watch("--detail", "calls", "--backend", backend, "--", known, *verb.split())
+
+        assert found(watched.processes) == expected(verb)
+        assert (watched.end["lost_slots"], watched.end["lost_calls"], watched.end["lost_events"]) == (0, 0, 0)
+        assert watched.status == next(end for generation, end, _ in KNOWN[verb] if generation == 0)
+
+
+@pytest.mark.bpf
+@pytest.mark.parametrize("verb", ["plain", "threads", "signals", "vforks", "refused", "thread_exec"])
+def test_timing_calls_counts_them_as_well(known: Path, verb: str) -> None:
+    watched = watching.watch("--detail", "latency", "--", known, *verb.split())
+
+    assert found(watched.processes) == expected(verb)
+    for record in watched.processes:
+        for name, call in record["calls"].items():
+            # A call that never returns took no time, and one that was not seen to begin has none to tell.
+            if name in ("exit", "exit_group", "execve", "rt_sigreturn", "other"):
+                continue
+            if verb == "refused" and name == "getppid":  # by seccomp, before anybody is told of its beginning
+                assert (sum(call["histogram"]), call["time_ns"]) == (0, 0)
+                continue
+            assert sum(call["histogram"]) == call["calls"], name
+            assert call["time_ns"] > 0, name
+
+
+@pytest.mark.strace
+@pytest.mark.parametrize("verb", KNOWN)
+def test_strace_counts_the_same_where_it_counts(known: Path, tmp_path: Path, verb: str) -> None:
+    for _ in range(REPETITIONS):
+        by_strace, by_text = strace_and_text(known, verb, tmp_path)
+
+        assert by_strace == by_text
+
+
+@pytest.mark.bpf
+def test_each_thread_is_counted_by_itself(known: Path) -> None:
+    watched = watching.watch("--detail", "calls", "--threads", "--", known, "threads")
+
+    others = [one for one in watched.threads if one["thread"] != one["pid"]]
+    assert len(others) == 4
+    for one in others:
+        assert counts(one) == told("gettid 2500, close 100/100, exit 1")
+    first = [one for one in watched.threads if one["thread"] == one["pid"]]
+    assert [counts(one) for one in first] == [told(f"clone 4, getppid 50, {FIRST}")]
+    assert [one["threads"] for one in watched.processes] == [5]
+
+
+@pytest.mark.bpf
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_calls_of_the_32_bit_table_stand_by_themselves(known: Path, backend: str) -> None:
+    if subprocess.run([known, "old_calls"], check=False).returncode:
+        pytest.skip("this kernel lets no 32-bit calls be made")
+
+    watched = watching.watch("--detail", "calls", "--backend", backend, "--", known, "old_calls")
+
+    assert found(watched.processes) == [
+        (0, 0, told(f"getppid/32 9, close/32 4/4, getpid 2, {FIRST}")),
+    ]
+
+
+@pytest.mark.bpf
+@pytest.mark.root
+def test_a_pid_that_is_used_again_is_another_process(known: Path) -> None:
+    watched = watching.watch("--detail", "calls", "--", known, "reuse")
+    if watched.status == 77:
+        pytest.skip("a process's number cannot be chosen here")
+
+    children = sorted(
+        (one for one in watched.processes if one["generation"] == 1), key=lambda one: one["begin_ns"]
+    )
+    assert len({one["pid"] for one in children}) == 1
+    assert len({one["begin_ns"] for one in children}) == 3
+    assert [counts(one)["getppid"] for one in children] == [(10, 0), (20, 0), (40, 0)]
+    assert [end_of(one) for one in children] == [0, 1, 2]
+
+
+@pytest.mark.bpf
+def test_what_finds_no_slot_is_counted_as_lost_and_in_the_totals(known: Path) -> None:
+    """Two slots: the parent's and that of the first of ten children that live at one time."""
+    watched = watching.watch("--detail", "calls", "--slots", "2", "--", known, "at_once", "10")
+
+    assert watched.end["lost_slots"] == 9
+    assert watched.end["lost_calls"] == 0
+    assert watched.status == 0
+
+
+@pytest.mark.bpf
+@pytest.mark.parametrize("detail", ["life", "budget", "calls", "latency"])
+def test_slots_are_given_back_as_fast_as_processes_come(known: Path, detail: str) -> None:
+    watched = watching.watch("--detail", detail, "--", known, "many", "4000")
+
+    children = [one for one in watched.processes if one["generation"] == 1]
+    assert (watched.end["lost_slots"], len(children)) == (0, 4000)
+    if detail in ("calls", "latency"):
+        assert sum(counts(one)["getppid"][0] for one in children) == 3 * 4000
+
+
+@pytest.mark.bpf
+@pytest.mark.parametrize("verb", ["forks", "threads", "at_once 10"])
+@pytest.mark.parametrize("slots", ["", "--slots 3"])
+def test_the_total_at_the_end_is_that_of_all_processes(known: Path, slots: str, verb: str) -> None:
+    watched = watching.watch("--detail", "calls", *slots.split(), "--", known, *verb.split())
+
+    whole = added([told(text) for _, _, text in KNOWN[verb]])
+    assert counts(watched.end["total"]) == whole
+    if not watched.end["lost_slots"]:
+        for figure in ("run_ns", "faults_minor", "switches_voluntary", "reads"):
+            assert watched.end["total"][figure] == sum(one[figure] for one in watched.processes), figure
