@@ -140,6 +140,9 @@ static int take(int option, char *text)
 		wrong = number("--except", text, 1, INT32_MAX, &value);
 		order.except = (pid_t)value;
 		return wrong;
+	case 'm':
+		write_marks_only();
+		return 0;
 	case 't':
 		order.threads = 1;
 		return 0;
@@ -159,7 +162,8 @@ static int read_arguments(int count, char *words[], int *probe_only)
 		{ "cgroup", 1, NULL, 'g' },   { "every", 1, NULL, 'e' },   { "for", 1, NULL, 'f' },
 		{ "children", 1, NULL, 'c' }, { "budget", 1, NULL, 'B' },  { "slots", 1, NULL, 's' },
 		{ "records", 1, NULL, 'r' },  { "control", 1, NULL, 'C' }, { "threads", 0, NULL, 't' },
-		{ "prove", 0, NULL, 'P' },    { "except", 1, NULL, 'x' }, { "probe", 0, NULL, 'q' },   { NULL, 0, NULL, 0 },
+		{ "prove", 0, NULL, 'P' },    { "except", 1, NULL, 'x' }, { "probe", 0, NULL, 'q' },   { "marks", 0, NULL, 'm' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int option, wrong;
 

@@ -26,11 +26,17 @@ static const int is_level[FIGURES] = {
 static int          records_file = 1;
 static enum detail  written_detail;
 static int          is_broken;
+static int          marks_only;
 
 void write_to(int file, enum detail detail)
 {
 	records_file = file;
 	written_detail = detail;
+}
+
+void write_marks_only(void)
+{
+	marks_only = 1;
 }
 
 int write_is_broken(void)
@@ -165,6 +171,8 @@ static void write_members(const struct process *process)
 
 void write_process(const struct process *process)
 {
+	if (marks_only)
+		return;
 	record_open("process");
 	write_members(process);
 	write_close();

@@ -23,7 +23,10 @@ from steelyard.records import Outcome
 from steelyard.study import Cell
 
 PLAN = building.plan("sieve", "disktest", copies=(1, 2), looks=(3,))
-TABLES = ("trials", "samples", "members", "counts", "systems", "events")
+TABLES = (
+    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
+    "systems", "events",
+)  # fmt: skip
 
 
 def _measured(trial: Trial) -> Outcome:
@@ -69,6 +72,10 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
         "samples": (1 + 2) * 5 * (3 + 1) + (1 + 2) * 2 * 5 * (3 + 3),
         "members": 0,
         "counts": 0,
+        "costs": 0,
+        "accountings": 0,
+        "host_calls": 0,
+        "watches": 0,
         "systems": 2,
         "events": 1,
     }

@@ -35,13 +35,17 @@ from steelyard.errors import ArchiveError, UnknownName, UsageError
 from steelyard.plan import Plan
 from steelyard.study import Cell
 
-VERSION = 3
+VERSION = 4
 HEADER = "experiment.json"
 _TABLES = (
     "trials",
     "samples",
     "members",
     "counts",
+    "costs",
+    "accountings",
+    "host_calls",
+    "watches",
     "systems",
     "events",
 )  # the last one's file closes the experiment
@@ -66,6 +70,11 @@ _GROUP_COLUMNS = """
                   reaped_ns BIGINT[], marks_ns BIGINT[][], statuses VARCHAR[], signals BIGINT[],
                   reasons VARCHAR[])[],
     counts STRUCT(copy BIGINT, metric VARCHAR, unit VARCHAR, "value" UBIGINT)[]"""
+_WATCH_COLUMNS = """
+    detail VARCHAR, backend VARCHAR, missing VARCHAR[], why VARCHAR,
+    round BIGINT, purpose VARCHAR, operations STRUCT(metric VARCHAR, operations UBIGINT)[],
+    costs STRUCT(figure VARCHAR, "value" UBIGINT)[],
+    calls STRUCT(call VARCHAR, calls UBIGINT, errors UBIGINT)[]"""
 _EVENT_COLUMNS = """
     kind VARCHAR, recorded DOUBLE, hello JSON, fingerprint JSON, start_s DOUBLE, blocks BIGINT,
     decided JSON, note VARCHAR"""
@@ -75,13 +84,23 @@ _ADDED = {
     "samples": {"point": "UBIGINT", "bytes": "UBIGINT", "faults_major": "UBIGINT"},
     "trials": {"code_sha256": "VARCHAR"},
 }
-# Tables that version 2 did not have, as they are when nothing is in them.
+# Tables that version 2 or 3 did not have, as they are when nothing is in them.
 _NEW_TABLES = {
     "members": """
         trial BIGINT, copy BIGINT, metric VARCHAR, batch BIGINT, processors BIGINT, iterations UBIGINT,
         zero_ns BIGINT, member BIGINT, asked_ns BIGINT, began_ns BIGINT, ended_ns BIGINT, reaped_ns BIGINT,
         marks_ns BIGINT[], status VARCHAR, signal BIGINT, reason VARCHAR""",
     "counts": 'trial BIGINT, copy BIGINT, metric VARCHAR, unit VARCHAR, "value" UBIGINT',
+    "costs": 'trial BIGINT, figure VARCHAR, "value" UBIGINT',
+    "accountings": """
+        accounting BIGINT, recorded DOUBLE, round BIGINT, system VARCHAR, boot BIGINT, cell VARCHAR,
+        purpose VARCHAR, backend VARCHAR, status VARCHAR, reason VARCHAR,
+        operations STRUCT(metric VARCHAR, operations UBIGINT)[],
+        costs STRUCT(figure VARCHAR, "value" UBIGINT)[]""",
+    "host_calls": "accounting BIGINT, call VARCHAR, calls UBIGINT, errors UBIGINT",
+    "watches": """
+        system VARCHAR, boot BIGINT, recorded DOUBLE, detail VARCHAR, backend VARCHAR, missing VARCHAR[],
+        why VARCHAR""",
 }
 
 _FROM_JOURNAL = {
@@ -110,6 +129,22 @@ _FROM_JOURNAL = {
         FROM (SELECT j.block, j.position, j.began, unnest(j.counts) AS c
               FROM journal j WHERE kind = 'trial') AS taken
         JOIN trials t USING (block, position, began)""",
+    "costs": """
+        SELECT t.trial, c.figure, c."value"
+        FROM (SELECT j.block, j.position, j.began, unnest(j.costs) AS c
+              FROM journal j WHERE kind = 'trial') AS taken
+        JOIN trials t USING (block, position, began)""",
+    "accountings": """
+        SELECT row_number() OVER (ORDER BY recorded, purpose DESC) AS accounting, recorded, round, system,
+               boot, cell, purpose, backend, status, reason, operations, costs
+        FROM journal WHERE kind = 'accounting'""",
+    "host_calls": """
+        SELECT accounting, c.call, c.calls, c.errors
+        FROM (SELECT accounting, unnest(calls) AS c
+              FROM (SELECT row_number() OVER (ORDER BY recorded, purpose DESC) AS accounting, calls
+                    FROM journal WHERE kind = 'accounting'))""",
+    "watches": """
+        SELECT system, boot, recorded, detail, backend, missing, why FROM journal WHERE kind = 'watch'""",
     "systems": """
         SELECT system, boot, recorded, hello, fingerprint, start_s FROM journal WHERE kind = 'system'""",
     "events": """
@@ -236,6 +271,7 @@ def _as_of_today(header: dict[str, Any]) -> dict[str, Any]:
     if header["version"] < 3:
         for workload in header.get("workloads", {}).values():
             workload |= {"counts": None, "groups": False}
+    header.setdefault("watched", False)
     return header
 
 
@@ -377,7 +413,7 @@ def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:
 def _read_journal(connection: duckdb.DuckDBPyConnection, experiment: Experiment) -> None:
     for _ in journal.lines(experiment.path):
         pass  # a damaged line is named with its number, before SQL meets it
-    columns = f"{_EVENT_COLUMNS}, {_TRIAL_COLUMNS}, {_SAMPLE_COLUMNS}, {_GROUP_COLUMNS}"
+    columns = f"{_EVENT_COLUMNS}, {_TRIAL_COLUMNS}, {_SAMPLE_COLUMNS}, {_GROUP_COLUMNS}, {_WATCH_COLUMNS}"
     connection.execute(f"CREATE TABLE shape ({columns})")
     described = connection.execute("DESCRIBE shape").fetchall()
     spec = "{" + ", ".join(f"'{name}': '{kind}'" for name, kind, *_ in described) + "}"

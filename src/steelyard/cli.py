@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "standard"
 _USUAL_EVERY = "1s"  # where a watch is shown as it goes on, or drawn
+_TABLES = (
+    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
+    "systems", "events",
+)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,6 +125,7 @@ def _run(arguments: argparse.Namespace) -> int:
         directory=arguments.directory,
         resume=not arguments.new,
         command=shlex.join(["steelyard", *sys.argv[1:]]),
+        watch=arguments.watch,
     )
     done = experiment.carry_out(order)
     return _print_report(done, arguments)
@@ -367,6 +372,11 @@ def _declare_measuring(verb: argparse.ArgumentParser) -> None:
         "(default: the temporary directory); its file system is part of what is measured",
     )
     verb.add_argument(
+        "--watch",
+        action="store_true",
+        help="account for what every trial costs this host, and say which costs differ along with the time",
+    )
+    verb.add_argument(
         "--new", action="store_true", help="begin anew, even if the same command was interrupted before"
     )
 
@@ -564,7 +574,7 @@ def _declare_archive(verb: argparse.ArgumentParser) -> None:
     export.add_argument("file", help="ending in .csv, .json or .parquet")
     export.add_argument(
         "--table",
-        choices=("trials", "samples", "systems", "events", "processes", "calls", "readings"),
+        choices=tuple(dict.fromkeys((*_TABLES, "processes", "calls", "readings"))),
         default="samples",
         help="the last three are a watch's (default: samples)",
     )
@@ -596,6 +606,7 @@ _EXAMPLES = {
   steelyard report --html report.html       the newest experiment, as a page""",
     "compare": """examples:
   steelyard compare native uml gvisor --study pegasus --html report.html
+  steelyard compare native uml --only syscall --watch   and what the host does for each call
   steelyard compare native native --budget 60s          a machine with itself: finds nothing
   steelyard compare native ssh:server2 --only syscall --margin 2%""",
     "run": """examples:

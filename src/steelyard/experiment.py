@@ -14,10 +14,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard import archive, plan, programs, runner, study, study_file, summary, systems
+from steelyard import (
+    archive,
+    plan,
+    programs,
+    runner,
+    study,
+    study_file,
+    summary,
+    systems,
+)
+from steelyard.accounting import Accountant
 from steelyard.archive import Experiment
 from steelyard.dialogue import Running
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.errors import SteelyardError, Unsupported, UsageError
 from steelyard.journal import Journal, earlier
 from steelyard.plan import Plan
 from steelyard.progress import Reporter
@@ -39,6 +49,7 @@ class Order:
     directory: str | None = None
     resume: bool = True
     command: str = ""
+    watch: bool = False  # account for every trial of the systems on this host
 
 
 def plan_of(order: Order) -> Plan:
@@ -72,30 +83,40 @@ def carry_out(order: Order) -> Experiment:
     )
     if order.seed is not None:
         same = f"{same}-{order.seed}"
+    if order.watch:
+        same = f"{same}-watched"
     with archive.measuring(order.archive):
         found = archive.unfinished(order.archive, same) if order.resume else None
         if found is not None:
             made = replace(made, seed=found.header["seed"])
             print(f"steelyard: going on with {found.name}", file=sys.stderr)
         else:
-            details = _details(members, directory, order.command)
+            details = _details(members, directory, order.command) | {"watched": order.watch}
             found = archive.create(
                 order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
             )
         try:
-            _measure(found, made, members, directory)
+            _measure(found, made, members, directory, watch=order.watch)
         except SteelyardError:
             archive.discard_if_empty(found)
             raise
         return archive.close(found)
 
 
-def _measure(found: Experiment, made: Plan, members: Mapping[str, System], directory: Path) -> None:
+def _measure(
+    found: Experiment, made: Plan, members: Mapping[str, System], directory: Path, *, watch: bool
+) -> None:
     """Runs what is left of the plan into the experiment's journal."""
     journal = Journal(found.path)
 
     def start(name: str) -> Running:
         return Agent(members[name], directory=directory)
+
+    def account(name: str, agent: Running, detail: str) -> Accountant:
+        if agent.process is None:
+            raise Unsupported(f"{name} runs on another host, whose processes are not watched")
+        # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
+        return Accountant(agent.process, detail=detail, may_stop=not members[name].boot)
 
     with closing(journal), Reporter(made, found.name) as reporter:
         events = runner.run(
@@ -105,6 +126,7 @@ def _measure(found: Experiment, made: Plan, members: Mapping[str, System], direc
             decide=lambda blocks: summary.decided(found),
             notify=reporter.progress,
             earlier=earlier(found.path, {cell.label: cell for cell in archive.cells_of(found)}),
+            watch=account if watch else None,
         )
         with closing(events):
             for event in events:

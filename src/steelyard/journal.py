@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import ArchiveError
-from steelyard.runner import Earlier, Event, Look, Started
+from steelyard.runner import Accounted, Earlier, Event, Look, Started, Watched
 from steelyard.study import Cell
 
 NAME = "journal.jsonl"
@@ -75,6 +75,13 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
         return {"kind": "note", "recorded": now, "note": event}
     if isinstance(event, Started):
         return {"kind": "system", "recorded": now, **dataclasses.asdict(event)}
+    if isinstance(event, Watched):
+        return {"kind": "watch", "recorded": now, **dataclasses.asdict(event)}
+    if isinstance(event, Accounted):
+        told = dataclasses.asdict(event)
+        operations = [{"metric": metric, "operations": count} for metric, count in event.operations]
+        told |= {"cell": event.cell.label, "operations": operations}
+        return {"kind": "accounting", "recorded": now, **told}
     if isinstance(event, Look):
         decided = [[system, cell.workload, list(cell.parameters)] for system, cell in event.decided]
         return {"kind": "look", "recorded": now, "blocks": event.blocks, "decided": decided}
@@ -110,6 +117,7 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
     boots: dict[str, int] = {}
     looks: list[Look] = []
     failures: dict[tuple[str, Cell], list[str]] = {}
+    accounted: set[tuple[int, str, Cell]] = set()
     spent = 0.0
     last_at: float | None = None
     for line in lines(directory):
@@ -118,6 +126,8 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
         last_at = line["recorded"]
         if line["kind"] == "system":
             boots[line["system"]] = line["boot"]
+        elif line["kind"] == "accounting":
+            accounted.add((line["round"], line["system"], cells[line["cell"]]))
         elif line["kind"] == "look":
             looks.append(
                 Look(
@@ -137,7 +147,7 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
         for pair, statuses in failures.items()
         if "unsupported" in statuses or (len(statuses) > 1 and "ok" not in statuses[-2:])
     }
-    return Earlier(frozenset(done), boots, tuple(looks), frozenset(hopeless), spent)
+    return Earlier(frozenset(done), boots, tuple(looks), frozenset(hopeless), spent, frozenset(accounted))
 
 
 def lines(directory: Path) -> Iterator[dict[str, Any]]:

@@ -104,8 +104,8 @@ def load(build: str) -> Path:
 
 
 def monitor() -> Path:
-    """The program that watches processes. Raises Unsupported."""
-    path = _folder() / "steelyard-watch"
+    """The program that watches processes; STEELYARD_WATCH names another one. Raises Unsupported."""
+    path = Path(os.environ.get("STEELYARD_WATCH") or _folder() / "steelyard-watch")
     if not path.is_file():
         raise Unsupported("the monitor is not built; build Steelyard again: make")
     return path

@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from steelyard import runner
+from steelyard import accounting, runner
 from steelyard.plan import Plan
 from steelyard.records import Outcome
 
@@ -71,6 +71,8 @@ class Reporter:
 
     def event(self, event: runner.Event) -> None:
         """Says what people should know at once: a look's result, and the first failure of its kind."""
+        if isinstance(event, runner.Watched):
+            self._say_of_watch(event)
         if isinstance(event, runner.Look):
             self._console.print(
                 f"steelyard: after {event.blocks} blocks, {len(event.decided)} more comparisons decided"
@@ -83,3 +85,14 @@ class Reporter:
                     f"steelyard: {what[1]} {event.status} on {what[0]}: {event.reason or 'no reason given'}",
                     markup=False,
                 )
+
+    def _say_of_watch(self, event: runner.Watched) -> None:
+        """Once a system and detail: that its calls are being counted, or why it is not accounted for."""
+        if (event.system, event.detail) in self._complained:
+            return
+        self._complained.add((event.system, event.detail))
+        if event.why is not None:
+            what = "accounted for" if event.detail == accounting.LIFE else "accounted for call by call"
+            self._console.print(f"steelyard: {event.system} is not {what}: {event.why}", markup=False)
+        elif event.detail == accounting.CALLS:
+            self._console.print(f"steelyard: counting the system calls of {event.system}", markup=False)

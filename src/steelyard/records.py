@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.accounting import Figure
 from steelyard.plan import Trial
 
 # The closed list of how a trial can end. "stopped" is ours; it is never kept.
@@ -134,6 +135,9 @@ class Outcome:
     processes: tuple[Process, ...] = ()
     groups: tuple[Group, ...] = ()
     counts: tuple[Count, ...] = ()
+    costs: tuple[
+        Figure, ...
+    ] = ()  # what the system's processes on this host cost meanwhile; () if not watched
 
 
 def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", began: float) -> Outcome:

@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from steelyard import archive, comparison, curves, machine, multiprogramming, scaling, study_file, tallies
+from steelyard import (
+    archive,
+    comparison,
+    curves,
+    machine,
+    multiprogramming,
+    scaling,
+    study_file,
+    tallies,
+    why,
+)
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
@@ -47,7 +57,8 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         seen = Observations(experiment, connection, baseline=baseline)
         counted = connection.execute("SELECT count(*), count(DISTINCT block) FROM trials").fetchone()
         assert counted is not None
-        comparisons = comparison.all_of(seen, margin=margin)
+        accounted = why.Costs(seen)
+        comparisons = accounted.explained(comparison.all_of(seen, margin=margin))
         facts = _facts(seen)
         found_curves = curves.all_of(seen, margin=margin)
         return Weighing(
@@ -64,11 +75,12 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             gains=scaling.gains(seen),
             scalings=scaling.all_of(seen, facts),
             costs=tuple(_costs(seen)),
+            accounts=tuple(accounted.accounts()),
             tallies=tuple(tallies.all_of(seen)),
             troubles=tuple(seen.troubles),
             blocks=counted[1],
             trials=counted[0],
-            warnings=tuple(_warnings(facts, seen.baseline)),
+            warnings=(*_warnings(facts, seen.baseline), *accounted.sentences()),
         )
 
 

@@ -13,6 +13,60 @@ HARDWARE = ("cpu_model", "cpu_count", "memory_bytes", "architecture")
 
 
 @dataclass(frozen=True, slots=True)
+class CostDifference:
+    """One cost of an operation to this host, a system against the baseline."""
+
+    cost: str  # "user" and "system" (or "run"), "wait", "rest" add up to the time; or what is counted
+    unit: str  # "ns", or what is counted
+    baseline_value: float  # an operation: medians over trials
+    value: float
+    difference: Estimate  # of pairs within blocks; above 0: it costs the system more
+    p_adjusted: float
+    differs: bool  # whether a difference is claimed
+    share: float | None  # of the difference in time: of those alone, where that is claimed too
+
+
+@dataclass(frozen=True, slots=True)
+class CallDifference:
+    """How often an operation makes one system call of this host, by the accounting trials."""
+
+    call: str  # "all": every one
+    baseline_value: float
+    value: float
+    differs: bool  # no trial of the one made as few (or many) as any of the other
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Which costs differ along with the time. What goes along is not what causes."""
+
+    time: Estimate  # ns more an operation on the system, by the mean of its batches
+    is_claimed: bool  # whether the time differs by that mean
+    costs: tuple[CostDifference, ...]
+    calls: tuple[CallDifference, ...]  # empty where they were not counted on both
+    blocks: int
+    covered: float  # the part of what was accounted for that was spent in operations; the lesser of the two
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an operation costs this host on one system: medians over trials, set-up taken away."""
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    metric: str
+    trials: int
+    time_ns: float  # by the mean of the batches
+    costs: Mapping[str, float]  # by the names of CostDifference
+    calls: Mapping[str, tuple[float, float | None]] | None  # calls and errors an operation; None: not counted
+    setup_calls: int | None  # that a trial makes besides its operations; taken away
+    covered: float  # the part of all that was accounted for, set-up too, that was spent in operations
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One metric of one cell, one system against the baseline."""
 
@@ -36,6 +90,7 @@ class Comparison:
     boots: int  # of the system; 1 where its start is no boot
     blocks_needed: int | None  # to settle an open one, if the noise stays as it is
     flags: tuple[str, ...]
+    why: Why | None = None  # None: the trials were not accounted for, or tell their metrics not apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,3 +390,4 @@ class Weighing:
     blocks: int
     trials: int
     warnings: tuple[str, ...]
+    accounts: tuple[Account, ...] = ()  # with --watch

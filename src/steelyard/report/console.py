@@ -44,6 +44,7 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed]) -> None:
     _print_gains(console, weighing)
     _print_scalings(console, weighing)
     _print_multiprogramming(console, weighing)
+    _print_accounts(console, weighing)
     for printed in tables:
         _print_published(console, printed)
     for note in notes(weighing):
@@ -93,10 +94,18 @@ def _print_comparisons(console: Console, weighing: Weighing) -> None:
         table.add_column("interval", no_wrap=True)
         table.add_column("verdict", no_wrap=True)
         table.add_column("blocks", justify="right", no_wrap=True)
+        with_why = with_values and any(one.why for one in ours)
+        if with_why:
+            table.add_column("why: goes along, an operation", overflow="fold")
         for one in ours:
-            table.add_row(*_cells(one, with_values=with_values))
+            said = (Text(wording.why(one)),) if with_why else ()
+            table.add_row(*_cells(one, with_values=with_values), *said)
         console.print(table)
         for one in ours:
+            if not with_why and wording.why(one):
+                console.print(
+                    Text(f"  {wording.label(one.cell, one.metric)}: goes along with {wording.why(one)}")
+                )
             if wording.remarks(one):
                 console.print(Text(f"  {wording.label(one.cell, one.metric)}: {wording.remarks(one)}"))
         console.print()
@@ -258,6 +267,19 @@ def _print_scalings(console: Console, weighing: Weighing) -> None:
         console.print(table)
     for sentence in wording.missing_laws(weighing.scalings):
         console.print(Text(f"  {sentence}"))
+
+
+def _print_accounts(console: Console, weighing: Weighing) -> None:
+    """A row a cell and system: what an operation costs this host's processes."""
+    table = _table(
+        "What an operation costs this host (medians over trials)",
+        "workload", "system", "time", "user", "system mode", "both", "waiting", "asleep", "switches",
+        "faults", "calls",
+    )  # fmt: skip
+    for one in weighing.accounts:
+        table.add_row(Text(wording.label(one.cell, one.metric)), one.system, *map(Text, wording.account(one)))
+    if table.row_count:
+        console.print(table)
 
 
 def _print_published(console: Console, printed: Printed) -> None:

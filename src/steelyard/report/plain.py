@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from steelyard.report import wording
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Comparison, CurveComparison, Weighing
 
@@ -40,6 +41,9 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         ],
         "scalings": [dataclasses.asdict(one) for one in weighing.scalings],
         "costs": [dataclasses.asdict(one) for one in weighing.costs],
+        "accounts": [
+            {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.accounts
+        ],
         "tallies": [
             {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.tallies
         ],
@@ -88,9 +92,11 @@ def print_csv(weighing: Weighing) -> None:
     """A comparison a row; an estimate has the columns NAME, NAME_low, NAME_high, NAME_level."""
     writer = csv.writer(sys.stdout)
     bounds = [f"{name}{part}" for name in _ESTIMATES for part in ("", "_low", "_high", "_level")]
-    writer.writerow([*_COLUMNS, *bounds, "flags"])
+    writer.writerow([*_COLUMNS, *bounds, "flags", "why"])
     for one in weighing.comparisons:
-        writer.writerow([*(getattr(one, name) for name in _COLUMNS), *_parts(one), "; ".join(one.flags)])
+        writer.writerow(
+            [*(getattr(one, name) for name in _COLUMNS), *_parts(one), "; ".join(one.flags), wording.why(one)]
+        )
 
 
 def _parts(one: Comparison) -> Iterable[float | None]:

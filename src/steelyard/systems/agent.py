@@ -99,6 +99,11 @@ class Agent:
             self.close()
             raise
 
+    @property
+    def process(self) -> int | None:
+        """The outermost of the system's processes on this machine; None if it runs elsewhere."""
+        return self._process.pid if self.system.here else None
+
     def _start(self, guard: list[str], lifeline: int) -> subprocess.Popen[bytes]:
         scratch = guard[2]
         return subprocess.Popen(
