@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--peer-blocks", type=int, default=3)
     parser.add_argument("--processor", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", action="append", help="besides unwatched; again for more")
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
     storm, other = Storm(arguments.processor), Storm(0)
@@ -132,8 +133,11 @@ def main() -> None:
     rounds = max(3, round(arguments.seconds * 1e9 / per_call / ROUND_CALLS))
     order = random.Random(arguments.seed)
     conditions = {"unwatched": monitors.unwatched, **OURS, **BYSTANDERS}
+    if arguments.only:
+        conditions = {name: conditions[name] for name in ("unwatched", *arguments.only)}
     base_of_peers = Found()
-    found = {name: Found() for name in (*conditions, *monitors.PEERS)}
+    peers = monitors.PEERS if arguments.peer_blocks else ()
+    found = {name: Found() for name in (*conditions, *peers)}
     for block in range(arguments.blocks):
         for name in order.sample(sorted(conditions), len(conditions)):
             pid = other.process.pid if name in BYSTANDERS else storm.process.pid
@@ -165,6 +169,8 @@ def compare(found: dict[str, Found], chance: np.random.Generator) -> None:
         ("by-stander, latency", "empty, both"),
     ]
     for first, second in pairs:
+        if first not in found or second not in found:
+            continue
         shared = sorted(set(found[first].whole) & set(found[second].whole))
         if shared:
             ratios = [found[first].whole[block] / found[second].whole[block] for block in shared]

@@ -148,7 +148,7 @@ def test_attaching_amid_forks_misses_none_of_the_later(known: Path) -> None:
     assert len(later) > 0
     # A fork that had made its child when we came returns under our eyes.
     assert counts(parent)["fork"][0] - len(later) in (0, 1)
-    # One whose fork came in the middle of our look at all tasks is found by the next look, and is owned up to.
+    # One whose fork came in the middle of our look at all tasks is found by the next, and is owned up to.
     late = sum(counts(one) != told("getppid 3, exit_group 1") for one in later)
     assert late <= watched.end["lost_events"] <= 1
     assert len(children) - len(later) <= 1
