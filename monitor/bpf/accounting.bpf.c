@@ -571,11 +571,12 @@ static __always_inline void count_exit(struct task_struct *task, u32 slot)
 		count(slot, number, 0);
 }
 
-static __always_inline s32 status_of(struct task_struct *task)
+static __always_inline void status_into(struct task_struct *task, struct row *row)
 {
 	struct signal_struct *signal = task->signal;
 
-	return signal->flags & 4 /* SIGNAL_GROUP_EXIT */ ? signal->group_exit_code : task->exit_code;
+	row->by_group = (signal->flags & 4 /* SIGNAL_GROUP_EXIT */) != 0;
+	row->status = row->by_group ? signal->group_exit_code : task->exit_code;
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -594,7 +595,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!row || !slot)
 		return 0;
 	row->end_ns = bpf_ktime_get_boot_ns();
-	row->status = status_of(task);
+	status_into(task, row);
 	name(task, row->program);
 	look_at(task, &row->now);
 	look_at_memory(task, row);
@@ -629,7 +630,7 @@ int BPF_PROG(on_free, struct task_struct *task)
 		return 0;
 	}
 	look_at(task, &row->now);
-	row->status = status_of(task);
+	status_into(task, row);
 	row->adjusted_user_ns = signal->prev_cputime.utime;
 	row->adjusted_system_ns = signal->prev_cputime.stime;
 	row->state = ROW_FREED;

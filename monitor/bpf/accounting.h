@@ -42,6 +42,8 @@ struct row {
 	__u64 memory_begin, memory_end, memory_peak;
 	__u64 swap_end;
 	__u64 entered_ns;      /* into the system call that it is in; 0: none that we saw begin */
+	__u32 by_group;        /* whether `status` is that of the whole process, ended by one for all */
+	__u32 unused;
 	__u32 seen;            /* the last look at all tasks that found it */
 	__u32 processor;       /* that it ran on at that look, plus one; 0: on none */
 	__u64 window_ns;       /* it ran in the window that is open, up to its last switch */

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/membarrier.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../monitor.h"
@@ -165,6 +167,8 @@ static void await_final(void)
 		gather_ended();
 		if (!gather_unfinished())
 			return;
+		/* The first waits for a grace period of RCU, at the kernel's own pace; then its callbacks must run. */
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 		usleep(FINAL_STEP_NS / 1000);
 	}
 }

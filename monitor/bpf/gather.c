@@ -373,12 +373,13 @@ static void bury(uint32_t slot)
 	thread_into(slot, &owner->kept);
 	owner->child_count += row->children;
 	if (row->pid == row->process || owner->kept.end_ns == UNKNOWN) {
-		owner->kept.status = row->status;
 		name_into(row, &owner->kept);
 		/* The command's time before its exec was ours: its own must be split anew. */
 		owner->adjusted_user_ns = row->base.run_ns ? 0 : row->adjusted_user_ns;
 		owner->adjusted_system_ns = row->base.run_ns ? 0 : row->adjusted_system_ns;
 	}
+	if (row->pid == row->process || row->by_group)
+		owner->kept.status = row->status;
 	if (owner->kept.end_ns == UNKNOWN || row->end_ns > owner->kept.end_ns)
 		owner->kept.end_ns = row->end_ns;
 	while (*link != slot)
@@ -423,6 +424,29 @@ int gather_is_empty(void)
 
 /* Readings */
 
+/* When the last of its threads has exited, and how; while one runs, it runs. */
+static void end_into(const struct member *member, struct process *process)
+{
+	int is_told = 0;
+
+	process->end_ns = member->kept.end_ns;
+	process->status = member->kept.status;
+	for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
+		const struct row *row = &hooks.rows[slot];
+
+		if (row->state == ROW_LIVE) {
+			process->end_ns = UNKNOWN;
+			process->status = -1;
+			return;
+		}
+		if (process->end_ns == UNKNOWN || row->end_ns > process->end_ns)
+			process->end_ns = row->end_ns;
+		is_told |= (int)row->by_group;
+		if (row->by_group || (row->pid == row->process && !is_told))
+			process->status = row->status;
+	}
+}
+
 /* The process as it is now: what is kept of it, and its threads. */
 static void current(const struct member *member, struct process *process)
 {
@@ -436,17 +460,11 @@ static void current(const struct member *member, struct process *process)
 	process->watched_ns = member->kept.watched_ns;
 	memcpy(process->program, member->kept.program, sizeof process->program);
 	memcpy(process->program_before, member->kept.program_before, sizeof process->program_before);
+	end_into(member, process);
 	for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
-		const struct row *row = &hooks.rows[slot];
-
 		thread_into(slot, process);
-		if (row->pid != row->process)
-			continue;
-		name_into(row, process);
-		if (row->end_ns) {
-			process->end_ns = row->end_ns;
-			process->status = row->status;
-		}
+		if (hooks.rows[slot].pid == hooks.rows[slot].process)
+			name_into(&hooks.rows[slot], process);
 	}
 }
 
@@ -645,7 +663,8 @@ uint32_t gather_unfinished(void)
 	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++) {
 		const struct row *row = &hooks.rows[slot];
 
-		count += row->state == ROW_EXITED && row->seen != hooks.look;
+		/* A first thread may wait for its parent for ever; the others are on their way. */
+		count += row->state == ROW_EXITED && (row->seen != hooks.look || row->pid != row->process);
 	}
 	return count;
 }
