@@ -48,7 +48,8 @@ def reach(process: dict[str, Any], call: dict[str, Any]) -> float:
     rate = call["calls"] / run
     squares = call["squares"] - 2 * rate * call["products"] + rate**2 * process["windows_run_squares"]
     deviation = math.sqrt(max(0.0, squares) / (windows - 1))
-    return float(t.ppf(0.975, windows - 1)) * deviation * math.sqrt(windows) * process["run_ns"] / run
+    by_chance = float(t.ppf(0.975, windows - 1)) * deviation * math.sqrt(windows) * process["run_ns"] / run
+    return by_chance + process["windows_hook_ns"] / run / 2 * float(call["expanded"])
 
 
 def once(storm: Storm, pattern: Any, arguments: argparse.Namespace) -> tuple[float, float, int, str]:

@@ -94,11 +94,11 @@ static int attach(const struct order *order, char *why, size_t why_room)
 
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
 {
-	if (can_count(order))
-		hooks_calibrate();
 	gather_open(order);
 	if (hooks_on(order, why, why_room))
 		return -1;
+	if (can_count(order))
+		hooks_calibrate();
 	if ((order->detail == CALLS || order->detail == LATENCY) && !order->prove && hooks_calls_on()) {
 		snprintf(why, why_room, "the hook on system calls was refused");
 		return -1;

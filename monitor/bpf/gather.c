@@ -133,7 +133,8 @@ static void adopt_new(void)
 
 	for (uint32_t slot = 1; slot <= highest; slot++)
 		if (!s.threads[slot].owner &&
-		    __atomic_load_n(&hooks.rows[slot].state, __ATOMIC_ACQUIRE) != ROW_FREE)
+		    __atomic_load_n(&hooks.rows[slot].state, __ATOMIC_ACQUIRE) != ROW_FREE &&
+		    slot != hooks.calibrated)
 			adopt(slot);
 }
 
@@ -408,6 +409,11 @@ void gather_ended(void)
 	for (uint32_t i = 0; i < count; i++) {
 		struct member *owner = s.threads[s.gone[i]].owner;
 
+		if (!owner) {
+			hooks_give_back(s.gone[i]);
+			hooks.calibrated = 0;
+			continue;
+		}
 		bury(s.gone[i]);
 		if (!owner->slots)
 			conclude(owner);
@@ -417,7 +423,7 @@ void gather_ended(void)
 int gather_is_empty(void)
 {
 	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++)
-		if (hooks.rows[slot].state == ROW_LIVE)
+		if (hooks.rows[slot].state == ROW_LIVE && slot != hooks.calibrated)
 			return 0;
 	return 1;
 }
@@ -664,7 +670,8 @@ uint32_t gather_unfinished(void)
 		const struct row *row = &hooks.rows[slot];
 
 		/* A first thread may wait for its parent for ever; the others are on their way. */
-		count += row->state == ROW_EXITED && (row->seen != hooks.look || row->pid != row->process);
+		count += slot != hooks.calibrated && row->state == ROW_EXITED &&
+		         (row->seen != hooks.look || row->pid != row->process);
 	}
 	return count;
 }

@@ -18,13 +18,14 @@ extern struct hooks {
 	size_t      maps_bytes;
 	uint64_t    hook_ns;   /* what a hit on a system call costs; UNKNOWN: not calibrated */
 	uint32_t    look;      /* number of the last look */
+	uint32_t    calibrated; /* slot of a process of ours that was watched for that, and is in nobody's account */
 } hooks;
 
 /* Loads the programs, and hooks none in. Returns 0, or -1 with a sentence in `why`. */
 int hooks_load(const struct order *order, char *why, size_t why_room);
 /* Hooks in those of the life cycle; system calls are not counted yet. */
 int hooks_on(const struct order *order, char *why, size_t why_room);
-/* Finds hook_ns, by system calls of our own. */
+/* Finds hook_ns, by system calls of our own. Those of the life cycle must be on. */
 void hooks_calibrate(void);
 /* Hooks system calls in and out; returns 0 or -1. */
 int  hooks_calls_on(void);
