@@ -77,6 +77,10 @@ u32             cell_of[TABLES * NUMBERS];
 u32             cells_used;
 u32             counting;      /* whether calls are being counted at this moment */
 u32             attaching;     /* whether a look at all tasks takes in targets */
+u32             is_thorough;   /* whether a look finds those too that have exited, and takes in who should be */
+u32             enrolled;      /* rows that were ever given */
+u32             changed[CHANGED]; /* slots that the last look found changed, */
+u32             changed_count; /* so many */
 u32             attached;      /* how many the last look took in */
 u32             looks_wanted;  /* a look should take in targets */
 u32             look;          /* number of the look */
@@ -242,6 +246,7 @@ static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32
 	row->virtual_begin = row->virtual_end;
 	row->memory_begin = row->memory_end;
 	row->state = ROW_LIVE;
+	__sync_fetch_and_add(&enrolled, 1);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -507,6 +512,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (tag && tag->kind == TAG_FOLLOWED && tag->slot && now > since) {
 		slot = tag->slot;
 		row = bpf_map_lookup_elem(&rows, &slot);
+		if (row && row->window != window) {
+			row->window = window;
+			row->window_ns = 0;
+		}
 		if (row)
 			row->window_ns += now - since;
 	}
@@ -686,35 +695,59 @@ static __always_inline void attach(struct task_struct *task)
 	attached++;
 }
 
+/* Brings a row up to date. Of a thread that has not run since it was looked at last nothing can have changed, but
+ * what others took from its memory: a thousand sleepers must cost next to nothing. */
+static __always_inline void refresh(struct task_struct *task, u32 slot)
+{
+	struct row *row = bpf_map_lookup_elem(&rows, &slot);
+	u32         processor = task->on_cpu ? task->thread_info.cpu + 1 : 0;
+
+	if (!row || row->state == ROW_FREED)
+		return;
+	if (row->processor != processor)
+		row->processor = processor;
+	if (!is_thorough && !processor && row->looked_run_ns == task->se.sum_exec_runtime)
+		return;
+	if (changed_count < CHANGED)
+		changed[changed_count & (CHANGED - 1)] = slot;
+	changed_count++;
+	row->seen = look;
+	look_at(task, &row->now);
+	row->looked_run_ns = row->now.run_ns;
+	if (row->state != ROW_LIVE)
+		return;
+	look_at_memory(task, row);
+	name(task, row->program);
+}
+
 SEC("iter/task")
 int on_look(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
+	struct place       *place;
 	struct tag         *tag;
-	struct row         *row;
-	u32                 slot;
+	u64                 key;
 
 	if (!task)
 		return 0;
+	if (!is_thorough) {
+		key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
+		place = place_of(key);
+		if (place->key == key && place->slot) {
+			refresh(task, place->slot);
+			return 0;
+		}
+		if (!place->several)
+			return 0;
+	}
 	tag = bpf_task_storage_get(&tags, task, NULL, 0);
 	if (!tag || tag->kind == TAG_NONE) {
 		if (attaching)
 			attach(task);
 		return 0;
 	}
-	if (tag->kind != TAG_FOLLOWED || !tag->slot)
-		return 0;
-	slot = tag->slot;
-	row = bpf_map_lookup_elem(&rows, &slot);
-	if (!row || row->state == ROW_FREED)
-		return 0;
-	row->seen = look;
-	row->processor = task->on_cpu ? task->thread_info.cpu + 1 : 0;
-	look_at(task, &row->now);
-	if (row->state == ROW_LIVE) {
-		look_at_memory(task, row);
-		name(task, row->program);
-	}
+	if (tag->kind == TAG_FOLLOWED && tag->slot)
+		refresh(task, tag->slot);
 	return 0;
 }
 

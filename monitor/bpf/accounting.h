@@ -7,6 +7,9 @@
 #ifndef STEELYARD_ACCOUNTING_H
 #define STEELYARD_ACCOUNTING_H
 
+/* Rows that a look found changed; more than that, and all are to be looked at. */
+enum { CHANGED = 4096 };
+
 enum row_state { ROW_FREE, ROW_LIVE, ROW_EXITED, ROW_FREED };
 
 enum { PROGRAM_NAME = 16 };
@@ -23,11 +26,15 @@ struct counters {
 enum { COUNTERS = sizeof(struct counters) / sizeof(__u64) };
 
 struct row {
+	/* The first line of the cache. */
 	__u32 state;
 	__u32 attached;        /* it ran before it was watched */
 	__s32 pid, process;    /* thread and thread group */
 	__s32 parent;          /* process */
 	__u32 generation;
+	__u32 processor;       /* that it ran on at the last look, plus one; 0: on none */
+	__u32 by_group;        /* whether `status` is that of the whole process, ended by one for all */
+	__u64 looked_run_ns;   /* its run time then: all that a look at an idle thread needs is in these 64 bytes */
 	__u64 begin_ns;        /* of its process */
 	__u64 watched_ns;
 	__u64 end_ns;          /* 0: it runs */
@@ -42,12 +49,10 @@ struct row {
 	__u64 memory_begin, memory_end, memory_peak;
 	__u64 swap_end;
 	__u64 entered_ns;      /* into the system call that it is in; 0: none that we saw begin */
-	__u32 by_group;        /* whether `status` is that of the whole process, ended by one for all */
-	__u32 unused;
-	__u32 seen;            /* the last look at all tasks that found it */
-	__u32 processor;       /* that it ran on at that look, plus one; 0: on none */
-	__u64 window_ns;       /* it ran in the window that is open, up to its last switch */
-};
+	__u32 seen;            /* the last thorough look at all tasks that found it */
+	__u32 window;          /* that window_ns is of */
+	__u64 window_ns;       /* it ran in that one, up to its last switch */
+} __attribute__((aligned(64)));
 
 /* A type of call: how many in the lower half, errors in the upper. The sum of differences is exact as long
  * as fewer than 2^32 calls are made between two looks. At PROFILE: samples. */

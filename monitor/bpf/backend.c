@@ -163,7 +163,7 @@ static uint64_t total(struct process *sum)
 static void await_final(void)
 {
 	for (int step = 0; step < FINAL_STEPS; step++) {
-		hooks_look();
+		hooks_look_thoroughly();
 		gather_ended();
 		if (!gather_unfinished())
 			return;

@@ -33,6 +33,7 @@ struct thread {
 	struct counters read;
 };
 
+#define FOLD_NS UINT64_C(30000000000)
 enum { BUCKETS_OF_MEMBERS = 4096 };
 
 static struct {
@@ -48,6 +49,9 @@ static struct {
 	}                  *windows;
 	size_t              window_count;
 	uint64_t            windows_ns;
+	int                 has_read;  /* whether a reading was written already */
+	uint32_t            enrolled;  /* rows known to have been given */
+	uint64_t            folded_ns; /* when gather_fold last did its work */
 	uint64_t           *unslotted; /* row 0's cells as far as folded */
 } s;
 
@@ -129,8 +133,11 @@ static void adopt(uint32_t slot)
 
 static void adopt_new(void)
 {
-	uint32_t highest = hooks_slots_highest();
+	uint32_t enrolled = hooks_enrolled(), highest = hooks_slots_highest();
 
+	if (enrolled == s.enrolled)
+		return;
+	s.enrolled = enrolled;
 	for (uint32_t slot = 1; slot <= highest; slot++)
 		if (!s.threads[slot].owner &&
 		    __atomic_load_n(&hooks.rows[slot].state, __ATOMIC_ACQUIRE) != ROW_FREE &&
@@ -474,17 +481,28 @@ static void current(const struct member *member, struct process *process)
 	}
 }
 
+/* A first look changes everything, and a later one what has run. */
+static void note_change(uint32_t slot)
+{
+	struct thread *thread = &s.threads[slot];
+
+	if (!thread->owner || !memcmp(&thread->read, &hooks.rows[slot].now, sizeof thread->read))
+		return;
+	thread->read = hooks.rows[slot].now;
+	thread->owner->is_changed = 1;
+}
+
 void gather_readings(uint64_t at_ns)
 {
-	adopt_new();
-	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++) {
-		struct thread *thread = &s.threads[slot];
+	size_t          count;
+	const uint32_t *changed = hooks_changed(&count);
 
-		if (!thread->owner || !memcmp(&thread->read, &hooks.rows[slot].now, sizeof thread->read))
-			continue;
-		thread->read = hooks.rows[slot].now;
-		thread->owner->is_changed = 1;
-	}
+	adopt_new();
+	for (size_t i = 0; changed && i < count; i++)
+		note_change(changed[i]);
+	for (uint32_t slot = 1; (!changed || !s.has_read) && slot <= hooks_slots_highest(); slot++)
+		note_change(slot);
+	s.has_read = 1;
 	for (struct member *member = s.members; member; member = member->next) {
 		struct process now;
 
@@ -554,12 +572,6 @@ static int is_idle(uint32_t slot, const uint64_t *folded)
 	return 1;
 }
 
-void gather_before_window(void)
-{
-	for (uint32_t slot = 1; slot <= hooks_slots_highest(); slot++)
-		hooks.rows[slot].window_ns = 0;
-}
-
 /* What a slot has gained, into the window's process, and its cells into what is folded. */
 static void fold(uint32_t slot, uint64_t **folded, struct process *window)
 {
@@ -625,7 +637,12 @@ uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns)
 
 		process_clear(&window);
 		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
-			ran_ns += hooks_ran_in_window(slot);
+			uint64_t thread_ran_ns = hooks_ran_in_window(slot);
+
+			/* Who did not run called nothing. */
+			if (!thread_ran_ns)
+				continue;
+			ran_ns += thread_ran_ns;
 			fold(slot, &s.threads[slot].folded, &window);
 		}
 		if (!ran_ns && !window.call_count)
@@ -645,8 +662,11 @@ uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns)
 /* The sums of calls alone: all of them were counted. */
 void gather_fold(void)
 {
-	if (s.order->detail != CALLS && s.order->detail != LATENCY)
+	uint64_t now = now_ns();
+
+	if ((s.order->detail != CALLS && s.order->detail != LATENCY) || now < s.folded_ns + FOLD_NS)
 		return;
+	s.folded_ns = now;
 	for (struct member *member = s.members; member; member = member->next)
 		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
 			struct process gained;

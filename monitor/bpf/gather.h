@@ -11,12 +11,10 @@ void gather_ended(void);
 int gather_is_empty(void);
 /* Writes a reading of each process that has changed. Look before. */
 void gather_readings(uint64_t at_ns);
-/* A window is about to open. */
-void gather_before_window(void);
 /* What was called, and how long was run, in the window that was open from then to then. Look before.
  * Returns how many calls that was. */
 uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns);
-/* Must be called once a minute at least, for a cell's halves not to overflow. */
+/* Must be called once a minute at least (and may be as often as one likes), for a cell's halves not to overflow. */
 void gather_fold(void);
 /* All that was watched, as if one process had done it; how many processes that were. */
 uint64_t gather_total(struct process *total);

@@ -304,17 +304,18 @@ uint64_t hooks_ran_in_window(uint32_t slot)
 	const struct row             *row = &hooks.rows[slot];
 	const struct occupant        *occupant;
 	uint64_t                      since = shared->window_begin_ns;
+	uint64_t                      so_far = row->window == shared->window ? row->window_ns : 0;
 
 	/* Whoever was switched out has its time; whoever runs on still lacks the last of it. */
 	if (row->state != ROW_LIVE || !row->processor || row->processor > PROCESSORS)
-		return row->window_ns;
+		return so_far;
 	occupant = &shared->occupants[row->processor - 1];
 	if (occupant->window == shared->window) {
 		if (occupant->slot != slot)
-			return row->window_ns;
+			return so_far;
 		since = occupant->since_ns;
 	}
-	return row->window_ns + (shared->window_end_ns > since ? shared->window_end_ns - since : 0);
+	return so_far + (shared->window_end_ns > since ? shared->window_end_ns - since : 0);
 }
 
 enum { ROUNDS = 5, AGAIN = 3, TIMES = ROUNDS * AGAIN };
@@ -438,6 +439,7 @@ static void walk(void)
 	int  file = bpf_iter_create(s.look_file);
 
 	s.skeleton->bss->look = ++hooks.look;
+	s.skeleton->bss->changed_count = 0;
 	if (file < 0)
 		return;
 	while (read(file, text, sizeof text) > 0)
@@ -452,12 +454,14 @@ static int take_in(void)
 	int total = 0;
 
 	s.skeleton->bss->attaching = 1;
+	s.skeleton->bss->is_thorough = 1;
 	do {
 		s.skeleton->bss->attached = 0;
 		walk();
 		total += (int)s.skeleton->bss->attached;
 	} while (s.skeleton->bss->attached);
 	s.skeleton->bss->attaching = 0;
+	s.skeleton->bss->is_thorough = 0;
 	return total;
 }
 
@@ -476,9 +480,15 @@ void hooks_look(void)
 	if (s.skeleton->bss->looks_wanted) {
 		s.skeleton->bss->looks_wanted = 0;
 		take_in();
-	} else {
-		walk();
 	}
+	walk();
+}
+
+void hooks_look_thoroughly(void)
+{
+	s.skeleton->bss->is_thorough = 1;
+	hooks_look();
+	s.skeleton->bss->is_thorough = 0;
 }
 
 void hooks_drain(void (*gone)(uint32_t slot))
@@ -494,6 +504,17 @@ void hooks_give_back(uint32_t slot)
 		memset(hooks_cell(slot, 0), 0, CELLS * hooks.cell_bytes);
 	__atomic_fetch_add(&s.skeleton->bss->slots_free, 1, __ATOMIC_SEQ_CST);
 	bpf_map__update_elem(s.skeleton->maps.free_slots, NULL, 0, &slot, sizeof slot, 0);
+}
+
+uint32_t hooks_enrolled(void)
+{
+	return __atomic_load_n(&s.skeleton->bss->enrolled, __ATOMIC_ACQUIRE);
+}
+
+const uint32_t *hooks_changed(size_t *count)
+{
+	*count = s.skeleton->bss->changed_count;
+	return *count <= CHANGED ? s.skeleton->bss->changed : NULL;
 }
 
 uint32_t hooks_slots_highest(void)

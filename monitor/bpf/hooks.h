@@ -39,13 +39,19 @@ uint64_t hooks_ran_in_window(uint32_t slot);
 int hooks_hold(pid_t child);
 /* Takes in these processes, with their threads and descendants. Returns how many tasks that were. */
 int  hooks_attach(const pid_t pids[], size_t count);
-/* Brings every watched task's row up to date, and takes in what was moved into the cgroup. */
+/* Brings the row of every watched task that has run up to date, and takes in what was moved into the cgroup. */
 void hooks_look(void);
+/* The same of all, those included that have exited: their rows' `seen` is then hooks.look. */
+void hooks_look_thoroughly(void);
 /* Slots whose thread is gone, to `gone`. */
 void hooks_drain(void (*gone)(uint32_t slot));
 /* Makes a slot free again. */
 void hooks_give_back(uint32_t slot);
 uint32_t hooks_slots_highest(void);
+/* How many rows were ever given to somebody. */
+uint32_t hooks_enrolled(void);
+/* The slots that the last look found changed; NULL if they are too many to be told. */
+const uint32_t *hooks_changed(size_t *count);
 /* Which call a cell stands for. Returns 0 if it stands for none. */
 int hooks_call_of(uint32_t cell, enum abi *abi, uint32_t *number);
 /* Readable when slots run low. */

@@ -21,7 +21,7 @@ enum {
 	PERIOD_LEAST_NS = 250000000, /* the turns themselves cost us some 0.7 ms */
 	PROOF_WINDOW_NS = 40000000,
 };
-#define PERIOD_MOST_NS UINT64_C(4000000000)
+#define PERIOD_MOST_NS UINT64_C(8000000000)
 
 static struct {
 	int      is_used, is_proof, is_open, is_hooked, is_second; /* of its pair, with --prove */
@@ -114,7 +114,6 @@ static void open_window(void)
 		hooks_look();
 		totals(&s.run_before, &s.work_before);
 	}
-	gather_before_window();
 	s.begin_ns = hooks_open_window(s.is_hooked);
 	s.is_open = 1;
 	s.next_ns = s.begin_ns + (s.is_proof ? PROOF_WINDOW_NS : WINDOW_NS);
