@@ -93,7 +93,7 @@ u64             unfollowed;
 struct counters unfollowed_costs;
 u64             other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
 u64             anchor;
-u64             began_ns;      /* when the hook on forks was on */
+u64             began_ns;      /* when the taking in of targets began: who is younger was seen from its fork on */
 u32             window;        /* number of the one that is open, or was last */
 u64             window_begin_ns, window_end_ns; /* end: 0 while it is open */
 struct occupant occupants[PROCESSORS];

@@ -417,8 +417,7 @@ void gather_ended(void)
 		struct member *owner = s.threads[s.gone[i]].owner;
 
 		if (!owner) {
-			hooks_give_back(s.gone[i]);
-			hooks.calibrated = 0;
+			hooks_retire(s.gone[i]);
 			continue;
 		}
 		bury(s.gone[i]);

@@ -81,7 +81,9 @@ static bool has_32_bit(void)
 static void size_maps(const struct order *order)
 {
 	struct accounting *skeleton = s.skeleton;
-	uint32_t           slots = (order->slots ? order->slots : slots_usual[order->detail]) + 1;
+	/* Besides: row 0, and one for the process that is watched to calibrate. */
+	uint32_t           slots = (order->slots ? order->slots : slots_usual[order->detail]) + 1 +
+	                 (order->detail != LIFE && order->detail != PROFILE);
 	uint32_t           ring = 4096;
 
 	hooks.slots = slots;
@@ -248,7 +250,6 @@ int hooks_on(const struct order *order, char *why, size_t why_room)
 		return -1;
 	if (order->detail == PROFILE && sample_processors(why, why_room))
 		return -1;
-	skeleton->bss->began_ns = now_ns();
 	s.look_file = bpf_link__fd(skeleton->links.on_look);
 	return 0;
 }
@@ -472,6 +473,7 @@ int hooks_attach(const pid_t pids[], size_t count)
 
 		bpf_map__update_elem(s.skeleton->maps.targets, &pid, sizeof pid, &pid, sizeof pid, 0);
 	}
+	s.skeleton->bss->began_ns = now_ns();
 	return take_in();
 }
 
@@ -497,11 +499,22 @@ void hooks_drain(void (*gone)(uint32_t slot))
 	ring_buffer__consume(s.ring);
 }
 
-void hooks_give_back(uint32_t slot)
+static void clear(uint32_t slot)
 {
 	memset(&hooks.rows[slot], 0, sizeof hooks.rows[slot]);
 	if (s.detail != LIFE)
 		memset(hooks_cell(slot, 0), 0, CELLS * hooks.cell_bytes);
+}
+
+void hooks_retire(uint32_t slot)
+{
+	clear(slot);
+	hooks.calibrated = 0;
+}
+
+void hooks_give_back(uint32_t slot)
+{
+	clear(slot);
 	__atomic_fetch_add(&s.skeleton->bss->slots_free, 1, __ATOMIC_SEQ_CST);
 	bpf_map__update_elem(s.skeleton->maps.free_slots, NULL, 0, &slot, sizeof slot, 0);
 }

@@ -47,6 +47,8 @@ void hooks_look_thoroughly(void);
 void hooks_drain(void (*gone)(uint32_t slot));
 /* Makes a slot free again. */
 void hooks_give_back(uint32_t slot);
+/* Takes hooks.calibrated's slot out of use: there was one more for it. */
+void hooks_retire(uint32_t slot);
 uint32_t hooks_slots_highest(void);
 /* How many rows were ever given to somebody. */
 uint32_t hooks_enrolled(void);
