@@ -7,8 +7,8 @@ variance is that of what windows hold beyond their share, events - ratio x run t
 the whole. Processes that met fewer than FEWEST windows are estimated together, and if those are still too
 few, all are.
 
-What counting itself took is taken off the run time in windows, by a price calibrated on the cheapest call.
-Other calls were seen to pay half as much again: so half of what it makes of the estimate widens the interval.
+What counting itself took is taken off the run time in windows, by a price that differs from call to call:
+half of what it makes of the estimate widens the interval.
 
 Condition: FEWEST windows in which it ran. It misleads where a few windows hold nearly all the events (the
 interval is then too short as often as those are missed), where processes that met no window are unlike those
