@@ -165,7 +165,7 @@ def test_timing_calls_counts_them_as_well(known: Path, verb: str) -> None:
             if name in ("exit", "exit_group", "execve", "rt_sigreturn", "other"):
                 continue
             if verb == "refused" and name == "getppid":  # by seccomp, before anybody is told of its beginning
-                assert (sum(call["histogram"]), call["time_ns"]) == (0, 0)
+                assert (call["histogram"], call["time_ns"]) == (None, None)
                 continue
             assert sum(call["histogram"]) == call["calls"], name
             assert call["time_ns"] > 0, name

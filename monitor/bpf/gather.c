@@ -223,7 +223,8 @@ static void gain_into(uint32_t slot, uint32_t cell, const uint64_t *folded, stru
 	}
 	call->calls += count;
 	call->errors += (gain - count) >> 32;
-	if (s.order->detail != LATENCY)
+	/* A call that does not return, or that was not seen to begin, took a time that nobody knows. */
+	if (s.order->detail != LATENCY || timed->time_ns == (old ? old->time_ns : 0))
 		return;
 	if (call->time_ns == UNKNOWN)
 		call->time_ns = 0;

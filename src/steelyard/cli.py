@@ -233,22 +233,26 @@ def _report_watch(
 
     watched = sentences.watched(order)
     account = accounts.of(found, by=arguments.by, group_series=arguments.format != "text")
+    # Files first: whoever reads what is printed may have seen enough before its end.
+    said = []
+    if arguments.html:
+        from steelyard import report
+
+        report.write_watch_html(account, Path(arguments.html), watched=watched)
+        said.append(f"steelyard: the page is in {arguments.html}")
+    if arguments.keep:
+        from steelyard import watches
+
+        kept = watches.keep(_archive(arguments), found, watched=watched)
+        said.append(f"steelyard: the watch is kept as {kept.name} in {_archive(arguments)}")
     if arguments.format == "json":
         plain.print_json(account, file)
     elif arguments.format == "csv":
         plain.print_csv(account, file, table=arguments.table)
     else:
         console.print_account(account, file, watched=watched, top=top)
-    if arguments.html:
-        from steelyard import report
-
-        report.write_watch_html(account, Path(arguments.html), watched=watched)
-        _say(f"steelyard: the page is in {arguments.html}")
-    if arguments.keep:
-        from steelyard import watches
-
-        kept = watches.keep(_archive(arguments), found, watched=watched)
-        _say(f"steelyard: the watch is kept as {kept.name} in {_archive(arguments)}")
+    for sentence in said:
+        _say(sentence)
 
 
 def _build(arguments: argparse.Namespace) -> int:

@@ -144,7 +144,8 @@ def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process],
     calls = [call for _, call in parts]
     histograms = [call.histogram for call in calls if call.histogram is not None]
     samples = total(call.samples for call in calls)
-    time_ns: float | None = total(call.time_ns for call in calls)
+    known = [call.time_ns for call in calls if call.time_ns is not None]
+    time_ns: float | None = sum(known) if known else None  # a call that was not seen to begin has no time
     if samples is not None and watch.head.sample_ns is not None:
         time_ns = samples * watch.head.sample_ns
     seen = total(call.calls for call in calls)

@@ -16,6 +16,8 @@
 #include "../system.h"
 #include "../tree.h"
 
+extern char **environ; /* POSIX leaves its declaration to the program */
+
 enum { ENVIRONMENT_MOST = 16 };
 
 void system_begin(const char *argv0)
