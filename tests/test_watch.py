@@ -584,7 +584,7 @@ def test_an_order_becomes_the_monitors_command_line() -> None:
     assert command == ["make", "--", "-j2"]
     assert " ".join(options) == (
         "--detail budget --backend perf --every 5000000000 --for 60000000000 --children 20 --budget 2500 "
-        "--slots 100 --records 5 --control 6 --threads --prove"
+        f"--slots 100 --except {os.getpid()} --records 5 --control 6 --threads --prove"
     )
 
 

@@ -54,6 +54,7 @@ def words(order: Order, *, records_file: int, control_file: int) -> list[str]:
         ("--slots", order.slots),
         ("--cgroup", order.cgroup),
         *(("-p", pid) for pid in order.pids),
+        ("--except", os.getpid()),  # a shell that is watched has us among its children
         ("--records", records_file),
         ("--control", control_file),
     ]
