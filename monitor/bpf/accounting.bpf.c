@@ -210,15 +210,22 @@ static __always_inline void add(struct counters *sum, const struct counters *par
 /* A slot; 0 if none is free. */
 static __always_inline u32 take_slot(void)
 {
-	u32 slot = 0;
+	u32 slot = 0, highest;
 
 	if (bpf_map_pop_elem(&free_slots, &slot)) {
 		__sync_fetch_and_add(&lost_slots, 1);
 		return 0;
 	}
 	__sync_fetch_and_sub(&slots_free, 1);
-	if (slot > slots_highest)
-		slots_highest = slot;
+	/* Two processors may be here at once, and neither may undo what the other has said. */
+	highest = slots_highest;
+	for (int tries = 0; tries < 64 && slot > highest; tries++) {
+		u32 there = __sync_val_compare_and_swap(&slots_highest, highest, slot);
+
+		if (there == highest)
+			break;
+		highest = there;
+	}
 	return slot;
 }
 

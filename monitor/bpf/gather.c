@@ -415,12 +415,13 @@ void gather_ended(void)
 	count = s.gone_count;
 	s.gone_count = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		struct member *owner = s.threads[s.gone[i]].owner;
+		struct member *owner;
 
-		if (!owner) {
+		if (s.gone[i] == hooks.calibrated) {
 			hooks_retire(s.gone[i]);
 			continue;
 		}
+		owner = s.threads[s.gone[i]].owner;
 		bury(s.gone[i]);
 		if (!owner->slots)
 			conclude(owner);
