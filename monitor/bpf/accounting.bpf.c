@@ -54,6 +54,16 @@ struct {
 	__type(value, struct tag);
 } tags SEC(".maps");
 
+/* Slots of threads that have exited, by their number. A task's storage was seen to be out of reach once in a hundred
+ * watches where the last hook interrupts another's reaching for it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 32768);
+	__type(key, u32);
+	__type(value, struct leaving);
+} leavings SEC(".maps");
+
 /* Processes to be attached. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -595,6 +605,28 @@ static __always_inline void status_into(struct task_struct *task, struct row *ro
 	row->status = row->by_group ? signal->group_exit_code : task->exit_code;
 }
 
+static __always_inline void note_leaving(struct task_struct *task, u32 slot)
+{
+	struct leaving leaving = { .begin_ns = task->start_boottime, .slot = slot };
+	u32            pid = task->pid;
+
+	bpf_map_update_elem(&leavings, &pid, &leaving, 0);
+}
+
+/* The slot of a thread that has exited; 0 if it has none of its own. */
+static __always_inline u32 take_leaving(struct task_struct *task)
+{
+	u32             pid = task->pid, slot = 0;
+	struct leaving *leaving = bpf_map_lookup_elem(&leavings, &pid);
+
+	/* The number may be another's already. */
+	if (!leaving || leaving->begin_ns != task->start_boottime)
+		return 0;
+	slot = leaving->slot;
+	bpf_map_delete_elem(&leavings, &pid);
+	return slot;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -610,6 +642,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	row = bpf_map_lookup_elem(&rows, &slot);
 	if (!row || !slot)
 		return 0;
+	note_leaving(task, slot);
 	row->end_ns = bpf_ktime_get_boot_ns();
 	status_into(task, row);
 	name(task, row->program);
@@ -629,13 +662,16 @@ int BPF_PROG(on_free, struct task_struct *task)
 	struct row           *row;
 	u32                   slot;
 
-	if (!tag || tag->kind == TAG_HELD || tag->kind == TAG_NONE)
-		return 0;
-	slot = tag->slot;
-	if (tag->kind == TAG_UNFOLLOWED) {
-		look_at(task, &last);
-		add(&unfollowed_costs, &last);
-		return 0;
+	slot = take_leaving(task);
+	if (!slot) {
+		if (!tag || tag->kind == TAG_HELD || tag->kind == TAG_NONE)
+			return 0;
+		if (tag->kind == TAG_UNFOLLOWED) {
+			look_at(task, &last);
+			add(&unfollowed_costs, &last);
+			return 0;
+		}
+		slot = tag->slot;
 	}
 	row = bpf_map_lookup_elem(&rows, &slot);
 	if (!row)

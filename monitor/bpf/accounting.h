@@ -89,6 +89,13 @@ struct occupant {
 };
 enum { PROCESSORS = 1024 };
 
+/* What is known of a thread between its exit and its end. */
+struct leaving {
+	__u64 begin_ns; /* of the thread itself */
+	__u32 slot;
+	__u32 unused;
+};
+
 /* A task's storage. */
 enum tag_kind { TAG_NONE, TAG_HELD, TAG_FOLLOWED, TAG_UNFOLLOWED };
 struct tag {

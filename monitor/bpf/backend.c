@@ -1,5 +1,6 @@
 /* backend.c -- the monitor by BPF: everything seen, nothing stopped. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum { CGROUP_MEMBERS_MOST = 16384 };
 #define MINUTE_NS UINT64_C(60000000000)
 /* How long threads that have exited may take to be final: an RCU grace period, some tens of ms. */
 #define FINAL_STEP_NS UINT64_C(5000000)
-enum { FINAL_STEPS = 100 };
+enum { FINAL_STEPS = 100, FINAL_PATIENCE = 8 };
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO */
 
 /* Of processes that were named: of a control group, others may come; a command tells its own end. */
@@ -159,18 +160,37 @@ static uint64_t total(struct process *sum)
 	return gather_total(sum);
 }
 
+/* A processor that fell asleep with callbacks of RCU was seen to leave them for seconds: being there wakes it. */
+static void visit_processor(int number)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)number % (size_t)sysconf(_SC_NPROCESSORS_CONF), &set);
+	sched_setaffinity(0, sizeof set, &set);
+}
+
 /* Threads that have exited become final after an RCU grace period; zombies never do, and are known by a look. */
 static void await_final(void)
 {
+	cpu_set_t ours;
+	int       has_moved = 0;
+
 	for (int step = 0; step < FINAL_STEPS; step++) {
 		hooks_look_thoroughly();
 		gather_ended();
 		if (!gather_unfinished())
-			return;
+			break;
+		if (step == FINAL_PATIENCE)
+			has_moved = !sched_getaffinity(0, sizeof ours, &ours);
+		if (has_moved)
+			visit_processor(step);
 		/* The first waits for a grace period of RCU, at the kernel's own pace; then its callbacks must run. */
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 		usleep(FINAL_STEP_NS / 1000);
 	}
+	if (has_moved)
+		sched_setaffinity(0, sizeof ours, &ours);
 }
 
 static void end(struct account *account)
@@ -186,6 +206,7 @@ static void end(struct account *account)
 	for (size_t i = 0; i < sum.call_count; i++)
 		account->hits += sum.calls[i].calls == UNKNOWN ? 0 : sum.calls[i].calls;
 	hooks_account(account);
+	account->lost_events += gather_unfinished();
 	account->total = sum;
 	gather_rest();
 	hooks_off();

@@ -169,6 +169,10 @@ static void memory_into(const struct row *row, struct process *process)
 	process->figure[swap_end] = row->swap_end * page;
 }
 
+static const enum figure not_yet_final[7] = {
+	cpu_user_ns, cpu_system_ns, run_ns, wait_ns, blocked_ns, switches_voluntary, switches_involuntary,
+};
+
 /* cpu_user_ns and cpu_system_ns are ticks here: the split is made for the whole process. */
 static void costs_into(const struct row *row, struct process *process)
 {
@@ -185,6 +189,10 @@ static void costs_into(const struct row *row, struct process *process)
 	process->figure[faults_major] = less(now->faults_major, base->faults_major);
 	process->figure[switches_voluntary] = less(now->switches_voluntary, base->switches_voluntary);
 	process->figure[switches_involuntary] = less(now->switches_involuntary, base->switches_involuntary);
+	/* It has exited and is not final: its times and switches are of some moment before. */
+	if (row->state == ROW_EXITED && row->seen != hooks.look)
+		for (int i = 0; i < 7; i++)
+			process->figure[not_yet_final[i]] = UNKNOWN;
 	process->figure[signals] = row->signals;
 	process->figure[reads] = less(now->reads, base->reads);
 	process->figure[characters_read] = less(now->characters_read, base->characters_read);
