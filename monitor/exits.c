@@ -282,14 +282,6 @@ void account_clear(struct task_account *account)
 		account->figure[i] = UNKNOWN;
 }
 
-static const int is_level[FIGURES] = {
-#define FIGURE(name) [name] = 0,
-#define LEVEL(name)  [name] = 1,
-#include "figures.def"
-#undef FIGURE
-#undef LEVEL
-};
-
 void account_add(struct task_account *sum, const struct task_account *part)
 {
 	sum->run_ns += part->run_ns;
@@ -300,7 +292,7 @@ void account_add(struct task_account *sum, const struct task_account *part)
 			continue;
 		if (sum->figure[i] == UNKNOWN)
 			sum->figure[i] = part->figure[i];
-		else if (!is_level[i])
+		else if (!figure_is_level[i])
 			sum->figure[i] += part->figure[i];
 		else if (sum->figure[i] < part->figure[i])
 			sum->figure[i] = part->figure[i];
@@ -318,7 +310,7 @@ void account_subtract(struct task_account *account, const struct task_account *b
 	account->user_ticks_ns = less(account->user_ticks_ns, base->user_ticks_ns);
 	account->system_ticks_ns = less(account->system_ticks_ns, base->system_ticks_ns);
 	for (int i = 0; i < FIGURES; i++)
-		if (!is_level[i] && account->figure[i] != UNKNOWN && base->figure[i] != UNKNOWN)
+		if (!figure_is_level[i] && account->figure[i] != UNKNOWN && base->figure[i] != UNKNOWN)
 			account->figure[i] = less(account->figure[i], base->figure[i]);
 }
 
@@ -327,7 +319,7 @@ void account_tell(const struct task_account *account, uint64_t figure[FIGURES])
 	for (int i = 0; i < FIGURES; i++) {
 		/* A peak may be known better already: the kernel brings it up to date late. */
 		if (account->figure[i] == UNKNOWN ||
-		    (is_level[i] && figure[i] != UNKNOWN && figure[i] > account->figure[i]))
+		    (figure_is_level[i] && figure[i] != UNKNOWN && figure[i] > account->figure[i]))
 			continue;
 		figure[i] = account->figure[i];
 	}

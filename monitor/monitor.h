@@ -42,6 +42,8 @@ enum figure {
 	FIGURES
 };
 
+extern const int figure_is_level[FIGURES]; /* it goes up and down; of several the largest is taken */
+
 /* Which table of numbers a system call is from. */
 enum abi { ABI_NATIVE, ABI_32, ABI_X32, ABIS };
 

@@ -852,17 +852,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 
 static enum woken wait_for(uint64_t until_ns)
 {
-	for (;;) {
-		uint64_t   pace_ns = now_ns() + PACE_NS;
-		enum woken woken;
-
-		take_all(0);
-		if (!tree_first() && (!outside.command || outside.command_ended))
-			return WOKEN_BY_END;
-		woken = wait_quietly(pace_ns < until_ns ? pace_ns : until_ns, -1);
-		if (woken != WOKEN_BY_TIME || pace_ns >= until_ns)
-			return woken;
-	}
+	return tree_wait(until_ns, PACE_NS, take_all);
 }
 
 static int look_now(struct member *member)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int is_level[FIGURES] = {
+const int figure_is_level[FIGURES] = {
 #define FIGURE(name) [name] = 0,
 #define LEVEL(name)  [name] = 1,
 #include "figures.def"
@@ -97,7 +97,7 @@ static void call_add(struct call_type *call, const struct call_type *part)
 void process_add(struct process *process, const struct process *part)
 {
 	for (int i = 0; i < FIGURES; i++)
-		process->figure[i] = is_level[i] ? larger(process->figure[i], part->figure[i])
+		process->figure[i] = figure_is_level[i] ? larger(process->figure[i], part->figure[i])
 		                                 : sum(process->figure[i], part->figure[i]);
 	for (size_t i = 0; i < part->call_count; i++)
 		call_add(process_call(process, part->calls[i].abi, part->calls[i].number), &part->calls[i]);

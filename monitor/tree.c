@@ -340,3 +340,18 @@ int tree_is_dead(struct member *member, int is_to_be_looked_at)
 	member->dead_ns = member->gone_ns;
 	return 1;
 }
+
+enum woken tree_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int))
+{
+	for (;;) {
+		uint64_t   pace_ns = now_ns() + step_ns;
+		enum woken woken;
+
+		take(0);
+		if (!tree_first() && (!outside.command || outside.command_ended))
+			return WOKEN_BY_END;
+		woken = wait_quietly(pace_ns < until_ns ? pace_ns : until_ns, -1);
+		if (woken != WOKEN_BY_TIME || pace_ns >= until_ns)
+			return woken;
+	}
+}

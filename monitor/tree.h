@@ -51,6 +51,8 @@ int tree_is_dead(struct member *member, int look);
 /* Writes its record (or adds it to those left out, and in any case to the sum of all), and forgets it. */
 void tree_write(struct member *member);
 struct member *tree_first(void);
+/* A backend's wait: takes what has come, by take(0), every so often. */
+enum woken tree_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int));
 /* What has been written so far, as one process; and how many there were and are. */
 extern struct process tree_sum;
 extern uint64_t       tree_seen;

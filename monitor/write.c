@@ -15,13 +15,6 @@ static const char *const figure_names[FIGURES] = {
 #undef FIGURE
 #undef LEVEL
 };
-static const int is_level[FIGURES] = {
-#define FIGURE(name) 0,
-#define LEVEL(name)  1,
-#include "figures.def"
-#undef FIGURE
-#undef LEVEL
-};
 
 static int          records_file = 1;
 static enum detail  written_detail;
@@ -62,7 +55,7 @@ void write_known(const char *key, uint64_t value)
 void write_figures(const uint64_t figure[FIGURES], int with_levels)
 {
 	for (int i = 0; i < FIGURES; i++)
-		if (with_levels || !is_level[i])
+		if (with_levels || !figure_is_level[i])
 			write_known(figure_names[i], figure[i]);
 }
 

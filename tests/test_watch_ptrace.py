@@ -3,36 +3,20 @@
 import os
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import watching
-from watching import Watch, until
-
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+from watching import NOBODY, Watch, running, until
 
 pytestmark = pytest.mark.ptrace
 
 
 @pytest.fixture(scope="module")
 def deeds() -> Iterator[Path]:
-    """In a place that every user can reach."""
-    with tempfile.TemporaryDirectory(prefix="steelyard-deeds-") as name:
-        Path(name).chmod(0o755)
-        yield watching.build("deeds", Path(name))
-
-
-@contextmanager
-def running(*command: str | Path, stdout: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """Whatever the test finds, it does not outlive it."""
-    with subprocess.Popen(command, stdout=stdout) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    with watching.built_for_all("deeds") as program:
+        yield program
 
 
 def watch(detail: str, *options: str | Path | int, before: tuple[str, ...] = ()) -> Watch:

@@ -23,6 +23,8 @@ WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wmissing-prototype
 FREESTANDING = ["-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-fno-pie", "-no-pie"]
 ENOUGH_S = 15  # a watch in these tests lasts a second or two; one that hangs fails the test
 
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
 Record = Mapping[str, Any]
 
 
@@ -217,3 +219,21 @@ def is_loaded(number: int) -> bool:
 
 def interrupt(watched: Watch) -> Watch:
     return watched.finish(signal.SIGINT)
+
+
+@contextmanager
+def running(*command: str | Path, stdout: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Whatever the test finds, it does not outlive it."""
+    with subprocess.Popen(command, stdout=stdout) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def built_for_all(name: str) -> Iterator[Path]:
+    """That program, in a place that every user can reach."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-watched-") as directory:
+        Path(directory).chmod(0o755)
+        yield build(name, Path(directory))

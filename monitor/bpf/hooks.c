@@ -30,8 +30,6 @@ typedef int32_t  s32;
 
 #include "cgroup.h"
 
-enum { PROCESSORS_MOST = 4096 };
-
 /* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at LATENCY
  * 26. A slot is in use until some tens of ms after its thread's end, which a storm of forks makes many. */
 static const uint32_t slots_usual[DETAILS] = {
