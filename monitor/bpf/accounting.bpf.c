@@ -41,7 +41,7 @@ struct {
 	__uint(value_size, sizeof(u32));
 } free_slots SEC(".maps");
 
-/* Slots of threads that are gone for good. It has room for all of them. */
+/* Slots of threads that are over. It has room for all of them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -54,15 +54,20 @@ struct {
 	__type(value, struct tag);
 } tags SEC(".maps");
 
-/* Slots of threads that have exited, by their number. A task's storage was seen to be out of reach once in a hundred
- * watches where the last hook interrupts another's reaching for it. */
+/* Watched threads that have exited, held until their figures are final and have been read. */
+typedef struct task_struct held_task; /* clang 14 loses the tag of a pointer to a struct that has no other name */
+struct held {
+	held_task __kptr *task;
+};
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 32768);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct leaving);
-} leavings SEC(".maps");
+	__type(value, struct held);
+} held SEC(".maps");
+
+struct task_struct *bpf_task_acquire(struct task_struct *task) __ksym __weak;
+void                bpf_task_release(struct task_struct *task) __ksym __weak;
 
 /* Processes to be attached. */
 struct {
@@ -77,6 +82,9 @@ const volatile u32  one_in = 1;           /* children followed */
 const volatile bool counts_always = false; /* else only while `counting` */
 const volatile bool is_timed = false;      /* cells are timed ones */
 const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
+const volatile bool holds = false;        /* this kernel lets a task be held */
+const volatile u32  slots = 1;            /* rows */
+const volatile u32  leaving_mask = 0;     /* of places in `leaving`: fewer where slots are few */
 const volatile u64  cgroup_id = 0;
 const volatile int  cgroup_hierarchy = 0;
 const volatile s32  excepted[2] = {};       /* processes: the monitor, and who reads it */
@@ -88,6 +96,7 @@ u32             cells_used;
 u32             counting;      /* whether calls are being counted at this moment */
 u32             attaching;     /* whether a look at all tasks takes in targets */
 u32             is_thorough;   /* whether a look finds those too that have exited, and takes in who should be */
+u32             only_settles;  /* whether a look looks at nobody but those who have exited */
 u32             enrolled;      /* rows that were ever given */
 u32             changed[CHANGED]; /* slots that the last look found changed, */
 u32             changed_count; /* so many */
@@ -97,6 +106,10 @@ u32             look;          /* number of the look */
 u32             slots_highest; /* in use so far */
 u32             wake_below;    /* slots: fewer of them free wake the reader */
 u32             slots_free;
+u32             leaving[LEAVING];
+u32             leaving_next;
+u32             exited;        /* rows that are not over though their thread has exited */
+u64             shared_exits, shared_ends; /* of threads that have no slot of their own */
 u64             children_made;
 u64             lost_slots, lost_tasks;
 u64             unfollowed;
@@ -276,6 +289,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!mine || mine->kind == TAG_HELD)
 		return 0;
 	follow = mine->kind == TAG_FOLLOWED;
+	if (follow)
+		settle(parent, mine->slot); /* it may be just now being taken in; its call is to be counted as the child is */
 	if (follow && !is_thread) {
 		u32         slot = mine->slot;
 		struct row *row = bpf_map_lookup_elem(&rows, &slot);
@@ -605,26 +620,88 @@ static __always_inline void status_into(struct task_struct *task, struct row *ro
 	row->status = row->by_group ? signal->group_exit_code : task->exit_code;
 }
 
-static __always_inline void note_leaving(struct task_struct *task, u32 slot)
+/* What is in a task that is gone is what wait4 gave. */
+static __always_inline void conclude(struct task_struct *task, u32 slot, struct row *row)
 {
-	struct leaving leaving = { .begin_ns = task->start_boottime, .slot = slot };
-	u32            pid = task->pid;
+	struct signal_struct *signal = task->signal;
 
-	bpf_map_update_elem(&leavings, &pid, &leaving, 0);
+	look_at(task, &row->now);
+	status_into(task, row);
+	row->adjusted_user_ns = signal->prev_cputime.utime;
+	row->adjusted_system_ns = signal->prev_cputime.stime;
+	row->state = ROW_OVER;
+	__sync_fetch_and_sub(&exited, 1);
+	bpf_ringbuf_output(&done, &slot, sizeof slot,
+	                   slots_free < wake_below ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-/* The slot of a thread that has exited; 0 if it has none of its own. */
-static __always_inline u32 take_leaving(struct task_struct *task)
+/* Left for the last time: it costs no more. */
+static __always_inline bool is_dead(struct task_struct *task)
 {
-	u32             pid = task->pid, slot = 0;
-	struct leaving *leaving = bpf_map_lookup_elem(&leavings, &pid);
+	return task->__state == 128 /* TASK_DEAD */ && !task->on_cpu;
+}
 
-	/* The number may be another's already. */
-	if (!leaving || leaving->begin_ns != task->start_boottime)
+static __always_inline void hold(struct task_struct *task, u32 slot)
+{
+	struct held        *place = bpf_map_lookup_elem(&held, &slot);
+	struct task_struct *mine;
+
+	if (!place)
+		return;
+	mine = bpf_task_acquire(task);
+	if (!mine)
+		return;
+	mine = bpf_kptr_xchg(&place->task, mine);
+	if (mine)
+		bpf_task_release(mine);
+}
+
+/* Takes what is final of the held thread of that slot, if it is over: dead and reaped. Whoever takes it out of its
+ * place has it to himself. */
+static __noinline int settle_up(u32 slot)
+{
+	struct held        *place = bpf_map_lookup_elem(&held, &slot);
+	struct row         *row = bpf_map_lookup_elem(&rows, &slot);
+	struct task_struct *task;
+
+	if (!place || !row)
 		return 0;
-	slot = leaving->slot;
-	bpf_map_delete_elem(&leavings, &pid);
-	return slot;
+	task = bpf_kptr_xchg(&place->task, NULL);
+	if (!task)
+		return 0;
+	if (is_dead(task) && !task->sighand) {
+		conclude(task, slot, row);
+	} else {
+		if (is_dead(task)) {
+			look_at(task, &row->now);
+			row->seen = look;
+		}
+		task = bpf_kptr_xchg(&place->task, task);
+		if (!task)
+			return 0;
+	}
+	bpf_task_release(task);
+	return 0;
+}
+
+static long settle_up_next(u32 index, void *context)
+{
+	u32         slot = index + 1;
+	struct row *row = bpf_map_lookup_elem(&rows, &slot);
+
+	if (row && row->state == ROW_EXITED)
+		settle_up(slot);
+	return slot >= slots_highest;
+}
+
+/* It leaves its slot to the one that exits so many after it. */
+static __always_inline void leave(u32 slot)
+{
+	u32 place = __sync_fetch_and_add(&leaving_next, 1) & leaving_mask & (LEAVING - 1);
+	u32 earlier = __sync_lock_test_and_set(&leaving[place], slot);
+
+	if (earlier)
+		settle_up(earlier);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -634,60 +711,57 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	struct row *row;
 	u32         slot;
 
+	if (tag && tag->kind == TAG_UNFOLLOWED)
+		__sync_fetch_and_add(&shared_exits, 1);
 	if (!tag || tag->kind != TAG_FOLLOWED)
 		return 0;
 	slot = tag->slot;
 	unsettle(task);
 	count_exit(task, slot);
 	row = bpf_map_lookup_elem(&rows, &slot);
-	if (!row || !slot)
+	if (!row || !slot) {
+		__sync_fetch_and_add(&shared_exits, 1);
 		return 0;
-	note_leaving(task, slot);
+	}
 	row->end_ns = bpf_ktime_get_boot_ns();
 	status_into(task, row);
 	name(task, row->program);
 	look_at(task, &row->now);
 	look_at_memory(task, row);
 	row->state = ROW_EXITED;
+	__sync_fetch_and_add(&exited, 1);
+	if (holds) {
+		hold(task, slot);
+		leave(slot);
+	}
 	return 0;
 }
 
-/* Once it has been reaped and nobody looks at it any more, its figures are those that wait4 gave. */
+/* It has been reaped, nobody looks at it any more, and a grace period of RCU is over. This is in the middle of
+ * whatever runs then on that processor; a kernel may run no program amid a process that it protects (seen: process
+ * 1), so that an end goes unseen. Therefore those that have a slot are held instead, where that can be had. */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-	struct tag           *tag = bpf_task_storage_get(&tags, task, NULL, 0);
-	struct signal_struct *signal = task->signal;
-	struct counters       last = {};
-	struct row           *row;
-	u32                   slot;
+	struct tag     *tag = bpf_task_storage_get(&tags, task, NULL, 0);
+	struct counters last = {};
+	struct row     *row;
+	u32             slot;
 
-	slot = take_leaving(task);
-	if (!slot) {
-		if (!tag || tag->kind == TAG_HELD || tag->kind == TAG_NONE)
-			return 0;
-		if (tag->kind == TAG_UNFOLLOWED) {
-			look_at(task, &last);
-			add(&unfollowed_costs, &last);
-			return 0;
-		}
-		slot = tag->slot;
-	}
+	if (!tag || tag->kind == TAG_HELD || tag->kind == TAG_NONE)
+		return 0;
+	slot = tag->slot;
 	row = bpf_map_lookup_elem(&rows, &slot);
 	if (!row)
 		return 0;
-	if (!slot) {
-		look_at(task, &last);
-		add(&row->now, &last);
+	if (tag->kind == TAG_FOLLOWED && slot) {
+		if (!holds)
+			conclude(task, slot, row);
 		return 0;
 	}
-	look_at(task, &row->now);
-	status_into(task, row);
-	row->adjusted_user_ns = signal->prev_cputime.utime;
-	row->adjusted_system_ns = signal->prev_cputime.stime;
-	row->state = ROW_FREED;
-	bpf_ringbuf_output(&done, &slot, sizeof slot,
-	                   slots_free < wake_below ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	look_at(task, &last);
+	add(tag->kind == TAG_UNFOLLOWED ? &unfollowed_costs : &row->now, &last);
+	__sync_fetch_and_add(&shared_ends, 1);
 	return 0;
 }
 
@@ -732,8 +806,12 @@ static __always_inline void attach(struct task_struct *task)
 	if (row && slot) {
 		if (!is_new)
 			row->base = row->now;
-		if (task->exit_state)
+		if (task->exit_state) {
 			row->state = ROW_EXITED;
+			__sync_fetch_and_add(&exited, 1);
+			if (holds)
+				hold(task, slot);
+		}
 	}
 	attached++;
 }
@@ -745,7 +823,7 @@ static __always_inline void refresh(struct task_struct *task, u32 slot)
 	struct row *row = bpf_map_lookup_elem(&rows, &slot);
 	u32         processor = task->on_cpu ? task->thread_info.cpu + 1 : 0;
 
-	if (!row || row->state == ROW_FREED)
+	if (!row || row->state == ROW_OVER)
 		return;
 	if (row->processor != processor)
 		row->processor = processor;
@@ -771,7 +849,12 @@ int on_look(struct bpf_iter__task *context)
 	struct tag         *tag;
 	u64                 key;
 
-	if (!task)
+	if (!task) { /* the walk is over */
+		if (holds && exited)
+			bpf_loop(slots, settle_up_next, NULL, 0);
+		return 0;
+	}
+	if (only_settles)
 		return 0;
 	if (!is_thorough) {
 		key = key_of((struct pt_regs *)bpf_task_pt_regs(task));

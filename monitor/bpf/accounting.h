@@ -10,7 +10,7 @@
 /* Rows that a look found changed; more than that, and all are to be looked at. */
 enum { CHANGED = 4096 };
 
-enum row_state { ROW_FREE, ROW_LIVE, ROW_EXITED, ROW_FREED };
+enum row_state { ROW_FREE, ROW_LIVE, ROW_EXITED, ROW_OVER };
 
 enum { PROGRAM_NAME = 16 };
 
@@ -43,7 +43,7 @@ struct row {
 	__u64 signals;
 	char  program[PROGRAM_NAME], program_before[PROGRAM_NAME];
 	struct counters base;  /* when it came to be watched */
-	struct counters now;   /* when it was last looked at; final once ROW_FREED */
+	struct counters now;   /* when it was last looked at; final once ROW_OVER */
 	__u64 adjusted_user_ns, adjusted_system_ns; /* of the process: what wait4 was told; 0: nobody asked */
 	__u64 virtual_begin, virtual_end, virtual_peak;
 	__u64 memory_begin, memory_end, memory_peak;
@@ -89,12 +89,8 @@ struct occupant {
 };
 enum { PROCESSORS = 1024 };
 
-/* What is known of a thread between its exit and its end. */
-struct leaving {
-	__u64 begin_ns; /* of the thread itself */
-	__u32 slot;
-	__u32 unused;
-};
+/* Slots of the last so many threads that have exited; whoever comes after them looks whether they are over. */
+enum { LEAVING = 128 };
 
 /* A task's storage. */
 enum tag_kind { TAG_NONE, TAG_HELD, TAG_FOLLOWED, TAG_UNFOLLOWED };

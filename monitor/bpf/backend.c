@@ -1,6 +1,5 @@
 /* backend.c -- the monitor by BPF: everything seen, nothing stopped. */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +18,9 @@ enum { CGROUP_MEMBERS_MOST = 16384 };
 /* Ends are written without waking us: this often we look whether the last has come. */
 #define LAST_LOOK_NS UINT64_C(500000000)
 #define MINUTE_NS UINT64_C(60000000000)
-/* How long threads that have exited may take to be final: an RCU grace period, some tens of ms. */
+/* How long threads that have exited may take to be over: tearing down a large memory, a grace period of RCU. */
 #define FINAL_STEP_NS UINT64_C(5000000)
-enum { FINAL_STEPS = 100, FINAL_PATIENCE = 8 };
+enum { FINAL_STEPS = 100, SHARED_STEPS = 20 };
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO */
 
 /* Of processes that were named: of a control group, others may come; a command tells its own end. */
@@ -110,7 +109,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	}
 	if (attach(order, why, why_room))
 		return -1;
-	hooks_look();
+	gather_look();
 	ends_with_the_last = order->pid_count > 0;
 	windows_open(order);
 	gather_ended();
@@ -134,6 +133,7 @@ static enum woken wait(uint64_t until_ns)
 		windows_turn();
 		/* A window must end on time: what is to be written can wait. */
 		if (!windows_is_open()) {
+			hooks_settle();
 			gather_ended();
 			gather_fold();
 		}
@@ -148,49 +148,31 @@ static enum woken wait(uint64_t until_ns)
 
 static void read_all(uint64_t now)
 {
-	hooks_look();
+	gather_look();
 	gather_ended();
 	gather_readings(now);
 }
 
 static uint64_t total(struct process *sum)
 {
-	hooks_look();
+	gather_look();
 	gather_ended();
 	return gather_total(sum);
 }
 
-/* A processor that fell asleep with callbacks of RCU was seen to leave them for seconds: being there wakes it. */
-static void visit_processor(int number)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET((size_t)number % (size_t)sysconf(_SC_NPROCESSORS_CONF), &set);
-	sched_setaffinity(0, sizeof set, &set);
-}
-
-/* Threads that have exited become final after an RCU grace period; zombies never do, and are known by a look. */
+/* Those that have exited are over when they have been left for the last time and reaped; those that are not held,
+ * after a grace period of RCU besides. Zombies are not, and are known by a look, but for those without a slot. */
 static void await_final(void)
 {
-	cpu_set_t ours;
-	int       has_moved = 0;
-
 	for (int step = 0; step < FINAL_STEPS; step++) {
 		hooks_look_thoroughly();
 		gather_ended();
-		if (!gather_unfinished())
+		if (!gather_unfinished() && (!hooks_unfinished() || step > SHARED_STEPS))
 			break;
-		if (step == FINAL_PATIENCE)
-			has_moved = !sched_getaffinity(0, sizeof ours, &ours);
-		if (has_moved)
-			visit_processor(step);
-		/* The first waits for a grace period of RCU, at the kernel's own pace; then its callbacks must run. */
+		/* It waits for a grace period, at the kernel's own pace; then its callbacks must run. */
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 		usleep(FINAL_STEP_NS / 1000);
 	}
-	if (has_moved)
-		sched_setaffinity(0, sizeof ours, &ours);
 }
 
 static void end(struct account *account)
@@ -206,7 +188,7 @@ static void end(struct account *account)
 	for (size_t i = 0; i < sum.call_count; i++)
 		account->hits += sum.calls[i].calls == UNKNOWN ? 0 : sum.calls[i].calls;
 	hooks_account(account);
-	account->lost_events += gather_unfinished();
+	account->lost_events += gather_unfinished() + hooks_unfinished();
 	account->total = sum;
 	gather_rest();
 	hooks_off();

@@ -49,7 +49,7 @@ static struct {
 	}                  *windows;
 	size_t              window_count;
 	uint64_t            windows_ns;
-	int                 has_read;  /* whether a reading was written already */
+	int                 has_looked;
 	uint32_t            enrolled;  /* rows known to have been given */
 	uint64_t            folded_ns; /* when gather_fold last did its work */
 	uint64_t           *unslotted; /* row 0's cells as far as folded */
@@ -204,16 +204,26 @@ static void costs_into(const struct row *row, struct process *process)
 	memory_into(row, process);
 }
 
-/* A cell's gain since it was last folded, into a process' call. */
-static void gain_into(uint32_t slot, uint32_t cell, const uint64_t *folded, struct process *process)
+/* A row of cells: a slot's own as they are just now, or a copy of them. */
+static const uint64_t *cells_of(uint32_t slot)
 {
-	const struct timed_cell *timed = (const struct timed_cell *)(const void *)hooks_cell(slot, cell);
-	const struct timed_cell *old = (const struct timed_cell *)(const void *)folded;
-	uint64_t                 gain = timed->count - (folded ? folded[0] : 0);
-	uint64_t                 count = gain & UINT32_MAX;
-	struct call_type             *call;
-	enum abi                 abi;
-	uint32_t                 number;
+	return (const uint64_t *)(const void *)hooks_cell(slot, 0);
+}
+
+static const struct timed_cell *cell_in(const uint64_t *cells, uint32_t cell)
+{
+	return (const struct timed_cell *)(const void *)(cells + cell * hooks.cell_bytes / sizeof *cells);
+}
+
+/* Which cell gained what since `old`, which may be NULL, into a process' call. */
+static void gain_into(uint32_t cell, const struct timed_cell *now, const struct timed_cell *old,
+                      struct process *process)
+{
+	uint64_t          gain = now->count - (old ? old->count : 0);
+	uint64_t          count = gain & UINT32_MAX;
+	struct call_type *call;
+	enum abi          abi;
+	uint32_t          number;
 
 	if (s.order->detail == PROFILE && cell >= CELL_KERNEL) {
 		uint64_t *samples = cell == CELL_USER ? &process->samples_user : &process->samples_kernel;
@@ -232,33 +242,28 @@ static void gain_into(uint32_t slot, uint32_t cell, const uint64_t *folded, stru
 	call->calls += count;
 	call->errors += (gain - count) >> 32;
 	/* A call that does not return, or that was not seen to begin, took a time that nobody knows. */
-	if (s.order->detail != LATENCY || timed->time_ns == (old ? old->time_ns : 0))
+	if (s.order->detail != LATENCY || now->time_ns == (old ? old->time_ns : 0))
 		return;
 	if (call->time_ns == UNKNOWN)
 		call->time_ns = 0;
-	call->time_ns += timed->time_ns - (old ? old->time_ns : 0);
+	call->time_ns += now->time_ns - (old ? old->time_ns : 0);
 	if (!call->histogram && !(call->histogram = calloc(HISTOGRAM_BUCKETS, sizeof *call->histogram)))
 		abort();
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
-		call->histogram[i] += timed->histogram[i] - (old ? old->histogram[i] : 0);
+		call->histogram[i] += now->histogram[i] - (old ? old->histogram[i] : 0);
 }
 
-static const uint64_t *folded_cell(const uint64_t *folded, uint32_t cell)
-{
-	return folded ? folded + cell * hooks.cell_bytes / sizeof *folded : NULL;
-}
-
-static void calls_into(uint32_t slot, const uint64_t *folded, struct process *process)
+/* What cells gained since they were folded; `folded` may be NULL. */
+static void calls_into(const uint64_t *cells, const uint64_t *folded, struct process *process)
 {
 	if (!has_calls())
 		return;
 	process->calls_known = 1;
-	for (uint32_t cell = 1; cell < CELL_KERNEL; cell++)
-		if (hooks_cell(slot, cell)->count || (folded && *folded_cell(folded, cell)))
-			gain_into(slot, cell, folded_cell(folded, cell), process);
-	if (s.order->detail == PROFILE) {
-		gain_into(slot, CELL_KERNEL, folded_cell(folded, CELL_KERNEL), process);
-		gain_into(slot, CELL_USER, folded_cell(folded, CELL_USER), process);
+	for (uint32_t cell = 1; cell < (s.order->detail == PROFILE ? CELLS : CELL_KERNEL); cell++) {
+		const struct timed_cell *old = folded ? cell_in(folded, cell) : NULL;
+
+		if (cell >= CELL_KERNEL || cell_in(cells, cell)->count || (old && old->count))
+			gain_into(cell, cell_in(cells, cell), old, process);
 	}
 }
 
@@ -289,7 +294,7 @@ static void write_thread(uint32_t slot)
 	costs_into(row, &thread);
 	cputime_split(thread.figure[run_ns], thread.figure[cpu_user_ns], thread.figure[cpu_system_ns],
 	              &thread.figure[cpu_user_ns], &thread.figure[cpu_system_ns]);
-	calls_into(slot, NULL, &thread);
+	calls_into(cells_of(slot), NULL, &thread);
 	write_process(&thread);
 	process_free_calls(&thread);
 }
@@ -301,7 +306,7 @@ static void thread_into(uint32_t slot, struct process *process)
 
 	process_clear(&part);
 	costs_into(&hooks.rows[slot], &part);
-	calls_into(slot, s.threads[slot].folded, &part);
+	calls_into(cells_of(slot), s.threads[slot].folded, &part);
 	process_add(process, &part);
 	process_free_calls(&part);
 }
@@ -384,7 +389,7 @@ static void bury(uint32_t slot)
 	if (s.order->threads)
 		write_thread(slot);
 	process_clear(&calls);
-	calls_into(slot, thread->folded, &calls);
+	calls_into(cells_of(slot), thread->folded, &calls);
 	process_add(&s.total, &calls);
 	process_free_calls(&calls);
 	thread_into(slot, &owner->kept);
@@ -444,7 +449,33 @@ int gather_is_empty(void)
 	return 1;
 }
 
-/* Readings */
+/* Looks and readings */
+
+/* A first look changes everything, and a later one what has run. It is not told again: it must be kept. */
+static void note_change(uint32_t slot)
+{
+	struct thread *thread = &s.threads[slot];
+
+	if (!thread->owner || !memcmp(&thread->read, &hooks.rows[slot].now, sizeof thread->read))
+		return;
+	thread->read = hooks.rows[slot].now;
+	thread->owner->is_changed = 1;
+}
+
+void gather_look(void)
+{
+	size_t          count;
+	const uint32_t *changed;
+
+	hooks_look();
+	adopt_new();
+	changed = hooks_changed(&count);
+	for (size_t i = 0; changed && i < count; i++)
+		note_change(changed[i]);
+	for (uint32_t slot = 1; (!changed || !s.has_looked) && slot <= hooks_slots_highest(); slot++)
+		note_change(slot);
+	s.has_looked = 1;
+}
 
 /* When the last of its threads has exited, and how; while one runs, it runs. */
 static void end_into(const struct member *member, struct process *process)
@@ -490,28 +521,8 @@ static void current(const struct member *member, struct process *process)
 	}
 }
 
-/* A first look changes everything, and a later one what has run. */
-static void note_change(uint32_t slot)
-{
-	struct thread *thread = &s.threads[slot];
-
-	if (!thread->owner || !memcmp(&thread->read, &hooks.rows[slot].now, sizeof thread->read))
-		return;
-	thread->read = hooks.rows[slot].now;
-	thread->owner->is_changed = 1;
-}
-
 void gather_readings(uint64_t at_ns)
 {
-	size_t          count;
-	const uint32_t *changed = hooks_changed(&count);
-
-	adopt_new();
-	for (size_t i = 0; changed && i < count; i++)
-		note_change(changed[i]);
-	for (uint32_t slot = 1; (!changed || !s.has_read) && slot <= hooks_slots_highest(); slot++)
-		note_change(slot);
-	s.has_read = 1;
 	for (struct member *member = s.members; member; member = member->next) {
 		struct process now;
 
@@ -544,7 +555,7 @@ uint64_t gather_total(struct process *total)
 				struct process calls;
 
 				process_clear(&calls);
-				calls_into(slot, s.threads[slot].folded, &calls);
+				calls_into(cells_of(slot), s.threads[slot].folded, &calls);
 				process_add(total, &calls);
 				process_free_calls(&calls);
 			}
@@ -553,7 +564,7 @@ uint64_t gather_total(struct process *total)
 	costs_into(&hooks.rows[0], &unslotted);
 	unslotted.figure[blocked_ns] = 0;
 	split(&unslotted, NULL);
-	calls_into(0, s.unslotted, &unslotted);
+	calls_into(cells_of(0), s.unslotted, &unslotted);
 	process_add(total, &unslotted);
 	process_free_calls(&unslotted);
 	total->calls_known = has_calls();
@@ -564,33 +575,34 @@ uint64_t gather_total(struct process *total)
 
 /* Windows */
 
-static uint64_t *folding(uint64_t **folded)
+static int is_idle(const uint64_t *cells, const uint64_t *folded)
 {
-	if (!*folded && !(*folded = calloc(CELLS, hooks.cell_bytes)))
-		abort();
-	return *folded;
-}
-
-static int is_idle(uint32_t slot, const uint64_t *folded)
-{
-	if (folded)
-		return !memcmp(folded, hooks_cell(slot, 0), CELLS * hooks.cell_bytes);
 	for (uint32_t cell = 1; cell < CELLS; cell++)
-		if (hooks_cell(slot, cell)->count)
+		if (cell_in(cells, cell)->count != (folded ? cell_in(folded, cell)->count : 0))
 			return 0;
 	return 1;
 }
 
-/* What a slot has gained, into the window's process, and its cells into what is folded. */
+/* What a slot has gained, into the window's process, and its cells into what is folded: from one copy of them, for
+ * they go on counting meanwhile. */
 static void fold(uint32_t slot, uint64_t **folded, struct process *window)
 {
-	struct process part;
+	const uint64_t *cells = cells_of(slot);
+	size_t          words = CELLS * hooks.cell_bytes / sizeof *cells;
+	uint64_t       *copy;
+	struct process  part;
 
-	if (is_idle(slot, *folded))
+	if (is_idle(cells, *folded))
 		return;
+	copy = malloc(words * sizeof *copy);
+	if (!copy)
+		abort();
+	for (size_t i = 0; i < words; i++)
+		copy[i] = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
 	process_clear(&part);
-	calls_into(slot, *folded, &part);
-	memcpy(folding(folded), hooks_cell(slot, 0), CELLS * hooks.cell_bytes);
+	calls_into(copy, *folded, &part);
+	free(*folded);
+	*folded = copy;
 	process_add(window, &part);
 	process_free_calls(&part);
 }

@@ -9,7 +9,9 @@ void gather_open(const struct order *order);
 void gather_ended(void);
 /* Whether nobody is left who runs: a zombie may wait for its parent for ever. */
 int gather_is_empty(void);
-/* Writes a reading of each process that has changed. Look before. */
+/* Looks at all tasks, and keeps in mind whose rows changed. */
+void gather_look(void);
+/* Writes a reading of each process that has changed since its last one. Look before. */
 void gather_readings(uint64_t at_ns);
 /* What was called, and how long was run, in the window that was open from then to then. Look before.
  * Returns how many calls that was. */

@@ -2,6 +2,7 @@
 #include "hooks.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
@@ -76,13 +77,23 @@ static bool has_32_bit(void)
 #endif
 }
 
+/* Since 6.3. */
+static bool can_hold(void)
+{
+	struct btf *kernel = btf__load_vmlinux_btf();
+	bool        can = kernel && btf__find_by_name_kind(kernel, "bpf_task_acquire", BTF_KIND_FUNC) > 0;
+
+	btf__free(kernel);
+	return can;
+}
+
 static void size_maps(const struct order *order)
 {
 	struct accounting *skeleton = s.skeleton;
 	/* Besides: row 0, and one for the process that is watched to calibrate. */
 	uint32_t           slots = (order->slots ? order->slots : slots_usual[order->detail]) + 1 +
 	                 (order->detail != LIFE && order->detail != PROFILE);
-	uint32_t           ring = 4096;
+	uint32_t           ring = 4096, leaving = 1;
 
 	hooks.slots = slots;
 	hooks.cell_bytes = order->detail == LATENCY ? sizeof(struct timed_cell) : sizeof(struct cell);
@@ -92,6 +103,11 @@ static void size_maps(const struct order *order)
 	bpf_map__set_max_entries(skeleton->maps.cells, order->detail == LIFE ? 1 : slots);
 	bpf_map__set_value_size(skeleton->maps.cells, (uint32_t)(CELLS * hooks.cell_bytes));
 	bpf_map__set_max_entries(skeleton->maps.free_slots, slots);
+	bpf_map__set_max_entries(skeleton->maps.held, slots);
+	skeleton->rodata->slots = slots;
+	while (leaving < LEAVING && leaving < slots / 8)
+		leaving *= 2;
+	skeleton->rodata->leaving_mask = leaving - 1;
 	bpf_map__set_max_entries(skeleton->maps.done, ring);
 }
 
@@ -176,6 +192,7 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 	skeleton->rodata->excepted[0] = getpid();
 	skeleton->rodata->excepted[1] = order->except;
 	skeleton->rodata->has_32_bit = has_32_bit();
+	skeleton->rodata->holds = can_hold();
 	skeleton->rodata->cgroup_id = cgroup.id;
 	skeleton->rodata->cgroup_hierarchy = cgroup.hierarchy;
 	size_maps(order);
@@ -185,7 +202,7 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 	hooks.rows = map_memory(skeleton->maps.rows);
 	hooks.cells = map_memory(skeleton->maps.cells);
 	hooks.maps_bytes += sizeof *skeleton->bss + bpf_map__max_entries(skeleton->maps.done) +
-	                    hooks.slots * sizeof(uint32_t);
+	                    hooks.slots * (sizeof(uint32_t) + sizeof(void *));
 	s.ring = ring_buffer__new(bpf_map__fd(skeleton->maps.done), on_gone, NULL, NULL);
 	if (!hooks.rows || !hooks.cells || !s.ring)
 		return refuse(why, why_room);
@@ -438,7 +455,6 @@ static void walk(void)
 	int  file = bpf_iter_create(s.look_file);
 
 	s.skeleton->bss->look = ++hooks.look;
-	s.skeleton->bss->changed_count = 0;
 	if (file < 0)
 		return;
 	while (read(file, text, sizeof text) > 0)
@@ -477,6 +493,7 @@ int hooks_attach(const pid_t pids[], size_t count)
 
 void hooks_look(void)
 {
+	s.skeleton->bss->changed_count = 0;
 	if (s.skeleton->bss->looks_wanted) {
 		s.skeleton->bss->looks_wanted = 0;
 		take_in();
@@ -489,6 +506,22 @@ void hooks_look_thoroughly(void)
 	s.skeleton->bss->is_thorough = 1;
 	hooks_look();
 	s.skeleton->bss->is_thorough = 0;
+}
+
+void hooks_settle(void)
+{
+	if (!s.skeleton->bss->exited)
+		return;
+	s.skeleton->bss->only_settles = 1;
+	walk();
+	s.skeleton->bss->only_settles = 0;
+}
+
+uint64_t hooks_unfinished(void)
+{
+	const struct accounting__bss *shared = s.skeleton->bss;
+
+	return shared->shared_exits > shared->shared_ends ? shared->shared_exits - shared->shared_ends : 0;
 }
 
 void hooks_drain(void (*gone)(uint32_t slot))

@@ -43,7 +43,11 @@ int  hooks_attach(const pid_t pids[], size_t count);
 void hooks_look(void);
 /* The same of all, those included that have exited: their rows' `seen` is then hooks.look. */
 void hooks_look_thoroughly(void);
-/* Slots whose thread is gone, to `gone`. */
+/* Finds which of those that have exited are over by now. A look does so too. */
+void hooks_settle(void);
+/* How many have exited, and are not over, of those who have no slot of their own. */
+uint64_t hooks_unfinished(void);
+/* Slots whose thread is over, to `gone`. */
 void hooks_drain(void (*gone)(uint32_t slot));
 /* Makes a slot free again. */
 void hooks_give_back(uint32_t slot);

@@ -105,6 +105,8 @@ struct task_io_accounting {
 	u64 cancelled_write_bytes;
 };
 
+struct sighand_struct;
+
 struct kernfs_node {
 	u64 id;
 };
@@ -122,6 +124,7 @@ struct task_struct {
 	struct thread_info        thread_info;
 	unsigned int              flags;
 	int                       on_cpu;
+	unsigned int              __state;
 	struct mm_struct         *mm;
 	int                       exit_state;
 	int                       exit_code;
@@ -138,6 +141,7 @@ struct task_struct {
 	unsigned long             maj_flt;
 	char                      comm[16];
 	struct signal_struct     *signal;
+	struct sighand_struct    *sighand; /* NULL once it has been reaped */
 	struct sched_entity       se;
 	struct sched_info         sched_info;
 	struct task_io_accounting ioac;

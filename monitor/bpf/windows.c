@@ -111,7 +111,7 @@ static void open_window(void)
 	if (s.is_hooked)
 		hooks_calls_on();
 	if (s.is_proof) {
-		hooks_look();
+		gather_look();
 		totals(&s.run_before, &s.work_before);
 	}
 	s.begin_ns = hooks_open_window(s.is_hooked);
@@ -140,7 +140,7 @@ static void close_window(void)
 
 	end_ns = hooks_close_window();
 	length_ns = end_ns - s.begin_ns;
-	hooks_look();
+	gather_look();
 	if (s.is_hooked)
 		calls = gather_window(s.begin_ns, end_ns);
 	if (s.is_proof) {
