@@ -38,6 +38,7 @@ static struct {
 	uint64_t       swept_ns;
 	pid_t          command;
 	int            command_runs;   /* its own program, not yet ours */
+	const char    *command_name;   /* as the kernel will have it */
 } s = { .exits = { .file = -1, .asking = -1 }, .events = -1 };
 
 /* The proc connector. */
@@ -152,7 +153,8 @@ static void take_exec(const struct proc_event *event)
 	if (member->process.pid == s.command && s.command_runs) {
 		s.command_runs = 0;
 		member->process.watched_ns = boottime_of(event);
-		tree_program(member, now.program, 0);
+		/* It may be gone by now, and its children have its name. */
+		tree_program(member, *now.program ? now.program : s.command_name, 0);
 	} else {
 		tree_program(member, now.program, 1);
 	}
@@ -313,6 +315,8 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		member->process.figure[virtual_begin] = member->process.figure[memory_begin] = UNKNOWN;
 		s.command = child;
 		s.command_runs = 1;
+		s.command_name = strrchr(order->command[0], '/');
+		s.command_name = s.command_name ? s.command_name + 1 : order->command[0];
 	}
 	if (order->cgroup && attach_cgroup(order->cgroup)) {
 		snprintf(why, why_room, "'%s': %s", order->cgroup, strerror(errno));
