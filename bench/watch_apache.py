@@ -1,26 +1,26 @@
 """What the monitor costs Apache (prefork) saturated over loopback with pages of 1 KB, every child followed.
 
-    python bench/watch_apache.py [--blocks 40] [--seconds 2] [--peers 0]
+    python bench/watch_apache.py [--blocks 40] [--seconds 0.2] [--peers 0] [--only NAME ...]
 
 A server of its own: a fixed number of children, keep-alive, a page of 1,024 bytes, on a free port of
-loopback; the load is wrk's, or ab's where there is no wrk. A block is one visit of every condition in
-random order: the monitor is attached to the server's first process and follows all others, the load runs,
-the monitor is taken away. Shown: the throughput unwatched / watched is paired within a block; the Hodges-
-Lehmann estimate of the log-ratios with the exact interval of the signed-rank test (95 %), as loss of
-throughput. "unwatched again" is the same compared with itself: what the interval is when nothing differs.
+loopback, under one load without a pause (load.c). A block is one visit of every condition in random order:
+the monitor is attached to the server's first process and follows all others, answers are counted for so
+many seconds, the monitor is taken away. The shorter a visit, the less the machine has changed between two of
+them. Shown: the throughput unwatched / watched is paired within a block; the Hodges-Lehmann estimate of the
+log-ratios with the interval of the signed-rank test (95 %), as loss of throughput. "unwatched again" is the
+same compared with itself: what the interval is when nothing differs.
 """
 
 import argparse
 import math
+import mmap
 import os
 import random
-import re
-import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,6 +31,7 @@ import numpy as np
 from steelyard.statistics import signed_rank
 
 CHILDREN, CONNECTIONS, PAGE = 8, 8, 1024
+SETTLES_S = 0.4  # the beginning of one watch and the end of another are felt for a while
 MODULES = Path("/usr/lib/apache2/modules")
 CONDITIONS: dict[str, monitors.Condition] = {
     "unwatched": monitors.unwatched,
@@ -44,8 +45,8 @@ CONDITIONS: dict[str, monitors.Condition] = {
 
 
 @contextmanager
-def apache() -> Iterator[tuple[int, str]]:
-    """A server that answers: its first process, and a page's address."""
+def apache() -> Iterator[tuple[int, int]]:
+    """A server that answers: its first process, and its port."""
     with tempfile.TemporaryDirectory(prefix="steelyard-apache-") as name, socket.socket() as free:
         directory = Path(name)
         directory.chmod(0o755)
@@ -58,7 +59,7 @@ def apache() -> Iterator[tuple[int, str]]:
         server = subprocess.Popen(command, start_new_session=True)
         try:
             _answers(port, server)
-            yield server.pid, f"http://127.0.0.1:{port}/page"
+            yield server.pid, port
         finally:
             server.terminate()
             server.wait()
@@ -88,21 +89,36 @@ def _answers(port: int, server: subprocess.Popen[bytes]) -> None:
     raise SystemExit("apache2 does not answer")
 
 
-def throughput(address: str, seconds: float) -> float:
-    """Requests a second; every one must have been answered in full."""
-    if shutil.which("wrk"):
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", address]
-        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-        bad = re.search(r"Non-2xx|Socket errors", told)
-        rate = re.search(r"Requests/sec:\s*([\d.]+)", told)
-    else:
-        command = ["ab", "-q", "-k", "-c", str(CONNECTIONS), "-t", f"{seconds:g}", "-n", "100000000", address]
-        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-        bad = re.search(r"Non-2xx|Failed requests: +[1-9]", told)
-        rate = re.search(r"Requests per second:\s*([\d.]+)", told)
-    if bad or not rate:
-        raise SystemExit(f"the load went wrong:\n{told}")
-    return float(rate[1])
+@contextmanager
+def load(port: int) -> Iterator[Callable[[], int]]:
+    """A load that has begun: asked, it says how many answers it has got so far."""
+    program = monitors.build("load")
+    with tempfile.NamedTemporaryFile(prefix="steelyard-load-") as file:
+        file.truncate(mmap.PAGESIZE)
+        command = [program, file.name, str(port), "/page", str(CONNECTIONS)]
+        client = subprocess.Popen(command, stdin=subprocess.PIPE)
+        with mmap.mmap(file.fileno(), mmap.PAGESIZE) as shared:
+
+            def answers() -> int:
+                if client.poll() is not None:
+                    raise SystemExit("the load went wrong")
+                return int.from_bytes(shared[:8], "little")
+
+            try:
+                yield answers
+            finally:
+                client.communicate()
+
+
+def throughput(answers: Callable[[], int], seconds: float) -> float:
+    """Answers a second, from a moment after now on."""
+    time.sleep(SETTLES_S)
+    before, begin = answers(), time.monotonic_ns()
+    time.sleep(seconds)
+    after, end = answers(), time.monotonic_ns()
+    if after == before:
+        raise SystemExit("the server does not answer")
+    return (after - before) / (end - begin) * 1e9
 
 
 def lines(found: dict[str, dict[int, float]]) -> Iterator[str]:
@@ -125,7 +141,8 @@ def lines(found: dict[str, dict[int, float]]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--blocks", type=int, default=40)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of load in a visit; wrk takes whole ones")
+    parser.add_argument("--seconds", type=float, default=0.2, help="that a visit counts")
+    parser.add_argument("--only", action="append", help="a condition, with `unwatched` (default: all)")
     parser.add_argument(
         "--peers", type=int, default=0, help="blocks in which strace and perf trace are visited"
     )
@@ -136,10 +153,11 @@ def main() -> None:
     peers = (
         {name: monitors.PEERS[name] for name in ("strace -f -c", "perf trace -s")} if arguments.peers else {}
     )
-    everything = {**CONDITIONS, **peers}
+    chosen = ["unwatched", *(arguments.only or list(CONDITIONS)[1:])]
+    everything = {**{name: CONDITIONS[name] for name in chosen}, **peers}
     found: dict[str, dict[int, float]] = {name: {} for name in everything}
-    with apache() as (pid, address):
-        throughput(address, max(1, arguments.seconds))
+    with apache() as (pid, port), load(port) as answers:
+        throughput(answers, 1)
         for block in range(arguments.blocks):
             names = [name for name in everything if name not in peers or block < arguments.peers]
             for name in order.sample(names, len(names)):
@@ -147,7 +165,7 @@ def main() -> None:
                 pids = [pid, *_children(pid)] if name in peers else [pid]
                 try:
                     with everything[name](pids):
-                        found[name][block] = throughput(address, arguments.seconds)
+                        found[name][block] = throughput(answers, arguments.seconds)
                 except (RuntimeError, FileNotFoundError) as error:
                     print(f"{name}: {error}", flush=True)
     print("\n".join(lines(found)))

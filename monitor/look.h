@@ -19,7 +19,5 @@ struct kin {
 };
 /* These processes and all that descend from them, parents before children. *kin is the caller's to free. */
 size_t look_descendants(const pid_t pids[], size_t count, struct kin **kin);
-/* The processes in a control group. *pids is the caller's to free. -1: it cannot be read. */
-ssize_t look_cgroup(const char *directory, pid_t **pids);
 
 #endif

@@ -31,6 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "exits.h"
 #include "look.h"
 #include "monitor.h"
@@ -813,17 +814,15 @@ static int begin_with_command(pid_t child)
 
 static int begin_with_pids(const struct order *order)
 {
-	pid_t  *pids;
-	ssize_t count;
-	int     answer;
+	pid_t *pids;
+	size_t count;
+	int    answer;
 
 	choose_pages(order->pid_count ? order->pid_count : 16);
 	if (!order->cgroup)
 		return attach_all(order->pids, order->pid_count);
-	count = look_cgroup(order->cgroup, &pids);
-	if (count < 0)
-		return fail(order->cgroup);
-	answer = attach_all(pids, (size_t)count);
+	count = cgroup_members(order->cgroup, &pids);
+	answer = attach_all(pids, count);
 	free(pids);
 	return answer;
 }

@@ -214,6 +214,11 @@ void procfs_threads(pid_t pid, void (*each)(pid_t thread, void *context), void *
 	each_number(name, each, context);
 }
 
+void procfs_processes(void (*each)(pid_t pid, void *context), void *context)
+{
+	each_number("/proc", each, context);
+}
+
 struct search {
 	pid_t  parent;
 	void (*each)(pid_t child, void *context);

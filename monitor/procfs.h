@@ -42,7 +42,8 @@ struct procfs_clocks {
 };
 int procfs_clocks(pid_t pid, struct procfs_clocks *clocks);
 
-/* Calls `each` for every thread, or for every child of any thread. */
+/* Calls `each` for every process there is, every thread, or every child of any thread. */
+void procfs_processes(void (*each)(pid_t pid, void *context), void *context);
 void procfs_threads(pid_t pid, void (*each)(pid_t thread, void *context), void *context);
 void procfs_children(pid_t pid, void (*each)(pid_t child, void *context), void *context);
 

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "exits.h"
 #include "look.h"
 #include "monitor.h"
@@ -282,16 +283,13 @@ static void attach_all(const pid_t pids[], size_t count)
 		;
 }
 
-static int attach_cgroup(const char *directory)
+static void attach_cgroup(const char *directory)
 {
-	pid_t  *pids;
-	ssize_t count = look_cgroup(directory, &pids);
+	pid_t *pids;
+	size_t count = cgroup_members(directory, &pids);
 
-	if (count < 0)
-		return -1;
-	attach_all(pids, (size_t)count);
+	attach_all(pids, count);
 	free(pids);
-	return 0;
 }
 
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
@@ -318,10 +316,8 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		s.command_name = strrchr(order->command[0], '/');
 		s.command_name = s.command_name ? s.command_name + 1 : order->command[0];
 	}
-	if (order->cgroup && attach_cgroup(order->cgroup)) {
-		snprintf(why, why_room, "'%s': %s", order->cgroup, strerror(errno));
-		return -1;
-	}
+	if (order->cgroup)
+		attach_cgroup(order->cgroup);
 	if (order->pid_count)
 		attach_all(order->pids, order->pid_count);
 	return 0;

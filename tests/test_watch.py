@@ -792,3 +792,41 @@ def test_a_watch_is_kept_listed_exported_and_merged(
     }
     rows = duckdb.sql(f"SELECT figure, call, value, errors FROM '{place}/readings.parquet'").fetchall()
     assert rows == [("reads", None, 2.0, None), (None, "read", 3.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "form", [["--format", "json"], ["--format", "csv", "--table", "series"], ["--by", "program"]]
+)
+def test_a_kept_watch_is_reported_again_as_it_was(
+    program: Callable[..., str], archive: Path, capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    fake = program(
+        head(every_ns=SECOND),
+        reading(1, reads=2, calls={"read": [3, 1]}),
+        reading(2, reads=4, calls={"read": [5, 1]}),
+        process(calls={"read": call(5, 1, time_ns=70, histogram=[5] + 27 * [0])}),
+        end(2),
+    )
+    words = ["watch", *form, "--archive", str(archive)]
+
+    cli.main([*words, "--program", fake, "--keep", "-p", str(os.getpid())])
+    first = capsys.readouterr()
+    name = re.search(r"kept as (\S+)", first.err)
+    assert name
+    cli.main([*words, "--kept", name[1]])
+    again = capsys.readouterr()
+
+    def without_front_end(text: str) -> list[str]:
+        return [line for line in text.splitlines() if not re.search("front.end", line)]
+
+    assert without_front_end(again.out) == without_front_end(first.out)
+    assert without_front_end(again.out)
+
+
+def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["watch", "--archive", str(archive), "--kept", "nothing"]
+
+    assert cli.main([*words, "-p", "1"]) == 2
+    assert "goes without -p" in capsys.readouterr().err
+    assert cli.main(words) == 2
+    assert "nothing" in capsys.readouterr().err

@@ -254,3 +254,23 @@ def test_the_total_at_the_end_is_that_of_all_processes(known: Path, slots: str, 
     if not watched.end["lost_slots"]:
         for figure in ("run_ns", "faults_minor", "switches_voluntary", "reads"):
             assert watched.end["total"][figure] == sum(one[figure] for one in watched.processes), figure
+
+
+@pytest.mark.bpf
+def test_calls_made_while_counts_are_put_aside_are_counted_once(known: Path) -> None:
+    """With so few slots, threads end and the counts of those that go on are put aside, while they call."""
+    for _ in range(12):
+        watched = watching.watch("--detail", "calls", "--slots", "3", "--", known, "threads")
+
+        assert counts(watched.end["total"]) == added([told(text) for _, _, text in KNOWN["threads"]])
+
+
+@pytest.mark.bpf
+def test_every_end_is_told(known: Path) -> None:
+    """Whatever runs where the kernel frees the ended, and whatever that does to hooks."""
+    for _ in range(8):
+        watched = watching.watch("--detail", "calls", "--", known, "many", "600")
+
+        assert len(watched.processes) == 601
+        assert all(one["run_ns"] is not None and one["end_ns"] is not None for one in watched.processes)
+        assert watched.end["lost_events"] == 0

@@ -1,34 +1,32 @@
 """The monitor by perf's inherited counters: each process's share, against strace, wait4 and known numbers."""
 
 import collections
-import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-import watching_known as watching
+import watching
+from known_children import SOURCE, built, known, told_of
 
-known = watching.known
+__all__ = ["known"]  # a fixture
 
 
-def counts(program: Path, *words: str) -> tuple[list[watching.Record], str]:
+def counts(program: Path, *words: str) -> tuple[watching.Watch, str]:
     """The records of that program watched call by call, and what it printed."""
     watching.need("perf", "calls")
-    answer = watching.watch("--backend", "perf", "--detail", "calls", command=[program, *words])
-    assert answer.returncode == 5
-    return watching.records(answer), answer.stdout
+    found = watching.watch("--backend", "perf", "--detail", "calls", "--", program, *words)
+    assert found.status == 5
+    return found, found.output
 
 
 def test_each_child_has_its_own_calls_and_errors(tmp_path: Path) -> None:
-    found, output = counts(watching.build(tmp_path, watching.KNOWN))
+    found, output = counts(built(tmp_path, SOURCE))
 
     first, closes, opens, threads, program, lseeks, spins, sleeps = [
-        watching.calls(record) for record, _ in watching.of_children(found, output)
+        watching.counts(record) for record, _ in told_of(found, output)
     ]
     assert first["getppid"] == (101, 0)
     assert first["exit_group"] == (1, 0)
@@ -43,17 +41,17 @@ def test_each_child_has_its_own_calls_and_errors(tmp_path: Path) -> None:
     assert lseeks["vfork"] == (1, 0)
     assert "getppid" not in spins
     assert sleeps["other"][0] >= 20
-    [root] = [record for record in watching.processes(found) if record["generation"] == 0]
-    assert watching.calls(root)["getppid"] == (7, 0)
-    assert watching.calls(root)["wait4"] == (8, 0)
-    assert watching.calls(root)["clone"] == (8, 0)
-    assert watching.calls(root)["execve"] == (1, 0)
-    assert watching.end(found)["lost_events"] == 0
+    [root] = [record for record in found.processes if record["generation"] == 0]
+    assert watching.counts(root)["getppid"] == (7, 0)
+    assert watching.counts(root)["wait4"] == (8, 0)
+    assert watching.counts(root)["clone"] == (8, 0)
+    assert watching.counts(root)["execve"] == (1, 0)
+    assert found.end["lost_events"] == 0
 
 
 @pytest.mark.strace
 def test_the_calls_are_those_that_strace_counts(tmp_path: Path) -> None:
-    program = watching.build(tmp_path, watching.KNOWN)
+    program = built(tmp_path, SOURCE)
     found, _ = counts(program, "0", "still")
     log = tmp_path / "strace"
     subprocess.run(
@@ -67,7 +65,7 @@ def test_the_calls_are_those_that_strace_counts(tmp_path: Path) -> None:
             traced[match[3]] = (int(match[1]), int(match[2] or 0))
     # strace does not count what never returns, and a wait of threads for each other is another each time.
     vary = {"exit", "exit_group", "futex", "restart_syscall", "kill", "tgkill"}
-    named = watching.calls(watching.total(found))
+    named = watching.counts(found.end["total"])
     for name, pair in named.items():
         if name not in vary | {"other"}:
             assert (name, pair) == (name, traced[name])
@@ -79,19 +77,18 @@ def test_the_sum_over_processes_is_the_sum_of_the_counters(known: Path) -> None:
     found, _ = counts(known)
 
     total: collections.Counter[str] = collections.Counter()
-    for record in watching.processes(found):
-        total.update({name: pair[0] for name, pair in watching.calls(record).items()})
-    assert total == {name: call["calls"] for name, call in watching.total(found)["calls"].items()}
+    for record in found.processes:
+        total.update({name: pair[0] for name, pair in watching.counts(record).items()})
+    assert total == {name: call["calls"] for name, call in found.end["total"]["calls"].items()}
 
 
 def test_times_faults_and_switches_are_those_of_wait4(known: Path) -> None:
     watching.need("perf", "life")
-    answer = watching.watch("--backend", "perf", "--detail", "life", command=[known])
-    found = watching.records(answer)
+    found = watching.watch("--backend", "perf", "--detail", "life", "--", known)
 
-    if watching.why_not("perf", "calls"):
+    if watching.refusal("perf", "calls"):
         pytest.skip("faults and switches need more privilege")
-    for record, waited in watching.of_children(found, answer.stdout):
+    for record, waited in told_of(found, found.output):
         assert record["calls"] is None
         assert abs(record["faults_minor"] - waited["faults_minor"]) <= 4  # an exec's own, made for it
         # Waits after the counters were taken away are not in them, but for the last.
@@ -99,13 +96,13 @@ def test_times_faults_and_switches_are_those_of_wait4(known: Path) -> None:
         assert -1 <= behind <= 4 * record["threads"]
         # Less what it takes to make a task and to take it down; more by what a host or an interrupt took.
         assert abs(waited["run_us"] * 1000 - record["run_ns"]) < 20_000_000
-    spins, sleeps = [record for record, _ in watching.of_children(found, answer.stdout)[6:]]
+    spins, sleeps = [record for record, _ in told_of(found, found.output)[6:]]
     assert spins["run_ns"] >= 39_000_000
     assert sleeps["switches_voluntary"] >= 21
 
 
 def test_a_storm_of_short_lived_processes_is_all_there(tmp_path: Path) -> None:
-    program = watching.build(
+    program = built(
         tmp_path,
         "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
         "int main(void) { for (int i = 0; i < 307; i++) { for (int j = 0; j < 2; j++) if (!fork()) {"
@@ -114,115 +111,101 @@ def test_a_storm_of_short_lived_processes_is_all_there(tmp_path: Path) -> None:
     )
     found, _ = counts(program)
 
-    children = [record for record in watching.processes(found) if record["generation"] == 1]
-    made = collections.Counter(watching.calls(child).get("getppid", (0, 0))[0] for child in children)
+    children = [record for record in found.processes if record["generation"] == 1]
+    made = collections.Counter(watching.counts(child).get("getppid", (0, 0))[0] for child in children)
     assert made == collections.Counter(2 * [number % 11 for number in range(307)])
-    assert watching.end(found)["lost_events"] == 0
+    assert found.end["lost_events"] == 0
 
 
 def test_a_running_process_is_counted_from_when_it_is_attached(known: Path) -> None:
     watching.need("perf", "calls")
     with subprocess.Popen([known, "700000"], stdout=subprocess.PIPE, text=True) as process:
         time.sleep(0.2)
-        answer = watching.watch("--backend", "perf", "--detail", "calls", "-p", process.pid)
+        found = watching.watch("--backend", "perf", "--detail", "calls", "-p", process.pid)
         assert process.stdout is not None
         output = process.stdout.read()
-    found = watching.records(answer)
 
-    assert answer.returncode == 0
-    assert watching.end(found)["stopped_by"] == "end"
-    [root] = [record for record in watching.processes(found) if record["pid"] == process.pid]
+    assert found.status == 0
+    assert found.end["stopped_by"] == "end"
+    [root] = [record for record in found.processes if record["pid"] == process.pid]
     assert root["attached"]
     assert root["children"] == 8
-    assert watching.calls(root)["getppid"] == (7, 0)
-    assert "execve" not in watching.calls(root)
-    first, *_ = watching.of_children(found, output)
-    assert watching.calls(first[0])["getppid"] == (101, 0)
+    assert watching.counts(root)["getppid"] == (7, 0)
+    assert "execve" not in watching.counts(root)
+    first, *_ = told_of(found, output)
+    assert watching.counts(first[0])["getppid"] == (101, 0)
     assert not first[0]["attached"]
 
 
 def test_a_process_that_goes_on_has_its_counts_when_the_watch_ends() -> None:
     watching.need("perf", "calls")
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
-        answer = watching.watch(
+        found = watching.watch(
             "--backend", "perf", "--detail", "calls", "--for", 300_000_000, "--every", 100_000_000,
             "-p", process.pid,
         )  # fmt: skip
         assert process.poll() is None
         process.kill()
-    found = watching.records(answer)
 
-    [record] = watching.processes(found)
+    [record] = found.processes
     assert record["end_ns"] is None
     assert record["calls"] == {}
     assert record["run_ns"] > 0
-    readings = [reading for reading in found if reading["record"] == "reading"]
+    readings = found.of("reading")
     assert [reading["run_ns"] for reading in readings] == sorted(reading["run_ns"] for reading in readings)
 
 
 def test_what_a_process_counted_is_unknown_while_its_children_go_on() -> None:
     watching.need("perf", "calls")
-    answer = watching.watch(
-        "--backend", "perf", "--detail", "calls", command=["sh", "-c", "sleep 1 & exit 0"]
-    )
-    found = watching.records(answer)
+    found = watching.watch("--backend", "perf", "--detail", "calls", "--", "sh", "-c", "sleep 1 & exit 0")
 
-    assert len(watching.processes(found)) == 2
-    assert all(record["calls"] is None for record in watching.processes(found))
-    assert watching.total(found)["calls"]["execve"]["calls"] >= 1
+    assert len(found.processes) == 2
+    assert all(record["calls"] is None for record in found.processes)
+    assert found.end["total"]["calls"]["execve"]["calls"] >= 1
 
 
 def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
-    program = watching.build(
+    program = built(
         tmp_path,
         "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
         "int main(void) { for (int i = 0; i < 30; i++) if (!fork()) { syscall(SYS_getppid); _exit(0); }"
         " while (wait(NULL) > 0); return 5; }",
     )
     watching.need("perf", "calls")
-    answer = watching.watch("--backend", "perf", "--detail", "calls", "--children", 10, command=[program])
-    found = watching.records(answer)
+    found = watching.watch("--backend", "perf", "--detail", "calls", "--children", 10, "--", program)
 
-    assert len(watching.processes(found)) == 4
-    assert watching.end(found)["unfollowed"] == 27
-    assert watching.end(found)["unfollowed_figures"]["run_ns"] > 0
-    assert watching.total(found)["calls"]["getppid"]["calls"] == 30
+    assert len(found.processes) == 4
+    assert found.end["unfollowed"] == 27
+    assert found.end["unfollowed_figures"]["run_ns"] > 0
+    assert found.end["total"]["calls"]["getppid"]["calls"] == 30
 
 
 def test_what_found_no_room_is_counted_and_nobody_is_given_it(tmp_path: Path) -> None:
-    program = watching.build(
+    program = built(
         tmp_path,
         "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
         "int main(void) { usleep(300000); for (int i = 0; i < 1999; i++) {"
         " if (!fork()) { syscall(SYS_getppid); _exit(0); } wait(NULL); } return 5; }",
     )
     watching.need("perf", "calls")
-    options = ["--records", "2", "--backend", "perf", "--detail", "calls"]
-    monitor = subprocess.Popen(
-        [watching.watcher(), *options, "--", program],
-        stderr=subprocess.PIPE,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert monitor.stderr is not None
-    first = monitor.stderr.readline()
-    time.sleep(0.15)
-    monitor.send_signal(signal.SIGSTOP)
-    time.sleep(2.5)
-    monitor.send_signal(signal.SIGCONT)
-    _, rest = monitor.communicate(timeout=60)
-    found = [json.loads(line) for line in (first + rest).splitlines()]
+    with watching.begun("--backend", "perf", "--detail", "calls", "--", program) as found:
+        found.await_record("watch")
+        time.sleep(0.15)
+        found.process.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)
+        found.process.send_signal(signal.SIGCONT)
+        found.finish()
 
-    assert watching.end(found)["lost_events"] > 0
-    assert watching.total(found)["calls"]["getppid"]["calls"] == 1999
-    told = [watching.calls(record) for record in watching.processes(found) if record["calls"] is not None]
+    assert found.end["lost_events"] > 0
+    assert found.end["total"]["calls"]["getppid"]["calls"] == 1999
+    told = [watching.counts(record) for record in found.processes if record["calls"] is not None]
     assert len(told) < 2000
     assert all(calls["getppid"] == (1, 0) for calls in told)
 
 
 @pytest.mark.parametrize("detail", ["budget", "profile", "latency"])
 def test_what_it_cannot_do_it_refuses_with_a_reason(detail: str) -> None:
-    reason = watching.why_not("perf", detail)
+    reason = watching.refusal("perf", detail)
 
     assert reason
     assert "--detail life or calls" in reason
@@ -230,12 +213,7 @@ def test_what_it_cannot_do_it_refuses_with_a_reason(detail: str) -> None:
 
 @pytest.mark.root
 def test_without_privilege_the_probe_says_why_not(tmp_path: Path) -> None:
-    os.chmod(tmp_path.parent.parent, 0o755)
-    os.chmod(tmp_path.parent, 0o755)
-    os.chmod(tmp_path, 0o755)
-    program = shutil.copy(watching.watcher(), tmp_path / "steelyard-watch")
-    answer = watching.as_nobody(program, "--probe", "--detail", "calls")
+    probe = watching.probe_as_nobody(tmp_path, "calls")["perf"]
 
-    [line] = [line for line in answer.stdout.splitlines() if '"backend":"perf"' in line]
-    assert '"works":false' in line
-    assert re.search("CAP_PERFMON|tracefs|perf_event_paranoid", line)
+    assert not probe["works"]
+    assert re.search("CAP_PERFMON|tracefs|perf_event_paranoid", probe["why"])

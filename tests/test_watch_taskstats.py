@@ -1,32 +1,32 @@
 """The monitor by the kernel's own accounts of ended tasks, against wait4 and known numbers."""
 
 import os
-import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-import watching_known as watching
+import watching
+from known_children import built, known, told_of
 
-known = watching.known
+__all__ = ["known"]  # a fixture
 
 # The kernel reads a thread's account before it brings it up to date: it lacks up to a tick, of 100 a second.
 TICK_US = 10_000
 
 
-def life(program: Path) -> tuple[list[watching.Record], str]:
+def life(program: Path) -> tuple[watching.Watch, str]:
     watching.need("taskstats", "life")
-    answer = watching.watch("--backend", "taskstats", "--detail", "life", command=[program])
-    assert answer.returncode == 5
-    return watching.records(answer), answer.stdout
+    found = watching.watch("--backend", "taskstats", "--detail", "life", "--", program)
+    assert found.status == 5
+    return found, found.output
 
 
 def test_each_process_has_its_end_and_what_wait4_says(known: Path) -> None:
     found, output = life(known)
 
-    for record, waited in watching.of_children(found, output):
+    for record, waited in told_of(found, output):
         assert record["faults_minor"] in range(waited["faults_minor"] - 2, waited["faults_minor"] + 1)
         assert record["switches_voluntary"] in range(
             waited["switches_voluntary"] - 4, waited["switches_voluntary"] + 2
@@ -37,37 +37,37 @@ def test_each_process_has_its_end_and_what_wait4_says(known: Path) -> None:
         assert record["signal"] == (-ended if ended < 0 else None)
         assert record["calls"] is None
         assert record["memory_peak"] > 0
-    assert watching.end(found)["lost_events"] == 0
+    assert found.end["lost_events"] == 0
 
 
 def test_run_time_is_that_of_wait4_but_for_a_tick_a_thread(known: Path) -> None:
     found, output = life(known)
 
-    for record, waited in watching.of_children(found, output):
+    for record, waited in told_of(found, output):
         behind_us = waited["run_us"] - record["run_ns"] / 1000
         assert -1 <= behind_us <= TICK_US * record["threads"]
-    spins, _ = watching.of_children(found, output)[6]
+    spins, _ = told_of(found, output)[6]
     assert spins["run_ns"] >= 30_000_000
 
 
 def test_threads_are_summed_and_generations_followed(known: Path) -> None:
     found, output = life(known)
 
-    children = [record for record, _ in watching.of_children(found, output)]
+    children = [record for record, _ in told_of(found, output)]
     assert [child["threads"] for child in children] == [1, 1, 1, 5, 1, 1, 1, 1]
     assert [child["children"] for child in children] == [0, 0, 0, 0, 0, 1, 0, 0]
     assert children[2]["signal"] == signal.SIGKILL
     assert (children[4]["program"], children[4]["program_before"]) == ("true", "known")
-    [grandchild] = [record for record in watching.processes(found) if record["generation"] == 2]
+    [grandchild] = [record for record in found.processes if record["generation"] == 2]
     assert grandchild["parent"] == children[5]["pid"]
-    [root] = [record for record in watching.processes(found) if record["generation"] == 0]
+    [root] = [record for record in found.processes if record["generation"] == 0]
     assert (root["children"], root["status"], root["program_before"]) == (8, 5, None)
-    for record in watching.processes(found):
+    for record in found.processes:
         assert record["begin_ns"] <= record["watched_ns"] < record["end_ns"]
 
 
 def test_a_storm_of_short_lived_processes_is_all_there(tmp_path: Path) -> None:
-    program = watching.build(
+    program = built(
         tmp_path,
         "#include <unistd.h>\n#include <sys/wait.h>\n"
         "int main(void) { for (int i = 0; i < 1009; i++) { if (!fork()) _exit(i % 7); wait(NULL); }"
@@ -75,10 +75,10 @@ def test_a_storm_of_short_lived_processes_is_all_there(tmp_path: Path) -> None:
     )
     found, _ = life(program)
 
-    children = [record for record in watching.processes(found) if record["generation"] == 1]
+    children = [record for record in found.processes if record["generation"] == 1]
     statuses = [child["status"] for child in sorted(children, key=lambda child: child["begin_ns"])]
     assert statuses == [number % 7 for number in range(1009)]
-    assert watching.end(found)["lost_events"] == 0
+    assert found.end["lost_events"] == 0
 
 
 def test_a_running_tree_is_attached(known: Path) -> None:
@@ -86,31 +86,30 @@ def test_a_running_tree_is_attached(known: Path) -> None:
     shell = ["sh", "-c", f"{known} 700000; exit 0"]
     with subprocess.Popen(shell, stdout=subprocess.PIPE, text=True) as process:
         time.sleep(0.2)
-        answer = watching.watch(
+        found = watching.watch(
             "--backend", "taskstats", "--detail", "life", "--every", 100_000_000, "-p", process.pid
         )
         assert process.stdout is not None
         output = process.stdout.read()
-    found = watching.records(answer)
 
-    attached = [record for record in watching.processes(found) if record["attached"]]
+    attached = [record for record in found.processes if record["attached"]]
     assert {record["program"] for record in attached} == {"sh", "known"}
     assert all(record["memory_begin"] > 0 for record in attached)
-    assert len(watching.of_children(found, output)) == 8
-    assert watching.end(found)["stopped_by"] == "end"
-    assert any(reading["record"] == "reading" for reading in found)
+    assert len(told_of(found, output)) == 8
+    assert found.end["stopped_by"] == "end"
+    assert found.of("reading")
 
 
 def test_a_process_that_goes_on_is_read_and_left_alone() -> None:
     watching.need("taskstats", "life")
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
-        answer = watching.watch(
+        found = watching.watch(
             "--backend", "taskstats", "--detail", "life", "--for", 300_000_000, "-p", process.pid
         )
         assert process.poll() is None
         process.kill()
 
-    [record] = watching.processes(watching.records(answer))
+    [record] = found.processes
     assert record["end_ns"] is None
     assert record["status"] is None
     assert 0 < record["run_ns"] < 60_000_000_000
@@ -118,7 +117,7 @@ def test_a_process_that_goes_on_is_read_and_left_alone() -> None:
 
 @pytest.mark.parametrize("detail", ["budget", "calls", "profile", "latency"])
 def test_what_it_cannot_do_it_refuses_with_a_reason(detail: str) -> None:
-    reason = watching.why_not("taskstats", detail)
+    reason = watching.refusal("taskstats", detail)
 
     assert reason
     assert "--detail life only" in reason
@@ -126,12 +125,7 @@ def test_what_it_cannot_do_it_refuses_with_a_reason(detail: str) -> None:
 
 @pytest.mark.root
 def test_without_privilege_the_probe_says_why_not(tmp_path: Path) -> None:
-    os.chmod(tmp_path.parent.parent, 0o755)
-    os.chmod(tmp_path.parent, 0o755)
-    os.chmod(tmp_path, 0o755)
-    program = shutil.copy(watching.watcher(), tmp_path / "steelyard-watch")
-    answer = watching.as_nobody(program, "--probe", "--detail", "life")
+    probe = watching.probe_as_nobody(tmp_path, "life")["taskstats"]
 
-    [line] = [line for line in answer.stdout.splitlines() if '"backend":"taskstats"' in line]
-    assert '"works":false' in line
-    assert "CAP_NET_ADMIN" in line
+    assert not probe["works"]
+    assert "CAP_NET_ADMIN" in probe["why"]

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -15,6 +16,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
+
+import pytest
 
 from steelyard import programs
 
@@ -45,6 +48,24 @@ def refusal(backend: str, detail: str = "calls") -> str | None:
         if record["backend"] == backend:
             return None if record["works"] else f"{backend}: {record['why']}"
     return f"there is no backend {backend}"
+
+
+def need(backend: str, detail: str) -> None:
+    """Skips the test where the backend does not work, with its reason."""
+    if reason := refusal(backend, detail):
+        pytest.skip(reason)
+
+
+def probe_as_nobody(directory: Path, detail: str) -> dict[str, Record]:
+    """What each backend says of itself to somebody without any privilege, who can reach that directory."""
+    for place in (directory.parent.parent, directory.parent, directory):
+        os.chmod(place, 0o755)
+    copy = shutil.copy(program(), directory / "steelyard-watch")
+    told = subprocess.run(
+        [copy, "--probe", "--detail", detail],
+        stdout=subprocess.PIPE, check=True, text=True, user=65534, group=65534, extra_groups=[],
+    )  # fmt: skip
+    return {one["backend"]: one for one in map(json.loads, told.stdout.splitlines())}
 
 
 def build(name: str, directory: Path) -> Path:

@@ -288,6 +288,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (!mine || mine->kind == TAG_HELD)
 		return 0;
+	if (mine->kind == TAG_NONE) {
+		/* It is being taken in at this very moment: the next look finds its child. */
+		__sync_fetch_and_add(&lost_tasks, 1);
+		looks_wanted = 1;
+		return 0;
+	}
 	follow = mine->kind == TAG_FOLLOWED;
 	if (follow)
 		settle(parent, mine->slot); /* it may be just now being taken in; its call is to be counted as the child is */

@@ -8,13 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../cgroup.h"
 #include "../monitor.h"
-#include "cgroup.h"
 #include "gather.h"
 #include "hooks.h"
 #include "windows.h"
 
-enum { CGROUP_MEMBERS_MOST = 16384 };
 /* Ends are written without waking us: this often we look whether the last has come. */
 #define LAST_LOOK_NS UINT64_C(500000000)
 #define MINUTE_NS UINT64_C(60000000000)
@@ -83,10 +82,7 @@ static int attach(const struct order *order, char *why, size_t why_room)
 		}
 		return 0;
 	}
-	members = calloc(CGROUP_MEMBERS_MOST, sizeof *members);
-	if (!members)
-		abort();
-	count = cgroup_members(order->cgroup, members, CGROUP_MEMBERS_MOST);
+	count = cgroup_members(order->cgroup, &members);
 	hooks_attach(members, count);
 	free(members);
 	return 0;

@@ -29,7 +29,7 @@ typedef int32_t  s32;
 #include "accounting.skel.h"
 #pragma GCC diagnostic pop
 
-#include "cgroup.h"
+#include "../cgroup.h"
 
 /* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at LATENCY
  * 26. A slot is in use until some tens of ms after its thread's end, which a storm of forks makes many. */

@@ -19,7 +19,6 @@ from steelyard.errors import SteelyardError, SystemFailed, UnknownName, UsageErr
 if TYPE_CHECKING:
     from steelyard.archive import Experiment
     from steelyard.watch.model import Watch
-    from steelyard.watch.monitor import Order
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "standard"
@@ -168,13 +167,18 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _watch(arguments: argparse.Namespace) -> int:
     """Accounts for processes. What reckons and draws is imported when the watch has ended."""
-    from steelyard.watch import asked, monitor, session, views
+    from steelyard.watch import asked, monitor, sentences, session, views
 
     if arguments.words:
         raise UsageError(
             f"'{arguments.words[0]}' stands before any --; a command is written after it: "
             f"steelyard watch -- {shlex.join(arguments.words)}"
         )
+    top = asked.number("--top", arguments.top)
+    if arguments.html:
+        asked.may_be_written("--html", Path(arguments.html))
+    if arguments.kept:
+        return _report_kept(arguments, top=top)
     order = asked.order(
         command=arguments.command,
         pids=arguments.pid,
@@ -189,9 +193,6 @@ def _watch(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         prove=arguments.prove,
     )
-    top = asked.number("--top", arguments.top)
-    if arguments.html:
-        asked.may_be_written("--html", Path(arguments.html))
     output = _report_file(arguments)
     program = Path(arguments.program) if arguments.program else None
     with (
@@ -204,7 +205,7 @@ def _watch(arguments: argparse.Namespace) -> int:
         found, status = running.finish()
         # A command that could not be executed is no process: the monitor has said why.
         if found is not None and (found.processes or not status):
-            _report_watch(found, order, arguments, top=top, file=file)
+            _report_watch(found, sentences.watched(order), arguments, top=top, file=file)
     if found is None and status < 0:
         raise SystemFailed(f"the monitor was killed by signal {-status} before it had begun")
     return status if status >= 0 else SystemFailed.exit_status
@@ -226,13 +227,36 @@ def _report_file(arguments: argparse.Namespace) -> AbstractContextManager[TextIO
         ) from error
 
 
-def _report_watch(
-    found: "Watch", order: "Order", arguments: argparse.Namespace, *, top: int, file: TextIO
-) -> None:
-    from steelyard.watch import accounts, console, plain, sentences
+def _report_kept(arguments: argparse.Namespace, *, top: int) -> int:
+    from steelyard import watches
 
-    watched = sentences.watched(order)
-    account = accounts.of(found, by=arguments.by, group_series=arguments.format != "text")
+    others = {
+        "a command": arguments.command,
+        "-p": arguments.pid,
+        "--cgroup": arguments.cgroup,
+        "--keep": arguments.keep,
+        "--live": arguments.live,
+        "--openmetrics": arguments.openmetrics,
+    }
+    if also := [name for name, given in others.items() if given]:
+        raise UsageError(f"--kept reports a watch that is over, and goes without {also[0]}")
+    kept = watches.find(_archive(arguments), arguments.kept)
+    with _report_file(arguments) as file:
+        _report_watch(watches.read(kept), kept.header["watched"], arguments, top=top, file=file)
+    return 0
+
+
+def _report_watch(
+    found: "Watch", watched: str, arguments: argparse.Namespace, *, top: int, file: TextIO
+) -> None:
+    from steelyard.watch import accounts, console, plain
+
+    account = accounts.of(
+        found,
+        by=arguments.by,
+        group_series=arguments.format != "text",
+        is_front_end=not arguments.kept,
+    )
     # Files first: whoever reads what is printed may have seen enough before its end.
     said = []
     if arguments.html:
@@ -444,12 +468,18 @@ def _declare_watch(verb: argparse.ArgumentParser) -> None:
     verb.usage = (
         "%(prog)s [options] -- COMMAND [ARGUMENT ...]\n"
         "       %(prog)s [options] -p PID [-p PID ...]\n"
-        "       %(prog)s [options] --cgroup PATH"
+        "       %(prog)s [options] --cgroup PATH\n"
+        "       %(prog)s [report options] --kept NAME"
     )
     verb.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     what = verb.add_argument_group("what is watched, with all its descendants")
     what.add_argument("-p", "--pid", action="append", default=[], metavar="PID", help="may be given again")
     what.add_argument("--cgroup", metavar="PATH", help="everything in a control group, by its directory")
+    what.add_argument(
+        "--kept",
+        metavar="NAME",
+        help="nobody: report a watch of the archive again (steelyard archive list --watches)",
+    )
     what.add_argument(
         "--children", metavar="1/N", help="follow one in N of a followed process's children (default: all)"
     )
@@ -634,6 +664,8 @@ _EXAMPLES = {
   steelyard watch --detail calls --by program --format json --output calls.json -- make -j2
   steelyard watch --html make.html -- make -j2
                                                as a page: the processes' timeline, series, calls
+  steelyard watch --kept 20260131-120000-watch-1a2b --by program
+                                               a kept watch (--keep), once more
   steelyard watch --live -p PID                a screen, drawn anew every second
   steelyard watch --openmetrics :9435 --cgroup PATH
                                                metrics that a Prometheus scrapes, until Ctrl-C

@@ -9,13 +9,14 @@ A watch is written beside its place and renamed into it, and never changed: arch
 """
 
 import dataclasses
+import itertools
 import json
 import secrets
 import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,17 @@ import duckdb
 
 from steelyard import journal
 from steelyard.errors import ArchiveError, UnknownName
-from steelyard.watch.model import FIGURES, Watch
+from steelyard.watch.model import (
+    FIGURES,
+    Call,
+    Head,
+    Monitor,
+    Process,
+    Reading,
+    Refused,
+    Watch,
+    Window,
+)
 
 VERSION = 1
 HEADER = "watch.json"
@@ -138,6 +149,90 @@ def _write(file: Path, columns: str, rows: Iterable[Mapping[str, Any]]) -> None:
                 )
             except duckdb.Error as error:
                 raise journal.cannot_write(file, error) from error
+
+
+def read(kept: Kept) -> Watch:
+    """The watch as it was kept, but for its marks, which are not. Raises ArchiveError."""
+    header = kept.header
+    try:
+        head = header["head"]
+        refused = tuple(Refused(**one) for one in head["refused"])
+        calls = _calls_by_process(kept)
+        return Watch(
+            head=Head(**head | {"refused": refused, "missing": tuple(head["missing"])}),
+            processes=tuple(_process(row, calls) for row in _rows(kept, "processes")),
+            windows=tuple(Window(**one) for one in header["windows"]),
+            marks=(),
+            monitor=_monitor(header["monitor"]) if header["monitor"] else None,
+            readings=_Readings(kept),
+        )
+    except (duckdb.Error, OSError, KeyError, TypeError, ValueError) as error:
+        raise ArchiveError(f"watch {kept.path} is damaged: {error}") from error
+
+
+def _rows(kept: Kept, table: str) -> Iterator[dict[str, Any]]:
+    """In the order in which they were written."""
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT * FROM read_parquet('{_quoted(kept.path / table)}.parquet')")
+        names = [column[0] for column in found.description or ()]
+        while rows := found.fetchmany(10_000):
+            for row in rows:
+                yield dict(zip(names, row, strict=True))
+
+
+_Who = tuple[int, int | None, int]
+
+
+def _who(row: Mapping[str, Any]) -> _Who:
+    return row["pid"], row["thread"], row["begin_ns"]
+
+
+def _calls_by_process(kept: Kept) -> dict[_Who, dict[str, Call]]:
+    found: dict[_Who, dict[str, Call]] = {}
+    for row in _rows(kept, "calls"):
+        fields = {field.name: row[field.name] for field in dataclasses.fields(Call)}
+        histogram = None if row["histogram"] is None else tuple(row["histogram"])
+        found.setdefault(_who(row), {})[row["call"]] = Call(**fields | {"histogram": histogram})
+    return found
+
+
+def _process(row: Mapping[str, Any], calls: Mapping[_Who, Mapping[str, Call]]) -> Process:
+    fields = {field.name: row.get(field.name) for field in dataclasses.fields(Process)}
+    figures = {name: row[name] for name in FIGURES}
+    seen = calls.get(_who(row), {}) if row["calls_seen"] else None
+    return Process(**fields | {"figures": figures, "calls": seen})
+
+
+def _monitor(told: Mapping[str, Any]) -> Monitor:
+    total = told["total"]
+    if total is None:
+        return Monitor(**told)
+    calls = total["calls"] and {
+        name: Call(**one | {"histogram": one["histogram"] and tuple(one["histogram"])})
+        for name, one in total["calls"].items()
+    }
+    return Monitor(**dict(told) | {"total": Process(**total | {"calls": calls})})
+
+
+class _Readings:
+    """The readings of a kept watch, read from its file whenever they are wanted."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    def __iter__(self) -> Iterator[Reading]:
+        same = itertools.groupby(
+            _rows(self._kept, "readings"), key=lambda row: (row["at_ns"], row["pid"], row["begin_ns"])
+        )
+        for (at_ns, pid, begin_ns), rows in same:
+            figures: dict[str, int] = {}
+            calls: dict[str, tuple[float, float | None]] = {}
+            for row in rows:
+                if row["call"] is None:
+                    figures[row["figure"]] = int(row["value"])
+                else:
+                    calls[row["call"]] = row["value"], row["errors"]
+            yield Reading(at_ns, pid, begin_ns, figures, calls)
 
 
 def _quoted(path: object) -> str:

@@ -26,8 +26,9 @@ class Cost:
     memory_bytes: int | None  # its own, and what its maps hold in the kernel
     memory_peak_bytes: int | None  # of its own: while it loads what it needs
     lost: int | None  # whatever found no room
-    front_end_cpu_ns: int  # of this Python process, up to the account: none of it while nothing was read
-    front_end_memory_bytes: int  # at its peak
+    # Of this Python process, up to the account: none of it while nothing was read. None: it watched nothing.
+    front_end_cpu_ns: int | None
+    front_end_memory_bytes: int | None  # at its peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,9 @@ class Account:
     notes: tuple[str, ...]  # what limits all this
 
 
-def of(watch: Watch, *, by: str = "process", group_series: bool = True) -> Account:
+def of(watch: Watch, *, by: str = "process", group_series: bool = True, is_front_end: bool = True) -> Account:
     """The account of a whole watch, by one of GROUPINGS. Series of a thousand processes take seconds: without
-    `group_series` there is that of all together alone."""
+    `group_series` there is that of all together alone. `is_front_end`: it was this process that watched."""
     until_ns = _end_of(watch)
     processes = [one for one in watch.processes if one.thread is None]
     if watch.monitor is None:
@@ -74,7 +75,7 @@ def of(watch: Watch, *, by: str = "process", group_series: bool = True) -> Accou
         series=series.of(watch, [(ALL, processes), *(grouped if group_series else ())], until_ns=until_ns),
         impact=impact.ratio(pairs) if pairs else None,
         impact_pairs=len(pairs),
-        cost=_cost(watch.monitor),
+        cost=_cost(watch.monitor, is_front_end=is_front_end),
         notes=tuple(_notes(watch, total)),
     )
 
@@ -176,7 +177,7 @@ def _pairs(windows: Sequence[Window]) -> list[tuple[impact.Rated, impact.Rated]]
     return pairs
 
 
-def _cost(monitor: Monitor | None) -> Cost:
+def _cost(monitor: Monitor | None, *, is_front_end: bool) -> Cost:
     ours = resource.getrusage(resource.RUSAGE_SELF)
     return Cost(
         cpu_ns=groups.total((monitor.cpu_user_ns, monitor.cpu_system_ns)) if monitor else None,
@@ -186,8 +187,8 @@ def _cost(monitor: Monitor | None) -> Cost:
         lost=(
             groups.total((monitor.lost_slots, monitor.lost_calls, monitor.lost_events)) if monitor else None
         ),
-        front_end_cpu_ns=round((ours.ru_utime + ours.ru_stime) * 1e9),
-        front_end_memory_bytes=ours.ru_maxrss * 1024,
+        front_end_cpu_ns=round((ours.ru_utime + ours.ru_stime) * 1e9) if is_front_end else None,
+        front_end_memory_bytes=ours.ru_maxrss * 1024 if is_front_end else None,
     )
 
 

@@ -118,10 +118,11 @@ def costs(account: Account) -> Iterable[str]:
                 f"in the watched: {count(monitor.hits)} hits of the hook at {time_ns(monitor.hook_ns)} "
                 f"(calibrated here), {time_ns(cost.bpf_ns)} in all{of_theirs}"
             )
-    yield (
-        f"this front end: {time_ns(cost.front_end_cpu_ns)} of processor time, most of it before and after "
-        f"the watch, {size_bytes(cost.front_end_memory_bytes)} of memory"
-    )
+    if cost.front_end_cpu_ns is not None and cost.front_end_memory_bytes is not None:
+        yield (
+            f"this front end: {time_ns(cost.front_end_cpu_ns)} of processor time, most of it before and "
+            f"after the watch, {size_bytes(cost.front_end_memory_bytes)} of memory"
+        )
 
 
 def _percent(part: float | None, whole: float | None) -> str:

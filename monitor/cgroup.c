@@ -81,18 +81,34 @@ int cgroup_find(const char *directory, struct cgroup_key *key, char *why, size_t
 	return 0;
 }
 
-size_t cgroup_members(const char *directory, pid_t members[], size_t room)
+struct members {
+	pid_t *list;
+	size_t count, room;
+};
+
+static void add_member(struct members *members, pid_t pid)
+{
+	if (members->count == members->room) {
+		members->room = members->room ? 2 * members->room : 64;
+		members->list = realloc(members->list, members->room * sizeof *members->list);
+		if (!members->list)
+			abort();
+	}
+	members->list[members->count++] = pid;
+}
+
+static void add_members(const char *directory, struct members *members)
 {
 	char           path[PATH_MAX];
-	size_t         count = 0;
+	int            pid;
 	FILE          *file;
 	DIR           *below;
 	struct dirent *entry;
 
 	snprintf(path, sizeof path, "%s/cgroup.procs", directory);
 	file = fopen(path, "re");
-	while (file && count < room && fscanf(file, "%d", &members[count]) == 1)
-		count++;
+	while (file && fscanf(file, "%d", &pid) == 1)
+		add_member(members, (pid_t)pid);
 	if (file)
 		fclose(file);
 	below = opendir(directory);
@@ -100,9 +116,17 @@ size_t cgroup_members(const char *directory, pid_t members[], size_t room)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) < (int)sizeof path)
-			count += cgroup_members(path, members + count, room - count);
+			add_members(path, members);
 	}
 	if (below)
 		closedir(below);
-	return count;
+}
+
+size_t cgroup_members(const char *directory, pid_t **members)
+{
+	struct members found = { 0 };
+
+	add_members(directory, &found);
+	*members = found.list;
+	return found.count;
 }
