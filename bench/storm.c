@@ -1,4 +1,5 @@
-/* storm -- the cheapest system call in a loop, as often as it is told to.
+/* storm -- the cheapest system call in a loop, as often as it is told to; with an argument, "fork", births of processes
+ * that end at once, each waited for.
  *
  * Each line of standard input, "ROUNDS CALLS", is answered by one line: for each round, when it began (ns of the
  * monotonic clock) and how many ns it took, as "BEGAN:NS". Between lines it is blocked in read.
@@ -7,7 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,8 +26,26 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-int main(void)
+static void call(long times)
 {
+	for (long i = times; i > 0; i--)
+		syscall(SYS_getppid);
+}
+
+static void give_birth(long times)
+{
+	for (long i = times; i > 0; i--) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(0);
+		waitpid(child, NULL, 0);
+	}
+}
+
+int main(int argc, char *argv[])
+{
+	void (*deed)(long) = argc > 1 && !strcmp(argv[1], "fork") ? give_birth : call;
 	long rounds, calls;
 
 	while (scanf("%ld %ld", &rounds, &calls) == 2) {
@@ -32,8 +53,7 @@ int main(void)
 			return 2;
 		for (long round = 0; round < rounds; round++) {
 			began[round] = now();
-			for (long i = calls; i > 0; i--)
-				syscall(SYS_getppid);
+			deed(calls);
 			took[round] = now() - began[round];
 		}
 		for (long round = 0; round < rounds; round++)

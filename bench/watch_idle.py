@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--every", type=float, default=1)
+    parser.add_argument("--only", action="append", choices=DETAILS, help="a detail (default: each)")
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
     idle: Path = monitors.build("idle")
@@ -67,7 +68,7 @@ def main() -> None:
         f"{'detail':8} {'processes':>9} {'of one CPU':>12} {'to start':>12} {'own memory':>13} "
         f"{'kernel maps':>13} {'while loading':>13}"
     )
-    for detail in DETAILS:
+    for detail in arguments.only or DETAILS:
         print(line(process.pid, detail, arguments), flush=True)
     process.communicate()
 

@@ -1,6 +1,6 @@
 """What the monitor costs a storm of the cheapest system call, beside an empty BPF program and its peers.
 
-    python bench/watch_storm.py [--blocks 30] [--seconds 0.5] [--peer-blocks 3]
+    python bench/watch_storm.py [--blocks 30] [--seconds 0.5] [--peer-blocks 3] [--forks]
 
 One process calls getppid in a loop. A block is one visit of every condition in random order: the monitor is
 attached to the storm while it runs, the storm makes its rounds, the monitor is taken away. The storm is one
@@ -8,7 +8,8 @@ process throughout, on one processor, so that what differs within a block is the
 median over blocks of (ns a call watched / ns a call unwatched in that block), with a bootstrap interval
 (95 %) of that median; by whole visits, so that what a monitor does now and then is in it. "by-stander" is a
 storm that is not watched while another process is. "counted" is how many of the calls made were counted.
-Peers are slow: they are visited in blocks of their own, with fewer calls.
+Peers are slow: they are visited in blocks of their own, with fewer calls. With --forks a "call" is the birth
+of a process, its end at once, and the wait for it.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import machine
 import monitors
 import numpy as np
 
-ROUND_CALLS, PEER_CALLS, PEER_ROUNDS = 5000, 1000, 10
+ROUND_CALLS, ROUND_FORKS, PEER_CALLS, PEER_ROUNDS = 5000, 50, 1000, 10
 RESAMPLES = 10_000
 
 OURS: dict[str, monitors.Condition] = {
@@ -40,9 +41,9 @@ BYSTANDERS = {f"by-stander, {detail}": monitors.steelyard(detail) for detail in 
 class Storm:
     """A storm that runs when told."""
 
-    def __init__(self, processor: int) -> None:
+    def __init__(self, processor: int, *deed: str) -> None:
         self.process = subprocess.Popen(
-            ["taskset", "-c", str(processor), monitors.build("storm")],
+            ["taskset", "-c", str(processor), monitors.build("storm"), *deed],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -80,7 +81,7 @@ def visit(
     block: int,
     pid: int,
     rounds: int,
-    calls: int = ROUND_CALLS,
+    calls: int,
 ) -> None:
     try:
         with condition([pid]) as seen:
@@ -124,13 +125,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="of a visit, unwatched")
     parser.add_argument("--peer-blocks", type=int, default=3)
     parser.add_argument("--processor", type=int, default=1)
+    parser.add_argument("--forks", action="store_true", help="births of processes in place of calls")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", help="besides unwatched; again for more")
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
-    storm, other = Storm(arguments.processor), Storm(0)
-    per_call = float(np.median(storm.rounds_ns(50, ROUND_CALLS)))
-    rounds = max(3, round(arguments.seconds * 1e9 / per_call / ROUND_CALLS))
+    deed = ["fork"] if arguments.forks else []
+    calls = ROUND_FORKS if arguments.forks else ROUND_CALLS
+    storm, other = Storm(arguments.processor, *deed), Storm(0, *deed)
+    per_call = float(np.median(storm.rounds_ns(50, calls)))
+    rounds = max(3, round(arguments.seconds * 1e9 / per_call / calls))
     order = random.Random(arguments.seed)
     conditions = {"unwatched": monitors.unwatched, **OURS, **BYSTANDERS}
     if arguments.only:
@@ -141,7 +145,7 @@ def main() -> None:
     for block in range(arguments.blocks):
         for name in order.sample(sorted(conditions), len(conditions)):
             pid = other.process.pid if name in BYSTANDERS else storm.process.pid
-            visit(storm, conditions[name], found[name], block=block, pid=pid, rounds=rounds)
+            visit(storm, conditions[name], found[name], block=block, pid=pid, rounds=rounds, calls=calls)
     for block in range(arguments.peer_blocks):
         few = {"rounds": PEER_ROUNDS, "calls": PEER_CALLS, "block": block, "pid": storm.process.pid}
         visit(storm, monitors.unwatched, base_of_peers, **few)

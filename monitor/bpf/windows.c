@@ -128,7 +128,7 @@ static void adapt(uint64_t hits, uint64_t length_ns)
 	double period = burden / s.budget;
 
 	if (!hits)
-		period = 2.0 * (double)s.period_ns;
+		period = 4.0 * (double)s.period_ns;
 	if (period < PERIOD_LEAST_NS)
 		period = PERIOD_LEAST_NS;
 	s.period_ns = period > (double)PERIOD_MOST_NS ? PERIOD_MOST_NS : (uint64_t)period;
