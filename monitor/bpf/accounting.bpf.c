@@ -54,7 +54,8 @@ struct {
 	__type(value, struct tag);
 } tags SEC(".maps");
 
-/* Watched threads that have exited, held until their figures are final and have been read. */
+/* Watched threads, held from when they get their slot until their figures are final and have been read: so each is
+ * found without a walk over all tasks, and no end goes unseen. */
 typedef struct task_struct held_task; /* clang 14 loses the tag of a pointer to a struct that has no other name */
 struct held {
 	held_task __kptr *task;
@@ -252,6 +253,21 @@ static __always_inline u32 take_slot(void)
 	return slot;
 }
 
+static __always_inline void hold(struct task_struct *task, u32 slot)
+{
+	struct held        *place = bpf_map_lookup_elem(&held, &slot);
+	struct task_struct *mine;
+
+	if (!place)
+		return;
+	mine = bpf_task_acquire(task);
+	if (!mine)
+		return;
+	mine = bpf_kptr_xchg(&place->task, mine);
+	if (mine)
+		bpf_task_release(mine);
+}
+
 /* Gives a followed task its row. The reader has cleared the row and its cells when it gave the slot back. */
 static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32 parent, bool is_new)
 {
@@ -275,6 +291,8 @@ static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32
 	look_at_memory(task, row);
 	row->virtual_begin = row->virtual_end;
 	row->memory_begin = row->memory_end;
+	if (holds)
+		hold(task, slot);
 	row->state = ROW_LIVE;
 	__sync_fetch_and_add(&enrolled, 1);
 }
@@ -647,21 +665,6 @@ static __always_inline bool is_dead(struct task_struct *task)
 	return task->__state == 128 /* TASK_DEAD */ && !task->on_cpu;
 }
 
-static __always_inline void hold(struct task_struct *task, u32 slot)
-{
-	struct held        *place = bpf_map_lookup_elem(&held, &slot);
-	struct task_struct *mine;
-
-	if (!place)
-		return;
-	mine = bpf_task_acquire(task);
-	if (!mine)
-		return;
-	mine = bpf_kptr_xchg(&place->task, mine);
-	if (mine)
-		bpf_task_release(mine);
-}
-
 /* Takes what is final of the held thread of that slot, if it is over: dead and reaped. Whoever takes it out of its
  * place has it to himself. */
 static __noinline int settle_up(u32 slot)
@@ -688,16 +691,6 @@ static __noinline int settle_up(u32 slot)
 	}
 	bpf_task_release(task);
 	return 0;
-}
-
-static long settle_up_next(u32 index, void *context)
-{
-	u32         slot = index + 1;
-	struct row *row = bpf_map_lookup_elem(&rows, &slot);
-
-	if (row && row->state == ROW_EXITED)
-		settle_up(slot);
-	return slot >= slots_highest;
 }
 
 /* It leaves its slot to the one that exits so many after it. */
@@ -736,10 +729,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	look_at_memory(task, row);
 	row->state = ROW_EXITED;
 	__sync_fetch_and_add(&exited, 1);
-	if (holds) {
-		hold(task, slot);
+	if (holds)
 		leave(slot);
-	}
 	return 0;
 }
 
@@ -815,8 +806,6 @@ static __always_inline void attach(struct task_struct *task)
 		if (task->exit_state) {
 			row->state = ROW_EXITED;
 			__sync_fetch_and_add(&exited, 1);
-			if (holds)
-				hold(task, slot);
 		}
 	}
 	attached++;
@@ -847,38 +836,53 @@ static __always_inline void refresh(struct task_struct *task, u32 slot)
 	name(task, row->program);
 }
 
+static long look_at_slot(u32 index, void *context)
+{
+	u32                 slot = index + 1;
+	struct row         *row = bpf_map_lookup_elem(&rows, &slot);
+	struct held        *place = bpf_map_lookup_elem(&held, &slot);
+	struct task_struct *task;
+
+	if (!row || !place)
+		return 1;
+	if (row->state == ROW_EXITED)
+		settle_up(slot);
+	else if (row->state == ROW_LIVE && !only_settles && (task = place->task))
+		refresh(task, slot);
+	return slot >= slots_highest;
+}
+
+/* Without references every task is looked at, ours are picked out, and `several` tells who is to be asked for his tag. */
+static __always_inline bool is_ours(struct task_struct *task)
+{
+	u64           key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
+	struct place *place = place_of(key);
+
+	return is_thorough || place->key == key || place->several;
+}
+
+/* A walk over all tasks takes in who is to be watched. With references it may be one over ourselves alone: those who are
+ * watched are looked at when it is over. */
 SEC("iter/task")
 int on_look(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
-	struct place       *place;
 	struct tag         *tag;
-	u64                 key;
 
-	if (!task) { /* the walk is over */
-		if (holds && exited)
-			bpf_loop(slots, settle_up_next, NULL, 0);
+	if (!task) {
+		if (holds)
+			bpf_loop(slots, look_at_slot, NULL, 0);
 		return 0;
 	}
-	if (only_settles)
+	if (only_settles || (!attaching && (holds || !is_ours(task))))
 		return 0;
-	if (!is_thorough) {
-		key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
-		place = place_of(key);
-		if (place->key == key && place->slot) {
-			refresh(task, place->slot);
-			return 0;
-		}
-		if (!place->several)
-			return 0;
-	}
 	tag = bpf_task_storage_get(&tags, task, NULL, 0);
 	if (!tag || tag->kind == TAG_NONE) {
 		if (attaching)
 			attach(task);
 		return 0;
 	}
-	if (tag->kind == TAG_FOLLOWED && tag->slot)
+	if (!holds && tag->kind == TAG_FOLLOWED && tag->slot)
 		refresh(task, tag->slot);
 	return 0;
 }

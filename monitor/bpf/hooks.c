@@ -41,7 +41,8 @@ struct hooks hooks = { .hook_ns = UNKNOWN };
 static struct {
 	struct accounting  *skeleton;
 	struct ring_buffer *ring;
-	int                 look_file;
+	int                 walk_file; /* over all tasks */
+	struct bpf_link    *self;      /* over ourselves alone; NULL: those who are watched are not held */
 	struct bpf_link    *switches; /* the hook on switches, while a window is open */
 	struct bpf_link    *calls[2]; /* the hooks on system calls, while they are on */
 	struct bpf_link   **samples;  /* of each processor, at PROFILE */
@@ -250,6 +251,19 @@ static int sample_processors(char *why, size_t why_room)
 	return 0;
 }
 
+static int look_by_ourselves(char *why, size_t why_room)
+{
+	union bpf_iter_link_info     which = { .task.tid = (u32)getpid() };
+	struct bpf_iter_attach_opts options = {
+		.sz = sizeof options, .link_info = &which, .link_info_len = sizeof which,
+	};
+
+	s.self = bpf_program__attach_iter(s.skeleton->progs.on_look, &options);
+	if (!s.self)
+		snprintf(why, why_room, "a look at one task alone was refused: %s", strerror(errno));
+	return s.self ? 0 : -1;
+}
+
 int hooks_on(const struct order *order, char *why, size_t why_room)
 {
 	struct accounting *skeleton = s.skeleton;
@@ -265,8 +279,8 @@ int hooks_on(const struct order *order, char *why, size_t why_room)
 		return -1;
 	if (order->detail == PROFILE && sample_processors(why, why_room))
 		return -1;
-	s.look_file = bpf_link__fd(skeleton->links.on_look);
-	return 0;
+	s.walk_file = bpf_link__fd(skeleton->links.on_look);
+	return skeleton->rodata->holds ? look_by_ourselves(why, why_room) : 0;
 }
 
 int hooks_calls_on(void)
@@ -449,10 +463,10 @@ int hooks_hold(pid_t child)
 	return failed;
 }
 
-static void walk(void)
+static void walk(int link_file)
 {
 	char text[256];
-	int  file = bpf_iter_create(s.look_file);
+	int  file = bpf_iter_create(link_file);
 
 	s.skeleton->bss->look = ++hooks.look;
 	if (file < 0)
@@ -472,7 +486,7 @@ static int take_in(void)
 	s.skeleton->bss->is_thorough = 1;
 	do {
 		s.skeleton->bss->attached = 0;
-		walk();
+		walk(s.walk_file);
 		total += (int)s.skeleton->bss->attached;
 	} while (s.skeleton->bss->attached);
 	s.skeleton->bss->attaching = 0;
@@ -498,7 +512,7 @@ void hooks_look(void)
 		s.skeleton->bss->looks_wanted = 0;
 		take_in();
 	}
-	walk();
+	walk(s.self ? bpf_link__fd(s.self) : s.walk_file);
 }
 
 void hooks_look_thoroughly(void)
@@ -510,10 +524,10 @@ void hooks_look_thoroughly(void)
 
 void hooks_settle(void)
 {
-	if (!s.skeleton->bss->exited)
+	if (!s.skeleton->bss->exited || !s.self)
 		return;
 	s.skeleton->bss->only_settles = 1;
-	walk();
+	walk(bpf_link__fd(s.self));
 	s.skeleton->bss->only_settles = 0;
 }
 
