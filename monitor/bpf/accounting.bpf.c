@@ -314,7 +314,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	follow = mine->kind == TAG_FOLLOWED;
 	if (follow)
-		settle(parent, mine->slot); /* it may be just now being taken in; its call is to be counted as the child is */
+		settle(parent, mine->slot); /* taken in just now, perhaps: its call is to be counted as the child is */
 	if (follow && !is_thread) {
 		u32         slot = mine->slot;
 		struct row *row = bpf_map_lookup_elem(&rows, &slot);
@@ -830,6 +830,14 @@ static __always_inline void refresh(struct task_struct *task, u32 slot)
 	row->seen = look;
 	look_at(task, &row->now);
 	row->looked_run_ns = row->now.run_ns;
+	if (row->state == ROW_LIVE && task->exit_state) {
+		/* It exited while it was being taken in. */
+		if (!row->end_ns)
+			row->end_ns = bpf_ktime_get_boot_ns();
+		status_into(task, row);
+		row->state = ROW_EXITED;
+		__sync_fetch_and_add(&exited, 1);
+	}
 	if (row->state != ROW_LIVE)
 		return;
 	look_at_memory(task, row);
@@ -852,7 +860,7 @@ static long look_at_slot(u32 index, void *context)
 	return slot >= slots_highest;
 }
 
-/* Without references every task is looked at, ours are picked out, and `several` tells who is to be asked for his tag. */
+/* Without references every task is looked at, and ours are picked out; `several` tells who is asked for his tag. */
 static __always_inline bool is_ours(struct task_struct *task)
 {
 	u64           key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
@@ -861,8 +869,8 @@ static __always_inline bool is_ours(struct task_struct *task)
 	return is_thorough || place->key == key || place->several;
 }
 
-/* A walk over all tasks takes in who is to be watched. With references it may be one over ourselves alone: those who are
- * watched are looked at when it is over. */
+/* A walk over all tasks takes in who is to be watched. With references it may be one over ourselves alone: those who
+ * are watched are looked at when it is over. */
 SEC("iter/task")
 int on_look(struct bpf_iter__task *context)
 {
