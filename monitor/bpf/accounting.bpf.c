@@ -117,7 +117,6 @@ u64             unfollowed;
 struct counters unfollowed_costs;
 u64             other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
 u64             anchor;
-u64             began_ns;      /* when the taking in of targets began: who is younger was seen from its fork on */
 u32             window;        /* number of the one that is open, or was last */
 u64             window_begin_ns, window_end_ns; /* end: 0 while it is open */
 struct occupant occupants[PROCESSORS];
@@ -762,15 +761,18 @@ int BPF_PROG(on_free, struct task_struct *task)
 	return 0;
 }
 
-static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32 *generation)
+/* *is_new: its fork would have been seen, for its parent was watched by then. */
+static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32 *generation, bool *is_new)
 {
 	struct task_struct *elder = task->real_parent;
-	u32                 process = task->tgid;
+	u32                 process = task->tgid, slot;
 	struct tag         *tag;
+	struct row         *row;
 
 	if (task->tgid == excepted[0] || task->tgid == excepted[1])
 		return false;
 	*parent = elder->tgid;
+	*is_new = false;
 	if (bpf_map_lookup_elem(&targets, &process)) {
 		*generation = 0;
 		return true;
@@ -779,6 +781,9 @@ static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32
 	if (!tag || tag->kind != TAG_FOLLOWED)
 		return false;
 	*generation = tag->generation + 1;
+	slot = tag->slot;
+	row = bpf_map_lookup_elem(&rows, &slot);
+	*is_new = row && slot && task->start_boottime >= row->watched_ns;
 	return true;
 }
 
@@ -790,13 +795,12 @@ static __always_inline void attach(struct task_struct *task)
 	struct row *row;
 	bool        is_new;
 
-	if (!task->signal->live.counter || !is_target(task, &parent, &generation))
+	if (!task->signal->live.counter || !is_target(task, &parent, &generation, &is_new))
 		return;
 	tag = bpf_task_storage_get(&tags, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag || tag->kind != TAG_NONE)
 		return;
 	tag->generation = generation;
-	is_new = began_ns && task->start_boottime >= began_ns;
 	enrol(task, tag, parent, is_new);
 	slot = tag->slot;
 	row = bpf_map_lookup_elem(&rows, &slot);

@@ -501,7 +501,6 @@ int hooks_attach(const pid_t pids[], size_t count)
 
 		bpf_map__update_elem(s.skeleton->maps.targets, &pid, sizeof pid, &pid, sizeof pid, 0);
 	}
-	s.skeleton->bss->began_ns = now_ns();
 	return take_in();
 }
 
