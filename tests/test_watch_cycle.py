@@ -150,8 +150,9 @@ def test_attaching_amid_forks_misses_none_of_the_later(known: Path) -> None:
     assert counts(parent)["fork"][0] - len(later) in (0, 1)
     # One whose fork came in the middle of our look at all tasks is found by the next, and is owned up to.
     late = sum(counts(one) != told("getppid 3, exit_group 1") for one in later)
-    assert late <= watched.end["lost_events"] <= 1
-    assert len(children) - len(later) <= 1
+    # Few they are: those of the moment in which the parent was taken in.
+    assert late <= watched.end["lost_events"] <= 3
+    assert len(children) - len(later) <= 3
     assert (watched.end["lost_slots"], watched.end["lost_calls"]) == (0, 0)
 
 
