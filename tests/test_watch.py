@@ -826,7 +826,23 @@ def test_a_kept_watch_is_reported_again_as_it_was(
 def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["watch", "--archive", str(archive), "--kept", "nothing"]
 
-    assert cli.main([*words, "-p", "1"]) == 2
-    assert "goes without -p" in capsys.readouterr().err
+    for option in (["-p", "1"], ["--every", "1s"]):
+        assert cli.main([*words, *option]) == 2
+        assert f"goes without {option[0]}" in capsys.readouterr().err
     assert cli.main(words) == 2
     assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table", watches.TABLES)
+def test_a_damaged_watch_ends_in_a_sentence(
+    program: Callable[..., str], archive: Path, capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    fake = program(head(every_ns=SECOND), reading(1, reads=2), process(calls={"read": call(3, 1)}), end(2))
+    words = ["watch", "--archive", str(archive)]
+    cli.main([*words, "--program", fake, "--keep", "-p", str(os.getpid())])
+    [kept] = watches.kept(archive)
+    (kept.path / f"{table}.parquet").write_bytes(b"nothing")
+    capsys.readouterr()
+
+    assert cli.main([*words, "--format", "json", "--kept", kept.name]) != 0
+    assert f"damaged: {table}.parquet" in capsys.readouterr().err

@@ -49,7 +49,7 @@ struct row {
 	__u64 memory_begin, memory_end, memory_peak;
 	__u64 swap_end;
 	__u64 entered_ns;      /* into the system call that it is in; 0: none that we saw begin */
-	__u32 seen;            /* the last thorough look at all tasks that found it */
+	__u32 seen;            /* the last look that brought `now` up to date */
 	__u32 window;          /* that window_ns is of */
 	__u64 window_ns;       /* it ran in that one, up to its last switch */
 } __attribute__((aligned(64)));

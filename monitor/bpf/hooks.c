@@ -32,7 +32,8 @@ typedef int32_t  s32;
 #include "../cgroup.h"
 
 /* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at LATENCY
- * 26. A slot is in use until some tens of ms after its thread's end, which a storm of forks makes many. */
+ * 26. A slot is in use until its thread is found to be over, or (not held) some tens of ms after its end, which a
+ * storm of forks makes many. */
 static const uint32_t slots_usual[DETAILS] = {
 	[LIFE] = 16384, [BUDGET] = 6144, [CALLS] = 6144, [PROFILE] = 6144, [LATENCY] = 1500,
 };

@@ -237,6 +237,15 @@ def _report_kept(arguments: argparse.Namespace, *, top: int) -> int:
         "--keep": arguments.keep,
         "--live": arguments.live,
         "--openmetrics": arguments.openmetrics,
+        "--every": arguments.every,
+        "--for": arguments.until,
+        "--children": arguments.children,
+        "--budget": arguments.budget,
+        "--backend": arguments.backend,
+        "--slots": arguments.slots,
+        "--threads": arguments.threads,
+        "--prove": arguments.prove,
+        "--program": arguments.program,
     }
     if also := [name for name, given in others.items() if given]:
         raise UsageError(f"--kept reports a watch that is over, and goes without {also[0]}")

@@ -166,18 +166,21 @@ def read(kept: Kept) -> Watch:
             monitor=_monitor(header["monitor"]) if header["monitor"] else None,
             readings=_Readings(kept),
         )
-    except (duckdb.Error, OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ArchiveError(f"watch {kept.path} is damaged: {error}") from error
 
 
 def _rows(kept: Kept, table: str) -> Iterator[dict[str, Any]]:
-    """In the order in which they were written."""
+    """In the order in which they were written. Raises ArchiveError."""
     with duckdb.connect() as connection:
-        found = connection.execute(f"SELECT * FROM read_parquet('{_quoted(kept.path / table)}.parquet')")
-        names = [column[0] for column in found.description or ()]
-        while rows := found.fetchmany(10_000):
-            for row in rows:
-                yield dict(zip(names, row, strict=True))
+        try:
+            found = connection.execute(f"SELECT * FROM read_parquet('{_quoted(kept.path / table)}.parquet')")
+            names = [column[0] for column in found.description or ()]
+            while rows := found.fetchmany(10_000):
+                for row in rows:
+                    yield dict(zip(names, row, strict=True))
+        except duckdb.Error as error:
+            raise ArchiveError(f"watch {kept.path} is damaged: {table}.parquet: {error}") from error
 
 
 _Who = tuple[int, int | None, int]
