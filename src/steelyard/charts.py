@@ -36,6 +36,7 @@ VERDICTS = {
     verdict.EQUIVALENT: Shape("M-.9,-.75H.9V-.2H-.9Z M-.9,.2H.9V.75H-.9Z", True, _PLAIN),
     verdict.FASTER_OPEN: Shape(_UP, False, _FAST),
     verdict.SLOWER_OPEN: Shape(_DOWN, False, _SLOW),
+    verdict.BOUNDED: Shape("M-.9,-.75H.9V-.2H-.9Z M-.9,.2H.9V.75H-.9Z", False, _PLAIN),
     verdict.UNRESOLVED: Shape("M-.75,0A.75,.75 0 1,1 .75,0A.75,.75 0 1,1 -.75,0Z", False, _PLAIN),
 }
 # No triangles: those are verdicts.

@@ -91,6 +91,8 @@ class Comparison:
     blocks_needed: int | None  # to settle an open one, if the noise stays as it is
     flags: tuple[str, ...]
     why: Why | None = None  # None: the trials were not accounted for, or tell their metrics not apart
+    # No difference is larger, as a fraction: the farther end of the interval. None without an interval.
+    bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

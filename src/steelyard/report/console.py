@@ -17,6 +17,7 @@ _STYLES = {
     verdict.EQUIVALENT: "cyan",
     verdict.FASTER_OPEN: "green dim",
     verdict.SLOWER_OPEN: "red dim",
+    verdict.BOUNDED: "cyan",
     verdict.UNRESOLVED: "yellow",
 }
 _WIDTH_PIPED = 140  # where no terminal says how wide it is

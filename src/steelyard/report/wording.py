@@ -28,6 +28,7 @@ MARKS = {
     verdict.EQUIVALENT: "=",
     verdict.FASTER_OPEN: "△",
     verdict.SLOWER_OPEN: "▽",
+    verdict.BOUNDED: "≈",
     verdict.UNRESOLVED: "?",
 }
 _SHORT = {"times": "", "of": ""}  # units that are said once, beside the values

@@ -12,6 +12,7 @@ SLOWER = "slower"
 EQUIVALENT = "equivalent"
 FASTER_OPEN = "faster, size open"
 SLOWER_OPEN = "slower, size open"
+BOUNDED = "bounded"  # no difference is claimed, and none can be larger than the interval says
 UNRESOLVED = "unresolved"
 
 FIRM = (FASTER, SLOWER, EQUIVALENT)  # need no more blocks
