@@ -410,8 +410,10 @@ def _declare_measuring(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument(
         "--watch",
-        action="store_true",
-        help="account for what every trial costs this host, and say which costs differ along with the time",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="account for what every trial costs this host, and say what goes along with a difference (the "
+        "default, where a monitor works that costs what is timed nothing)",
     )
     verb.add_argument(
         "--new", action="store_true", help="begin anew, even if the same command was interrupted before"

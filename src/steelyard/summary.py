@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from steelyard import (
     curves,
     machine,
     multiprogramming,
+    rows,
     scaling,
     study_file,
     tallies,
@@ -22,8 +23,7 @@ from steelyard import (
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
-from steelyard.statistics import looks, order_statistics, signed_rank, verdict
-from steelyard.study import Cell
+from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
 from steelyard.weighing import (
     CLOCK_MARGIN,
     HARDWARE,
@@ -54,7 +54,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
     with archive.connect(experiment) as connection:
-        seen = Observations(experiment, connection, baseline=baseline)
+        seen = Observations(experiment, rows.read(connection), connection, baseline=baseline)
         counted = connection.execute("SELECT count(*), count(DISTINCT block) FROM trials").fetchone()
         assert counted is not None
         accounted = why.Costs(seen)
@@ -84,17 +84,6 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         )
 
 
-def decided(experiment: Experiment) -> list[tuple[str, Cell]]:
-    """The systems and cells whose every comparison has a firm verdict: they need no more blocks."""
-    firm: dict[tuple[str, str], bool] = {}
-    with archive.connect(experiment) as connection:
-        for one in comparison.all_of(Observations(experiment, connection, baseline=None)):
-            pair = (one.system, one.cell)
-            firm[pair] = firm.get(pair, True) and one.verdict in verdict.FIRM
-    cells = {cell.label: cell for cell in archive.cells_of(experiment)}
-    return [(system, cells[cell]) for (system, cell), is_firm in firm.items() if is_firm]
-
-
 def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
     for system in seen.others:
         ours = [
@@ -112,32 +101,41 @@ def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: floa
 def _index(
     seen: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
 ) -> Index:
-    """The weighted mean of log ratios, block by block, then Hodges-Lehmann: each group weighs the same, in
-    it each workload, and in that each metric of each cell. Only blocks that hold every metric count."""
-    present = [one for one in members if one.blocks]
+    """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
+    metric of each cell. Every metric rests on the blocks that it has."""
+    present = [one for one in members if one.blocks and one.ratio]
     missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
+    if not present:
+        return Index(system, group, None, 0, missing, 0, margin, verdict.UNRESOLVED)
     groups = {one.group for one in present}
     workloads = Counter(group for group, _ in {(one.group, one.workload) for one in present})
     metrics = Counter(one.workload for one in present)
-    by_key = {
-        (one.cell, one.metric): seen.differences((one.cell, one.metric), system, one.lens) for one in present
-    }
-    shared = set.intersection(*(set(found) for found in by_key.values())) if by_key else set()
-    if not shared:
-        return Index(system, group, None, len(present), missing, 0, margin, verdict.UNRESOLVED)
-    weights = {
-        (one.cell, one.metric): 1 / len(groups) / workloads[one.group] / metrics[one.workload]
+    parts = [
+        _part(seen, system, one, 1 / len(groups) / workloads[one.group] / metrics[one.workload])
         for one in present
-    }
-    by_block = {
-        block: sum(weights[key] * found[block] for key, found in by_key.items()) for block in sorted(shared)
-    }
-    units = seen.units(next(iter(by_key)), system, by_block)
-    levels = looks.levels(len(seen.experiment.header["looks"]))
-    estimate = signed_rank.estimate(units, alpha=levels.alpha_95)
-    narrow = signed_rank.estimate(units, alpha=levels.alpha_90)
+    ]
+    blocks = min(one.blocks for one in present)
+    estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
+    narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
     word = verdict.word(estimate, narrow, margin=margin)
-    return Index(system, group, exp(estimate), len(present), missing, len(shared), margin, word)
+    return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
+
+
+def _part(seen: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
+    """What a metric brings to the mean. Differences of one boot share its luck; else those of one trial."""
+    key = (one.cell, one.metric)
+    by_block = seen.differences(key, system, one.lens)
+    units = seen.units(key, system, by_block)
+    if len(units) < len(by_block):
+        clusters: list[Hashable] = list(
+            dict.fromkeys(seen.boots_of(key, system, block) for block in by_block)
+        )
+    else:
+        clusters = [seen.boots_of(key, system, block) or (one.cell, block) for block in by_block]
+        if len(set(clusters)) == 1:
+            clusters = [(one.cell, block) for block in by_block]
+    assert one.ratio is not None
+    return weighted_mean.Part(weight, math.log(one.ratio.value), units.tolist(), clusters)
 
 
 def _levels(seen: Observations) -> Iterable[Level]:

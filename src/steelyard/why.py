@@ -16,10 +16,10 @@ from statistics import median
 import numpy as np
 
 from steelyard.accounting import CALLS, LIFE, SPAN
-from steelyard.comparison import RATE
 from steelyard.observations import COST, Key, Observations
 from steelyard.runner import SETUP, WORK
-from steelyard.statistics import false_discovery, looks, signed_rank
+from steelyard.statistics import false_discovery, levels, signed_rank
+from steelyard.statistics.judgement import RATE
 from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.weighing import Account, CallDifference, Comparison, CostDifference, Why
 
@@ -90,7 +90,6 @@ class Costs:
 
     def __init__(self, seen: Observations) -> None:
         self.seen = seen
-        self.levels = looks.levels(len(seen.experiment.header["looks"]))
         self.spent: dict[Key, dict[str, dict[int, _Spent]]] = defaultdict(lambda: defaultdict(dict))
         setups: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for system, cell, figure, cost, operations in seen.connection.execute(_SETUPS).fetchall():
@@ -169,7 +168,7 @@ class Costs:
         """The comparisons, each with its why where both systems were accounted for. Which costs differ is
         corrected over all of them: a comparison's costs are a family."""
         drafts = [self._draft((one.cell, one.metric), one.system) for one in comparisons]
-        widen = 0.05 / self.levels.alpha_95
+        widen = 0.05 / levels.USUAL
         raw = [[min(1.0, units.p_value() * widen) for units in draft.values()] for draft in drafts if draft]
         corrected = iter(false_discovery.two_stage(raw) if raw else [])
         return tuple(
@@ -200,7 +199,7 @@ class Costs:
         base, other = list(spent[self.seen.baseline].values()), list(spent[one.system].values())
         covered = min(median(each.covered for each in side) for side in (base, other))
         estimates = {
-            name: signed_rank.estimate(units.net, alpha=self.levels.alpha_95) for name, units in draft.items()
+            name: signed_rank.estimate(units.net, alpha=levels.USUAL) for name, units in draft.items()
         }
         ps = dict(zip(draft, p_values, strict=True))
         time = estimates[_TIME]
