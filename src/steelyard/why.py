@@ -22,7 +22,7 @@ from steelyard.comparison import RATE
 from steelyard.observations import COST, Key, Observations
 from steelyard.runner import SETUP, WORK
 from steelyard.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
-from steelyard.statistics import false_discovery
+from steelyard.statistics import false_discovery, verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Account, CallDifference, Comparison, CostDifference, Why
 
@@ -163,17 +163,18 @@ class Costs:
         return found
 
     def explained(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-        """The comparisons, each with its why where both systems were accounted for. Which costs differ is
-        corrected over all of them: a comparison's costs are a family."""
+        """The comparisons, each with its why where both systems were accounted for. Costs are claimed of
+        those alone whose difference is, corrected over all of these: a comparison's costs are a family."""
         drafts = [self._draft((one.cell, one.metric), one.system) for one in comparisons]
-        raw = [draft.p_values() for draft in drafts if draft]
-        corrected = iter(false_discovery.two_stage([list(one.values()) for one in raw]) if raw else [])
-        named = iter(raw)
-        return tuple(
-            replace(one, why=self._why(one, draft, dict(zip(next(named), next(corrected), strict=True))))
-            if draft
-            else one
+        raw = [
+            draft.p_values() if draft and one.verdict in verdict.CLAIMED else {}
             for one, draft in zip(comparisons, drafts, strict=True)
+        ]
+        corrected = iter(false_discovery.two_stage([list(ps.values()) for ps in raw if ps]))
+        adjusted = [dict(zip(ps, next(corrected), strict=True)) if ps else {} for ps in raw]
+        return tuple(
+            replace(one, why=self._why(one, draft, ps)) if draft else one
+            for one, draft, ps in zip(comparisons, drafts, adjusted, strict=True)
         )
 
     def _draft(self, key: Key, system: str) -> "_Draft | None":
@@ -210,7 +211,7 @@ class Costs:
     def _why(self, one: Comparison, draft: "_Draft", ps: Mapping[str, float]) -> Why:
         estimates = {name: units.estimate() for name, units in draft.units.items()}
         time = estimates[TIME]
-        is_claimed = ps[TIME] <= RATE
+        is_claimed = ps.get(TIME, 1.0) <= RATE
         says_shares = is_claimed and draft.covered >= draft.covered_least and time.value != 0
         costs = tuple(
             CostDifference(

@@ -13,9 +13,9 @@ from steelyard.weighing import Comparison, CostDifference, Why
 from steelyard.why import ALL_CALLS, SHARES_MOST
 
 LONGEST = 110  # of the clause that a console shows
+_NAME_LONGEST = 16  # of an operation, in that
 SHARE_LEAST = 0.05  # of a difference in time: less of it is not worth a word
 COUNT_LEAST = 0.05  # an operation; nor is less of what is counted
-_CLAIMED = (verdict.FASTER, verdict.SLOWER, verdict.FASTER_OPEN, verdict.SLOWER_OPEN)
 _SPENT = {
     "user": "in user mode",
     "system": "in system mode",
@@ -90,7 +90,9 @@ def why_long(one: Comparison) -> str:
 def _joined(costs: Sequence[str], shares: str, found: _Causes) -> str:
     if not costs:
         return shares
-    said = f"each {found.operation} costs this host {', '.join(costs)}"
+    # The console has the workload beside it, and no room for a long name of what it does.
+    operation = found.operation if len(found.operation) <= _NAME_LONGEST else "operation"
+    said = f"each {operation} costs this host {', '.join(costs)}"
     return f"{said}; {shares}" if shares else said
 
 
@@ -100,7 +102,7 @@ def _listed(words: Sequence[str]) -> str:
 
 def _causes(one: Comparison) -> _Causes | None:
     """What differs for sure and is worth a word; None where nothing is."""
-    if one.why is None or one.verdict not in _CLAIMED:
+    if one.why is None or one.verdict not in verdict.CLAIMED:
         return None
     differs = [each for each in one.why.costs if each.differs]
     together = sum(abs(each.share or 0.0) for each in differs if each.cost in (*TIMES, REST))
