@@ -5,7 +5,7 @@ trial's: it is process, set-up and agent. Waiting is left as it is: that is the 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -113,9 +113,13 @@ def common(trials: Sequence[Spent]) -> list[str]:
     return [name for name in (*TIMES, REST, *COUNTS) if name in known]
 
 
-def told(names: Sequence[str]) -> list[str]:
-    """Without the run time where user and system mode are told apart: it is their sum."""
-    return [name for name in names if name != RUN or "user" not in names]
+def told(names: Collection[str], claimed: Collection[str]) -> list[str]:
+    """The costs to be told: user and system mode, or their sum, the run time, where these are not known apart
+    or it alone is claimed. It is exact; they are split by a few clock ticks."""
+    both = {"user", "system"}
+    is_split = both <= set(names) and (RUN not in claimed or not both.isdisjoint(claimed))
+    left_out = {RUN} if is_split else both
+    return [name for name in names if name != TIME and name not in left_out]
 
 
 @dataclass(frozen=True, slots=True)

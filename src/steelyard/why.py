@@ -199,7 +199,7 @@ class Costs:
             return one.costs if is_net else one.whole
 
         return _Draft(
-            {name: units(name) for name in (TIME, *spending.told(spending.common(both)))},
+            {name: units(name) for name in (TIME, *spending.common(both))},
             frozenset(name for one in both for name, cost in one.whole.items() if cost),
             [known(one) for one in base.values()],
             [known(one) for one in other.values()],
@@ -225,7 +225,7 @@ class Costs:
                 estimate.value / time.value if says_shares and name in (*TIMES, REST) else None,
             )
             for name, estimate in estimates.items()
-            if name != TIME
+            if name in spending.told(estimates, {name for name, p in ps.items() if p <= RATE})
         )
         return Why(
             time,
