@@ -1,6 +1,6 @@
 """How often reports claim that a cost differs where none does, and how soon they claim one that does.
 
-    python bench/why_errors.py [--reports N] [--only-archives] [ARCHIVE...]
+    python bench/why_errors.py [--reports N] [--noise NOISE...] [ARCHIVE...]
 
 Simulated reports of 30 metrics with 6 costs each, by noise and number of pairs; and of each archive with a
 watched experiment, reports of one system paired with itself: two blocks drawn for a pair, sides at random.
@@ -50,6 +50,9 @@ def counted(chance: np.random.Generator, truth: Mapping[str, float]) -> dict[str
     user = chance.binomial(ticks, truth["user"] / (truth["user"] + truth["system"])) / ticks
     events = {name: chance.poisson(truth[name] * OPERATIONS) / OPERATIONS for name in COUNTS}
     return {"user": run * user, "system": run * (1 - user), "wait": truth["wait"], **events}
+
+
+NOISES = {draw.__name__: draw for draw in (normal, tripled, counted)}
 
 
 def spent(costs: Mapping[str, float]) -> Spent:
@@ -149,12 +152,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("archives", nargs="*", type=Path)
     options.add_argument("--reports", type=int, default=200)
-    options.add_argument("--only-archives", action="store_true", help="simulate nothing")
+    options.add_argument(
+        "--noise", choices=list(NOISES), nargs="*", default=list(NOISES), help="simulated ones"
+    )
     asked = options.parse_args()
     print(machine.describe())
     error = 100 * math.sqrt(0.05 * 0.95 / asked.reports)
     print(f"{asked.reports} reports each; at 5 % the standard error is {error:.1f} %")
-    for draw in () if asked.only_archives else (normal, tripled, counted):
+    for draw in (NOISES[name] for name in asked.noise):
         for pairs in PAIRS:
             any_claim = of_equals(draw, pairs, asked.reports)
             found = of_unlike(draw, pairs, max(1, asked.reports // 5))

@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from steelyard.accounting import SPAN
-from steelyard.statistics import paired, signed_rank
+from steelyard.statistics import apart, signed_rank
 from steelyard.statistics.signed_rank import Array, Estimate
 
 TIME, OPERATIONS = "time", "operations"
@@ -141,12 +141,12 @@ class Units:
         its error is the same in every block, which pairs cannot see."""
         if np.median(self.net) * np.median(self.whole) < 0:
             return 1.0
-        return max(paired.p_value(self.net, noise=self.noise), paired.p_value(self.whole, noise=self.noise))
+        return max(apart.p_value(self.net, noise=self.noise), apart.p_value(self.whole, noise=self.noise))
 
     def estimate(self) -> Estimate:
         """The Hodges-Lehmann difference, with what the ratio's interval comes to at the baseline's median."""
         middle = float(np.median(signed_rank.walsh_averages(self.differences)))
-        ratio = paired.estimate(self.net)
+        ratio = apart.estimate(self.net)
         if ratio.low is None or ratio.high is None:
             return Estimate(middle)
         low, high = (self.scale * math.expm1(min(700.0, bound)) for bound in (ratio.low, ratio.high))
