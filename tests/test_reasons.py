@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from steelyard.report import reasons, wording
@@ -200,3 +201,29 @@ def test_the_clause_is_as_long_as_a_console_has_room_for(unit: str) -> None:
         "121 KiB more written",
     ):
         assert word in whole, whole
+
+
+def test_any_mixture_of_costs_is_said_in_a_clause_that_fits() -> None:
+    chance = np.random.default_rng(1)
+    names = (*TIMES, "switches", "faults", "major faults", "signals", "bytes read", "bytes written")
+    for _ in range(400):
+        drawn = {name: float(chance.normal(0, 10 ** chance.uniform(-2, 6))) for name in names}
+        kept = [name for name in names if chance.random() < 0.5]
+        calls = {name: float(chance.normal(0, 1000)) for name in ("together", "futex", "ptrace")}
+        one = _comparison(
+            *(_cost(name, drawn[name], share=drawn[name] / 1e4 if name in TIMES else None) for name in kept),
+            time=float(chance.choice([-1e4, 1e4])),
+            calls=_calls(**calls) if chance.random() < 0.5 else (),
+            word=str(chance.choice(verdict.CLAIMED)),
+            is_claimed=bool(chance.random() < 0.8),
+            unit=str(chance.choice(["ns per call", "ns per pass of 500 blocks both ways", "MB/s"])),
+        )
+
+        clause = wording.why(one)
+
+        assert len(clause) <= reasons.LONGEST
+        assert bool(clause) == bool(wording.why_long(one))
+        assert one.why is not None
+        agrees = (one.why.time.value > 0) == (one.verdict in (verdict.SLOWER, verdict.SLOWER_OPEN))
+        assert ("of the extra time" in clause) <= (agrees and one.why.is_claimed and one.why.time.value > 0)
+        assert ("of the time saved" in clause) <= (agrees and one.why.is_claimed and one.why.time.value < 0)

@@ -591,6 +591,18 @@ def test_a_time_that_set_up_could_be_is_not_claimed(tmp_path: Path) -> None:
     assert wording.why(one) == ""
 
 
+def test_waiting_that_may_be_set_up_s_is_not_claimed(tmp_path: Path) -> None:
+    # Set-up's waiting stays in the trial's: this much of it is as much as half of the difference, and more.
+    def waiting(setup_ns: float) -> bool:
+        setups = [_setup(system, run_ns=0, wait_ns=round(setup_ns * OPERATIONS)) for system in ("a", "b")]
+        one = _only(_weigh(tmp_path / str(setup_ns), {**GUEST, "wait_ns": 1010.0}, *setups))
+        assert one.why is not None
+        return next(each.differs for each in one.why.costs if each.cost == "wait")
+
+    assert waiting(300.0)
+    assert not waiting(700.0)
+
+
 def test_set_up_that_is_known_of_one_system_is_taken_from_neither(tmp_path: Path) -> None:
     setup = _setup("b", cpu_user_ns=round(0.1 * OPERATIONS * BASE["cpu_user_ns"]))
 

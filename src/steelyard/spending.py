@@ -48,6 +48,7 @@ class Spent:
     operations: float
     covered: float  # the part of all that was accounted for that its operations took
     is_net: bool  # whether set-up was taken away
+    setup_wait_ns: float  # an operation's part of what a trial of set-up waited, which was not
 
     @property
     def uncovered_ns(self) -> float:
@@ -89,6 +90,7 @@ def spent(
         operations,
         operations * time_ns / copies / span if span else 0.0,
         is_net,
+        setup.get("wait_ns", 0.0) / operations,
     )
 
 

@@ -36,6 +36,7 @@ _CALLS_APART = 0.02  # of less than that part of them; or that part, where few t
 _CALLS_APART_FEW, _TRIALS_FEW = 0.2, 3  # show how they scatter; nor
 _SETUP_SCATTER = 0.25  # of less than that part of set-up's calls: one trial of it is not like another. Where
 _SETUP_RANGES = 2.0  # there are several, so many times as far apart as they are
+_SETUP_WAITS = 2.0  # a difference in waiting is that of operations, if it is so many times what set-up waits
 
 # Of a trial that has several metrics, or sizes, the costs cannot be told apart: it has no row.
 _COSTS = """
@@ -206,6 +207,7 @@ class Costs:
             min(median(one.covered for one in side.values()) for side in (base, other)),
             max(median(one.uncovered_ns for one in side.values()) for side in (base, other)),
             is_net,
+            max(median(one.setup_wait_ns for one in side.values()) for side in (base, other)),
         )
 
     def _why(self, one: Comparison, draft: "_Draft", ps: Mapping[str, float]) -> Why:
@@ -307,6 +309,7 @@ class _Draft:
     covered: float
     uncovered_ns: float  # an operation
     is_net: bool  # whether set-up was taken away, from both
+    setup_wait_ns: float  # an operation's part of what set-up waited
 
     @property
     def covered_least(self) -> float:
@@ -323,10 +326,10 @@ class _Draft:
         # sees the rest.
         if estimate.low is None or estimate.high is None:
             return False
+        beyond = max(estimate.low, -estimate.high)
         if self.is_net:
-            return estimate.low > 0 or estimate.high < 0
-        is_time = name in (*TIMES, REST)
-        return is_time and max(estimate.low, -estimate.high) > self.uncovered_ns
+            return beyond > (_SETUP_WAITS * self.setup_wait_ns if name in ("wait", REST) else 0.0)
+        return name in (*TIMES, REST) and beyond > self.uncovered_ns
 
 
 @dataclass(frozen=True, slots=True)
