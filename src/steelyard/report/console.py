@@ -97,16 +97,14 @@ def _print_comparisons(console: Console, weighing: Weighing) -> None:
         table.add_column("blocks", justify="right", no_wrap=True)
         with_why = with_values and any(one.why for one in ours)
         if with_why:
-            table.add_column("why: goes along, an operation", overflow="fold")
+            table.add_column("why: what goes along", overflow="fold")
         for one in ours:
             said = (Text(wording.why(one)),) if with_why else ()
             table.add_row(*_cells(one, with_values=with_values), *said)
         console.print(table)
         for one in ours:
             if not with_why and wording.why(one):
-                console.print(
-                    Text(f"  {wording.label(one.cell, one.metric)}: goes along with {wording.why(one)}")
-                )
+                console.print(Text(f"  {wording.label(one.cell, one.metric)}: {wording.why(one)}"))
             if wording.remarks(one):
                 console.print(Text(f"  {wording.label(one.cell, one.metric)}: {wording.remarks(one)}"))
         console.print()

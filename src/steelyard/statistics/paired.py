@@ -21,7 +21,7 @@ from steelyard.statistics import levels, moderation, signed_rank
 from steelyard.statistics.moderation import Mean, Prior
 from steelyard.statistics.signed_rank import Array, Estimate
 
-_BOTH_FROM, _RANKS_FROM = 8, 16
+_BOTH_FROM, RANKS_FROM = 8, 16
 _OF_T, _OF_RANKS = 0.2, 0.8  # how the two tests share a level between those
 _EQUAL_FROM = 6  # fewer units cannot show that two systems are equal
 
@@ -36,7 +36,7 @@ def p_difference(differences: Array, mean: Mean, *, both_orders: bool) -> float:
     if count < _BOTH_FROM:
         return by_t
     by_ranks = _p_two_sided(differences.tobytes())
-    return by_ranks if count >= _RANKS_FROM else min(1.0, by_t / _OF_T, by_ranks / _OF_RANKS)
+    return by_ranks if count >= RANKS_FROM else min(1.0, by_t / _OF_T, by_ranks / _OF_RANKS)
 
 
 def p_equivalence(differences: Array, mean: Mean, far: float) -> float:
@@ -48,7 +48,7 @@ def p_equivalence(differences: Array, mean: Mean, far: float) -> float:
     if count < _BOTH_FROM:
         return by_t
     by_ranks = _p_outside(differences.tobytes(), far)
-    return by_ranks if count >= _RANKS_FROM else min(1.0, by_t / _OF_T, by_ranks / _OF_RANKS)
+    return by_ranks if count >= RANKS_FROM else min(1.0, by_t / _OF_T, by_ranks / _OF_RANKS)
 
 
 def usual(differences: Array, mean: Mean) -> Estimate:
