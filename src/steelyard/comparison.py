@@ -127,6 +127,7 @@ class _Comparing:
             boots=self.seen.boots(draft.system, draft.key),
             blocks_needed=self._blocks_needed(draft, word, usual, margin),
             flags=flags,
+            bound=math.expm1(max(usual.high or 0.0, -(usual.low or 0.0))) if usual.level else None,
         )
 
     def _blocks_needed(self, draft: _Draft, word: str, usual: Estimate, margin: float) -> int | None:
