@@ -81,6 +81,7 @@ class Answer:
     unsettled: Unsettled | None
     missing: tuple[str, ...]  # metrics without a figure on both systems
     metrics: int
+    holds: str = ""  # for what: the machine, the blocks, the boots
 
 
 def all_of(weighing: Weighing) -> tuple[Answer, ...]:
@@ -88,12 +89,15 @@ def all_of(weighing: Weighing) -> tuple[Answer, ...]:
     systems = [name for name in weighing.experiment.header["systems"] if name != weighing.baseline]
     compared = [name for name in systems if any(one.system == name for one in weighing.comparisons)]
     lines = max(_LINES_LEAST, LINES // max(1, len(compared)))
-    return tuple(_Answering(weighing, name).answer(lines) for name in compared)
+    found = (_Answering(weighing, name).answer(lines) for name in compared)
+    return tuple(
+        replace(one, holds=_holds(weighing, one.system, is_first=one.system == compared[0])) for one in found
+    )
 
 
-def holds_for(weighing: Weighing) -> str:
-    """For what the answers hold: the machine, how often it was measured, the boots."""
-    host = weighing.experiment.header.get("host") or {}
+def _holds(weighing: Weighing, system: str, *, is_first: bool) -> str:
+    """For what the answer holds: the machine (said once), how often it was measured, the boots."""
+    host = (weighing.experiment.header.get("host") or {}) if is_first else {}
     many = host.get("cpu_count")
     parts = [
         f"{many} {'processor' if many == 1 else 'processors'}" if many else "",
@@ -102,7 +106,8 @@ def holds_for(weighing: Weighing) -> str:
     ]
     machine = ", ".join(part for part in parts if part)
     words = [f"this machine ({machine})" if machine else "this machine", _counted(weighing.blocks, "block")]
-    words += [f"{_counted(one.boots, 'boot')} of {one.name}" for one in weighing.systems if one.is_boot]
+    booted = [one for one in weighing.systems if one.is_boot and one.name in (system, weighing.baseline)]
+    words += [f"{_counted(one.boots, 'boot')} of {one.name}" for one in booted]
     return f"It holds for {_listed(words)}."
 
 
@@ -317,7 +322,7 @@ class _Answering:
 
     def _whole(self) -> str:
         whole = self._index("all")
-        if whole is None or len(self.metrics) < 2:
+        if whole is None or len(self.metrics) < 2 or not (self.items or self.same):
             return ""
         return wording.whole(whole)
 
@@ -336,8 +341,8 @@ class _Answering:
             return f"{self.system} could not be compared with {base}: no metric has a figure on both."
         if not findings:
             return self._of_none(same)
-        worse = self._way(findings, better=False)
-        better = self._way(findings, better=True)
+        worse = self._way(findings, same, better=False)
+        better = self._way(findings, same, better=True)
         ways = [way for way in (worse, better) if way]
         if better and worse and better.weight > worse.weight:
             ways.reverse()
@@ -393,14 +398,19 @@ class _Answering:
             f"{_counted(self.weighing.blocks, 'block')}{looks}."
         )
 
-    def _way(self, findings: Sequence[Finding], *, better: bool) -> "_Way | None":
+    def _way(self, findings: Sequence[Finding], same: Sequence[Same], *, better: bool) -> "_Way | None":
+        """What the answer says of one direction; small differences in groups that are otherwise the same are
+        left to the findings where whole groups differ."""
         ours = [one for one in findings if (one.verdict in _BETTER) == better]
         if not ours:
             return None
         wide = self._wide_groups(better)
         everything = self._everything(wide, better)
         topics = [self._of_group(group, better) for group in wide]
-        topics += [self._of_finding(one) for one in ours if one.group not in wide]
+        small = {group for group in self._groups() if wide and self._nearly(group, same)}
+        topics += [self._of_finding(one) for one in ours if one.group not in (*wide, *small)]
+        if not topics:
+            return None
         topics.sort(key=lambda topic: -topic.far)
         speeds = all(one.sense in ("slower", "faster") for one in ours)
         word = ("faster" if better else "slower") if speeds else ("better" if better else "worse")
@@ -650,7 +660,7 @@ def _how_long(members: Sequence[Comparison]) -> str:
     if settled:
         rest = len(members) - settled
         whom = f"{settled} of them" if rest else ("them" if settled > 1 else "it")
-        told = f"{many}: {_duration(spent)} more for {whom}"
+        told = f"{many}; {_duration(spent)} more for {whom}"
         return f"{told}, the rest scatter too much here" if rest else told
     blocks = [one.blocks_needed for one in members if one.blocks_needed is not None]
     if known:
@@ -660,12 +670,11 @@ def _how_long(members: Sequence[Comparison]) -> str:
             else f"{many}: it scatters too much here"
         )
     if blocks:
+        least = int(median(sorted(blocks)))
         return (
-            f"{many}: half of them need {int(median(sorted(blocks)))} blocks or more"
-            if len(blocks) > 1
-            else f"{many}: it needs some {blocks[0]} blocks"
+            f"{many}; {f'half of them need {least} blocks or more' if blocks[1:] else f'some {least} blocks'}"
         )
-    return f"{many}: too few blocks to say how long it would take"
+    return f"{many}; too few blocks to say how long it would take"
 
 
 def _duration(seconds: float) -> str:

@@ -54,13 +54,11 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything:
     if tables:
         _print_shown(console, _multiprogramming(weighing))
     for printed in tables:
-        _print_published(console, printed)
+        _print_published(console, printed, in_full=everything or console.width >= _WIDTH_OF_VALUES)
     if not found:
         console.print(Text(_of_no_answer(weighing), style="bold"))
     for answer in found:
         _print_answer(console, answer)
-    if found:
-        console.print(Text(answers.holds_for(weighing)))
     shown = [one for one in _tables(weighing, console.width, is_paper=bool(tables)) if one.table.row_count]
     short = [one for one in shown if everything or one.table.row_count <= one.rows_most]
     for one in short:
@@ -88,8 +86,7 @@ def _of_no_answer(weighing: Weighing) -> str:
 def _print_answer(console: Console, answer: Answer) -> None:
     """One system: sentences, then a line a finding."""
     console.print(Text(answer.sentence, style="bold"))
-    if answer.whole:
-        console.print(Text(answer.whole))
+    console.print(Text(f"{answer.whole} {answer.holds}".strip()))
     if answer.findings:
         console.print()
         console.print(_findings(answer.findings, console.width))
@@ -116,9 +113,8 @@ def _findings(found: Sequence[Finding], width: int) -> Table:
     for one, size in zip(found, sizes, strict=True):
         mark = Text(wording.MARKS[one.verdict], style=_STYLES[one.verdict])
         phrase = Text(one.phrase)
-        if one.names:
-            phrase.append(f" ({', '.join(one.names)})", style="dim")
-            phrase.truncate(room - 2, overflow="ellipsis")
+        if named := _workloads(one, room - 2 - len(phrase)):
+            phrase.append(f" ({named})", style="dim")
         told = Text.assemble(mark, " ", phrase)
         if one.why and whys < _WHYS:
             whys += 1
@@ -129,13 +125,25 @@ def _findings(found: Sequence[Finding], width: int) -> Table:
     return table
 
 
+def _workloads(one: Finding, room: int) -> str:
+    """The workloads of a finding that is several, by their names in the tables, as far as there is room."""
+    workloads = list(dict.fromkeys(cell.partition(" ")[0] for cell, _ in one.cells))
+    if len(workloads) < 2:
+        return ""
+    for many in range(len(workloads), 0, -1):
+        told = ", ".join(workloads[:many]) + (", …" if many < len(workloads) else "")
+        if len(told) + 3 <= room:
+            return told
+    return ""
+
+
 def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:
     """Every table; of a paper's study, but for what it has opened on. What a study without a paper is about,
     its gains and its processes, is never too long."""
     yield from _comparisons(weighing, width)
     if not weighing.comparisons:
         yield _Shown(_levels(weighing), rows_most=math.inf)
-    yield _Shown(_indices(weighing))
+    yield _Shown(_indices(weighing), rows_most=0)
     yield from (_Shown(table, rows_most=math.inf) for table in _reference_means(weighing))
     yield _Shown(_curves(weighing))
     yield _Shown(_machine(weighing))
@@ -341,16 +349,18 @@ def _accounts(weighing: Weighing) -> Table:
     return table
 
 
-def _print_published(console: Console, printed: Printed) -> None:
-    """A published table may have more systems than a terminal has room for: its columns then become rows."""
+def _print_published(console: Console, printed: Printed, *, in_full: bool) -> None:
+    """A published table may have more systems than a terminal has room for: its columns then become rows, and
+    what stands in brackets is left out of a narrow one."""
     headings, *rows = printed.headings, *printed.rows
     if len(rows) < len(headings):
         headings, *rows = zip(headings, *rows, strict=True)
     table = _table(printed.title, *headings)
     table.caption, table.caption_justify = printed.note, "left"
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(row if in_full else (text.partition(" (")[0] for text in row)))
     console.print(table)
+    console.print()
 
 
 def _provenance(weighing: Weighing, *, more: bool) -> str:

@@ -7,6 +7,7 @@ from steelyard.report import wording
 from steelyard.weighing import Trouble, Weighing
 
 _OF_MONITORS = "the monitor ("  # how a sentence on what a monitor cannot see begins
+_AS_INTENDED = "same machine code"
 _NAMED = 2  # so many are named; of more the first and how many besides
 # What every report says elsewhere: how many boots and blocks it holds for, and which trials failed.
 _SAID_ELSEWHERE = re.compile(
@@ -17,10 +18,11 @@ _DISTURBED = re.compile(r"^\d+ of \d+ blocks disturbed by other work(; .*)?$")
 
 
 def of(weighing: Weighing, *, everything: bool = False) -> tuple[str, ...]:
-    """The notes, those that matter most first. What monitors cannot see is told only with `everything`."""
+    """The notes, those that matter most first. What monitors cannot see, and
+    what is as it should be, is told only with `everything`."""
     found = [one for one in weighing.warnings if everything or not one.startswith(_OF_MONITORS)]
     found += _of_troubles(weighing.troubles)
-    found += _of_flags(weighing)
+    found += _of_flags(weighing, everything)
     if not weighing.experiment.closed:
         found.append("the experiment is not finished; the command that began it goes on with it")
     return tuple(found)
@@ -37,12 +39,12 @@ def _of_troubles(troubles: Sequence[Trouble]) -> Iterable[str]:
         yield f"{trials} {'trial' if trials == 1 else 'trials'} of {cells} {status} on {system}: {reason}"
 
 
-def _of_flags(weighing: Weighing) -> Iterable[str]:
+def _of_flags(weighing: Weighing, everything: bool) -> Iterable[str]:
     """What is remarked on comparisons: a sentence for all whose remarks differ in numbers alone."""
     alike: dict[str, list[tuple[str, str]]] = {}
     for one in weighing.comparisons:
         for flag in one.flags:
-            if not _SAID_ELSEWHERE.search(flag):
+            if not _SAID_ELSEWHERE.search(flag) and (everything or not flag.startswith(_AS_INTENDED)):
                 alike.setdefault(_kind(flag), []).append((flag, wording.label(one.cell, one.metric)))
     for kind, members in alike.items():
         flags = {flag for flag, _ in members}
