@@ -111,6 +111,17 @@ def _holds(weighing: Weighing, system: str, *, is_first: bool) -> str:
     return f"It holds for {_listed(words)}."
 
 
+def labelled(one: Finding, room: int) -> str:
+    """The finding's phrase; of several, with the names that their workloads have in the tables, as far as
+    there is room."""
+    workloads = list(dict.fromkeys(cell.partition(" ")[0] for cell, _ in one.cells))
+    for many in range(len(workloads), 0, -1):
+        told = ", ".join(workloads[:many]) + (", …" if many < len(workloads) else "")
+        if len(workloads) > 1 and len(f"{one.phrase} ({told})") <= room:
+            return f"{one.phrase} ({told})"
+    return one.phrase
+
+
 # Items: what is claimed of one metric, or of one part of a curve
 
 
@@ -612,7 +623,7 @@ def _within(most: float, typical: float) -> str:
     """Within what several are the same; and half of them, where that says much more."""
     if wording.within(most) == wording.within(typical) or most <= 2 * typical:
         return f"within {wording.within(most)}"
-    return f"within {wording.within(most)}, half of them within {wording.within(typical)}"
+    return f"within {wording.within(most)}, half of the metrics within {wording.within(typical)}"
 
 
 def _same_briefly(groups: Sequence[Same]) -> str:

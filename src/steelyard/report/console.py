@@ -112,10 +112,7 @@ def _findings(found: Sequence[Finding], width: int) -> Table:
     whys = 0
     for one, size in zip(found, sizes, strict=True):
         mark = Text(wording.MARKS[one.verdict], style=_STYLES[one.verdict])
-        phrase = Text(one.phrase)
-        if named := _workloads(one, room - 2 - len(phrase)):
-            phrase.append(f" ({named})", style="dim")
-        told = Text.assemble(mark, " ", phrase)
+        told = Text.assemble(mark, " ", answers.labelled(one, room - 2))
         if one.why and whys < _WHYS:
             whys += 1
             told.append(f"\n    {one.why}", style="dim")
@@ -123,18 +120,6 @@ def _findings(found: Sequence[Finding], width: int) -> Table:
     table.columns[0].max_width = room
     table.columns[1].no_wrap = True
     return table
-
-
-def _workloads(one: Finding, room: int) -> str:
-    """The workloads of a finding that is several, by their names in the tables, as far as there is room."""
-    workloads = list(dict.fromkeys(cell.partition(" ")[0] for cell, _ in one.cells))
-    if len(workloads) < 2:
-        return ""
-    for many in range(len(workloads), 0, -1):
-        told = ", ".join(workloads[:many]) + (", …" if many < len(workloads) else "")
-        if len(told) + 3 <= room:
-            return told
-    return ""
 
 
 def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:

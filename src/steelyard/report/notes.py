@@ -28,6 +28,11 @@ def of(weighing: Weighing, *, everything: bool = False) -> tuple[str, ...]:
     return tuple(found)
 
 
+def of_monitors(weighing: Weighing) -> tuple[str, ...]:
+    """What the monitors that took part cannot see."""
+    return tuple(one for one in weighing.warnings if one.startswith(_OF_MONITORS))
+
+
 def _of_troubles(troubles: Sequence[Trouble]) -> Iterable[str]:
     """A sentence for each system, outcome and reason."""
     kinds: dict[tuple[str, str, str], list[Trouble]] = {}
