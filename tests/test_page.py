@@ -211,6 +211,7 @@ def test_every_verdict_has_a_shape_of_its_own() -> None:
         verdict.EQUIVALENT,
         verdict.FASTER_OPEN,
         verdict.SLOWER_OPEN,
+        verdict.BOUNDED,
         verdict.UNRESOLVED,
     ]
     assert len(set(looks)) == len(looks)

@@ -234,6 +234,7 @@ def test_every_verdict_has_a_mark_of_its_own_besides_its_word() -> None:
         verdict.EQUIVALENT,
         verdict.FASTER_OPEN,
         verdict.SLOWER_OPEN,
+        verdict.BOUNDED,
         verdict.UNRESOLVED,
     ]
     told = [wording.verdict_text(_comparison(verdict=word)) for word in words]

@@ -146,7 +146,9 @@ def _print_report(experiment: "Experiment", arguments: argparse.Namespace) -> in
     if arguments.html:
         report.write_html(found, Path(arguments.html), reference=arguments.reference)
         _say(f"steelyard: the report is in {arguments.html}")
-    report.print_out(found, form=arguments.format, reference=arguments.reference)
+    report.print_out(
+        found, form=arguments.format, reference=arguments.reference, everything=arguments.everything
+    )
     return 0
 
 
@@ -427,6 +429,12 @@ def _declare_reporting(verb: argparse.ArgumentParser) -> None:
         help="the smallest difference that matters, such as 2%% (default: by workload)",
     )
     verb.add_argument("--html", metavar="FILE", help="write the report as one self-contained page")
+    verb.add_argument(
+        "--all",
+        dest="everything",
+        action="store_true",
+        help="print every table after the answer: each metric with its values, curves, indices",
+    )
     verb.add_argument("--baseline", metavar="SYSTEM", help="compare with this system (default: the first)")
     verb.add_argument(
         "--reference",
@@ -663,6 +671,7 @@ _EXAMPLES = {
   steelyard plan pegasus --systems native uml --seed 1 --format csv""",
     "report": """examples:
   steelyard report
+  steelyard report --all
   steelyard report --html report.html
   steelyard report 20260131-120000-pegasus-1a2b --baseline uml --format json""",
     "watch": """examples:

@@ -185,6 +185,7 @@ def _details(members: Mapping[str, System], directory: Path, command: str) -> di
         "directory": str(directory),
         "host": json.loads(described.stdout),
         "boot_systems": [name for name, system in members.items() if system.boot],
+        "systems_here": [name for name, system in members.items() if system.here],
         "system_summaries": {name: system.summary for name, system in members.items()},
         "workloads": {
             workload.name: {

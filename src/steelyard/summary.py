@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from steelyard import (
     rows,
     scaling,
     study_file,
+    systems,
     tallies,
     why,
 )
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
+from steelyard.quantities import size_bytes
 from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
 from steelyard.weighing import (
     CLOCK_MARGIN,
@@ -80,7 +82,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             troubles=tuple(seen.troubles),
             blocks=counted[1],
             trials=counted[0],
-            warnings=(*_warnings(facts, seen.baseline), *accounted.sentences()),
+            warnings=(*_warnings(facts, seen.baseline, _here(experiment.header)), *accounted.sentences()),
         )
 
 
@@ -242,23 +244,65 @@ def _alike(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-def _warnings(facts: Sequence[SystemFacts], baseline: str) -> Iterable[str]:
-    """What limits every verdict of the experiment."""
+def _warnings(facts: Sequence[SystemFacts], baseline: str, here: Collection[str]) -> Iterable[str]:
+    """What limits every verdict of the experiment: other hardware, what a guest was given of this machine's,
+    other programs, a wrong clock. `here` are the systems that run on this machine."""
     base = next((one for one in facts if one.name == baseline), None)
     if base is None:
         return
-    for one in facts:
-        if one.name == base.name:
-            continue
-        for fact in HARDWARE:
-            ours, theirs = base.fingerprint.get(fact), one.fingerprint.get(fact)
-            if ours is not None and theirs is not None and not _alike(ours, theirs):
-                yield f"the hardware differs: {fact} is {ours} on {base.name} and {theirs} on {one.name}"
-        if one.hello["program_sha256"] != base.hello["program_sha256"]:
-            yield (
-                f"the programs differ: {base.name} ran {base.hello['compiler']} with {base.hello['libc']}, "
-                f"{one.name} ran {one.hello['compiler']} with {one.hello['libc']}"
+    others = [one for one in facts if one.name != base.name]
+    for one in others:
+        differ = [fact for fact in HARDWARE if _differs(base, one, fact)]
+        if one.name in here and base.name in here:
+            yield from _given(base, one, differ)
+        elif differ:
+            told = "; ".join(
+                f"{fact} is {base.fingerprint[fact]} on {base.name} and {one.fingerprint[fact]} on {one.name}"
+                for fact in differ
             )
+            yield f"the hardware differs: {told}"
+    builds: dict[str, list[str]] = defaultdict(list)
+    for one in others:
+        if one.hello["program_sha256"] != base.hello["program_sha256"]:
+            builds[f"{one.hello['compiler']} with {one.hello['libc']}"].append(one.name)
+    if builds:
+        ran = "".join(f", {' and '.join(names)} ran {build}" for build, names in builds.items())
+        yield f"the programs differ: {base.name} ran {base.hello['compiler']} with {base.hello['libc']}{ran}"
     for one in facts:
         if one.clock_apart is not None and abs(one.clock_apart) > CLOCK_MARGIN:
             yield f"the clock of {one.name} differs from this machine's by {one.clock_apart:+.2%}"
+
+
+def _differs(base: SystemFacts, one: SystemFacts, fact: str) -> bool:
+    ours, theirs = base.fingerprint.get(fact), one.fingerprint.get(fact)
+    return ours is not None and theirs is not None and not _alike(ours, theirs)
+
+
+def _given(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iterable[str]:
+    """What a guest was given of the machine that both run on. What it calls its processor is no matter."""
+    given = []
+    if "cpu_count" in differ:
+        many = one.fingerprint["cpu_count"]
+        given.append(
+            f"{many} {'processor' if many == 1 else 'processors'} of {base.fingerprint['cpu_count']}"
+        )
+    if "memory_bytes" in differ:
+        ours, theirs = (size_bytes(each.fingerprint["memory_bytes"]) for each in (base, one))
+        given.append(f"{theirs} of memory of {ours}")
+    if given:
+        yield f"{one.name} was given {' and '.join(given)}"
+    if "architecture" in differ:
+        yield (
+            f"{one.name} ran programs for {one.fingerprint['architecture']} on a machine that is "
+            f"{base.fingerprint['architecture']}: they were translated"
+        )
+
+
+def _here(header: Mapping[str, Any]) -> Collection[str]:
+    """The systems that ran on the laboratory's machine. An older experiment does not say so: there, those of
+    its systems are taken that are built in and can run nowhere else."""
+    known = header.get("systems_here")
+    if known is not None:
+        return frozenset(known)
+    built_in = {system.name for system in systems.BUILT_IN if system.here}
+    return frozenset(name for name in header["systems"] if name.partition("+")[0] in built_in)

@@ -18,11 +18,11 @@ import numpy as np
 
 from steelyard import spending
 from steelyard.accounting import CALLS, LIFE
-from steelyard.statistics.judgement import RATE
 from steelyard.observations import COST, Key, Observations
 from steelyard.runner import SETUP, WORK
 from steelyard.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
 from steelyard.statistics import false_discovery, verdict
+from steelyard.statistics.judgement import RATE
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Account, CallDifference, Comparison, CostDifference, Why
 

@@ -1,5 +1,6 @@
 """Says figures in words, the same on the console and on the page. Rounding happens here alone."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,7 @@ MARKS = {
     verdict.BOUNDED: "≈",
     verdict.UNRESOLVED: "?",
 }
+_CLAIMED = (verdict.FASTER, verdict.SLOWER, verdict.FASTER_OPEN, verdict.SLOWER_OPEN)
 _SHORT = {"times": "", "of": ""}  # units that are said once, beside the values
 why, why_long = reasons.why, reasons.why_long
 LAWS = {"universal": "universal", "amdahl": "Amdahl", "": "none"}
@@ -186,6 +188,29 @@ def how_much(ratio: Estimate) -> str:
     bounds = sorted(said(one) for one in (ratio.low, ratio.high) if one is not None)
     shown = f" [{', '.join(digits(one) for one in bounds)}]" if bounds else ""
     return f"{digits(said(ratio.value))} {'%' if near else 'times'} {word}{shown}"
+
+
+def within(bound: float) -> str:
+    """A bound in percent, rounded up, for a smaller one would not be true: "0.9 %", "12 %", "180 %"."""
+    percent = 100 * bound
+    if percent <= 0:
+        return "0 %"
+    scale = 10.0 ** (1 - math.floor(math.log10(percent)))
+    return f"{math.ceil(round(percent * scale, 6)) / scale:.{1 if percent <= 9.9 else 0}f} %"
+
+
+def whole(index: Index) -> str:
+    """The one figure over everything, with its interval."""
+    metrics = "metric" if index.metrics == 1 else "metrics"
+    what = f"geometric mean over {index.metrics} {metrics}"
+    what += f", {len(index.missing)} missing" if index.missing else ""
+    if index.ratio is None:
+        return "On the whole there is no figure: no block has every metric."
+    told = f"On the whole {how_much(index.ratio)} ({what})"
+    if index.ratio.low is None:
+        blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
+        return f"{told}; {blocks} too few for an interval."
+    return f"{told}{'' if index.verdict in _CLAIMED else ': no difference is claimed'}."
 
 
 def headline(index: Index, baseline: str) -> str:
