@@ -1,8 +1,8 @@
 """Whether one cost's paired differences lie on one side of 0, and by how much, from two pairs on.
 
-As `paired` does it for times, with Student's own variance: costs have units of their own, and nothing to learn
-noise from. What is counted in whole numbers may scatter by nothing at all, so the mean must lie beyond the noise
-of counting as well.
+As `paired` does it for times, with Student's own variance: costs have units of their own, and nothing to
+learn noise from. What is counted in whole numbers may scatter by nothing at all, so the mean must lie beyond
+the noise of counting as well.
 """
 
 import math
