@@ -550,9 +550,10 @@ def _folded(items: Sequence[_Item], lines: int) -> list[list[_Item]]:
     for one in sorted(items, key=lambda one: -one.far):
         by_kind.setdefault((one.group, one.sense), []).append([one])
     clusters = sum(map(len, by_kind.values()))
-    while clusters > min(_FEW, lines):
+    alike = _ALIKE if clusters > _FEW else -1.0
+    while True:
         nearest = min(_neighbours(by_kind), default=None)
-        if nearest is None or (clusters <= lines and nearest[0] > _ALIKE):
+        if nearest is None or (clusters <= lines and nearest[0] > alike):
             break
         _, kind, number = nearest
         found = by_kind[kind]
@@ -676,9 +677,9 @@ def _how_long(members: Sequence[Comparison]) -> str:
     blocks = [one.blocks_needed for one in members if one.blocks_needed is not None]
     if known:
         return (
-            f"{many}: they scatter too much here"
+            f"{many}; they scatter too much here"
             if len(members) > 1
-            else f"{many}: it scatters too much here"
+            else f"{many}; it scatters too much here"
         )
     if blocks:
         least = int(median(sorted(blocks)))
