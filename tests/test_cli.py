@@ -177,7 +177,7 @@ def test_a_single_trial_is_shown_with_a_word_that_it_is_too_little(
     answer = steelyard("run", study, "--html", str(tmp_path / "page.html"))
 
     assert answer.returncode == 0, answer.stderr
-    assert "too little to compare" in answer.stdout
+    assert "Only alone was measured: there is nothing to weigh it against." in answer.stdout
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
 

@@ -705,6 +705,40 @@ def test_other_hardware_is_warned_of_and_another_kernel_is_not(tmp_path: Path, f
     assert weighing.warnings == (f"the hardware differs: {fact} is 1 on a and 2 on b",)
 
 
+def test_a_guest_of_this_machine_has_no_other_hardware_but_was_given_less(tmp_path: Path) -> None:
+    prints = {
+        "native": {"cpu_model": "X", "cpu_count": 2, "memory_bytes": 8 << 30},
+        "uml": {"cpu_model": "UML", "cpu_count": 1, "memory_bytes": 512 << 20},
+        "gvisor": {"cpu_model": "unknown", "cpu_count": 2, "memory_bytes": 8 << 30},
+    }
+    plan = building.plan(systems=tuple(prints))
+
+    weighing = _weigh(tmp_path, plan, _times(lambda trial: 1000), fingerprints=prints)
+
+    assert weighing.warnings == ("uml was given 1 processor of 2 and 512 MiB of memory of 8 GiB",)
+
+
+def test_a_guest_for_another_processor_was_translated(tmp_path: Path) -> None:
+    prints = {"native": {"architecture": "x86_64"}, "qemu-aarch64": {"architecture": "aarch64"}}
+    plan = building.plan(systems=tuple(prints))
+
+    (said,) = _weigh(tmp_path, plan, _times(lambda trial: 1000), fingerprints=prints).warnings
+
+    assert said == ("qemu-aarch64 ran programs for aarch64 on a machine that is x86_64: they were translated")
+
+
+def test_all_hardware_that_differs_is_one_warning(tmp_path: Path) -> None:
+    prints = {"native": {"cpu_model": "X", "cpu_count": 2}, "ssh:far": {"cpu_model": "Y", "cpu_count": 4}}
+    plan = building.plan(systems=tuple(prints))
+
+    weighing = _weigh(tmp_path, plan, _times(lambda trial: 1000), fingerprints=prints)
+
+    assert weighing.warnings == (
+        "the hardware differs: cpu_model is X on native and Y on ssh:far; "
+        "cpu_count is 2 on native and 4 on ssh:far",
+    )
+
+
 def test_the_systems_are_told_of_as_they_described_themselves(tmp_path: Path) -> None:
     weighing = _weigh(tmp_path, building.plan(blocks_per_boot=4), _in_boots(4, 1.0), boot_systems=("b",))
 

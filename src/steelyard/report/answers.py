@@ -91,12 +91,13 @@ def all_of(weighing: Weighing) -> tuple[Answer, ...]:
     lines = max(_LINES_LEAST, LINES // max(1, len(compared)))
     found = (_Answering(weighing, name).answer(lines) for name in compared)
     return tuple(
-        replace(one, holds=_holds(weighing, one.system, is_first=one.system == compared[0])) for one in found
+        replace(one, holds=_holds(weighing, one, is_first=one.system == compared[0])) for one in found
     )
 
 
-def _holds(weighing: Weighing, system: str, *, is_first: bool) -> str:
+def _holds(weighing: Weighing, answer: Answer, *, is_first: bool) -> str:
     """For what the answer holds: the machine (said once), how often it was measured, the boots."""
+    system = answer.system
     host = (weighing.experiment.header.get("host") or {}) if is_first else {}
     many = host.get("cpu_count")
     parts = [
@@ -108,7 +109,8 @@ def _holds(weighing: Weighing, system: str, *, is_first: bool) -> str:
     words = [f"this machine ({machine})" if machine else "this machine", _counted(weighing.blocks, "block")]
     booted = [one for one in weighing.systems if one.is_boot and one.name in (system, weighing.baseline)]
     words += [f"{_counted(one.boots, 'boot')} of {one.name}" for one in booted]
-    return f"It holds for {_listed(words)}."
+    is_settled = answer.metrics > len(answer.missing) + (answer.unsettled.metrics if answer.unsettled else 0)
+    return f"{'It holds for' if is_settled else 'Measured so far:'} {_listed(words)}."
 
 
 def labelled(one: Finding, room: int) -> str:
@@ -550,9 +552,10 @@ def _folded(items: Sequence[_Item], lines: int) -> list[list[_Item]]:
     for one in sorted(items, key=lambda one: -one.far):
         by_kind.setdefault((one.group, one.sense), []).append([one])
     clusters = sum(map(len, by_kind.values()))
-    while clusters > min(_FEW, lines):
+    alike = _ALIKE if clusters > _FEW else -1.0
+    while True:
         nearest = min(_neighbours(by_kind), default=None)
-        if nearest is None or (clusters <= lines and nearest[0] > _ALIKE):
+        if nearest is None or (clusters <= lines and nearest[0] > alike):
             break
         _, kind, number = nearest
         found = by_kind[kind]
@@ -676,9 +679,9 @@ def _how_long(members: Sequence[Comparison]) -> str:
     blocks = [one.blocks_needed for one in members if one.blocks_needed is not None]
     if known:
         return (
-            f"{many}: they scatter too much here"
+            f"{many}; they scatter too much here"
             if len(members) > 1
-            else f"{many}: it scatters too much here"
+            else f"{many}; it scatters too much here"
         )
     if blocks:
         least = int(median(sorted(blocks)))

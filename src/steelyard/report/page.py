@@ -7,7 +7,7 @@ from typing import Any
 from steelyard import archive, charts, panels, study_file
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.panels import Panel
-from steelyard.report import answers, notes, pictures, sentences, template, wording
+from steelyard.report import answers, notes, phrases, pictures, sentences, template, wording
 from steelyard.report.answers import Answer
 from steelyard.report.papers import Printed
 from steelyard.statistics import verdict
@@ -228,7 +228,7 @@ def _row(one: Comparison) -> charts.Row:
 
 
 def _mean_row(one: Index) -> charts.Row:
-    name = "all groups" if one.group == "all" else one.group
+    name = "everything" if one.group == "all" else phrases.of_group(one.group).name
     text = _times(_short(one.ratio)) if one.ratio else "no pair"
     return charts.Row("geometric means", name, one.system, one.ratio, one.verdict, one.margin, text)
 

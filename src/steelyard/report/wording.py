@@ -193,10 +193,8 @@ def how_much(ratio: Estimate) -> str:
 def within(bound: float) -> str:
     """A bound in percent, rounded up, for a smaller one would not be true: "0.9 %", "12 %", "180 %"."""
     percent = 100 * bound
-    if percent <= 0:
-        return "0 %"
-    scale = 10.0 ** (1 - math.floor(math.log10(percent)))
-    return f"{math.ceil(round(percent * scale, 6)) / scale:.{1 if percent <= 9.9 else 0}f} %"
+    tenths = math.ceil(round(10 * percent, 6))  # what is 9 % but for the last bit is not 9.1 %
+    return f"{tenths / 10:.1f} %" if tenths < 100 else f"{math.ceil(round(percent, 6))} %"
 
 
 def whole(index: Index) -> str:
@@ -211,25 +209,6 @@ def whole(index: Index) -> str:
         blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
         return f"{told}; {blocks} too few for an interval."
     return f"{told}{'' if index.verdict in _CLAIMED else ': no difference is claimed'}."
-
-
-def headline(index: Index, baseline: str) -> str:
-    """One sentence for a system: how it stands against the baseline on the whole."""
-    metrics = "metric" if index.metrics == 1 else "metrics"
-    what = f"over {index.metrics} {metrics}" + (f" ({len(index.missing)} missing)" if index.missing else "")
-    blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
-    if index.ratio is None:
-        return f"{index.system}: no block has every metric, so there is no figure for the whole"
-    if index.ratio.low is None:
-        return (
-            f"{index.system} against {baseline}: {how_much(index.ratio)} in geometric mean {what}, "
-            f"but {blocks} too few for a verdict"
-        )
-    if index.verdict == verdict.EQUIVALENT:
-        return f"{index.system} and {baseline} are equivalent {what}: {how_much(index.ratio)}"
-    if index.verdict == verdict.UNRESOLVED:
-        return f"{index.system} against {baseline} is unresolved {what}: {how_much(index.ratio)}"
-    return f"{index.system} is {how_much(index.ratio)} than {baseline}, in geometric mean {what}"
 
 
 def verdict_text(one: Comparison) -> str:
