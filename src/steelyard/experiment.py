@@ -142,12 +142,17 @@ def _measure(
             judge=judge,
             notify=reporter.progress,
             earlier=before,
-            watch=account if watch else None,
+            watch=account if watch and not _are_watched(members) else None,
         )
         with closing(events):
             for event in events:
                 journal.append(event)
                 reporter.event(event)
+
+
+def _are_watched(members: Mapping[str, System]) -> bool:
+    """Whether some system is under a monitor already: what that costs is what is compared."""
+    return any(system.is_watched for system in members.values())
 
 
 def _members(made: Plan) -> dict[str, System]:

@@ -82,7 +82,24 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             troubles=tuple(seen.troubles),
             blocks=counted[1],
             trials=counted[0],
-            warnings=(*_warnings(facts, seen.baseline, _here(experiment.header)), *accounted.sentences()),
+            warnings=(
+                *_left_out(seen),
+                *_warnings(facts, seen.baseline, _here(experiment.header)),
+                *accounted.sentences(),
+            ),
+        )
+
+
+def _left_out(seen: Observations) -> Iterable[str]:
+    """Which cells the time did not reach."""
+    cells = [
+        label for label in seen.cells if not any((system, label) in seen.seconds for system in seen.names)
+    ]
+    if cells and seen.experiment.closed:
+        many = "1 cell was" if len(cells) == 1 else f"{len(cells)} cells were"
+        yield (
+            f"the budget of {seen.experiment.header['budget_s']:g} s was over before {many} measured: "
+            f"{', '.join(cells)}"
         )
 
 
