@@ -1,6 +1,6 @@
 """What the levels of the looks come to together: simulated paths of a statistic that is normal at every look.
 
-    python bench/looks.py [--paths 200000]
+python bench/looks.py [--paths 200000]
 """
 
 import argparse

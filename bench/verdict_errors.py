@@ -43,7 +43,9 @@ def report(times: noise.Array, first: np.ndarray, looks: Sequence[int], families
     for units in looks:
         found = judged(times, first, units, families).all
         claims.append(any(one.is_claimed for one in found))
-        misses |= [one.usual.low is not None and not one.usual.low <= 0 <= (one.usual.high or 0) for one in found]
+        misses |= [
+            one.usual.low is not None and not one.usual.low <= 0 <= (one.usual.high or 0) for one in found
+        ]
     return [claims, misses.tolist()]
 
 
@@ -76,7 +78,9 @@ def wrong_equivalence(model: str, arguments: argparse.Namespace, looks: Sequence
     print(f"{model:12} reports with a wrong equivalence {wrong / arguments.reports:6.1%}", flush=True)
 
 
-def soonest(model: str, arguments: argparse.Namespace, looks: Sequence[int], *, scatter: float | None) -> None:
+def soonest(
+    model: str, arguments: argparse.Namespace, looks: Sequence[int], *, scatter: float | None
+) -> None:
     """One metric differs: the first look at which that is firm."""
     told = []
     for factor in FACTORS:
