@@ -17,7 +17,7 @@ import pytest
 from steelyard import charts, summary
 from steelyard.plan import Trial
 from steelyard.records import Outcome
-from steelyard.report import page, published, sentences
+from steelyard.report import console, page, published, sentences
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Comparison, Weighing
@@ -166,6 +166,39 @@ def test_a_published_table_keeps_every_figure(weigh: Callable[..., Weighing]) ->
 
     assert "Table I a note" in text
     assert "program sieve old 7.1 (7.0) today 2 s" in text
+
+
+def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(
+    weigh: Callable[..., Weighing],
+) -> None:
+    text = text_of(page.html(weigh(), tables=(TABLE,)))
+
+    assert text.index("b is slower than a") < text.index("Table I a note") < text.index("What differs, the")
+
+
+def test_two_marks_are_no_series_but_numbers(weigh: Callable[..., Weighing]) -> None:
+    few, enough = (page.html(weigh(blocks=blocks), tables=()) for blocks in (2, 3))
+
+    assert "data-panel=" not in few.partition("<main>")[2].partition("</main>")[0]
+    assert re.search(r"a 1\.0\d µs, 1\.0\d µs; b 2\.0\d µs, 2\.0\d µs", text_of(few))
+    assert enough.partition("<main>")[2].partition("</main>")[0].count("data-panel=") == 8
+
+
+def test_what_judges_nothing_is_shown_without_a_verdict_and_plots_nothing(
+    weigh: Callable[..., Weighing], capsys: pytest.CaptureFixture[str]
+) -> None:
+    weighing = weigh()
+    first, *others = weighing.comparisons
+    weighing = replace(
+        weighing, comparisons=(replace(first, verdict="", direction="none", cell="xyzzy"), *others)
+    )
+
+    written = page.html(weighing, tables=())
+    console.print_weighing(weighing, tables=(), everything=True)
+
+    assert "xyzzy" not in text_of(written)
+    assert "xyzzy" not in capsys.readouterr().out
+    assert "8 metrics" not in text_of(written).partition("What differs")[2].partition("By group")[0]
 
 
 def test_facts_that_differ_stand_apart_and_hardware_is_marked(weigh: Callable[..., Weighing]) -> None:

@@ -352,6 +352,6 @@ def _provenance(weighing: Weighing, *, more: bool) -> str:
     header = weighing.experiment.header
     return (
         f"experiment {weighing.experiment.name}: {weighing.trials} trials in {weighing.blocks} blocks, "
-        f"seed {header['seed']}, Steelyard {header['steelyard']}"
+        f"seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
         f"{'; steelyard report --all: every table' if more else ''}"
     )
