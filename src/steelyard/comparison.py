@@ -12,9 +12,11 @@ import numpy as np
 from steelyard.observations import COST, GROUP, Key, Observations
 from steelyard.statistics import guard, judgement, levels, paired, prospects, signed_rank, verdict
 from steelyard.statistics.judgement import Judged, Judgement, Noise, Pairs
+from steelyard.statistics.moderation import Mean
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import CLOCK_MARGIN, Comparison
 
+_DEVIATION = 0.07  # of a pair, on the log scale, before any is known
 BOUND_MOST = 0.25  # what is bounded worse than that is not known at all
 _DISTURBED = "the verdict rests on disturbed blocks"
 
@@ -149,13 +151,13 @@ class _Comparing:
     ) -> int | None:
         """The blocks at the first look that would settle an open comparison, if the noise stays as it is;
         None for a firm verdict, and where none of the looks would."""
-        if word in verdict.FIRM or draft.pairs.units < 2:
+        if word in verdict.FIRM:
             return None
         units = prospects.units_needed(
-            found.mean,
+            found.mean if draft.pairs.units > 1 else _guessed(found, judged),
             draft.pairs.units,
             far=math.log1p(margin),
-            spread=found.spread,
+            spread=found.spread if math.isfinite(found.spread) else 0.0,
             prior=judged.noise.prior(draft.pairs.units).freedom,
             claims=sum(one.is_claimed for one in judged.all),
             comparisons=len(judged.all),
@@ -307,6 +309,13 @@ def claimed_word(shown: Estimate, margin: float) -> str:
     if word in (verdict.FASTER, verdict.SLOWER):
         return word
     return verdict.FASTER_OPEN if shown.value > 0 else verdict.SLOWER_OPEN
+
+
+def _guessed(found: Judgement, judged: Judged) -> Mean:
+    """What one pair alone lets expect: its difference, with the scatter that others have in the middle."""
+    known = [one.mean.deviation for one in judged.all if math.isfinite(one.mean.deviation)]
+    deviation = float(np.median(known)) if known else _DEVIATION
+    return Mean(found.shown.value, deviation, 1.0, deviation)
 
 
 def _bound(shown: Estimate) -> float | None:
