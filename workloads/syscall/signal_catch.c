@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "../kernel_call.h"
 #include "../workload.h"
 
 static volatile uint64_t caught;
@@ -37,7 +38,7 @@ static int run(uint64_t operations)
 	uint64_t due = caught + operations;
 
 	REPEAT(operations, {
-		if (kill(self, SIGUSR1))
+		if (kernel_kill(self, SIGUSR1))
 			return fail("kill");
 	});
 	if (caught != due)
