@@ -63,6 +63,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         comparisons = accounted.explained(comparison.all_of(seen, margin=margin))
         facts = _facts(seen)
         found_curves = curves.all_of(seen, margin=margin)
+        found_gains = scaling.gains(seen)
         return Weighing(
             experiment=experiment,
             baseline=seen.baseline,
@@ -74,7 +75,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             findings=tuple(machine.findings(seen, found_curves, facts)),
             reference_means=tuple(_reference_means(seen)),
             multiprogramming=tuple(multiprogramming.all_of(seen)),
-            gains=scaling.gains(seen),
+            gains=found_gains,
             scalings=scaling.all_of(seen, facts),
             costs=tuple(_costs(seen)),
             accounts=tuple(accounted.accounts()),
@@ -85,6 +86,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             warnings=(
                 *_left_out(seen),
                 *_warnings(facts, seen.baseline, _here(experiment.header)),
+                *scaling.beyond_full(seen, found_gains, facts),
                 *accounted.sentences(),
             ),
         )
