@@ -59,8 +59,10 @@ struct call_type {
 	uint64_t  time_ns;    /* inside it, at LATENCY; else UNKNOWN */
 	uint64_t *histogram;  /* HISTOGRAM_BUCKETS of them, at LATENCY; else NULL */
 	uint64_t  samples;    /* that found the process in it, at PROFILE; else UNKNOWN */
-	double    squares;    /* at BUDGET: of the calls in each window, summed over windows */
-	double    products;   /* and of calls and run time, ns */
+	/* At BUDGET, each window weighted by the length of its period: calls and errors in windows, */
+	double    weighted, weighted_errors;
+	double    squares;    /* the squares of the calls in each, summed over windows, */
+	double    products;   /* and the products of calls and run time, ns */
 };
 enum { OTHER_CALLS = 0xffff };
 
@@ -91,6 +93,7 @@ struct process {
 	uint64_t windows_active; /* in how many of them it ran, */
 	double   windows_run_ns; /* for how long in all, the counting itself taken off, */
 	double   windows_hook_ns; /* which was that much, by the calibrated price */
+	double   windows_weighted_ns; /* the same, each window weighted by the length of its period, */
 	double   windows_run_squares; /* and the squares of that, summed over windows */
 	uint64_t samples_user, samples_kernel; /* at PROFILE: outside any system call; else UNKNOWN */
 };

@@ -84,6 +84,8 @@ static void call_add(struct call_type *call, const struct call_type *part)
 	call->errors_in_windows += part->errors_in_windows;
 	call->time_ns = sum(call->time_ns, part->time_ns);
 	call->samples = sum(call->samples, part->samples);
+	call->weighted += part->weighted;
+	call->weighted_errors += part->weighted_errors;
 	call->squares += part->squares;
 	call->products += part->products;
 	if (!part->histogram)
@@ -108,6 +110,7 @@ void process_add(struct process *process, const struct process *part)
 	process->missed_run_ns += part->missed_run_ns;
 	process->windows_active += part->windows_active;
 	process->windows_run_ns += part->windows_run_ns;
+	process->windows_weighted_ns += part->windows_weighted_ns;
 	process->windows_hook_ns += part->windows_hook_ns;
 	process->windows_run_squares += part->windows_run_squares;
 	process->samples_user = sum(process->samples_user, part->samples_user);

@@ -672,21 +672,25 @@ static uint64_t calls_of(const struct process *process)
 
 /* One window of a process: counts, run time, and the sums of their squares and products. Without the time that
  * the counting itself took: so long it would have run for its own sake. */
-static void conclude_window(struct process *window, double ran_ns, double hook_ns, struct process *into)
+static void conclude_window(struct process *window, double weight, double ran_ns, double hook_ns,
+                            struct process *into)
 {
 	double own_ns = ran_ns - hook_ns > ran_ns / 4 ? ran_ns - hook_ns : ran_ns / 4;
 
 	window->windows_active = ran_ns > 0;
 	window->windows_run_ns = own_ns;
-	window->windows_run_squares = own_ns * own_ns;
+	window->windows_weighted_ns = weight * own_ns;
+	window->windows_run_squares = window->windows_weighted_ns * window->windows_weighted_ns;
 	window->windows_hook_ns = ran_ns - own_ns;
 	for (size_t i = 0; i < window->call_count; i++) {
-		double calls = (double)window->calls[i].calls;
+		struct call_type *call = &window->calls[i];
 
-		window->calls[i].in_windows = window->calls[i].calls;
-		window->calls[i].errors_in_windows = window->calls[i].errors;
-		window->calls[i].squares = calls * calls;
-		window->calls[i].products = calls * own_ns;
+		call->in_windows = call->calls;
+		call->errors_in_windows = call->errors;
+		call->weighted = weight * (double)call->calls;
+		call->weighted_errors = weight * (double)call->errors;
+		call->squares = call->weighted * call->weighted;
+		call->products = call->weighted * window->windows_weighted_ns;
 	}
 	process_add(into, window);
 }
@@ -698,7 +702,7 @@ static double hook_price(void)
 	return hooks.hook_ns == UNKNOWN ? 0 : 1.25 * (double)hooks.hook_ns;
 }
 
-void gather_window(uint64_t begin_ns, uint64_t end_ns)
+void gather_window(uint64_t begin_ns, uint64_t end_ns, double weight)
 {
 	struct process all;
 	uint64_t       all_ran_ns = 0;
@@ -728,11 +732,12 @@ void gather_window(uint64_t begin_ns, uint64_t end_ns)
 			continue;
 		all_ran_ns += ran_ns;
 		process_add(&all, &window);
-		conclude_window(&window, (double)ran_ns, (double)calls_of(&window) * hook_price(), &member->kept);
+		conclude_window(&window, weight, (double)ran_ns, (double)calls_of(&window) * hook_price(),
+		                &member->kept);
 		process_free_calls(&window);
 	}
 	fold(0, &s.unslotted, &all);
-	conclude_window(&all, (double)all_ran_ns, (double)calls_of(&all) * hook_price(), &s.total);
+	conclude_window(&all, weight, (double)all_ran_ns, (double)calls_of(&all) * hook_price(), &s.total);
 	process_free_calls(&all);
 }
 

@@ -20,8 +20,9 @@ void gather_pause(void);
 void gather_resume(void);
 /* Nothing is counted any more, because the watch ends. */
 void gather_stop_counting(void);
-/* What was called, and how long was run, in the window that was open from then to then. Look before. */
-void gather_window(uint64_t begin_ns, uint64_t end_ns);
+/* What was called, and how long was run, in the window that was open from then to then. It stands for so much more of
+ * the time than others as its weight says. Look before. */
+void gather_window(uint64_t begin_ns, uint64_t end_ns, double weight);
 /* Must be called once a minute at least (and may be as often as one likes), for a cell's halves not to overflow. */
 void gather_fold(void);
 /* All that was watched, as if one process had done it; how many processes that were. */

@@ -8,8 +8,9 @@
  * at a random place: so that what a process does at regular times is met as often as not. What is counted in windows is
  * set against the time that the process ran in them, and that against all the time that it ran meanwhile, which the
  * kernel knows exactly: on a machine whose processors are all busy, our waking up itself decides who runs next. How long
- * the next period is follows from the windows before it: so long that the hooks cost no more than the budget, and half
- * of it as long as credit is to be regained.
+ * the next period is follows from the window before it: so long that the hooks cost no more than the budget, or half
+ * of it as long as credit is to be regained. But the first ones are short, for what soon ends is to be met by some windows
+ * too: a part of the credit was left for these. A window's weight is its period's length.
  *
  * When windows show that counting all would be within the budget, all is counted again: from the end of a period on, so
  * that each window stands for a whole one.
@@ -27,13 +28,14 @@ enum {
 	WINDOW_NS = 2000000,
 	RAMP_NS = 400000,            /* hooking in and out, in which the hook is paid for and nothing is counted */
 	PERIOD_LEAST_NS = 250000000, /* the turns themselves cost us some 0.7 ms */
+	PERIOD_FIRST_NS = 15000000,  /* the next ones are a third longer each */
 	PROOF_WINDOW_NS = 40000000,
 	QUIET_WINDOWS = 2,           /* one after the other, before all is counted again */
 	PRICE_USUAL_NS = 120,
 	PRICE_LEAST_NS = 20,         /* calibration may have met with a disturbance */
 };
 #define PERIOD_MOST_NS UINT64_C(8000000000)
-#define CREDIT_NS 5e9 /* half a million of the cheapest calls, at half a percent */
+#define CREDIT_NS 5e9 /* at half a percent, 25 ms in hooks */
 
 static struct {
 	int      is_used, is_proof, is_open, is_hooked, is_second; /* of its pair, with --prove */
@@ -43,6 +45,7 @@ static struct {
 	double   budget, price_ns;
 	double   credit_ns;   /* of time in hooks */
 	uint64_t charged_ns, charged_hits; /* up to which it is known */
+	double   short_ns;    /* no period is longer than that while there is credit */
 	uint64_t period_begin_ns, period_ns;
 	uint64_t next_ns, begin_ns, begin_hits;
 	uint64_t run_before, work_before;
@@ -96,6 +99,9 @@ static void set_period(double burden_ns)
 
 	if (period < PERIOD_LEAST_NS)
 		period = PERIOD_LEAST_NS;
+	if (s.credit_ns > 0 && period > s.short_ns)
+		period = s.short_ns;
+	s.short_ns *= 4.0 / 3;
 	s.period_ns = period > (double)PERIOD_MOST_NS ? PERIOD_MOST_NS : (uint64_t)period;
 }
 
@@ -120,6 +126,7 @@ static void sample(void)
 	charge();
 	s.counts_all = 0;
 	s.quiet = 0;
+	s.short_ns = PERIOD_FIRST_NS;
 	/* As if a storm of the cheapest calls raged. */
 	set_period((WINDOW_NS + RAMP_NS) * 0.4);
 	plan_period(now_ns());
@@ -128,9 +135,12 @@ static void sample(void)
 /* A processor's own share is small enough for two to use up theirs at once, and for the rest to be given out then. */
 static void count_all(void)
 {
+	/* Waking us costs some 20 us: not for less than ten times as much. */
+	uint64_t least = (uint64_t)(2e5 / s.price_ns);
+
 	s.counts_all = 1;
 	s.next_ns = UNKNOWN;
-	hooks_allow((uint64_t)(s.credit_ns / 4 / s.price_ns) + 1);
+	hooks_allow((uint64_t)((s.credit_ns - credit_most() / 4) / 4 / s.price_ns) + least);
 }
 
 static void turn_counting(void)
@@ -138,7 +148,7 @@ static void turn_counting(void)
 	if (!hooks_are_spent())
 		return;
 	charge();
-	if (s.credit_ns > credit_most() / 16)
+	if (s.credit_ns > credit_most() / 4)
 		count_all();
 	else
 		sample();
@@ -224,7 +234,7 @@ static void close_window(void)
 	length_ns = end_ns - s.begin_ns;
 	gather_look();
 	if (s.is_hooked)
-		gather_window(s.begin_ns, end_ns);
+		gather_window(s.begin_ns, end_ns, (double)s.period_ns / PERIOD_LEAST_NS);
 	if (s.is_proof) {
 		totals(&run, &work);
 		write_window(s.begin_ns, length_ns, s.is_hooked, run - s.run_before, work - s.work_before);
@@ -240,8 +250,8 @@ static void close_window(void)
 	/* A little more than what the window itself had: it was hooked in for longer than it was open. */
 	burden_ns = s.price_ns * (double)(hooks_hits() - s.begin_hits);
 	s.quiet = burden_ns <= s.budget * (double)length_ns ? s.quiet + 1 : 0;
-	set_period(burden_ns);
 	s.period_begin_ns += s.period_ns;
+	set_period(burden_ns);
 	s.is_over = s.quiet >= QUIET_WINDOWS;
 	if (s.is_over)
 		s.next_ns = s.period_begin_ns;
@@ -253,7 +263,7 @@ static void end_period(void)
 {
 	s.is_over = 0;
 	charge();
-	if (s.credit_ns < credit_most() / 4 || hooks_calls_on()) {
+	if (s.credit_ns < credit_most() / 2 || hooks_calls_on()) {
 		plan_period(now_ns());
 		return;
 	}
