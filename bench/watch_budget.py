@@ -4,10 +4,11 @@
 
 A storm of getppid whose number of calls is known is watched at detail `budget`: without a pause; and in
 bursts, with pauses of random length between them. Shown: the estimate over the truth (median, least and
-greatest), and in how many repetitions the interval (95 %) covers the truth. What was counted outside windows is
-sure; the interval is that of a ratio estimate of the rest: calls in the windows to run time in the windows, times
-the run time while there were windows alone (Cochran, 1977, 6.4). "exact" is in how many all was counted: then it has
-to be the truth. "spent" is hits of the hook, by whomever, times what one costs, as a share of one processor.
+greatest), and in how many repetitions the interval (95 %) covers the truth. What was counted outside windows
+is sure; the interval is that of a ratio estimate of the rest: calls in the windows to run time in the
+windows, times the run time while there were windows alone (Cochran, 1977, 6.4). "exact" is in how many all
+was counted: then it has to be the truth. "spent" is hits of the hook, by whomever, times what one costs, as a
+share of one processor: 25 ms in advance and half the budget until these are regained.
 """
 
 import argparse
@@ -62,8 +63,8 @@ def reach(process: dict[str, Any], call: dict[str, Any]) -> float:
 def once(
     storm: Storm, pattern: Any, arguments: argparse.Namespace
 ) -> tuple[float, float, int, str, bool, float]:
-    """Estimate over truth, half the interval over truth, windows; what cannot be so; whether all was counted, and
-    the share of a processor that was spent."""
+    """Estimate over truth, half the interval over truth, windows; what cannot be so; whether all was counted,
+    and the share of a processor that was spent."""
     condition = monitors.steelyard("budget", "--budget", str(arguments.budget))
     with condition([storm.process.pid]) as seen:
         made = pattern(storm, arguments.seconds)

@@ -215,8 +215,8 @@ TIDES = {
 @pytest.mark.bpf
 def test_counting_one_by_one_ends_in_a_storm_and_begins_again_after_it(known: Path) -> None:
     """Who is said to have been counted one by one has been, and neither who slept through a storm nor who
-    came after it is the worse for it. Whoever else storms on this machine just then uses the same budget: then
-    another time."""
+    came after it is the worse for it. Whoever else storms on this machine just then uses the same budget:
+    then another time."""
     for _ in range(4):
         watched = watching.watch("--budget", "20000", "--", known, "tides", "2")
 

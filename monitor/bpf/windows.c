@@ -94,7 +94,7 @@ static void plan_period(uint64_t begin_ns)
 /* Of that much time in hooks for each window. */
 static void set_period(double burden_ns)
 {
-	double share = s.credit_ns < credit_most() / 2 ? s.budget / 2 : s.budget;
+	double share = s.credit_ns < credit_most() ? s.budget / 2 : s.budget;
 	double period = burden_ns / share;
 
 	if (period < PERIOD_LEAST_NS)
