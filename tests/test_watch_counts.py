@@ -248,7 +248,11 @@ def test_counting_one_by_one_ends_in_a_storm_and_begins_again_after_it(known: Pa
 @pytest.mark.strace
 @pytest.mark.parametrize(
     "command",
-    ["ls / >/dev/null", "ls -l / | cat >/dev/null; false", "dd if=/dev/zero of=/dev/null bs=1 count=900"],
+    [
+        "ls / >/dev/null",
+        "ls -l / >/dev/null; ls /nowhere; false",
+        "dd if=/dev/zero of=/dev/null bs=1 count=900",
+    ],
 )
 def test_by_default_a_short_command_has_the_counts_of_strace(command: str, tmp_path: Path) -> None:
     watched = watching.watch("--", "sh", "-c", command)
