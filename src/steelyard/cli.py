@@ -510,14 +510,14 @@ def _declare_watch(verb: argparse.ArgumentParser) -> None:
         "--detail",
         choices=("life", "budget", "calls", "profile", "latency"),
         default="budget",
-        help="life: all but system calls, at no cost a call; budget: calls counted in short windows and "
-        "estimated, with intervals; calls: every call counted; profile: which call it is in, by samples; "
-        "latency: every call timed (default: budget)",
+        help="life: all but system calls, at no cost a call; budget: every call counted as long as that fits "
+        "--budget, else estimated from short windows, with intervals; calls: every call counted; profile: "
+        "which call it is in, by samples; latency: every call timed (default: budget)",
     )
     how.add_argument(
         "--budget",
         metavar="PERCENT",
-        help="the share of the watched processes' time that counting may cost (default: 0.5%%)",
+        help="the share of one processor that counting may cost, all processes together (default: 0.5%%)",
     )
     how.add_argument("--every", metavar="TIME", help="a series as well, read so often, such as 5s or 250ms")
     how.add_argument("--threads", action="store_true", help="account for each thread as well")
