@@ -14,7 +14,7 @@ from steelyard.journal import Journal
 from steelyard.runner import Look
 from steelyard.study import Cell
 
-PLAN = building.plan("sieve", "shell", looks=(4,))
+PLAN = building.plan("sieve", "shell", blocks=4)
 CELLS = {cell.label: cell for cell in PLAN.cells}
 TRIALS = [trial for trials in plans.blocks(PLAN) for trial in trials]
 

@@ -172,7 +172,7 @@ def laboratory() -> Laboratory:
 
 
 def test_the_order_of_running_is_the_plan(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(3, 6))
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=6)
 
     events = list(_run(laboratory, plan))
 
@@ -185,7 +185,7 @@ def test_the_order_of_running_is_the_plan(laboratory: Laboratory) -> None:
 def test_every_system_is_started_first_in_the_plan_s_order_and_told_of(laboratory: Laboratory) -> None:
     laboratory.start_s = {"b": 2.5}
 
-    events = list(_run(laboratory, make_plan(looks=(2,))))
+    events = list(_run(laboratory, make_plan(blocks=2)))
 
     assert events[:2] == [
         Started("a", 1, {"record": "hello", "protocol": 1}, {"record": "system", "kernel": "a"}, 0.0),
@@ -195,7 +195,7 @@ def test_every_system_is_started_first_in_the_plan_s_order_and_told_of(laborator
 
 
 def test_while_one_system_is_measured_all_others_are_parked(laboratory: Laboratory) -> None:
-    list(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(4,)), boots_afresh=("b",)))
+    list(_run(laboratory, make_plan(systems=("a", "b", "c"), blocks=4), boots_afresh=("b",)))
 
     assert len(laboratory.ran) == 12
     assert laboratory.active_with_others == []
@@ -204,7 +204,7 @@ def test_while_one_system_is_measured_all_others_are_parked(laboratory: Laborato
 def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_parameters(
     laboratory: Laboratory,
 ) -> None:
-    plan = make_plan("sieve", copies=(2,), looks=(1,))
+    plan = make_plan("sieve", copies=(2,), blocks=1)
     list(_run(laboratory, plan))
 
     first = plans.block(plan, 0)[0]
@@ -230,7 +230,7 @@ def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
 
 
 def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> None:
-    first, *_ = _outcomes(_run(laboratory, make_plan(looks=(1,))))
+    first, *_ = _outcomes(_run(laboratory, make_plan(blocks=1)))
 
     assert (first.status, first.reason, first.boot) == ("ok", None, 1)
     assert first.samples[0].operations == 7
@@ -244,7 +244,7 @@ def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> Non
 
 
 def test_people_are_told_of_every_trial_before_it_runs(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2,), budget_s=100.0)
+    plan = make_plan("sieve", "shell", blocks=2, budget_s=100.0)
     told: list[tuple[Progress, int]] = []
 
     list(_run(laboratory, plan, notify=lambda progress: told.append((progress, len(laboratory.ran)))))
@@ -258,7 +258,7 @@ def test_people_are_told_of_every_trial_before_it_runs(laboratory: Laboratory) -
 
 
 def test_one_system_alone_runs_to_the_last_look(laboratory: Laboratory) -> None:
-    events = list(_run(laboratory, make_plan(systems=("a",), looks=(2, 5))))
+    events = list(_run(laboratory, make_plan(systems=("a",), blocks=5)))
 
     assert len(_outcomes(events)) == 5
     assert [look.blocks for look in _looks(events)] == [2, 5]
@@ -270,7 +270,7 @@ def test_one_system_alone_runs_to_the_last_look(laboratory: Laboratory) -> None:
 def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_next_block(
     laboratory: Laboratory,
 ) -> None:
-    plan = make_plan("sieve", "shell", looks=(4,))
+    plan = make_plan("sieve", "shell", blocks=4)
     laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 3) else "ok"
 
     events = list(_run(laboratory, plan))
@@ -291,7 +291,7 @@ def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_
 def test_a_system_that_dies_is_closed_once(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 1) else "ok"
 
-    list(_run(laboratory, make_plan(looks=(3,))))
+    list(_run(laboratory, make_plan(blocks=3)))
 
     assert [agent.closed for agent in laboratory.agents] == [1, 1, 1]
     assert [agent.system for agent in laboratory.agents] == ["a", "b", "b"]
@@ -300,7 +300,7 @@ def test_a_system_that_dies_is_closed_once(laboratory: Laboratory) -> None:
 def test_a_system_that_falls_silent_has_timed_out_and_is_started_again(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "silent" if (system, number) == ("b", 2) else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=4)))
 
     assert [one.status for one in outcomes if one.trial.system == "b"] == ["ok", "timed out", "ok", "ok"]
     (silent,) = (one for one in outcomes if one.status == "timed out")
@@ -316,7 +316,7 @@ def test_a_system_that_cannot_come_up_again_stays_failed_while_the_rest_goes_on(
         Unsupported("system 'c' cannot start: no memory") if system == "c" and number > 1 else None
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(5,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), blocks=5)))
 
     of_c = [(one.status, one.reason) for one in outcomes if one.trial.system == "c"]
     assert of_c == [
@@ -333,7 +333,7 @@ def test_a_system_that_cannot_start_at_the_beginning_ends_the_run_and_closes_the
     laboratory.starts = lambda system, number: Unsupported("no runsc") if system == "b" else None
 
     with pytest.raises(Unsupported, match="no runsc"):
-        list(_run(laboratory, make_plan(looks=(2,))))
+        list(_run(laboratory, make_plan(blocks=2)))
 
     assert laboratory.log == ["start a", "start b", "close a"]
 
@@ -341,7 +341,7 @@ def test_a_system_that_cannot_start_at_the_beginning_ends_the_run_and_closes_the
 def test_a_failed_trial_leaves_the_system_up(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "failed" if (system, number) == ("b", 2) else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=4)))
 
     assert [one.status for one in outcomes if one.trial.system == "b"] == ["ok", "failed", "ok", "ok"]
     assert laboratory.started == {"a": 1, "b": 1}
@@ -350,7 +350,7 @@ def test_a_failed_trial_leaves_the_system_up(laboratory: Laboratory) -> None:
 def test_a_request_that_the_agent_refuses_is_a_failed_trial(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "error" if (system, number) == ("b", 1) else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(2,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=2)))
 
     (failed,) = (one for one in outcomes if one.status != "ok")
     assert (failed.status, failed.reason, failed.trial.system) == ("failed", "no such workload", "b")
@@ -364,7 +364,7 @@ def test_unsupported_is_not_tried_again_and_the_baseline_not_for_it_alone(labora
         "unsupported" if (system, workload) == ("b", "shell") else "ok"
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", blocks=4)))
 
     ran = [(one.trial.block, one.trial.system, one.status) for one in outcomes if one.trial.cell == SHELL]
     assert [entry for entry in ran if entry[0] > 0] == []
@@ -375,7 +375,7 @@ def test_unsupported_is_not_tried_again_and_the_baseline_not_for_it_alone(labora
 def test_unsupported_on_one_system_does_not_stop_the_other(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "unsupported" if system == "b" else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), blocks=4)))
 
     assert len([one for one in outcomes if one.trial.system == "b"]) == 1
     assert len([one for one in outcomes if one.trial.system == "c"]) == 4
@@ -387,7 +387,7 @@ def test_two_failures_in_a_row_and_a_pair_is_given_up(laboratory: Laboratory) ->
         "failed" if system == "b" and number in (2, 4, 5) else "ok"
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(12,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=12)))
 
     assert [one.status for one in outcomes if one.trial.system == "b"] == [
         "ok",
@@ -403,7 +403,7 @@ def test_what_the_baseline_cannot_do_is_not_tried_on_anybody_again(laboratory: L
         "unsupported" if (system, workload) == ("a", "shell") else "ok"
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(3,))))
+    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=3)))
 
     assert {one.trial.block for one in outcomes if one.trial.cell == SHELL} == {0}
     assert len([one for one in outcomes if one.trial.cell == SIEVE]) == 9
@@ -415,7 +415,7 @@ def test_what_the_baseline_cannot_do_is_not_tried_on_anybody_again(laboratory: L
 def test_a_decided_pair_drops_out_but_the_baseline_stays_while_anybody_needs_it(
     laboratory: Laboratory,
 ) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(2, 4, 6))
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=6)
     answers: dict[int, list[Pair]] = {2: [("b", SIEVE)], 4: [("b", SIEVE), ("c", SIEVE), ("b", SHELL)], 6: []}
 
     events = list(_run(laboratory, plan, decide=lambda blocks: answers[blocks]))
@@ -434,7 +434,7 @@ def test_a_decided_pair_drops_out_but_the_baseline_stays_while_anybody_needs_it(
 
 
 def test_what_is_left_of_a_block_stays_in_its_order(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(1, 3))
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=3)
 
     events = list(_run(laboratory, plan, decide=lambda blocks: [("b", SIEVE)]))
 
@@ -445,7 +445,7 @@ def test_what_is_left_of_a_block_stays_in_its_order(laboratory: Laboratory) -> N
 
 
 def test_the_run_ends_when_everything_is_decided(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", looks=(3, 6))
+    plan = make_plan("sieve", blocks=6)
 
     events = list(_run(laboratory, plan, decide=lambda blocks: [("b", SIEVE)]))
 
@@ -455,7 +455,7 @@ def test_the_run_ends_when_everything_is_decided(laboratory: Laboratory) -> None
 
 def test_looks_happen_after_the_planned_blocks_and_at_no_other(laboratory: Laboratory) -> None:
     asked = []
-    plan = make_plan(looks=(2, 3, 7))
+    plan = make_plan(blocks=7)
 
     def decide(blocks: int) -> Collection[Pair]:
         asked.append((blocks, len(laboratory.ran)))
@@ -469,7 +469,7 @@ def test_looks_happen_after_the_planned_blocks_and_at_no_other(laboratory: Labor
 
 
 def test_a_run_that_the_budget_ends_is_looked_at_once_more(laboratory: Laboratory) -> None:
-    events = list(_run(laboratory, make_plan(looks=(2, 100), budget_s=10.0)))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0)))
 
     assert [look.blocks for look in _looks(events)] == [2, 5]
     assert events[-1] == Look(5, ())
@@ -494,7 +494,7 @@ def _boots(laboratory: Laboratory, system: str) -> list[int]:
 def test_a_system_whose_start_is_a_boot_is_booted_between_blocks_as_the_study_says(
     laboratory: Laboratory, blocks_per_boot: int, boots: list[int]
 ) -> None:
-    plan = make_plan(looks=(6,), blocks_per_boot=blocks_per_boot)
+    plan = make_plan(blocks=6, blocks_per_boot=blocks_per_boot)
 
     events = list(_run(laboratory, plan, boots_afresh=("b",)))
 
@@ -506,14 +506,14 @@ def test_a_system_whose_start_is_a_boot_is_booted_between_blocks_as_the_study_sa
 
 
 def test_before_a_boot_the_old_one_is_closed(laboratory: Laboratory) -> None:
-    list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+    list(_run(laboratory, make_plan(blocks=3), boots_afresh=("b",)))
 
     of_b = [line for line in laboratory.log if line.endswith(" b")]
     assert of_b == ["start b", "trial b", "close b"] * 3
 
 
 def test_a_system_with_nothing_left_to_do_is_not_booted_again(laboratory: Laboratory) -> None:
-    plan = make_plan(systems=("a", "b", "c"), looks=(2, 6))
+    plan = make_plan(systems=("a", "b", "c"), blocks=6)
 
     list(_run(laboratory, plan, boots_afresh=("b", "c"), decide=lambda blocks: [("b", Cell("syscall"))]))
 
@@ -526,20 +526,20 @@ def test_a_system_with_nothing_left_to_do_is_not_booted_again(laboratory: Labora
 def test_the_budget_ends_the_run_before_a_block_that_does_not_fit(laboratory: Laboratory) -> None:
     laboratory.trial_s = {"a": 1.0, "b": 2.0}
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0)))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0)))
 
     assert len(_outcomes(events)) == 6  # three blocks of 3 s; a fourth would end at 12 s
     assert laboratory.now == 9.0
 
 
 def test_a_block_that_fits_exactly_is_run(laboratory: Laboratory) -> None:
-    assert len(_outcomes(_run(laboratory, make_plan(looks=(100,), budget_s=8.0)))) == 8
+    assert len(_outcomes(_run(laboratory, make_plan(blocks=100, budget_s=8.0)))) == 8
 
 
 def test_the_first_block_is_run_whatever_it_costs(laboratory: Laboratory) -> None:
     laboratory.trial_s = {"a": 1000.0}
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0)))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0)))
 
     assert len(_outcomes(events)) == 2
     assert _looks(events) == [Look(1, ())]
@@ -548,7 +548,7 @@ def test_the_first_block_is_run_whatever_it_costs(laboratory: Laboratory) -> Non
 def test_boots_count_against_the_budget(laboratory: Laboratory) -> None:
     laboratory.start_s = {"b": 8.0}
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=40.0), boots_afresh=("b",)))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=40.0), boots_afresh=("b",)))
 
     assert len(_outcomes(events)) == 8  # four blocks, each 2 s and a boot of 8 s
     assert laboratory.now == 40.0
@@ -559,7 +559,7 @@ def test_what_an_earlier_run_spent_counts_against_the_budget(laboratory: Laborat
     done = frozenset((0, system, Cell("syscall")) for system in "ab")
     earlier = Earlier(done=done, spent_s=6.0)
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0), earlier=earlier))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0), earlier=earlier))
 
     assert len(_outcomes(events)) == 4
 
@@ -568,7 +568,7 @@ def test_what_an_earlier_run_spent_counts_against_the_budget(laboratory: Laborat
 
 
 def test_earlier_work_is_not_repeated(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2, 4))
+    plan = make_plan("sieve", "shell", blocks=4)
     planned = _planned(plan)
     done = frozenset((trial.block, trial.system, trial.cell) for trial in planned[:6])
     earlier = Earlier(done=done, boots={"a": 1, "b": 3})
@@ -581,7 +581,7 @@ def test_earlier_work_is_not_repeated(laboratory: Laboratory) -> None:
 
 
 def test_earlier_looks_are_not_repeated_and_what_they_decided_stays_decided(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2, 4))
+    plan = make_plan("sieve", "shell", blocks=4)
     done = frozenset((trial.block, trial.system, trial.cell) for trial in _planned(plan)[:8])
     earlier = Earlier(done=done, looks=(Look(2, (("b", SIEVE),)),))
 
@@ -593,7 +593,7 @@ def test_earlier_looks_are_not_repeated_and_what_they_decided_stays_decided(labo
 
 
 def test_pairs_that_were_given_up_earlier_stay_given_up(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2,))
+    plan = make_plan("sieve", "shell", blocks=2)
 
     events = list(_run(laboratory, plan, earlier=Earlier(hopeless=frozenset({("b", SHELL)}))))
 
@@ -601,7 +601,7 @@ def test_pairs_that_were_given_up_earlier_stay_given_up(laboratory: Laboratory) 
 
 
 def test_an_interrupted_run_and_its_continuation_are_together_the_plan(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(5,))
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=5)
     first = []
     events = _run(laboratory, plan)
     for event in events:
@@ -621,7 +621,7 @@ def test_an_interrupted_run_and_its_continuation_are_together_the_plan(laborator
 
 
 def test_agents_are_closed_when_the_run_is_over(laboratory: Laboratory) -> None:
-    list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+    list(_run(laboratory, make_plan(blocks=3), boots_afresh=("b",)))
 
     assert laboratory.up() == []
     assert {agent.closed for agent in laboratory.agents} == {1}
@@ -629,7 +629,7 @@ def test_agents_are_closed_when_the_run_is_over(laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("events", range(1, 9))
 def test_agents_are_closed_when_the_run_is_given_up_early(laboratory: Laboratory, events: int) -> None:
-    running = _run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",))
+    running = _run(laboratory, make_plan(blocks=3), boots_afresh=("b",))
     for _ in range(events):
         next(running)
     running.close()  # type: ignore[attr-defined]
@@ -643,7 +643,7 @@ def test_agents_are_closed_when_a_trial_is_interrupted(laboratory: Laboratory, e
     laboratory.behave = lambda system, workload, number: error if number == 2 else "ok"
 
     with pytest.raises(type(error)):
-        list(_run(laboratory, make_plan(looks=(3,))))
+        list(_run(laboratory, make_plan(blocks=3)))
 
     assert laboratory.up() == []
 
@@ -654,7 +654,7 @@ def test_agents_are_closed_when_the_caller_s_part_fails(laboratory: Laboratory, 
         raise SteelyardError("no room")
 
     with pytest.raises(SteelyardError, match="no room"):
-        list(_run(laboratory, make_plan(looks=(3,)), **{where: fails}))
+        list(_run(laboratory, make_plan(blocks=3), **{where: fails}))
 
     assert laboratory.up() == []
 
@@ -663,13 +663,13 @@ def test_agents_are_closed_when_a_boot_is_interrupted(laboratory: Laboratory) ->
     laboratory.starts = lambda system, number: KeyboardInterrupt() if (system, number) == ("b", 2) else None
 
     with pytest.raises(KeyboardInterrupt):
-        list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+        list(_run(laboratory, make_plan(blocks=3), boots_afresh=("b",)))
 
     assert laboratory.up() == []
 
 
 def test_an_agent_that_cannot_be_closed_does_not_keep_the_others_open(laboratory: Laboratory) -> None:
-    running = _run(laboratory, make_plan(systems=("a", "b", "c"), looks=(3,)))
+    running = _run(laboratory, make_plan(systems=("a", "b", "c"), blocks=3))
     for _ in range(4):
         next(running)
 
