@@ -76,9 +76,7 @@ def steelyard(archive: Path) -> Run:
 def write_study(tmp_path: Path) -> Callable[..., str]:
     """Writes a small study of fake systems and returns its file's name."""
 
-    def write(
-        *, systems: dict[str, str], workloads: str = "syscall", blocks: int = 8, more: str = ""
-    ) -> str:
+    def write(*, systems: dict[str, str], workloads: str = "syscall", blocks: int = 8, more: str = "") -> str:
         lines = [
             'name = "small"',
             'title = "small"',

@@ -184,9 +184,7 @@ def test_a_single_trial_is_shown_with_a_word_that_it_is_too_little(
 def test_a_system_that_dies_fails_its_trials_and_the_rest_goes_on(
     steelyard: Run, write_study: Callable[..., str]
 ) -> None:
-    study = write_study(
-        systems={"sound": "", "frail": "seed=2 die=3"}, workloads="syscall sieve", blocks=8
-    )
+    study = write_study(systems={"sound": "", "frail": "seed=2 die=3"}, workloads="syscall sieve", blocks=8)
     answer = steelyard("run", study, "--format", "json")
     found = json.loads(answer.stdout)
 

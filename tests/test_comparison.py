@@ -312,9 +312,7 @@ def test_where_a_system_boots_its_boots_are_what_is_counted(tmp_path: Path) -> N
 
 def test_enough_boots_give_a_verdict(tmp_path: Path) -> None:
     one = _only(
-        _weigh(
-            tmp_path, building.plan(blocks_per_boot=2, blocks=16), _in_boots(2, 2.0), boot_systems=("b",)
-        )
+        _weigh(tmp_path, building.plan(blocks_per_boot=2, blocks=16), _in_boots(2, 2.0), boot_systems=("b",))
     )
 
     assert (one.blocks, one.boots, one.verdict, one.flags) == (16, 8, verdict.SLOWER, ())
