@@ -11,7 +11,7 @@ def test_few_pairs_are_tested_by_student_s_t() -> None:
     differences = np.array([1.0, 1.2, 0.9, 1.1])
 
     assert apart.p_value(differences) == pytest.approx(
-        stats.ttest_1samp(differences, 0).pvalue * 0.05 / 0.004
+        stats.ttest_1samp(differences, 0).pvalue * 0.05 / 0.003
     )
 
 
@@ -25,9 +25,9 @@ def test_more_pairs_take_the_better_of_both_and_many_the_signed_rank_test_alone(
     many = np.linspace(1.0, 1.1, 16)
 
     by_t = stats.ttest_1samp(steady, 0).pvalue / 0.2
-    assert apart.p_value(steady) == pytest.approx(by_t * 0.05 / 0.011)
-    assert apart.p_value(odd) == pytest.approx(2 / 2**12 / 0.8 * 0.05 / 0.011)
-    assert apart.p_value(many) == pytest.approx(2 / 2**16 * 0.05 / 0.011)
+    assert apart.p_value(steady) == pytest.approx(by_t * 0.05 / 0.008)
+    assert apart.p_value(odd) == pytest.approx(2 / 2**12 / 0.8 * 0.05 / 0.008)
+    assert apart.p_value(many) == pytest.approx(2 / 2**16 * 0.05 / 0.008)
 
 
 @pytest.mark.parametrize("differences", [[3.0], [0.0, 0.0], [0.0] * 9, [0.0] * 20])
@@ -44,14 +44,14 @@ def test_whole_numbers_that_agree_by_chance_are_no_evidence() -> None:
 def test_intervals_are_student_s_and_hold_the_estimate_then_the_exact_ones() -> None:
     few = np.array([1.0, 1.3, 0.9])
     found = apart.estimate(few)
-    low, high = stats.t.interval(0.992, 2, few.mean(), few.std(ddof=1) / 3**0.5)
+    low, high = stats.t.interval(0.9935, 2, few.mean(), few.std(ddof=1) / 3**0.5)
     assert found.low == pytest.approx(min(low, found.value - (few.mean() - low)))
     assert found.high == pytest.approx(max(high, found.value + (high - few.mean())))
-    assert found.level == pytest.approx(0.992)
+    assert found.level == pytest.approx(0.9935)
     assert apart.estimate(few[:1]).low is None
 
     many = np.linspace(1.0, 2.0, 12)
-    assert apart.estimate(many) == signed_rank.estimate(many, alpha=0.008)
+    assert apart.estimate(many) == signed_rank.estimate(many, alpha=0.0065)
 
 
 @pytest.mark.parametrize("pairs", [2, 3, 5, 7, 8, 16])
@@ -63,7 +63,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(pairs: int) -> None:
         assert found.low is not None
         assert found.high is not None
         missed += not found.low <= 0 <= found.high
-    assert missed <= 18  # of 8 that are due
+    assert missed <= 16  # of 6 or 7 that are due
 
 
 @pytest.mark.parametrize("pairs", [2, 3, 4, 5, 6])

@@ -41,7 +41,7 @@ def weigh(tmp_path: Path) -> Callable[..., Weighing]:
         facts: dict[str, dict[str, object]] | None = None,
     ) -> Weighing:
         plan = building.plan(
-            "sieve", "syscall", "disktest", systems=systems, looks=(max(blocks, 1),), copies=(1, 2)
+            "sieve", "syscall", "disktest", systems=systems, blocks=max(blocks, 1), copies=(1, 2)
         )
 
         def measured(trial: Trial) -> Outcome:
@@ -292,7 +292,7 @@ def test_panels_show_the_number_that_the_comparison_uses(weigh: Callable[..., We
 
 
 def test_a_long_experiment_stays_a_small_page(tmp_path: Path) -> None:
-    plan = building.plan("syscall", looks=(250,))
+    plan = building.plan("syscall", blocks=250)
     found = building.experiment(tmp_path, plan, building.outcome)
     panels = json_of(page.html(summary.of(found), tables=()), "panels")["marks"]
     assert isinstance(panels, dict)

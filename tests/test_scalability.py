@@ -230,7 +230,7 @@ def _weigh(
     missing: Sequence[tuple[int, int]] = (),
 ) -> Weighing:
     """One system whose copies keep to the law up to its processors and to what those gave beyond them."""
-    made = building.plan("syscall", systems=("a",), looks=(blocks,), copies=copies)
+    made = building.plan("syscall", systems=("a",), blocks=blocks, copies=copies)
 
     def measured(trial: Trial) -> Outcome | None:
         if (trial.block, trial.cell.copies) in missing:

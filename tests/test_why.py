@@ -126,7 +126,7 @@ def _last(lines: Sequence[str], word: str) -> int:
 def test_every_trial_is_between_two_marks_of_its_system_s_monitor(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    events = _run(laboratory, building.plan(systems=("a", "b"), looks=(3,)), monitors)
+    events = _run(laboratory, building.plan(systems=("a", "b"), blocks=3), monitors)
 
     outcomes = _of(events, Outcome)
     assert len(outcomes) == 6
@@ -139,7 +139,7 @@ def test_every_trial_is_between_two_marks_of_its_system_s_monitor(
 
 
 def test_timed_trials_are_never_watched_call_by_call(laboratory: Laboratory, monitors: Monitors) -> None:
-    _run(laboratory, building.plan("syscall", "sieve", looks=(2,)), monitors)
+    _run(laboratory, building.plan("syscall", "sieve", blocks=2), monitors)
 
     counting = [one for one in monitors.made if one.name.endswith("calls")]
     assert counting
@@ -152,7 +152,7 @@ def test_timed_trials_are_never_watched_call_by_call(laboratory: Laboratory, mon
 def test_accounting_trials_come_first_round_by_round_and_are_no_outcomes(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    events = _run(laboratory, building.plan("syscall", "sieve", looks=(2,)), monitors)
+    events = _run(laboratory, building.plan("syscall", "sieve", blocks=2), monitors)
 
     accounted = _of(events, Accounted)
     assert [(one.round, one.system, one.cell.workload) for one in accounted] == [
@@ -168,7 +168,7 @@ def test_accounting_trials_come_first_round_by_round_and_are_no_outcomes(
 
 
 def test_everything_that_was_opened_is_closed_once(laboratory: Laboratory, monitors: Monitors) -> None:
-    plan = building.plan(looks=(4,), blocks_per_boot=1)
+    plan = building.plan(blocks=4, blocks_per_boot=1)
     laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 6) else "ok"
 
     events = _run(laboratory, plan, monitors, boots_afresh=("a",))
@@ -185,7 +185,7 @@ def test_a_system_that_cannot_be_watched_runs_as_it_would_without(
 ) -> None:
     monitors.refuse = lambda system, detail: "it runs on another host" if system == "b" else None
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors)
+    events = _run(laboratory, building.plan(blocks=2), monitors)
 
     by_system = {one.trial.system: one.costs for one in _of(events, Outcome)}
     assert by_system["b"] == ()
@@ -200,7 +200,7 @@ def test_where_calls_cannot_be_counted_trials_are_accounted_for_all_the_same(
 ) -> None:
     monitors.refuse = lambda system, detail: "not root" if detail == "calls" else None
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors)
+    events = _run(laboratory, building.plan(blocks=2), monitors)
 
     assert _of(events, Accounted) == []
     assert all(one.costs for one in _of(events, Outcome))
@@ -212,7 +212,7 @@ def test_a_monitor_that_ends_costs_its_figures_and_nothing_else(
 ) -> None:
     monitors.last = 3
 
-    outcomes = _of(_run(laboratory, building.plan(systems=("a",), looks=(3,)), monitors), Outcome)
+    outcomes = _of(_run(laboratory, building.plan(systems=("a",), blocks=3), monitors), Outcome)
 
     assert [bool(one.costs) for one in outcomes] == [True, False, False]
     assert {one.status for one in outcomes} == {"ok"}
@@ -224,7 +224,7 @@ def test_whatever_goes_wrong_in_an_accounting_trial_the_run_goes_on(
 ) -> None:
     laboratory.behave = lambda system, workload, number: how if (system, number) == ("a", 1) else "ok"
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors)
+    events = _run(laboratory, building.plan(blocks=2), monitors)
 
     outcomes = _of(events, Outcome)
     assert [one.status for one in outcomes] == ["ok"] * 4
@@ -235,7 +235,7 @@ def test_accounting_leaves_most_of_the_budget_to_what_is_timed(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
     # A trial takes 1 s here: 6 s are the share of 30 s.
-    events = _run(laboratory, building.plan("syscall", "sieve", looks=(4,), budget_s=30.0), monitors)
+    events = _run(laboratory, building.plan("syscall", "sieve", blocks=4, budget_s=30.0), monitors)
 
     assert len(_of(events, Accounted)) == 7  # the one that crosses the line is ended
     assert len(_of(events, Outcome)) == 4 * 4
@@ -247,7 +247,7 @@ def test_an_interrupted_run_goes_on_with_the_accounting_that_is_missing(
     cell = Cell("syscall")
     done = {(number, system, cell) for number in range(3) for system in ("a", "b")} - {(1, "b", cell)}
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors, before=Earlier(accounted=frozenset(done)))
+    events = _run(laboratory, building.plan(blocks=2), monitors, before=Earlier(accounted=frozenset(done)))
 
     assert [(one.round, one.system) for one in _of(events, Accounted)] == [(1, "b")]
 
@@ -255,7 +255,7 @@ def test_an_interrupted_run_goes_on_with_the_accounting_that_is_missing(
 def test_an_accounting_trial_is_short_whatever_study_and_cell_ask_for(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    _run(laboratory, building.plan(copies=(2,), looks=(1,)), monitors)
+    _run(laboratory, building.plan(copies=(2,), blocks=1), monitors)
 
     words = dict(word.split("=") for word in laboratory.requests[0].split()[3:])
     assert (words["copies"], words["batches"], words["warmup_ns"]) == ("2", "1", "0")
@@ -327,7 +327,7 @@ def test_what_was_accounted_for_is_in_the_tables(tmp_path: Path, closed: bool) -
     def measured(trial: Trial) -> Outcome:
         return building.outcome(trial, costs=(Figure("span_ns", 10), Figure("wait_ns", 2**60)))
 
-    found = _experiment(tmp_path, building.plan(looks=(1,)), measured, EVENTS, closed=closed)
+    found = _experiment(tmp_path, building.plan(blocks=1), measured, EVENTS, closed=closed)
 
     with archive.connect(found) as connection:
         costs = connection.execute("SELECT * FROM costs ORDER BY ALL").fetchall()
@@ -350,7 +350,7 @@ def test_what_was_accounted_for_is_in_the_tables(tmp_path: Path, closed: bool) -
 
 
 def test_the_journal_says_which_accounting_trials_were_made(tmp_path: Path) -> None:
-    found = _experiment(tmp_path, building.plan(looks=(1,)), lambda trial: None, EVENTS)
+    found = _experiment(tmp_path, building.plan(blocks=1), lambda trial: None, EVENTS)
 
     cell = Cell("syscall")
     assert earlier(found.path, {"syscall": cell}).accounted == {(0, "a", cell), (0, "b", cell)}
@@ -508,7 +508,7 @@ def _as_if(root: Path, other: Mapping[str, float], word: str, *, blocks: int) ->
     """The comparison with its why, if its verdict were this word."""
     found = _experiment(
         root,
-        building.plan(looks=(blocks,)),
+        building.plan(blocks=blocks),
         lambda trial: _trial(trial, **(BASE if trial.system == "a" else other)),
         SETUPS,
     )
@@ -542,7 +542,7 @@ def test_no_cost_is_claimed_of_a_difference_that_is_not(tmp_path: Path, word: st
 
 
 def test_one_block_claims_nothing(tmp_path: Path) -> None:
-    one = _only(_weigh(tmp_path, GUEST, *SETUPS, looks=(1,)))
+    one = _only(_weigh(tmp_path, GUEST, *SETUPS, blocks=1))
 
     assert one.why is not None
     assert not any(each.differs or each.share is not None for each in one.why.costs)
@@ -867,7 +867,7 @@ def _fake(words: str = "") -> dict[str, str]:
 def test_run_with_watch_ends_in_accounts_and_a_why(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"a": "time=1000", "b": "time=2000"}, looks="[6]")
+    study = write_study(systems={"a": "time=1000", "b": "time=2000"}, blocks=6)
 
     done = steelyard(
         "run", study, "--watch", "--format", "json", "--html", str(tmp_path / "page.html"), **_fake()
@@ -890,7 +890,7 @@ def test_run_with_watch_ends_in_accounts_and_a_why(
 def test_run_without_watch_starts_no_monitor(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"a": "", "b": ""}, looks="[1]")
+    study = write_study(systems={"a": "", "b": ""}, blocks=1)
 
     done = steelyard("run", study, "--format", "json", **_fake(f"log={tmp_path / 'log'}"))
 
@@ -903,7 +903,7 @@ def test_run_without_watch_starts_no_monitor(
 def test_a_monitor_that_fails_never_fails_the_run(
     steelyard: Run, write_study: Callable[..., str], words: str
 ) -> None:
-    study = write_study(systems={"a": "", "b": ""}, looks="[2]")
+    study = write_study(systems={"a": "", "b": ""}, blocks=2)
 
     done = steelyard("run", study, "--watch", "--format", "json", **_fake(words))
 
@@ -919,7 +919,7 @@ def test_a_monitor_that_fails_never_fails_the_run(
 def test_no_monitor_is_left_when_a_run_ends(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"a": "", "b": "die=3"}, looks="[3]")
+    study = write_study(systems={"a": "", "b": "die=3"}, blocks=3)
 
     steelyard("run", study, "--watch", **_fake(f"log={tmp_path / 'log'}"))
 
@@ -977,6 +977,6 @@ def test_the_fake_agent_s_failure_is_the_system_s(laboratory: Laboratory, monito
         SystemFailed("gone") if (system, number) == ("b", 5) else "ok"
     )
 
-    outcomes = _of(_run(laboratory, building.plan(looks=(3,)), monitors), Outcome)
+    outcomes = _of(_run(laboratory, building.plan(blocks=3), monitors), Outcome)
 
     assert [one.status for one in outcomes if one.trial.system == "b"].count("failed") == 1

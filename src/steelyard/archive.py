@@ -274,6 +274,8 @@ def _as_of_today(header: dict[str, Any]) -> dict[str, Any]:
     if header["version"] < 3:
         for workload in header.get("workloads", {}).values():
             workload |= {"counts": None, "groups": False}
+    if header["version"] < 5:
+        header.setdefault("blocks", max(header.get("looks", [0])))
     header.setdefault("watched", False)
     return header
 

@@ -176,7 +176,7 @@ def run(
         for system in plan.systems:
             yield from course.bring_up(system)
         course.learn(judge())
-        while visits := course.next_round():
+        while visits := course.next_round(boots_afresh):
             yield from course.refresh(visits, boots_afresh)
             yield from course.measure(visits, notify)
             yield course.look(judge)
@@ -225,13 +225,11 @@ class _Course:
         self._boot_costs: dict[str, float] = {}
 
     def _first_open_block(self, cell: Cell) -> int:
-        """The cell's first block that not every system has done."""
-        numbers = {number for number, _, one in self._done if one == cell}
-        whole = (
-            all((number, system, cell) in self._done for system in self.plan.systems)
-            for number in range(len(numbers) + 1)
-        )
-        return list(whole).index(False)
+        """The cell's last block if some system has not done it, else the next. Where a system lacks earlier
+        ones it did not need them, and would now run them without its partners."""
+        last = max((number for number, _, one in self._done if one == cell), default=0)
+        is_whole = all((last, system, cell) in self._done for system in self.plan.systems)
+        return last + is_whole
 
     def spent_s(self) -> float:
         """From the first trial on; what was spent before an interruption, too."""
@@ -288,8 +286,8 @@ class _Course:
         if agent is not None:
             agent.close()
 
-    def next_round(self) -> list[Offer]:
-        """The visits of the next round; none when the run is over."""
+    def next_round(self, boots_afresh: Collection[str]) -> list[Offer]:
+        """The visits of the next round; none when the run is over, or when booting for it would end it."""
         offers = [
             Offer(cell, self._blocks[cell], self._cost_of(cell), self._standing.needed.get(cell))
             for cell in self._cells
@@ -299,7 +297,9 @@ class _Course:
             return []
         boots = sum(self._boot_costs.values()) if self.plan.study.design.blocks_per_boot == 1 else 0.0
         seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boots)
-        return allocation.chosen(offers, seconds=min(seconds, self.left_s()), chance=self._chance)
+        visits = allocation.chosen(offers, seconds=min(seconds, self.left_s()), chance=self._chance)
+        booting_s = sum(self._boot_costs[system] for system in self._to_boot(visits, boots_afresh))
+        return visits if booting_s < self.left_s() else []
 
     def _systems_of(self, cell: Cell) -> tuple[str, ...]:
         """The systems that the cell needs more trials of, in the plan's order."""
@@ -340,14 +340,21 @@ class _Course:
 
     def refresh(self, visits: Sequence[Offer], boots_afresh: Collection[str]) -> Iterator[Started | Watched]:
         """Before a round: boots what is to be booted, and starts again what has died."""
+        for system in self._to_boot(visits, boots_afresh):
+            try:
+                yield from self.bring_up(system)
+            except SteelyardError as error:
+                self._gone[system] = str(error)
+
+    def _to_boot(self, visits: Sequence[Offer], boots_afresh: Collection[str]) -> list[str]:
+        """The systems that must be started before these visits, in the plan's order."""
         needed = {system for one in visits for system in self._systems_of(one.cell)}
-        for system in self.plan.systems:
-            booted = system in boots_afresh and plans.starts_afresh(self.plan, self._round)
-            if system in needed and (system in self._gone or (booted and system in self._used)):
-                try:
-                    yield from self.bring_up(system)
-                except SteelyardError as error:
-                    self._gone[system] = str(error)
+        afresh = boots_afresh if plans.starts_afresh(self.plan, self._round) else ()
+        return [
+            system
+            for system in self.plan.systems
+            if system in needed and (system in self._gone or (system in afresh and system in self._used))
+        ]
 
     def measure(self, visits: Sequence[Offer], notify: Callable[[Progress], None]) -> Iterator[Outcome]:
         """The trials of a round, visit by visit. A round that takes much longer than was thought is cut

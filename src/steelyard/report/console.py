@@ -59,7 +59,11 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything:
         console.print(Text(_of_no_answer(weighing), style="bold"))
     for answer in found:
         _print_answer(console, answer)
-    shown = [one for one in _tables(weighing, console.width, is_paper=bool(tables)) if one.table.row_count]
+    shown = [
+        one
+        for one in _tables(weighing, console.width, is_paper=bool(tables))
+        if one.table.row_count or one.after
+    ]
     short = [one for one in shown if everything or one.table.row_count <= one.rows_most]
     for one in short:
         _print_shown(console, one)
@@ -71,9 +75,9 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything:
 def _print_shown(console: Console, shown: _Shown) -> None:
     if shown.table.row_count:
         console.print(shown.table)
-        for sentence in shown.after:
-            console.print(Text(f"  {sentence}"))
-        console.print()
+    for sentence in shown.after:
+        console.print(Text(f"  {sentence}"))
+    console.print()
 
 
 def _of_no_answer(weighing: Weighing) -> str:

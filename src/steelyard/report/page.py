@@ -15,7 +15,7 @@ from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
-_LOOKS = "SELECT blocks FROM events WHERE kind = 'look' ORDER BY recorded"
+_LOOKS = "SELECT count(*) FROM events WHERE kind = 'look'"
 _COUNTS = "SELECT count(*) FROM samples"
 _FOLDED_FROM = 150  # with more comparisons than this the page begins with its parts folded
 _LABEL_MOST = 46  # letters beside the findings' plot
@@ -135,7 +135,7 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     with archive.connect(weighing.experiment) as connection:
         found = panels.of(connection, systems=names, lenses=lenses)
         began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
-        looks = [blocks for (blocks,) in connection.execute(_LOOKS).fetchall()]
+        looks = connection.execute(_LOOKS).fetchall()[0][0]
         count = connection.execute(_COUNTS).fetchall()[0][0]
     # Of a version to come there is none: the text itself is shown all the same.
     plan = study_file.archived(weighing.experiment.header.get("study_text", ""))
