@@ -341,9 +341,14 @@ def discard(experiment: Experiment) -> None:
     shutil.rmtree(experiment.path)
 
 
+def is_empty(experiment: Experiment) -> bool:
+    """Whether an open experiment has no trial."""
+    return not any(line["kind"] == "trial" for line in journal.lines(experiment.path))
+
+
 def discard_if_empty(experiment: Experiment) -> None:
     """Removes an experiment in which no trial was begun: a system could not start."""
-    if not any(line["kind"] == "trial" for line in journal.lines(experiment.path)):
+    if is_empty(experiment):
         shutil.rmtree(experiment.path)
 
 

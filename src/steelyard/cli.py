@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from steelyard.errors import SteelyardError, SystemFailed, UnknownName, UsageError
+from steelyard.errors import Ended, SteelyardError, SystemFailed, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from steelyard.archive import Experiment
@@ -66,11 +66,12 @@ def _command_apart(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def entry() -> NoReturn:
-    """The installed command. A request to terminate is taken like Ctrl-C: all is put in order first. What
-    the caller had ignored (nohup does that with SIGHUP) stays ignored."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    """The installed command. The first Ctrl-C ends what is being done, and what is known is reported; a
+    second one, and a request to terminate, end that too: all is put in order first. What the caller had
+    ignored (nohup does that with SIGHUP) stays ignored."""
+    for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _end), (signal.SIGHUP, _end)):
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+            signal.signal(number, handler)
     status = main()
     try:
         sys.stdout.flush()
@@ -88,7 +89,12 @@ def _put_in_order() -> None:
 
 
 def _interrupt(number: int, frame: object) -> None:
+    signal.signal(number, _end)
     raise KeyboardInterrupt
+
+
+def _end(number: int, frame: object) -> None:
+    raise Ended
 
 
 def _close_output() -> None:
@@ -111,8 +117,12 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Measures what the study asks for, or goes on where the same command stopped; then reports."""
-    from steelyard import experiment
+    from steelyard import experiment, report
+    from steelyard.watch import asked
 
+    html = Path(arguments.html) if arguments.html else None
+    if html:
+        asked.may_be_written("--html", html)
     order = experiment.Order(
         study=arguments.study,
         systems=tuple(arguments.systems) if arguments.systems else None,
@@ -126,8 +136,9 @@ def _run(arguments: argparse.Namespace) -> int:
         command=shlex.join(["steelyard", *sys.argv[1:]]),
         watch=arguments.watch,
     )
-    done = experiment.carry_out(order)
-    return _print_report(done, arguments)
+    done = experiment.carry_out(order, report.onlooker(html))
+    _print_report(done, arguments)
+    return 0 if done.closed else _INTERRUPTED
 
 
 def _report(arguments: argparse.Namespace) -> int:

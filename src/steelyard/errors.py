@@ -56,3 +56,7 @@ class SystemFailed(SteelyardError):
 
 class ArchiveError(SteelyardError):
     """The archive cannot be written or read."""
+
+
+class Ended(KeyboardInterrupt):
+    """Asked to end at once, by a second Ctrl-C or a signal: all is put in order, and nothing is reported."""

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import (
+    accounting,
     archive,
     plan,
     programs,
+    progress,
     runner,
     standing,
     study,
@@ -27,10 +29,10 @@ from steelyard import (
 from steelyard.accounting import Accountant
 from steelyard.archive import Experiment
 from steelyard.dialogue import Running
-from steelyard.errors import SteelyardError, Unsupported, UsageError
+from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
 from steelyard.journal import GOING_ON, Journal, earlier
 from steelyard.plan import Plan
-from steelyard.progress import Reporter
+from steelyard.progress import MakeOnlooker
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import System, check
 
@@ -72,8 +74,10 @@ def plan_of(order: Order) -> Plan:
     return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
 
 
-def carry_out(order: Order) -> Experiment:
-    """The experiment, closed. If it is interrupted it stays open, and the same order goes on with it."""
+def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
+    """The experiment, closed. If it is interrupted it stays open, and the same order goes on with it: where
+    that was by one Ctrl-C (KeyboardInterrupt, but not Ended) and something was measured, it is returned so.
+    """
     made = plan_of(order)
     members = _members(made)
     directory = _directory(order)
@@ -99,7 +103,13 @@ def carry_out(order: Order) -> Experiment:
                 order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
             )
         try:
-            _measure(found, made, members, directory, watch=order.watch, is_new=is_new)
+            _measure(found, made, members, directory, onlooker, watch=order.watch, is_new=is_new)
+        except Ended:
+            raise
+        except KeyboardInterrupt:
+            if archive.is_empty(found):
+                raise
+            return found
         except runner.TooShort:
             archive.discard(found)
             raise
@@ -114,6 +124,7 @@ def _measure(
     made: Plan,
     members: Mapping[str, System],
     directory: Path,
+    onlooker: MakeOnlooker,
     *,
     watch: bool,
     is_new: bool,
@@ -126,28 +137,31 @@ def _measure(
     judge = standing.Judge(found)
 
     def start(name: str) -> Running:
+        seen.begins(progress.BOOTING, name)
         return Agent(members[name], directory=directory)
 
     def account(name: str, agent: Running, detail: str) -> Accountant:
         if agent.process is None:
             raise Unsupported(f"{name} runs on another host, whose processes are not watched")
+        if detail == accounting.CALLS:
+            seen.begins(progress.COUNTING, name)
         # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
         return Accountant(agent.process, detail=detail, may_stop=not members[name].boot)
 
-    with closing(journal), Reporter(made, found.name) as reporter:
+    with closing(journal), onlooker(made, judge) as seen:
         events = runner.run(
             made,
             start=start,
             boots_afresh=frozenset(name for name, system in members.items() if system.boot),
             judge=judge,
-            notify=reporter.progress,
+            notify=seen.progress,
             earlier=before,
             watch=account if watch and not _are_watched(members) else None,
         )
         with closing(events):
             for event in events:
                 journal.append(event)
-                reporter.event(event)
+                seen.event(event)
 
 
 def _are_watched(members: Mapping[str, System]) -> bool:

@@ -97,6 +97,7 @@ class Observations:
         self.others = tuple(name for name in self.names if name != self.baseline)
         self.boot_systems = frozenset(header["boot_systems"])
         self.cells = {cell.label: cell for cell in archive.cells_of(experiment)}
+        self.trials = len(rows.trials)
         self.troubles = _troubles(rows)
         self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
         # By cell and system, in the order of blocks.

@@ -1,14 +1,41 @@
-"""Shows people how far an experiment has come: a bar on a terminal, a line a block elsewhere."""
+"""Keeps account, for people, of where a run stands: what it is doing, what its time went to, what is new."""
 
-import sys
+import time
+from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-
-from steelyard import accounting, runner
+from steelyard import allocation, runner
 from steelyard.plan import Plan
-from steelyard.records import Outcome
+from steelyard.standing import Judge
+from steelyard.statistics import verdict
+from steelyard.weighing import Comparison
+
+# What a run does, in the order in which it begins to.
+STARTING, FIRST, SETTLING, BOOTING, COUNTING = (
+    "starting", "first blocks of everything", "settling what is open", "booting", "counting system calls",
+)  # fmt: skip
+
+
+class Onlooker(Protocol):
+    """Who is told how a run gets on. A context that lasts as long as the run; told between trials only, and
+    whatever it does then is time that nothing is measured in."""
+
+    def __enter__(self) -> "Onlooker": ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    def begins(self, what: str, system: str) -> None:
+        """BOOTING or COUNTING begins."""
+
+    def progress(self, now: runner.Progress) -> None:
+        """A trial begins."""
+
+    def event(self, event: runner.Event) -> None:
+        """The event is in the archive."""
+
+
+MakeOnlooker = Callable[[Plan, Judge], Onlooker]
 
 
 def clock_text(seconds: float) -> str:
@@ -16,82 +43,74 @@ def clock_text(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-class Reporter:
-    """Writes to standard error only. Use it as a context."""
+class Standing:
+    """Where the run stands now."""
 
-    def __init__(self, plan: Plan, name: str) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._budget_s = plan.study.design.budget_s
-        self._round = -1
-        self._complained: set[tuple[str, str]] = set()
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[where]}"),
-            console=self._console,
-            transient=True,
-            auto_refresh=False,  # nobody draws while a trial runs: only before one
-            disable=not sys.stderr.isatty(),
-        )
-        self._task = self._bar.add_task("starting", total=self._budget_s, where="")
-        self._console.print(
-            f"steelyard: {plan.study.name} on {', '.join(plan.systems)}; at most "
-            f"{clock_text(self._budget_s)}; seed {plan.seed}; experiment {name}",
-            markup=False,
-        )
+    def __init__(self, plan: Plan, judge: Judge, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.plan = plan
+        self.judge = judge
+        self.budget_s = plan.study.design.budget_s
+        self.spent_s = 0.0
+        self.doing = STARTING
+        self.where = ""  # the system that boots, or what is measured
+        self.time_s: dict[str, float] = {}  # by what was done
+        self._clock = clock
+        self._since = clock()
+        self._told: set[tuple[str, str, str, bool]] = set()
 
-    def __enter__(self) -> "Reporter":
-        self._bar.start()
-        return self
+    @property
+    def left_s(self) -> float:
+        """At most: what is settled before that ends it sooner."""
+        return max(0.0, self.budget_s - self.spent_s)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-        if kind is KeyboardInterrupt:
-            self._console.print(
-                "steelyard: stopped; what was measured is kept. The same command goes on from here, and "
-                "steelyard report shows what there is.",
-                markup=False,
-            )
+    @property
+    def pairs(self) -> int:
+        """A cell on a system is one, if there is a baseline to hold it against."""
+        return (len(self.plan.systems) - 1) * len(self.plan.cells)
+
+    @property
+    def settled(self) -> int:
+        return len(self.judge.standing.decided)
+
+    def begins(self, what: str, system: str) -> None:
+        self._turn(what, system)
 
     def progress(self, now: runner.Progress) -> None:
-        """Takes note of the trial that is about to begin."""
-        left = clock_text(now.left_s)
-        self._bar.update(
-            self._task,
-            description=f"{now.pairs - now.open_pairs} of {now.pairs} settled, {left} left",
-            completed=min(now.spent_s, self._budget_s),
-            where=f"{now.position + 1}/{now.trials} {now.trial.system}: {now.trial.cell.label}",
-        )
-        if self._bar.disable and now.round != self._round:
-            self._console.print(
-                f"steelyard: round {now.round + 1}, {now.trials} trials, "
-                f"{now.pairs - now.open_pairs} of {now.pairs} settled, {left} left"
-            )
-        self._bar.refresh()
-        self._round = now.round
+        self.spent_s = now.spent_s
+        is_first = now.trial.block < allocation.FIRST_BLOCKS
+        self._turn(FIRST if is_first else SETTLING, f"{now.trial.system}: {now.trial.cell.label}")
 
-    def event(self, event: runner.Event) -> None:
-        """Says what people should know at once: the first failure of its kind."""
-        if isinstance(event, runner.Watched):
-            self._say_of_watch(event)
-        if isinstance(event, Outcome) and event.status != "ok":
-            what = (event.trial.system, event.trial.cell.label)
-            if what not in self._complained:
-                self._complained.add(what)
-                self._console.print(
-                    f"steelyard: {what[1]} {event.status} on {what[0]}: {event.reason or 'no reason given'}",
-                    markup=False,
-                )
+    def _turn(self, what: str, where: str) -> None:
+        now = self._clock()
+        self.time_s[self.doing] = self.time_s.get(self.doing, 0.0) + now - self._since
+        self._since, self.doing, self.where = now, what, where
 
-    def _say_of_watch(self, event: runner.Watched) -> None:
-        """Once a system and detail: that its calls are being counted, or why it is not accounted for."""
-        if (event.system, event.detail) in self._complained:
-            return
-        self._complained.add((event.system, event.detail))
-        if event.why is not None:
-            what = "accounted for" if event.detail == accounting.LIFE else "accounted for call by call"
-            self._console.print(f"steelyard: {event.system} is not {what}: {event.why}", markup=False)
-        elif event.detail == accounting.CALLS:
-            self._console.print(f"steelyard: counting the system calls of {event.system}", markup=False)
+    def look(self) -> None:
+        """What a round has taken is known only when it is over."""
+        self.spent_s += self._clock() - self._since
+        self._turn(self.doing, self.where)
+
+    def news(self) -> list[Comparison]:
+        """The differences that are claimed now and were not told before, the greatest first; each is told
+        once, and again if it turns round."""
+        found = []
+        for one in self.judge.comparisons:
+            if one.ratio is None or one.verdict not in verdict.CLAIMED:
+                continue
+            what = (one.system, one.cell, one.metric, one.ratio.value > 1)
+            if what not in self._told:
+                self._told.add(what)
+                found.append(one)
+        return sorted(found, key=_far, reverse=True)
+
+    def spent_on(self) -> Iterable[tuple[str, float]]:
+        """What the time went to so far, starting left out: it is not counted."""
+        for what in (FIRST, SETTLING, BOOTING, COUNTING):
+            if self.time_s.get(what):
+                yield what, self.time_s[what]
+
+
+def _far(one: Comparison) -> float:
+    """How far from 1 it is, as a multiple."""
+    assert one.ratio is not None
+    return max(one.ratio.value, 1 / one.ratio.value)

@@ -20,6 +20,8 @@ class Judge:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.comparisons: tuple[Comparison, ...] = ()  # of the last look
+        self.standing = Standing()
+        self.seen: Observations | None = None  # what these rest on
         self._growing = archive.Growing(experiment)
         self._rows = rows.Rows()
         self._cells = {cell.label: cell for cell in archive.cells_of(experiment)}
@@ -28,9 +30,10 @@ class Judge:
         """What is known by now. Raises ArchiveError."""
         with self._growing.more() as connection:
             self._rows.add(connection)
-        seen = Observations(self.experiment, self._rows)
-        self.comparisons = comparison.all_of(seen, at_looks=True)
-        return standing(self.comparisons, self._cells)
+        self.seen = Observations(self.experiment, self._rows)
+        self.comparisons = comparison.all_of(self.seen, at_looks=True)
+        self.standing = standing(self.comparisons, self._cells)
+        return self.standing
 
 
 def standing(comparisons: tuple[Comparison, ...], cells: dict[str, Cell]) -> Standing:

@@ -25,6 +25,7 @@ from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
 from steelyard.quantities import size_bytes
+from steelyard.standing import Judge
 from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
 from steelyard.weighing import (
     CLOCK_MARGIN,
@@ -103,6 +104,33 @@ def _left_out(seen: Observations) -> Iterable[str]:
             f"the budget of {seen.experiment.header['budget_s']:g} s was over before {many} measured: "
             f"{', '.join(cells)}"
         )
+
+
+def so_far(judge: Judge) -> Weighing:
+    """What the last look says of an experiment that is being measured: verdicts and their means. No curves,
+    no causes, nothing that would have to be read from the archive: it costs little enough for every look."""
+    seen = judge.seen
+    assert seen is not None  # the judge was asked before
+    return Weighing(
+        experiment=judge.experiment,
+        baseline=seen.baseline,
+        systems=(),
+        comparisons=judge.comparisons,
+        indices=tuple(_indices(seen, judge.comparisons, _INDEX_MARGIN)),
+        levels=(),
+        curves=(),
+        findings=(),
+        reference_means=(),
+        gains=(),
+        multiprogramming=(),
+        scalings=(),
+        costs=(),
+        tallies=(),
+        troubles=tuple(seen.troubles),
+        blocks=max((one.blocks for one in judge.comparisons), default=0),
+        trials=seen.trials,
+        warnings=(),
+    )
 
 
 def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:

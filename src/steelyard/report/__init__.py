@@ -7,7 +7,10 @@ from pathlib import Path
 
 from steelyard import study_file
 from steelyard.errors import UsageError
+from steelyard.plan import Plan
+from steelyard.progress import MakeOnlooker, Onlooker
 from steelyard.report import console, papers, plain, published
+from steelyard.standing import Judge
 from steelyard.watch.accounts import Account
 from steelyard.weighing import Weighing
 
@@ -27,6 +30,16 @@ def print_out(weighing: Weighing, *, form: str, reference: str | None, everythin
         plain.print_csv(weighing)
     else:
         console.print_weighing(weighing, tables=tables_of(weighing, reference), everything=everything)
+
+
+def onlooker(html: Path | None) -> MakeOnlooker:
+    """Who shows a run while it goes on, with a page at that path if there is one."""
+    from steelyard.report import during  # for this alone
+
+    def made(plan: Plan, judge: Judge) -> Onlooker:
+        return during.Shown(plan, judge, html=html)
+
+    return made
 
 
 def prepare_html() -> None:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from steelyard.report import phrases, wording
 from steelyard.statistics import verdict
@@ -124,6 +125,22 @@ def labelled(one: Finding, room: int) -> str:
     return one.phrase
 
 
+def counts(one: Comparison, header: Mapping[str, Any]) -> bool:
+    """Whether it is spoken of: not what judges nothing, nor the harness's own loop, nor what another metric
+    has taken away."""
+    if one.verdict not in wording.MARKS or one.group == "harness":
+        return False
+    workload = header.get("workloads", {}).get(one.workload, {})
+    return all(metric.get("less") != one.metric for metric in workload.get("metrics", ()))
+
+
+def size_of(one: Comparison) -> str:
+    """How much it differs, without the interval: "4.36 times slower"; empty without a ratio."""
+    if one.ratio is None:
+        return ""
+    return _in_sense(_short(one.ratio), _sense(one.ratio.value > 1, one.unit, one.direction))
+
+
 # Items: what is claimed of one metric, or of one part of a curve
 
 
@@ -183,19 +200,13 @@ class _Answering:
         ours = [one for one in weighing.comparisons if one.system == system]
         if not self.told:
             self.told = phrases.varied({one.cell: (one.workload, one.parameters) for one in ours}.values())
-        self.metrics = [one for one in ours if self._counts(one)]
+        header = weighing.experiment.header
+        self.metrics = [one for one in ours if counts(one, header)]
         self.items = [self._item(one) for one in self.metrics if one.verdict in (*_BETTER, *_WORSE)]
         self.items += self._parts()
         self.same = [one for one in self.metrics if one.verdict in _SAME]
         self.open = [one for one in self.metrics if one.ratio and one.verdict == verdict.UNRESOLVED]
         self.missing = [one for one in self.metrics if one.ratio is None]
-
-    def _counts(self, one: Comparison) -> bool:
-        """Not what judges nothing, nor the harness's own loop, nor what another metric has taken away."""
-        if one.verdict not in wording.MARKS or one.group == "harness":
-            return False
-        workload = self.weighing.experiment.header.get("workloads", {}).get(one.workload, {})
-        return all(metric.get("less") != one.metric for metric in workload.get("metrics", ()))
 
     def phrase(self, one: Comparison | CurveComparison) -> str:
         told = self.told.get(one.workload, ())

@@ -14,7 +14,7 @@ from steelyard.report.papers import Printed
 from steelyard.statistics import verdict
 from steelyard.weighing import Comparison, Weighing
 
-_STYLES = {
+STYLES = {
     verdict.FASTER: "green",
     verdict.SLOWER: "red",
     verdict.EQUIVALENT: "cyan",
@@ -115,12 +115,12 @@ def _findings(found: Sequence[Finding], width: int) -> Table:
     room = max(_PHRASE_LEAST, min(width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
     whys = 0
     for one, size in zip(found, sizes, strict=True):
-        mark = Text(wording.MARKS[one.verdict], style=_STYLES[one.verdict])
+        mark = Text(wording.MARKS[one.verdict], style=STYLES[one.verdict])
         told = Text.assemble(mark, " ", answers.labelled(one, room - 2))
         if one.why and whys < _WHYS:
             whys += 1
             told.append(f"\n    {one.why}", style="dim")
-        table.add_row(told, Text(size, style=_STYLES[one.verdict]))
+        table.add_row(told, Text(size, style=STYLES[one.verdict]))
     table.columns[0].max_width = room
     table.columns[1].no_wrap = True
     return table
@@ -183,7 +183,7 @@ def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
         yield wording.value(value.value, one.unit) if value else "–"
     yield wording.factor(one.ratio.value) if one.ratio else "–"
     yield Text(wording.interval(one.ratio) if one.ratio else "")
-    yield Text(wording.verdict_text(one), style=_STYLES[one.verdict])
+    yield Text(wording.verdict_text(one), style=STYLES[one.verdict])
     yield str(one.blocks)
 
 
@@ -225,7 +225,7 @@ def _curves(weighing: Weighing) -> Table:
     for one in weighing.curves:
         for line in one.lines:
             for row in wording.parts_of(one, line):
-                style = _STYLES[row.verdict] if row.verdict else ""
+                style = STYLES[row.verdict] if row.verdict else ""
                 table.add_row(
                     Text(wording.label(one.cell, one.metric)),
                     line.system,
@@ -265,7 +265,7 @@ def _indices(weighing: Weighing) -> Table:
                 wording.factor(index.ratio.value),
                 Text(wording.interval(index.ratio)),
                 str(index.metrics),
-                Text(f"{wording.MARKS[index.verdict]} {index.verdict}", style=_STYLES[index.verdict]),
+                Text(f"{wording.MARKS[index.verdict]} {index.verdict}", style=STYLES[index.verdict]),
             )
     return table
 

@@ -29,6 +29,13 @@ def render(name: str, shown: Mapping[str, Any], *, filters: Mapping[str, Callabl
     return environment.get_template(name).render(shown, bundle=Markup(prepare().result()))
 
 
+def render_plain(name: str, shown: Mapping[str, Any], *, filters: Mapping[str, Callable[..., Any]]) -> str:
+    """The page by that template, which has no charts."""
+    environment = _environment()
+    environment.filters |= filters
+    return environment.get_template(name).render(shown)
+
+
 def write(path: Path, content: str) -> None:
     """Writes the page to the path, whole or not at all. Raises OSError."""
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -60,7 +67,10 @@ def utc(seconds: float | None) -> str:
 
 def _bundle() -> str:
     # A thread alone would not do, because vl_convert holds Python's lock all the while.
-    told = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=True)
+    # A group of its own: a Ctrl-C is ours, and we would have nothing to show without it.
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=True, process_group=0
+    )
     return told.stdout.decode()
 
 
