@@ -27,6 +27,7 @@ from steelyard.observations import COST, GROUP, Observations
 from steelyard.quantities import size_bytes
 from steelyard.standing import Judge
 from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
+from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import (
     CLOCK_MARGIN,
     HARDWARE,
@@ -40,6 +41,7 @@ from steelyard.weighing import (
 )
 
 _INDEX_MARGIN = 0.01
+_KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred times is none
 
 # Time used per operation by all copies and their children, warm-up included, summed over trials.
 _USAGE = """
@@ -166,6 +168,8 @@ def _index(
     blocks = min(one.blocks for one in present)
     estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
     narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
+    if estimate.low is not None and estimate.high is not None and estimate.high - estimate.low > _KNOWN:
+        estimate = narrow = Estimate(estimate.value)  # so few blocks say nothing of the whole's error
     word = verdict.word(estimate, narrow, margin=margin)
     return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
 
