@@ -1,7 +1,8 @@
 """Models of what trials scatter by on shared machines, for simulations: log times of two equal systems.
 
-After what was measured on virtual machines (docs/statistics.md): trials scatter by 1 to 10 %, layout adds steps of
-3 %, neighbours come and go, some trials are hit hard, some metrics have two modes, who goes first may pay.
+After what was measured on virtual machines (docs/statistics.md): trials scatter by 1 to 10 %, layout adds
+steps of 3 %, neighbours come and go, some trials are hit hard, some metrics have two modes, who goes first
+may pay.
 """
 
 import numpy as np
@@ -28,7 +29,7 @@ MODELS = {
 def log_times(
     chance: np.random.Generator, model: str, *, metrics: int, blocks: int, mirrored: bool = True
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Log times of shape (metrics, blocks, 2), and whether the first of the two systems went first in each."""
+    """Log times of shape (metrics, blocks, 2), and whether the first system went first in each."""
     shape = (metrics, blocks, 2)
     first = chance.random((metrics, blocks)) < 0.5
     if mirrored:

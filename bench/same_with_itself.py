@@ -2,8 +2,8 @@
 
     python bench/same_with_itself.py [TIMES [BUDGET [STUDY]]]
 
-Counts the verdicts; any claimed difference is wrong here. Then how small the differences are that could be ruled
-out. Three times five minutes unless told otherwise, in which nothing else should run.
+Counts the verdicts; any claimed difference is wrong here. Then how small the differences are that could be
+ruled out. Three times five minutes unless told otherwise, in which nothing else should run.
 """
 
 import collections

@@ -1,13 +1,15 @@
-"""Whether the standard comparison finds slowdowns that were put into workloads, and how large it says they are.
+"""Whether the standard comparison finds slowdowns that were put into workloads, and how large it says they
+are.
 
     python bench/slowdown.py [--plant sieve=0.05 fourier=0.2 idea=1] [--times 20] [--budget 5m]
 
 Two programs are built from the same source, into whose workloads a busy loop was written inside the
-operation: of no turns in one, of as many as make that share of the operation's time in the other. What each slowdown truly
-is, is measured directly: long trials of both, in pairs, nothing between them. Then `steelyard compare` weighs one
-against the other with the standard study, so many times with new seeds, and its verdicts on those workloads and on
-all others are printed beside the truth. The others run different programs too (their code lies elsewhere in the
-file), so what it says of them is not quite an A/A comparison.
+operation: of no turns in one, of as many as make that share of the operation's time in the other. What each
+slowdown truly is, is measured directly: long trials of both, in pairs, nothing between them. Then
+`steelyard compare` weighs one against the other with the standard study, so many times with new seeds, and
+its verdicts on those workloads and on all others are printed beside the truth. The others run different
+programs too (their code lies elsewhere in the file), so what it says of them is not quite an A/A
+comparison.
 """
 
 import argparse
@@ -120,7 +122,8 @@ def report(plain: Path, slowed: Path, budget: str, seed: int) -> Any:
     """What `steelyard compare` says of the two, as JSON."""
     environment = dict(os.environ) | {"STEELYARD_PROGRAMS": str(plain.parent)}
     command = [
-        Path(sys.executable).with_name("steelyard"), "compare", "native+plain", "native+slowed", "--seed", str(seed),
+        Path(sys.executable).with_name("steelyard"), "compare", "native+plain", "native+slowed",
+        "--seed", str(seed),
         "--budget", budget, "--archive", plain.parent.parent / "archive", "--format", "json",
     ]  # fmt: skip
     answer = subprocess.run(

@@ -1,11 +1,12 @@
-"""How soon a comparison says what it will say in the end: of the differences beyond 10 % that a run finds, how many
-were firm after 20 s, 30 s, a minute, five minutes.
+"""How soon a comparison says what it will say in the end: of the differences beyond 10 % that a run finds,
+how many were firm after 20 s, 30 s, a minute, five minutes.
 
     python bench/time_to_verdict.py [--systems native native-musl] [--study standard] [--budget 10m]
     python bench/time_to_verdict.py --experiment DIRECTORY
 
-One run, then judged again with the trials that it had by each moment: what is measured next depends on the past
-alone, so this is what a run would have said that was stopped then. Also counts verdicts that were taken back.
+One run, then judged again with the trials that it had by each moment: what is measured next depends on the
+past alone, so this is what a run would have said that was stopped then. Also counts verdicts that were
+taken back.
 """
 
 import argparse
@@ -90,7 +91,8 @@ def report(found: Experiment, whole: Rows) -> None:
         if is_firm(one) and one.ratio and abs(math.log(one.ratio.value)) > math.log(BEYOND)
     }
     print(
-        f"{', '.join(found.header['systems'])}: {len(end)} comparisons, {len(large)} firm beyond 10 % in the end"
+        f"{', '.join(found.header['systems'])}: {len(end)} comparisons, {len(large)} firm "
+        "beyond 10 % in the end"
     )
     for moment in MOMENTS_S:
         if moment > found.header["budget_s"]:

@@ -1,10 +1,11 @@
-"""How often verdicts are wrong, and how soon they come: simulated studies through the method that reports use.
+"""How often verdicts are wrong, and how soon they come: simulated studies through the method that reports
+use.
 
     python bench/verdict_errors.py [--reports 200] [--metrics 96] [--looks 32] [MODEL ...]
 
-Of two equal systems: reports with any false claim, over all looks together; usual intervals that missed the truth at
-some look; claims of equivalence that are wrong, of differences just beyond the margin. Then, with one metric of all different:
-the number of blocks after which the difference is firm, median and 90 %.
+Of two equal systems: reports with any false claim, over all looks together; usual intervals that missed the
+truth at some look; claims of equivalence that are wrong, of differences just beyond the margin. Then, with
+one metric of all different: the number of blocks after which the difference is firm, median and 90 %.
 """
 
 import argparse
