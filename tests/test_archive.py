@@ -98,12 +98,13 @@ def test_columns_have_the_same_names_and_types_open_and_closed(tmp_path: Path) -
 
 def test_a_row_says_what_happened_in_a_trial(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
-    trial = plans.block(PLAN, 0)[0]
+    trial = plans.visit(PLAN, Cell("disktest", (("copies", 2),)), 0)[0]
     columns = "system, boot, workload, cell, copies, pad, status, host_ns, guest_ns, clock_doubt_ns, pressure"
 
     with archive.connect(found) as connection:
         (row,) = connection.execute(
-            f"SELECT {columns} FROM trials WHERE block = 0 AND position = 0"
+            f"SELECT {columns} FROM trials WHERE block = 0 AND position = 0 AND cell = ?",
+            [trial.cell.label],
         ).fetchall()
         (killed,) = {
             *connection.execute(
@@ -129,9 +130,7 @@ def test_every_batch_is_a_row_under_its_trial_copy_and_metric(tmp_path: Path) ->
         ).fetchall()
 
     (trial,) = (
-        trial
-        for trial in plans.block(PLAN, 2)
-        if (trial.system, trial.cell.label) == ("a", "disktest copies=2")
+        trial for trial in plans.visit(PLAN, Cell("disktest", (("copies", 2),)), 2) if trial.system == "a"
     )
     duration = (900 + trial.position) * 1_000_000
     assert rows == [
@@ -406,7 +405,7 @@ CHANGES: dict[str, Callable[[], str]] = {
     "cells": lambda: _identity(replace(PLAN, cells=PLAN.cells[:-1])),
     "levels": lambda: _identity(building.plan("sieve", "disktest", copies=(1, 3), blocks=3)),
     "margins": lambda: _identity(_with_study(margins=dict(PLAN.study.margins) | {"cpu": 0.03})),
-    "looks": lambda: _identity(building.plan("sieve", "disktest", copies=(1, 2), blocks=4)),
+    "blocks": lambda: _identity(building.plan("sieve", "disktest", copies=(1, 2), blocks=4)),
     "budget": lambda: _identity(PLAN, budget_s=61.0),
     "programs": lambda: _identity(PLAN, programs=("p", "r")),
     "order of programs": lambda: _identity(PLAN, programs=("q", "p")),

@@ -80,8 +80,8 @@ def test_wrong_words_get_a_sentence_and_status_2(steelyard: Run, words: list[str
             '[[workload]]\nname = "sieve"\ncopies = 0',
             "workload sieve: copies is 0, but must be a whole number from 1 to 1024",
         ),
-        ("[design]\nlooks = [3, 2]", "design.looks is [3, 2], but must be one to four rising numbers"),
-        ("[desing]\nlooks = [3]", "there is no key 'desing'; did you mean 'design'?"),
+        ("[design]\nblocks = 1", "design.blocks is 1, but must be a whole number of at least 2"),
+        ("[desing]\nblocks = 3", "there is no key 'desing'; did you mean 'design'?"),
         ("name =", "is not TOML"),
     ],
 )
@@ -173,7 +173,7 @@ def test_equal_systems_are_equivalent(steelyard: Run, write_study: Callable[...,
 def test_a_single_trial_is_shown_with_a_word_that_it_is_too_little(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"alone": "time=1000"}, blocks=1)
+    study = write_study(systems={"alone": "time=1000"}, blocks=2)
     answer = steelyard("run", study, "--html", str(tmp_path / "page.html"))
 
     assert answer.returncode == 0, answer.stderr
@@ -188,7 +188,7 @@ def test_a_system_that_dies_fails_its_trials_and_the_rest_goes_on(
     answer = steelyard("run", study, "--format", "json")
     found = json.loads(answer.stdout)
 
-    # It dies in its third trial, so once in every second block, for it is started anew each time.
+    # It dies in its third trial, so once in every second round, for it is started anew each time.
     assert answer.returncode == 0
     assert {(one["status"], one["system"]) for one in found["troubles"]} == {("failed", "frail")}
     assert all(one["blocks"] >= 4 for one in found["comparisons"])
@@ -299,7 +299,7 @@ def test_pegasus_prints_the_papers_figures_beside_todays(steelyard: Run) -> None
 def test_the_installed_command_needs_no_terminal_and_no_network(
     write_study: Callable[..., str], archive: Path
 ) -> None:
-    study = write_study(systems={"one": "", "two": ""}, blocks=1)
+    study = write_study(systems={"one": "", "two": ""}, blocks=2)
     alone = ["unshare", "--net"] if os.geteuid() == 0 and shutil.which("unshare") else []
     answer = subprocess.run(
         [*alone, COMMAND, "run", study, "--archive", archive], capture_output=True, text=True, check=False,

@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from steelyard import experiment, study_file
 from steelyard import study as studies
-from steelyard import study_file
 from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
+from steelyard.plan import Plan
 from steelyard.study import MARGINS, Cell, Design, Study, SystemDefinition, TableRow
 
 HARNESS = {"copies": (1, 4096), "batches": (1, 10_000), "warmup_ns": (0, 10**12)}
@@ -48,11 +50,10 @@ def test_every_key_of_a_study_is_read() -> None:
         + """
 systems = ["native", "mine"]
 [design]
-looks = [6, 12]
+blocks = 12
 blocks_per_boot = 3
 budget = "1.5m"
 trial_limit = "5s"
-scales = true
 [margin]
 cpu = 0.005
 [trial]
@@ -79,7 +80,7 @@ row = [{ published = "piper", workload = "pipe_transfer", operations = 1000 }]
     )
 
     assert study.systems == ("native", "mine")
-    assert study.design == Design((6, 12), 3, 90.0, 5.0, scales=True)
+    assert study.design == Design(12, 3, 90.0, 5.0)
     assert study.margins["cpu"] == 0.005
     assert study.margins["file"] == MARGINS["file"]
     assert study.trial == (("batches", 3), ("warmup_ns", 0))
@@ -144,9 +145,11 @@ BAD = {
     "looks zero": (_with("[design]\nlooks = [0]"), ["design.looks", "[0]", "positive whole numbers"]),
     "looks a number": (_with("[design]\nlooks = 12"), ["design.looks", "12", "a list"]),
     "looks truths": (_with("[design]\nlooks = [true]"), ["design.looks", "[True]", "positive"]),
-    "looks falling": (_with("[design]\nlooks = [24, 12]"), ["design.looks", "[24, 12]", "rising"]),
-    "looks repeated": (_with("[design]\nlooks = [12, 12]"), ["design.looks", "[12, 12]", "rising"]),
-    "five looks": (_with("[design]\nlooks = [1, 2, 3, 4, 5]"), ["design.looks", "one to four"]),
+    "blocks a text": (_with('[design]\nblocks = "12"'), ["design.blocks", "'12'", "at least 2"]),
+    "blocks a list": (_with("[design]\nblocks = [6, 12]"), ["design.blocks", "[6, 12]", "a whole number"]),
+    "one block": (_with("[design]\nblocks = 1"), ["design.blocks", "1", "a whole number of at least 2"]),
+    "blocks a truth": (_with("[design]\nblocks = true"), ["design.blocks", "True", "a whole number"]),
+    "scales a number": (_with("[design]\nscales = 1"), ["design.scales", "1", "true or false"]),
     "boots of no blocks": (
         _with("[design]\nblocks_per_boot = 0"),
         ["design.blocks_per_boot", "0", "a whole number of at least 1"],
@@ -273,7 +276,7 @@ def test_a_bad_study_is_refused_by_file_key_value_and_what_is_allowed(case: str)
 
 UNKNOWN = {
     "at the top": (_with('sistems = ["native"]'), "sistems", "systems"),
-    "in design": (_with("[design]\nlook = [12]"), "design.look", "design.looks"),
+    "in design": (_with("[design]\nblock = 12"), "design.block", "design.blocks"),
     "in a system": (_with('[system.mine]\ncommand = ["x"]\nboots = true'), "boots", "system.mine.boot"),
     "in a table": (
         _with('[[table]]\nname = "I"\ntitle = "t"\npaper = "silva-pegasus"\nnotes = "n"'),
@@ -476,41 +479,32 @@ def test_how_a_cell_is_timed_is_no_part_of_its_name() -> None:
     assert dict(cell.parameters)["batch_ns"] == 1000000
 
 
-def _scaling() -> studies.Study:
-    return _parse(
-        LEAST
-        + """
-[design]
-budget = "5m"
-looks = [12, 24]
-scales = true
-[trial]
-batch_ns = 1000000
-batches = 10
-"""
-    )
+@pytest.mark.parametrize(
+    ("looks", "blocks"),
+    [("[6, 12]", 12), ("[7, 14, 28]", 28), ("[5]", 5), ("[1]", 2), ("[3, 6, 12, 24]", 24)],
+)
+def test_a_study_of_an_earlier_version_has_as_many_blocks_as_its_last_look(looks: str, blocks: int) -> None:
+    design = _parse(LEAST + f"[design]\nlooks = {looks}\nscales = true\n").design
+
+    assert design == dataclasses.replace(Design(), blocks=blocks)
 
 
-def test_a_study_that_scales_has_shorter_trials_for_less_time() -> None:
-    short = studies.scaled(_scaling(), budget_s=60)
-
-    assert dict(short.trial) == {"batch_ns": 200000, "batches": 10}
-    assert short.design.looks == (12, 24)
-    assert short.design.budget_s == 60
+def test_blocks_go_before_looks() -> None:
+    assert _parse(LEAST + "[design]\nlooks = [6, 12]\nblocks = 40\n").design.blocks == 40
 
 
-def test_a_study_that_scales_has_longer_trials_and_more_blocks_for_more_time() -> None:
-    long = studies.scaled(_scaling(), budget_s=4 * 300)
+def test_a_budget_of_the_command_line_changes_the_budget_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(LEAST + '[design]\nbudget = "5m"\nblocks = 9\n[trial]\nbatches = 10\n')
 
-    assert dict(long.trial) == {"batch_ns": 2000000, "batches": 10}
-    assert long.design.looks == (24, 48)
+    def plan(budget: str | None) -> Plan:
+        return experiment.plan_of(experiment.Order(str(file), None, (), budget, 7))
 
+    usual, longer = plan(None), plan("1h")
 
-def test_any_other_study_is_only_stopped_earlier_or_later() -> None:
-    study = _parse(LEAST)
-
-    longer = studies.scaled(study, budget_s=3600)
-    assert longer == dataclasses.replace(study, design=dataclasses.replace(study.design, budget_s=3600))
+    assert (usual.study.design.budget_s, longer.study.design.budget_s) == (300.0, 3600.0)
+    design = dataclasses.replace(usual.study.design, budget_s=3600.0)
+    assert longer == dataclasses.replace(usual, study=dataclasses.replace(usual.study, design=design))
 
 
 @pytest.mark.parametrize(("text", "expected"), [("64M", 64 << 20), ("1G", 1 << 30), ("512K", 512 << 10)])

@@ -261,7 +261,7 @@ def _design(part: _Reader) -> Design:
     part.truth("scales", False)  # studies of earlier versions have it, and it means nothing any more
     looks = part.wholes("looks", (usual.blocks,))  # so have they these, of which the last is the most blocks
     design = Design(
-        blocks=part.whole("blocks", looks[-1], 2),
+        blocks=part.whole("blocks", max(2, looks[-1]), 2),
         blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1),
         budget_s=part.time("budget", usual.budget_s),
         trial_limit_s=part.time("trial_limit", usual.trial_limit_s),
