@@ -7,14 +7,14 @@ imported by the verbs that need them, so that --help answers at once.
 import argparse
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from steelyard.errors import Ended, SteelyardError, SystemFailed, UnknownName, UsageError
+from steelyard import interruption
+from steelyard.errors import SteelyardError, SystemFailed, UnknownName, UsageError
 
 if TYPE_CHECKING:
     from steelyard.archive import Experiment
@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser().parse_args(words)
         arguments.command = command
         _put_in_order()
-        return int(arguments.verb(arguments))
+        with interruption.told_apart():
+            return int(arguments.verb(arguments))
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return int(leaving.code or 0)
     except SteelyardError as error:
@@ -67,16 +68,14 @@ def _command_apart(words: list[str]) -> tuple[list[str], list[str]]:
 
 def entry() -> NoReturn:
     """The installed command. The first Ctrl-C ends what is being done, and what is known is reported; a
-    second one, and a request to terminate, end that too: all is put in order first. What the caller had
-    ignored (nohup does that with SIGHUP) stays ignored."""
-    for number, handler in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _end), (signal.SIGHUP, _end)):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, handler)
+    second one, and a request to terminate, end that too: all is put in order first."""
+    interruption.take()
     status = main()
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _close_output()
+    interruption.ignore()
     sys.exit(status)
 
 
@@ -86,15 +85,6 @@ def _put_in_order() -> None:
 
     for sentence in ledger.put_back_leftovers():
         _say(f"steelyard: {sentence}")
-
-
-def _interrupt(number: int, frame: object) -> None:
-    signal.signal(number, _end)
-    raise KeyboardInterrupt
-
-
-def _end(number: int, frame: object) -> None:
-    raise Ended
 
 
 def _close_output() -> None:

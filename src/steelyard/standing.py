@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 
-from steelyard import archive, comparison, rows
+from steelyard import archive, comparison, interruption, rows
 from steelyard.archive import Experiment
 from steelyard.observations import Observations
 from steelyard.runner import Standing
@@ -28,7 +28,7 @@ class Judge:
 
     def __call__(self) -> Standing:
         """What is known by now. Raises ArchiveError."""
-        with self._growing.more() as connection:
+        with interruption.told_apart(), self._growing.more() as connection:
             self._rows.add(connection)
         self.seen = Observations(self.experiment, self._rows)
         self.comparisons = comparison.all_of(self.seen, at_looks=True)

@@ -1,0 +1,40 @@
+"""Takes Ctrl-C and requests to terminate: the first Ctrl-C as KeyboardInterrupt, whatever comes after it, and
+whatever else asks us to go, as Ended."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from steelyard.errors import Ended
+
+_asked: list[type[KeyboardInterrupt]] = []  # so far
+
+
+def take() -> None:
+    """From now on. What the caller had ignored (nohup does that with SIGHUP) stays ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _asked_to_go)
+
+
+def ignore() -> None:
+    """From now on: all is done, and we are leaving."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _asked_to_go(number: int, frame: object) -> None:
+    _asked.append(KeyboardInterrupt if number == signal.SIGINT and not _asked else Ended)
+    raise _asked[-1]
+
+
+@contextmanager
+def told_apart() -> Iterator[None]:
+    """DuckDB ends a query that is interrupted with a plain RuntimeError: this raises what it was."""
+    known = len(_asked)
+    try:
+        yield
+    except RuntimeError:
+        if len(_asked) > known:
+            raise _asked[-1] from None
+        raise
