@@ -1,14 +1,20 @@
 """Whatever happens in the middle, nothing measured is lost, nothing runs on, and the same command resumes."""
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import signal
+import struct
 import subprocess
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import terminals
 from conftest import COMMAND, Run
 
 Write = Callable[..., str]
@@ -20,12 +26,17 @@ def begin(study: str, archive: Path, directory: Path, trials: int) -> subprocess
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_as_at_a_terminal
     )
+    until(lambda: len(kept(archive)) >= trials, running)
+    return running
+
+
+def until(is_so: Callable[[], bool], running: subprocess.Popen[str]) -> None:
+    """Waits, as long as it runs."""
     deadline = time.monotonic() + 60
-    while len(kept(archive)) < trials:
+    while not is_so():
         assert time.monotonic() < deadline
         assert running.poll() is None, running.communicate()
         time.sleep(0.02)
-    return running
 
 
 def _as_at_a_terminal() -> None:
@@ -65,6 +76,108 @@ NOISY = {"one": "noise=80 seed=1", "two": "noise=80 seed=2"}
 def directory(tmp_path: Path) -> Path:
     (tmp_path / "work").mkdir()
     return tmp_path / "work"
+
+
+COMPARE = (
+    COMMAND, "compare", "native", "native-musl", "--only", "syscall", "--only", "string_sort",
+    "--budget", "30s",
+)  # fmt: skip
+
+
+def test_one_ctrl_c_prints_what_is_known_and_the_same_command_goes_on(
+    steelyard: Run, archive: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    running = subprocess.Popen(
+        [*COMPARE, "--archive", archive, "--html", page],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_as_at_a_terminal,
+    )
+    until(lambda: len(kept(archive)) >= 16, running)
+    running.send_signal(signal.SIGINT)
+    reported, said = running.communicate(timeout=60)
+    before = len(kept(archive))
+
+    assert running.returncode == 130
+    assert "Traceback" not in said
+    assert "stopped; this is what is known by now" in said
+    assert "native-musl is slower than native" in reported
+    assert "sorting strings" in reported
+    assert "the experiment is not finished" in reported
+    assert 'http-equiv="refresh"' not in page.read_text()
+    assert "How it was measured" in page.read_text()
+    assert json.loads(steelyard("archive", "list", "--format", "json").stdout)[0]["state"] == "open"
+
+    answer = steelyard(*map(str, COMPARE[1:]), "--format", "json")
+    assert "going on with" in answer.stderr
+    assert json.loads(answer.stdout)["closed"]
+    assert json.loads(answer.stdout)["trials"] > before
+
+
+def test_a_second_ctrl_c_ends_without_a_report(write_study: Write, archive: Path, directory: Path) -> None:
+    study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[200]")
+    running = begin(study, archive, directory, trials=5)
+    running.send_signal(signal.SIGINT)
+    assert running.stderr is not None
+    while "stopped" not in running.stderr.readline():
+        assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    reported, said = running.communicate(timeout=20)
+
+    assert running.returncode == 130
+    assert reported == ""
+    assert said == "steelyard: interrupted\n"
+    assert ours(directory) == []
+    assert len(kept(archive)) >= 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_asks_us_to_go_gets_no_report(
+    write_study: Write, archive: Path, directory: Path, number: int
+) -> None:
+    study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[200]")
+    running = begin(study, archive, directory, trials=5)
+    running.send_signal(number)
+    reported, said = running.communicate(timeout=20)
+
+    assert running.returncode == 130
+    assert reported == ""
+    assert "steelyard report shows what there is" in said
+
+
+def test_at_a_terminal_the_screen_goes_and_the_report_is_whole(archive: Path) -> None:
+    """Ctrl-C as a terminal has it: typed, and sent to every process that the terminal runs."""
+    process, terminal = pty.fork()
+    if process == 0:
+        _as_at_a_terminal()
+        os.environ["TERM"] = "xterm"
+        os.execv(COMMAND, [*map(str, COMPARE), "--archive", str(archive)])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    written, typed = b"", False
+    with contextlib.suppress(OSError):  # a terminal that nobody writes to any more
+        while part := os.read(terminal, 1 << 16):
+            written += part
+            if not typed and len(kept(archive)) >= 16:
+                os.write(terminal, b"\x03")
+                typed = True
+    _, status = os.waitpid(process, 0)
+    os.close(terminal)
+    everything = written.decode()
+    left = [line.rstrip() for line in terminals.shown(everything)]
+
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert typed
+    assert "of 0:30" in everything  # it was there ...
+    assert not any("of 0:30" in line for line in left)  # ... and is gone
+    assert left[0].startswith("steelyard: standard on native, native-musl; at most 0:30;")
+    stopped = next(number for number, line in enumerate(left) if "stopped; this is" in line)
+    assert stopped <= 4
+    report = "\n".join(left[stopped:])
+    assert "native-musl is slower than native" in report
+    assert "the experiment is not finished" in report
+    assert "steelyard report --all: every table" in report.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ class Screen:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`know` finds out what can be said since the last look."""
-        self.drawing_s = 0.0
-        self.knowing_s = 0.0
+        self.drawing_s, self.drawn = 0.0, 0  # what it has cost, and how often
+        self.knowing_s, self.known = 0.0, 0
         self._know = know
         self._standing = standing
         self._console = console
@@ -85,14 +85,14 @@ class Screen:
             self._size, self._body = size, []
         self._live.refresh()
         now = self._clock()
-        self.drawing_s += now - begun
+        self.drawing_s, self.drawn = self.drawing_s + now - begun, self.drawn + 1
         self._next = now + max(_EVERY_S, (now - begun) / _SHARE)
 
     def _find_out(self) -> None:
         begun = self._clock()
         self._answers, self._body, self._is_stale = self._know(), [], False
         now = self._clock()
-        self.knowing_s += now - begun
+        self.knowing_s, self.known = self.knowing_s + now - begun, self.known + 1
         self._next_known = now + (now - begun) / _SHARE
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -19,7 +19,7 @@ class PageSoFar:
     def __init__(
         self, path: Path, standing: Standing, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.writing_s = 0.0
+        self.writing_s, self.written = 0.0, 0  # what it has cost, and how often
         self._path = path
         self._standing = standing
         self._clock = clock
@@ -34,7 +34,7 @@ class PageSoFar:
         begun = self._clock()
         template.write(self._path, html(summary.so_far(self._standing.judge), self._standing))
         now = self._clock()
-        self.writing_s += now - begun
+        self.writing_s, self.written = self.writing_s + now - begun, self.written + 1
         self._next = now + (now - begun) / _SHARE
 
     def stop(self) -> None:

@@ -1,0 +1,77 @@
+"""What showing a run costs while it goes on: the screen, finding out what to say, the page, and judging.
+
+    python bench/looking_on.py [BUDGET [SYSTEM SYSTEM ...]]
+
+Runs the standard study (default: 60s, native native-musl) into an archive of its own, with a screen of 80
+columns by 24 lines that nobody sees and a page; prints what each took, and which share of the run that is.
+"""
+
+import io
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+from rich.console import Console
+
+from steelyard import experiment, standing
+from steelyard.plan import Plan
+from steelyard.report.during import Shown
+from steelyard.runner import Standing
+from steelyard.standing import Judge
+
+
+class Counted(io.StringIO):
+    """A terminal that counts what is written to it."""
+
+    characters = 0
+
+    def write(self, text: str) -> int:
+        self.characters += len(text)
+        return len(text)
+
+
+def main() -> None:
+    budget, *systems = sys.argv[1:] or ["60s"]
+    judging_s: list[float] = []
+    judge = standing.Judge.__call__
+
+    def timed(one: Judge) -> Standing:
+        begun = time.perf_counter()
+        found = judge(one)
+        judging_s.append(time.perf_counter() - begun)
+        return found
+
+    standing.Judge.__call__ = timed  # type: ignore[method-assign]
+    file = Counted()
+    console = Console(file=file, width=80, height=24, force_terminal=True)
+    made: list[Shown] = []
+    with tempfile.TemporaryDirectory() as folder:
+
+        def onlooker(plan: Plan, judge: Judge) -> Shown:
+            made.append(Shown(plan, judge, html=Path(folder) / "page.html", console=console))
+            return made[0]
+
+        names = tuple(systems or ("native", "native-musl"))
+        order = experiment.Order("standard", names, (), budget, 1, archive=Path(folder))
+        begun = time.perf_counter()
+        experiment.carry_out(order, onlooker)
+        took = time.perf_counter() - begun
+    seen = made[0]
+    assert seen.screen is not None
+    assert seen.page is not None
+    print(machine.describe())
+    print(f"{took:.1f} s, {file.characters} characters to the terminal")
+    for what, many, seconds in (
+        ("drawing", seen.screen.drawn, seen.screen.drawing_s),
+        ("finding out what to say", seen.screen.known, seen.screen.knowing_s),
+        ("writing the page", seen.page.written, seen.page.writing_s),
+        ("judging", len(judging_s), sum(judging_s)),
+    ):
+        each = f"{1000 * seconds / many:.1f} ms each" if many else ""
+        print(f"{what:24} {many:5} times {seconds:7.3f} s {seconds / took:7.2%} {each}")
+
+
+if __name__ == "__main__":
+    main()
