@@ -13,13 +13,14 @@ import building
 import duckdb
 import pytest
 
-from steelyard import archive, journal
+from steelyard import archive, journal, study_file, summary
 from steelyard import plan as plans
 from steelyard.archive import Experiment
 from steelyard.errors import ArchiveError, UnknownName, UsageError
 from steelyard.journal import Journal
 from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
+from steelyard.report import console, page
 from steelyard.study import Cell
 
 PLAN = building.plan("sieve", "disktest", copies=(1, 2), blocks=3)
@@ -566,3 +567,80 @@ def test_a_journal_written_in_two_sittings_is_one_experiment(tmp_path: Path) -> 
         file.writelines(text[9:])
 
     assert _rows(parts) == _rows(whole)
+
+
+# --- archives of the version before: blocks of all cells together, looks after some of them
+
+
+def _of_version_4(found: Experiment) -> Experiment:
+    """The experiment as version 4 would have written it: its header, its trials' positions in whole passes,
+    and looks that say after how many blocks."""
+    header = dict(found.header) | {"version": 4, "looks": [3, 6, 8]}
+    del header["blocks"]
+    (found.path / archive.HEADER).write_text(json.dumps(header))
+    if found.closed:
+        _rewrite(found.path / "trials.parquet", "* REPLACE (trial - 1 AS position)")
+        _rewrite(found.path / "events.parquet", "* EXCLUDE (round, reopened) REPLACE (3::BIGINT AS blocks)")
+    else:
+        path = found.path / journal.NAME
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        position = 0
+        for line in lines:
+            if line["kind"] == "trial":
+                line["position"] = position
+                position += 1
+            if line["kind"] == "look":
+                del line["round"], line["reopened"]
+                line["blocks"] = 3
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return archive.find(found.path.parent.parent, found.name)
+
+
+def _rewrite(file: Path, columns: str) -> None:
+    draft = file.with_suffix(".draft")
+    duckdb.sql(f"COPY (SELECT {columns} FROM read_parquet('{file}')) TO '{draft}' (FORMAT parquet)")
+    draft.rename(file)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_archive_of_version_4_gives_the_same_verdicts(tmp_path: Path, closed: bool) -> None:
+    def measured(trial: Trial) -> Outcome:
+        return building.outcome(trial, 1000 * (1.5 if trial.system == "b" else 1) + trial.block % 3)
+
+    made = building.plan("sieve", "disktest", copies=(1, 2), blocks=8)
+    found = building.experiment(tmp_path, made, measured, closed=closed)
+    expected = summary.of(found)
+
+    old = _of_version_4(found)
+
+    weighing = summary.of(old)
+    assert old.header["version"] == 4
+    assert weighing.comparisons == expected.comparisons
+    assert {one.verdict for one in weighing.comparisons} == {"slower"}
+    assert weighing.indices == expected.indices
+    with archive.connect(old) as connection:
+        looks = connection.execute(
+            "SELECT blocks, round, reopened FROM events WHERE kind = 'look'"
+        ).fetchall()
+    assert looks == [(3, None, None)]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_archive_of_version_4_can_be_shown_and_exported(
+    tmp_path: Path, closed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = building.plan("sieve", "shell", blocks=8)
+    study = 'name = "small"\ntitle = "small"\n[design]\nlooks = [3, 6, 8]\nscales = true\n'
+    study += '[[workload]]\nname = "sieve"\n'
+    made = replace(made, study=replace(made.study, text=study))
+    old = _of_version_4(building.experiment(tmp_path, made, building.outcome, closed=closed))
+
+    weighing = summary.of(old)
+    console.print_weighing(weighing, tables=())
+    told = page.html(weighing, tables=())
+    archive.export(old, "events", tmp_path / "events.csv")
+
+    assert "same" in capsys.readouterr().out
+    assert "of at most 8" in told
+    assert study_file.archived(old.header["study_text"]) is not None
+    assert len((tmp_path / "events.csv").read_text().splitlines()) == 2
