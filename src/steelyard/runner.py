@@ -30,6 +30,7 @@ _FAILURES_MOST = 2
 _UNKNOWN_S = 0.05  # what a trial is thought to take before any like it was run
 _ROUND_PER_BOOT = 5.0  # a round takes at least so many times what booting for it does
 _ROUND_OVERRUN = 1.5
+_EARLY_ROUNDS = 2  # so many times shorter while some cells lack their first blocks
 
 # Trials that count system calls, whose times count for nothing: so many rounds of each cell that is to be
 # explained.
@@ -296,7 +297,9 @@ class _Course:
         if not offers or self.left_s() <= 0:
             return []
         boots = sum(self._boot_costs.values()) if self.plan.study.design.blocks_per_boot == 1 else 0.0
-        seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boots)
+        # A cell comes once a round, so that the first verdicts wait for the first few of them.
+        early = any(one.blocks < allocation.FIRST_BLOCKS for one in offers)
+        seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boots) / (_EARLY_ROUNDS if early else 1)
         visits = allocation.chosen(offers, seconds=min(seconds, self.left_s()), chance=self._chance)
         booting_s = sum(self._boot_costs[system] for system in self._to_boot(visits, boots_afresh))
         return visits if booting_s < self.left_s() else []
@@ -360,7 +363,7 @@ class _Course:
         """The trials of a round, visit by visit. A round that takes much longer than was thought is cut
         short: what it would have held comes in the next one, if it is still wanted by then."""
         meant_s = sum(one.cost_s for one in visits)
-        until_s = self.spent_s() + max(_ROUND_OVERRUN * meant_s, allocation.ROUND_S)
+        until_s = self.spent_s() + max(_ROUND_OVERRUN * meant_s, allocation.ROUND_S / _EARLY_ROUNDS)
         position, trials = 0, sum(len(self._systems_of(one.cell)) for one in visits)
         for one in visits:
             planned = self._trials_of(one.cell)
