@@ -575,7 +575,7 @@ def test_a_journal_written_in_two_sittings_is_one_experiment(tmp_path: Path) -> 
 def _of_version_4(found: Experiment) -> Experiment:
     """The experiment as version 4 would have written it: its header, its trials' positions in whole passes,
     and looks that say after how many blocks."""
-    header = dict(found.header) | {"version": 4, "looks": [3, 6, 8]}
+    header = dict(found.header) | {"version": 4, "looks": [3, 6, 8], "steelyard": "0.1.0"}
     del header["blocks"]
     (found.path / archive.HEADER).write_text(json.dumps(header))
     if found.closed:

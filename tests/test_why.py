@@ -17,7 +17,8 @@ from conftest import Run
 from test_accounting import FAKE_WATCH, real  # noqa: F401 -- a fixture
 from test_runner import FakeAgent, Laboratory
 
-from steelyard import archive, runner, summary
+from steelyard import archive, rows, runner, summary
+from steelyard import plan as plans
 from steelyard.accounting import Called, Figure
 from steelyard.archive import Experiment
 from steelyard.errors import SystemFailed, Unsupported
@@ -26,7 +27,7 @@ from steelyard.observations import Observations
 from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
 from steelyard.report import plain, wording
-from steelyard.runner import SETUP, WORK, Accounted, Earlier, Event, Watched
+from steelyard.runner import SETUP, WORK, Accounted, Earlier, Event, Standing, Watched
 from steelyard.statistics import verdict
 from steelyard.study import Cell
 from steelyard.watch.model import Head, Mark
@@ -100,13 +101,17 @@ def _run(
     *,
     before: Earlier = Earlier(),  # noqa: B008 -- frozen
     boots_afresh: Sequence[str] = (),
+    explained: bool = True,
 ) -> list[Event]:
+    """The events of a run in which all cells are to be explained from the beginning, or none."""
+    others = plan.systems[1:] if explained else ()
+    explain = frozenset((system, cell) for system in others for cell in plan.cells)
     return list(
         runner.run(
             plan,
             start=laboratory.start,
             boots_afresh=boots_afresh,
-            decide=lambda blocks: (),
+            judge=lambda: Standing(explain=explain),
             notify=lambda progress: None,
             earlier=before,
             watch=watch,
@@ -139,37 +144,51 @@ def test_every_trial_is_between_two_marks_of_its_system_s_monitor(
 
 
 def test_timed_trials_are_never_watched_call_by_call(laboratory: Laboratory, monitors: Monitors) -> None:
-    _run(laboratory, building.plan("syscall", "sieve", blocks=2), monitors)
+    open_at_trials = []
 
-    counting = [one for one in monitors.made if one.name.endswith("calls")]
-    assert counting
-    last = _last(laboratory.log, "calls")
-    timed = [line for line in laboratory.log[last:] if line.startswith("trial")]
-    assert laboratory.log[last].startswith("close")
-    assert len(timed) == 2 * 2 * 2
+    def behave(system: str, workload: str, number: int) -> str:
+        open_at_trials.append(any(one.name.endswith("calls") and not one.closed for one in monitors.made))
+        return "ok"
+
+    laboratory.behave = behave
+    events = _run(laboratory, building.plan("syscall", "sieve", blocks=40), monitors)
+
+    in_order = [isinstance(one, Accounted) for one in events if isinstance(one, Accounted | Outcome)]
+    assert open_at_trials == in_order
+    assert True in in_order
+    assert in_order[-1] is False  # they came in between
 
 
-def test_accounting_trials_come_first_round_by_round_and_are_no_outcomes(
+def test_what_is_to_be_explained_gets_its_rounds_on_each_system_and_they_are_no_outcomes(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    events = _run(laboratory, building.plan("syscall", "sieve", blocks=2), monitors)
+    plan = building.plan("syscall", "sieve", blocks=2)
+    events = _run(laboratory, plan, monitors)
 
     accounted = _of(events, Accounted)
-    assert [(one.round, one.system, one.cell.workload) for one in accounted] == [
-        (number, system, workload)
-        for number in range(3)
+    assert [(one.round, one.system, one.cell) for one in accounted] == [
+        (number, system, cell)
         for system in ("a", "b")
-        for workload in ("syscall", "sieve")
+        for number in range(3)
+        for cell in plans.lightest_first(plan)
     ]
     assert {one.calls for one in accounted} == {(Called("getppid", 7, 0),)}
-    assert events.index(accounted[-1]) < events.index(_of(events, Outcome)[0])
+    assert events.index(accounted[0]) > events.index(_of(events, Outcome)[-1])
     assert len(_of(events, Outcome)) == 8
     assert laboratory.active_with_others == []
 
 
+def test_what_is_not_to_be_explained_is_not_counted(laboratory: Laboratory, monitors: Monitors) -> None:
+    events = _run(laboratory, building.plan("syscall", "sieve", blocks=30), monitors, explained=False)
+
+    assert _of(events, Accounted) == []
+    assert {one.detail for one in _of(events, Watched)} == {"life"}
+    assert all(one.costs for one in _of(events, Outcome))
+
+
 def test_everything_that_was_opened_is_closed_once(laboratory: Laboratory, monitors: Monitors) -> None:
     plan = building.plan(blocks=4, blocks_per_boot=1)
-    laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 6) else "ok"
+    laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 3) else "ok"
 
     events = _run(laboratory, plan, monitors, boots_afresh=("a",))
 
@@ -222,7 +241,7 @@ def test_a_monitor_that_ends_costs_its_figures_and_nothing_else(
 def test_whatever_goes_wrong_in_an_accounting_trial_the_run_goes_on(
     laboratory: Laboratory, monitors: Monitors, how: str
 ) -> None:
-    laboratory.behave = lambda system, workload, number: how if (system, number) == ("a", 1) else "ok"
+    laboratory.behave = lambda system, workload, number: how if (system, number) == ("a", 3) else "ok"
 
     events = _run(laboratory, building.plan(blocks=2), monitors)
 
@@ -231,14 +250,28 @@ def test_whatever_goes_wrong_in_an_accounting_trial_the_run_goes_on(
     assert all(one.costs for one in outcomes)
 
 
-def test_accounting_leaves_most_of_the_budget_to_what_is_timed(
+def test_accounting_waits_for_cells_or_for_time_and_leaves_most_of_it_to_what_is_timed(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    # A trial takes 1 s here: 6 s are the share of 30 s.
-    events = _run(laboratory, building.plan("syscall", "sieve", blocks=4, budget_s=30.0), monitors)
+    plan = building.plan("syscall", "sieve", blocks=100, budget_s=100.0)
 
-    assert len(_of(events, Accounted)) == 7  # the one that crosses the line is ended
-    assert len(_of(events, Outcome)) == 4 * 4
+    events = _run(laboratory, plan, monitors)
+
+    # A trial takes 1 s here, and two cells wait for their explanation from the beginning.
+    before = [one for one in events[: events.index(_of(events, Accounted)[0])] if isinstance(one, Outcome)]
+    assert 20 <= len(before) < 26
+    assert len(_of(events, Accounted)) == 12
+    assert 2 * 3 * 2 + len(_of(events, Outcome)) == laboratory.now == 100
+
+
+def test_accounting_begins_at_once_where_eight_cells_wait(laboratory: Laboratory, monitors: Monitors) -> None:
+    laboratory.trial_s = {"a": 0.1, "b": 0.1}
+    plan = building.plan("syscall", copies=tuple(range(1, 9)), blocks=100, budget_s=20.0)
+
+    events = _run(laboratory, plan, monitors)
+
+    before = events[: events.index(_of(events, Accounted)[0])]
+    assert len(_of(before, Outcome)) == 16  # one round
 
 
 def test_an_interrupted_run_goes_on_with_the_accounting_that_is_missing(
@@ -257,10 +290,10 @@ def test_an_accounting_trial_is_short_whatever_study_and_cell_ask_for(
 ) -> None:
     _run(laboratory, building.plan(copies=(2,), blocks=1), monitors)
 
-    words = dict(word.split("=") for word in laboratory.requests[0].split()[3:])
+    words = dict(word.split("=") for word in laboratory.requests[-1].split()[3:])
     assert (words["copies"], words["batches"], words["warmup_ns"]) == ("2", "1", "0")
     assert int(words["limit_ms"]) <= 10_000
-    assert "batches" not in laboratory.requests[-1]
+    assert "batches" not in laboratory.requests[0]
 
 
 # --- journal and archive
@@ -423,11 +456,11 @@ def _setup(system: str, calls: Mapping[str, int] = MappingProxyType({}), **figur
 SETUPS = tuple(_setup(system, {"execve": 1}, run_ns=0) for system in ("a", "b"))
 
 
-def _weigh(root: Path, other: Mapping[str, float], *more: Event, looks: Sequence[int] = (12,)) -> Weighing:
+def _weigh(root: Path, other: Mapping[str, float], *more: Event, blocks: int = 12) -> Weighing:
     return summary.of(
         _experiment(
             root,
-            building.plan(looks=looks),
+            building.plan(blocks=blocks),
             lambda trial: _trial(trial, **(BASE if trial.system == "a" else other)),
             more,
         )
@@ -514,7 +547,7 @@ def _as_if(root: Path, other: Mapping[str, float], word: str, *, blocks: int) ->
     )
     (one,) = summary.of(found).comparisons
     with archive.connect(found) as connection:
-        costs = Costs(Observations(found, connection, baseline=None))
+        costs = Costs(Observations(found, rows.read(connection), connection, baseline=None))
         (explained,) = costs.explained([replace(one, verdict=word, why=None)])
     return explained
 
@@ -875,10 +908,10 @@ def test_run_with_watch_ends_in_accounts_and_a_why(
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert [(one["system"], one["trials"]) for one in found["accounts"]] == [("a", 6), ("b", 6)]
+    assert [(one["system"], one["trials"]) for one in found["accounts"]] == [("a", 5), ("b", 5)]
     assert found["accounts"][0]["calls"]["getppid"] == [1.0, 0.0]
     assert found["accounts"][0]["costs"]["switches"] == (8000 + 9000) / 5000
-    assert found["comparisons"][0]["why"]["blocks"] == 6
+    assert found["comparisons"][0]["why"]["blocks"] == 5  # two times is firm by then
     page = (tmp_path / "page.html").read_text()
     assert "What an operation costs this host" in page
     assert "counting the system calls of a" in done.stderr
@@ -890,9 +923,9 @@ def test_run_with_watch_ends_in_accounts_and_a_why(
 def test_run_without_watch_starts_no_monitor(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"a": "", "b": ""}, blocks=1)
+    study = write_study(systems={"a": "", "b": ""}, blocks=2)
 
-    done = steelyard("run", study, "--format", "json", **_fake(f"log={tmp_path / 'log'}"))
+    done = steelyard("run", study, "--no-watch", "--format", "json", **_fake(f"log={tmp_path / 'log'}"))
 
     assert done.returncode == 0
     assert not (tmp_path / "log").exists()
@@ -974,7 +1007,7 @@ def test_an_operation_of_a_native_system_makes_the_calls_that_it_should(
 
 def test_the_fake_agent_s_failure_is_the_system_s(laboratory: Laboratory, monitors: Monitors) -> None:
     laboratory.behave = lambda system, workload, number: (
-        SystemFailed("gone") if (system, number) == ("b", 5) else "ok"
+        SystemFailed("gone") if (system, number) == ("b", 2) else "ok"
     )
 
     outcomes = _of(_run(laboratory, building.plan(blocks=3), monitors), Outcome)

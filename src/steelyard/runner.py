@@ -497,8 +497,12 @@ class _Course:
             for pair in ((system, cell), (baseline, cell))
             if system not in self._uncountable
         }
-        done = {(system, cell) for _, system, cell in self._accounted}
-        return {pair for pair in wanted - done if pair[0] not in self._uncountable}
+        return {
+            (system, cell)
+            for system, cell in wanted
+            if system not in self._uncountable
+            and any((number, system, cell) not in self._accounted for number in range(_ACCOUNTING_ROUNDS))
+        }
 
     def _account(
         self, system: str, agent: Running, cells: Collection[Cell]
