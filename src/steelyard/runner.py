@@ -487,16 +487,19 @@ class _Course:
         self._accounted_at = self.spent_s()
 
     def _to_explain(self) -> set[Pair]:
-        """The systems and cells that lack accounting trials: what is to be explained, and the baseline's."""
+        """The systems and cells that lack accounting trials: what is to be explained, and the baseline's.
+        Of one system alone, every cell: there its costs are what is asked for."""
         if self._watch is None:
             return set()
-        baseline = self.plan.systems[0]
+        baseline, *others = self.plan.systems
         wanted = {
             pair
             for system, cell in self._standing.explain
             for pair in ((system, cell), (baseline, cell))
             if system not in self._uncountable
         }
+        if not others:
+            wanted = {(baseline, cell) for cell, blocks in self._blocks.items() if blocks}
         return {
             (system, cell)
             for system, cell in wanted
