@@ -1,10 +1,12 @@
 """Prints a weighing for people at a terminal: sentences first, then tables."""
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -14,7 +16,7 @@ from steelyard.report.papers import Printed
 from steelyard.statistics import verdict
 from steelyard.weighing import Comparison, Weighing
 
-_STYLES = {
+STYLES = {
     verdict.FASTER: "green",
     verdict.SLOWER: "red",
     verdict.EQUIVALENT: "cyan",
@@ -26,7 +28,7 @@ _STYLES = {
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_VALUES = 110  # a narrower terminal shows the ratios without the values they are of
 _PHRASE_LEAST = 24  # a narrower terminal breaks lines
-_WHYS = 4  # of the greatest findings; every one is in the full table
+_WHYS = 2  # of the greatest findings; every one is in the full table
 _ROWS_SHORT = 8  # a longer table is shown only with everything else
 _ROWS_OF_COMPARISONS = 2  # the findings say as much
 
@@ -38,6 +40,13 @@ class _Shown:
     table: Table
     after: tuple[str, ...] = ()
     rows_most: float = _ROWS_SHORT
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is shown at any time; sentences alone are only where they are what a study is about."""
+        return self.table.row_count <= self.rows_most and bool(
+            self.table.row_count or self.rows_most == math.inf
+        )
 
 
 def make_console() -> Console:
@@ -59,8 +68,12 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything:
         console.print(Text(_of_no_answer(weighing), style="bold"))
     for answer in found:
         _print_answer(console, answer)
-    shown = [one for one in _tables(weighing, console.width, is_paper=bool(tables)) if one.table.row_count]
-    short = [one for one in shown if everything or one.table.row_count <= one.rows_most]
+    shown = [
+        one
+        for one in _tables(weighing, console.width, is_paper=bool(tables))
+        if one.table.row_count or one.after
+    ]
+    short = [one for one in shown if everything or one.is_short]
     for one in short:
         _print_shown(console, one)
     for note in notes.of(weighing, everything=everything):
@@ -71,9 +84,9 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything:
 def _print_shown(console: Console, shown: _Shown) -> None:
     if shown.table.row_count:
         console.print(shown.table)
-        for sentence in shown.after:
-            console.print(Text(f"  {sentence}"))
-        console.print()
+    for sentence in shown.after:
+        console.print(Text(f"  {sentence}"))
+    console.print()
 
 
 def _of_no_answer(weighing: Weighing) -> str:
@@ -89,9 +102,10 @@ def _print_answer(console: Console, answer: Answer) -> None:
     console.print(Text(f"{answer.whole} {answer.holds}".strip()))
     if answer.findings:
         console.print()
-        console.print(_findings(answer.findings, console.width))
+        _print_findings(console, answer.findings)
+        console.print()
     for title, said in (
-        ("The same", answer.same_sentence),
+        ("No difference above", answer.same_sentence),
         ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
         (
             "Not measured on both",
@@ -104,22 +118,24 @@ def _print_answer(console: Console, answer: Answer) -> None:
     console.print()
 
 
-def _findings(found: Sequence[Finding], width: int) -> Table:
-    """What differs, how much, and the interval; of several alike the range, and the names that have room."""
-    table = Table.grid(padding=(0, 2, 0, 0))
+def _print_findings(console: Console, found: Sequence[Finding]) -> None:
+    """What differs, how much, and the interval; of several alike the range, and the names that have room.
+    What goes along with the greatest stands under them, as wide as the terminal."""
     sizes = [f"{one.size} {one.interval}".rstrip() for one in found]
-    room = max(_PHRASE_LEAST, min(width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
+    room = max(_PHRASE_LEAST, min(console.width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
+    labels = [answers.labelled(one, room) for one in found]
+    room = min(room, max(map(len, labels)))
     whys = 0
-    for one, size in zip(found, sizes, strict=True):
-        mark = Text(wording.MARKS[one.verdict], style=_STYLES[one.verdict])
-        told = Text.assemble(mark, " ", answers.labelled(one, room - 2))
+    for one, label, size in zip(found, labels, sizes, strict=True):
+        style = STYLES[one.verdict]
+        lines = textwrap.wrap(label, room)
+        for number, line in enumerate(lines):
+            mark = " " if number else wording.MARKS[one.verdict]
+            last = "" if number < len(lines) - 1 else f"{'':<{room - len(line)}}  {size}"
+            console.print(Text.assemble((mark, style), f" {line}", (last, style)))
         if one.why and whys < _WHYS:
             whys += 1
-            told.append(f"\n    {one.why}", style="dim")
-        table.add_row(told, Text(size, style=_STYLES[one.verdict]))
-    table.columns[0].max_width = room
-    table.columns[1].no_wrap = True
-    return table
+            console.print(Padding(Text(one.why, style="dim"), (0, 0, 0, 4), expand=False))
 
 
 def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:
@@ -179,7 +195,7 @@ def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
         yield wording.value(value.value, one.unit) if value else "–"
     yield wording.factor(one.ratio.value) if one.ratio else "–"
     yield Text(wording.interval(one.ratio) if one.ratio else "")
-    yield Text(wording.verdict_text(one), style=_STYLES[one.verdict])
+    yield Text(wording.verdict_text(one), style=STYLES[one.verdict])
     yield str(one.blocks)
 
 
@@ -221,7 +237,7 @@ def _curves(weighing: Weighing) -> Table:
     for one in weighing.curves:
         for line in one.lines:
             for row in wording.parts_of(one, line):
-                style = _STYLES[row.verdict] if row.verdict else ""
+                style = STYLES[row.verdict] if row.verdict else ""
                 table.add_row(
                     Text(wording.label(one.cell, one.metric)),
                     line.system,
@@ -261,7 +277,7 @@ def _indices(weighing: Weighing) -> Table:
                 wording.factor(index.ratio.value),
                 Text(wording.interval(index.ratio)),
                 str(index.metrics),
-                Text(f"{wording.MARKS[index.verdict]} {index.verdict}", style=_STYLES[index.verdict]),
+                Text(f"{wording.MARKS[index.verdict]} {index.verdict}", style=STYLES[index.verdict]),
             )
     return table
 
@@ -343,7 +359,8 @@ def _print_published(console: Console, printed: Printed, *, in_full: bool) -> No
     table = _table(printed.title, *headings)
     table.caption, table.caption_justify = printed.note, "left"
     for row in rows:
-        table.add_row(*(row if in_full else (text.partition(" (")[0] for text in row)))
+        first, *figures = row
+        table.add_row(first, *(figures if in_full else (text.partition(" (")[0] for text in figures)))
     console.print(table)
     console.print()
 
@@ -351,7 +368,7 @@ def _print_published(console: Console, printed: Printed, *, in_full: bool) -> No
 def _provenance(weighing: Weighing, *, more: bool) -> str:
     header = weighing.experiment.header
     return (
-        f"experiment {weighing.experiment.name}: {weighing.trials} trials in {weighing.blocks} blocks, "
-        f"seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
+        f"experiment {weighing.experiment.name}: {weighing.trials} trials in "
+        f"{answers.blocks_of(weighing)}, seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
         f"{'; steelyard report --all: every table' if more else ''}"
     )

@@ -15,7 +15,7 @@ from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
-_LOOKS = "SELECT blocks FROM events WHERE kind = 'look' ORDER BY recorded"
+_LOOKS = "SELECT count(*) FROM events WHERE kind = 'look'"
 _COUNTS = "SELECT count(*) FROM samples"
 _FOLDED_FROM = 150  # with more comparisons than this the page begins with its parts folded
 _LABEL_MOST = 46  # letters beside the findings' plot
@@ -135,7 +135,7 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     with archive.connect(weighing.experiment) as connection:
         found = panels.of(connection, systems=names, lenses=lenses)
         began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
-        looks = [blocks for (blocks,) in connection.execute(_LOOKS).fetchall()]
+        looks = connection.execute(_LOOKS).fetchall()[0][0]
         count = connection.execute(_COUNTS).fetchall()[0][0]
     # Of a version to come there is none: the text itself is shown all the same.
     plan = study_file.archived(weighing.experiment.header.get("study_text", ""))
@@ -205,9 +205,9 @@ def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
         )
     for same in one.same:
         within = Estimate(1.0, 1 / (1 + same.within), 1 + same.within)
-        change = f"within {wording.within(same.within)}"
+        change = f"≤ {wording.within(same.within)}"
         yield charts.Row(
-            "the same" if not with_system else f"{one.system}, the same",
+            "no difference above" if not with_system else f"{one.system}, no difference above",
             f"{same.name}: {same.metrics} of {same.of}" if same.metrics < same.of else same.name,
             one.system,
             within,
@@ -280,6 +280,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "change": _short,
     "remarks": wording.remarks,
     "why": wording.why,
+    "why_long": wording.why_long,
     "cost": wording.cost,
     "signed": wording.signed,
     "percent": wording.percent,

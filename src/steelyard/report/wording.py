@@ -158,7 +158,11 @@ def missing_laws(scalings: Sequence[Scaling]) -> Iterable[str]:
             for reason, one in whys:
                 if reason == why:
                     where.setdefault(one.system, []).append(label(one.cell, one.metric))
-            told = "; ".join(f"{system}: {', '.join(names)}" for system, names in where.items())
+            every = {system: sum(one.system == system for one in scalings) for system in where}
+            told = "; ".join(
+                system if len(names) == every[system] > 1 else f"{system}: {', '.join(names)}"
+                for system, names in where.items()
+            )
             yield f"{what} ({told}): {why}"
 
 
