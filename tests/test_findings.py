@@ -413,7 +413,8 @@ def test_remarks_that_differ_in_numbers_alone_are_one_note() -> None:
 
     assert told == (
         f"{2 * len(GROUPS)} trials of syscall and {len(GROUPS) - 1} others unsupported on b: no such call",
-        "syscall and 3 others: some blocks disturbed by other work; unchanged without them",
+        "4 metrics had blocks disturbed by other work (0 to 3 of 9); their verdicts are unchanged without "
+        "them",
         f"sieve: {tail}",
         "the experiment is not finished; the command that began it goes on with it",
     )

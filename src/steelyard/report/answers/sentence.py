@@ -1,5 +1,6 @@
 """Says the answer in one sentence, as a colleague would say it aloud: short enough to be repeated."""
 
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from statistics import median
 
 from steelyard.report import phrases, wording
 from steelyard.report.answers import rest, words
-from steelyard.report.answers.compared import BETTER, SAME, WORSE, Compared, bound, sense
+from steelyard.report.answers.compared import BETTER, SAME, WORSE, Compared, Item, bound, sense
 from steelyard.report.answers.told import Finding, Same
 from steelyard.weighing import Comparison
 
@@ -81,21 +82,24 @@ def of(compared: Compared, findings: Sequence[Finding], same: Sequence[Same]) ->
     if not findings:
         return _of_none(compared)
     claimed = {(one.cell, one.metric) for one in compared.metrics if one.verdict in (*BETTER, *WORSE)}
-    whole = [one for one in findings if claimed & set(one.cells)]  # parts of curves are for the findings
+    whole = [one for one in compared.items if one.cell in claimed]  # parts of curves are for the findings
     ways = [
-        way for better in (False, True) if (way := _way(compared, whole or findings, same, better=better))
+        way
+        for better in (False, True)
+        if (way := _way(compared, whole or compared.items, same, better=better))
     ]
     ways.sort(key=lambda way: -way.weight)
     others = _of_others(compared, frozenset(group for way in ways for group in way.groups), same)
-    attempts = [_joined(compared, ways, others, attempt) for attempt in range(len(_TOPICS))]
+    rounds = sorted(itertools.product(range(len(_TOPICS)), repeat=2), key=sum)
+    attempts = [_joined(compared, ways, others, attempt) for attempt in rounds]
     return next((one for one in attempts if len(textwrap.wrap(one, _COLUMNS)) <= _LINES), attempts[-1])
 
 
-def _joined(compared: Compared, ways: Sequence[_Way], others: str, attempt: int) -> str:
+def _joined(compared: Compared, ways: Sequence[_Way], others: str, attempt: Sequence[int]) -> str:
     first, *further = ways
-    told = f"{compared.system} is {first.word} than {compared.base}{first.told(attempt)}"
+    told = f"{compared.system} is {first.word} than {compared.base}{first.told(attempt[0])}"
     for way in further:
-        told += f"; it is {way.word}{way.told(attempt)}"
+        told += f"; it is {way.word}{way.told(attempt[1])}"
     return f"{told}{'; ' + others if others else ''}."
 
 
@@ -153,17 +157,15 @@ def _of_none(compared: Compared) -> str:
 # The ways
 
 
-def _way(
-    compared: Compared, findings: Sequence[Finding], same: Sequence[Same], *, better: bool
-) -> _Way | None:
+def _way(compared: Compared, items: Sequence[Item], same: Sequence[Same], *, better: bool) -> _Way | None:
     """What the answer says of one direction; small differences in groups that are otherwise the same are
     left to the findings where whole groups differ."""
-    ours = [one for one in findings if (one.verdict in BETTER) == better]
+    ours = [one for one in items if one.is_better == better]
     if not ours:
         return None
     wide = _wide_groups(compared, better)
     small = {group for group in compared.groups() if wide and rest.nearly(compared, group, same)}
-    single = [_of_finding(one) for one in ours if one.group not in (*wide, *small)]
+    single = [_of_item(one) for one in ours if one.group not in (*wide, *small)]
     topics = [*(_of_group(compared, group, better) for group in wide), *_akin(single)]
     if not topics:
         return None
@@ -225,10 +227,8 @@ def _of_group(compared: Compared, group: str, better: bool) -> _Topic:
     return _Topic(phrases.of_group(group).name, (ratio,), len(ours), frozenset([group]))
 
 
-def _of_finding(one: Finding) -> _Topic:
-    bounds = (one.ratio.low, one.ratio.high) if len(one.cells) > 1 else (one.ratio.value,)
-    ratios = tuple(each for each in bounds if each is not None)
-    return _Topic(one.phrase, ratios, len(one.cells), frozenset())
+def _of_item(one: Item) -> _Topic:
+    return _Topic(one.phrase, (one.ratio.value,), 1, frozenset())
 
 
 def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
