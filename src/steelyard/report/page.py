@@ -194,6 +194,8 @@ def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
     """A row a finding, then one for what of each group is the same, from bound to bound."""
     group = one.system if with_system else ""
     for each in one.findings:
+        if each.sense in answers.PLACES:  # no speed: it is told in words, below the plot
+            continue
         yield charts.Row(
             group,
             answers.labelled(each, _LABEL_MOST),

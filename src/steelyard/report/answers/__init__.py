@@ -6,6 +6,7 @@ Pure functions over the frozen weighing; console, page and JSON show the same ob
 
 from steelyard.report import wording
 from steelyard.report.answers import findings, rest, sentence, words
+from steelyard.report.answers.compared import PLACES as PLACES
 from steelyard.report.answers.compared import Compared
 from steelyard.report.answers.compared import counts as counts
 from steelyard.report.answers.findings import labelled as labelled
