@@ -92,7 +92,8 @@ def _print_shown(console: Console, shown: _Shown) -> None:
 def _of_no_answer(weighing: Weighing) -> str:
     others = [name for name in weighing.experiment.header["systems"] if name != weighing.baseline]
     if not others:
-        return f"Only {weighing.baseline} was measured: there is nothing to weigh it against."
+        only = f"Only {weighing.baseline} was measured: there is nothing to weigh it against."
+        return f"{wording.gained(weighing.gains, weighing.baseline)} {only}".strip()
     return f"{weighing.trials} trials on {weighing.baseline}: too little to compare anything with it"
 
 
@@ -141,16 +142,21 @@ def _print_findings(console: Console, found: Sequence[Finding]) -> None:
 def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:
     """Every table; of a paper's study, but for what it has opened on. What a study without a paper is about,
     its gains and its processes, is never too long."""
+    subject = _ROWS_SHORT if is_paper else math.inf
+    gains = (
+        _Shown(_gains(weighing), rows_most=subject),
+        _Shown(_scalings(weighing), tuple(wording.missing_laws(weighing.scalings)), rows_most=subject),
+    )
     yield from _comparisons(weighing, width)
     if not weighing.comparisons:
+        yield from gains
         yield _Shown(_levels(weighing), rows_most=math.inf)
     yield _Shown(_indices(weighing), rows_most=0)
     yield from (_Shown(table, rows_most=math.inf) for table in _reference_means(weighing))
     yield _Shown(_curves(weighing))
     yield _Shown(_machine(weighing))
-    subject = _ROWS_SHORT if is_paper else math.inf
-    yield _Shown(_gains(weighing), rows_most=subject)
-    yield _Shown(_scalings(weighing), tuple(wording.missing_laws(weighing.scalings)), rows_most=subject)
+    if weighing.comparisons:
+        yield from gains
     if not is_paper:
         yield _multiprogramming(weighing)
     yield _Shown(_accounts(weighing))

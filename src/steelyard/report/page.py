@@ -80,6 +80,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "explained": _EXPLAINED,
         "groups": groups,
         "gains": _gains(weighing.gains),
+        "gained": wording.gained(weighing.gains, weighing.baseline),
         "processes": processes,
         "said_of_account": wording.account,
         "said_of_processes": wording.multiprogramming,

@@ -15,6 +15,7 @@ from steelyard.weighing import (
     Comparison,
     CostDifference,
     CurveComparison,
+    Gain,
     Index,
     Line,
     Multiprogramming,
@@ -164,6 +165,19 @@ def missing_laws(scalings: Sequence[Scaling]) -> Iterable[str]:
                 for system, names in where.items()
             )
             yield f"{what} ({told}): {why}"
+
+
+def gained(gains: Sequence[Gain], system: str) -> str:
+    """What a system gains with how many copies, from the least to the most; empty without gains."""
+    by_copies: dict[int, list[float]] = {}
+    for one in sorted(gains, key=lambda one: one.copies):
+        if one.system == system:
+            by_copies.setdefault(one.copies, []).append(one.gain.value)
+    told = []
+    for copies, found in by_copies.items():
+        low, high = (digits(one, count=2) for one in (min(found), max(found)))
+        told.append(f"with {copies} {low} to {high}" if low != high else f"with {copies} {low}")
+    return f"Several copies on {system} do as many times the work of one: {', '.join(told)}." if told else ""
 
 
 def factor(ratio: float) -> str:
