@@ -176,8 +176,12 @@ def gained(gains: Sequence[Gain], system: str) -> str:
     told = []
     for copies, found in by_copies.items():
         low, high = (digits(one, count=2) for one in (min(found), max(found)))
-        told.append(f"with {copies} {low} to {high}" if low != high else f"with {copies} {low}")
-    return f"Several copies on {system} do as many times the work of one: {', '.join(told)}." if told else ""
+        told.append(
+            f"{copies} copies {low} to {high} times" if low != high else f"{copies} copies {low} times"
+        )
+    return (
+        f"What copies do together on {system}, against one alone: {', '.join(told)} as much." if told else ""
+    )
 
 
 def factor(ratio: float) -> str:
