@@ -278,6 +278,7 @@ def test_gains_are_said_by_copies_from_the_least_to_the_most() -> None:
     ]
 
     assert wording.gained(gains, "a") == (
-        "What copies do together on a, against one alone: 2 copies 1.7 to 2.0 times, 4 copies 1.8 times as much."
+        "What copies do together on a, against one alone: 2 copies 1.7 to 2.0 times, 4 copies 1.8 times as "
+        "much."
     )
     assert wording.gained(gains, "b") == ""
