@@ -2,6 +2,7 @@
 
 import json
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -149,6 +150,84 @@ def test_a_clock_that_is_read_without_the_kernel_is_no_exception_to_it() -> None
     told = answer(*others, same("clock_read"), same("sieve"), same("huffman"))
 
     assert "at everything that enters the kernel: " in told.sentence
+
+
+def test_what_is_only_bounded_widely_is_not_called_the_same() -> None:
+    """A bound of 20 % is no finding: the answer says that nothing is claimed, and the rest how much it is."""
+    wide = answer(compared("fork_exec", 4.0), same("sieve", 0.2), same("huffman", 0.01))
+    partly = answer(*KERNEL, same("sieve", 0.01), same("huffman", 0.02), same("memory_read", 0.2))
+
+    assert wide.sentence == (
+        "b is slower than a at starting a program (fork, exec), 4.0 times; at the other 2 of 3 metrics no "
+        "difference is claimed."
+    )
+    assert wide.same_sentence == "computing 20 % (2)"
+    assert partly.sentence.endswith("; computing is the same (within 2.0 %).")
+
+
+def test_a_bound_that_half_of_a_group_keeps_to_is_said_so() -> None:
+    bounds = (0.01, 0.02, 0.03, 0.24)
+    told = answer(*(same(name, one) for name, one in zip(GROUPS, bounds, strict=False)), same("sieve", 0.04))
+
+    assert (
+        told.same_sentence == "system calls 2.5 % (half of 4), computing 4.0 % (1); 24 % at the other halves"
+    )
+
+
+def test_ways_of_doing_the_same_are_one_thing_in_the_answer() -> None:
+    calm = [same(name, 0.2) for name in ("fork_exit", "thread_create", "context_switch")]
+    one, near, far = (
+        compared("fork_exec", times, parameters=(("size", number),))
+        for number, times in enumerate((0.5, 0.4, 0.01))
+    )
+
+    assert "b is faster than a at starting a program, 2.0 to 2.5 times;" in answer(one, near, *calm).sentence
+    assert "2.0 to 100" not in answer(one, far, *calm).sentence
+
+
+def test_the_answer_takes_three_lines_at_most_and_names_the_greatest() -> None:
+    mixed = [
+        compared(name, 9.0 - number if number % 2 else 1 / (9.0 - number))
+        for number, name in enumerate(
+            ("stat_file", "fork_exec", "unix_stream_latency", "memory_copy", "idea", "linpack")
+        )
+    ]
+
+    told = answer(*mixed, *(same(name, 0.2) for name in ("sieve", "syscall", "fork_exit", "memory_read")))
+
+    assert len(textwrap.wrap(told.sentence, 80)) <= 3
+    assert "looking up a file (stat)" in told.sentence
+    assert "starting a program (fork, exec)" in told.sentence
+    assert " more" in told.sentence
+
+
+def test_where_a_curve_worsens_is_no_answer_and_stands_last() -> None:
+    knee = PartRatio("knee", 0, 32768, 32768, Estimate(200.0, 150.0, 250.0, 0.95), verdict.FASTER, 12)
+    curve = CurveComparison(
+        "memory_read", (), "memory_read", "memory", "time", "MB/s", "higher", "size", "bytes", 0.02, (), {},
+        {"b": (knee,)},
+    )  # fmt: skip
+
+    told = answer(same("memory_read"), compared("sieve", 1.5), same("huffman"), curves=(curve,))
+
+    assert "200" not in told.sentence
+    assert [one.sense for one in told.findings] == ["slower", "later"]
+
+
+def test_blocks_are_told_from_the_least_to_the_most() -> None:
+    found = weighing(compared("syscall", 2.0, blocks=2), compared("sieve", 2.0, blocks=11))
+
+    assert "2 to 11 blocks" in answers.all_of(found)[0].holds
+    assert answers.blocks_of(found) == "2 to 11 blocks"
+    assert "and 5 blocks" in answer(compared("syscall", 2.0), compared("sieve", 2.0)).holds
+
+
+def test_what_the_time_did_not_reach_is_no_metric_of_the_answer() -> None:
+    told = answer(
+        compared("syscall", 2.0), compared("fork_exec", None), same("sieve"), left_out=("fork_exec",)
+    )
+
+    assert (told.missing, told.metrics) == ((), 2)
 
 
 def test_what_differs_everywhere_differs_at_everything() -> None:
@@ -413,10 +492,36 @@ def test_remarks_that_differ_in_numbers_alone_are_one_note() -> None:
 
     assert told == (
         f"{2 * len(GROUPS)} trials of syscall and {len(GROUPS) - 1} others unsupported on b: no such call",
-        "syscall and 3 others: some blocks disturbed by other work; unchanged without them",
+        "4 metrics had blocks disturbed by other work (0 to 3 of 9); their verdicts are unchanged without "
+        "them",
         f"sieve: {tail}",
         "the experiment is not finished; the command that began it goes on with it",
     )
+
+
+def test_verdicts_from_few_blocks_are_one_note_with_the_range_of_its_numbers() -> None:
+    few = [
+        compared(
+            name,
+            9.0,
+            flags=(f"rests on {units} blocks; one system's own trials differ by up to {times} times here",),
+        )
+        for name, units, times in (("syscall", 4, 1.2), ("read_zero", 5, 2.5), ("sieve", 4, 1.7))
+    ]
+    clock = [
+        compared(name, 9.0, flags=(f"the clock of b differs from this machine's by +{far:.2%}",))
+        for name, far in (("idea", 0.01), ("huffman", 0.02), ("linpack", 0.03))
+    ]
+
+    told = notes.of(weighing(*few, *clock))
+    one = notes.of(weighing(few[0]))
+
+    assert (
+        told[0]
+        == "3 verdicts rest on 4 or 5 blocks; single trials of one system differ by up to 2.5 times here"
+    )
+    assert "by +1.00 to 3.00%" in told[1]
+    assert one[0].startswith("syscall: the verdict rests on 4 blocks; single trials of one system")
 
 
 def test_a_standard_report_fits_a_screen_of_80_columns(

@@ -8,7 +8,7 @@ import pytest
 from steelyard.report import wording
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, Index
+from steelyard.weighing import Comparison, Gain, Index
 
 _FACTORS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0, "ps": 1e-3}
 
@@ -269,3 +269,16 @@ def test_nothing_is_rounded_before_the_report(module: str) -> None:
     text = (Path(wording.__file__).parents[1] / f"{module}.py").read_text(encoding="utf-8")
 
     assert "round(" not in text
+
+
+def test_gains_are_said_by_copies_from_the_least_to_the_most() -> None:
+    gains = [
+        Gain("a", name, "time", copies, Estimate(value), name, Estimate(value / copies), 5)
+        for name, copies, value in (("x", 4, 1.8), ("x", 2, 1.7), ("y", 2, 2.0))
+    ]
+
+    assert wording.gained(gains, "a") == (
+        "What copies do together on a, against one alone: 2 copies 1.7 to 2.0 times, 4 copies 1.8 times as "
+        "much."
+    )
+    assert wording.gained(gains, "b") == ""

@@ -42,6 +42,7 @@ from steelyard.weighing import (
 
 _INDEX_MARGIN = 0.01
 _KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred times is none
+_NAMED = 3  # of the cells that were left out
 
 # Time used per operation by all copies and their children, warm-up included, summed over trials.
 _USAGE = """
@@ -67,6 +68,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         facts = _facts(seen)
         found_curves = curves.all_of(seen, margin=margin)
         found_gains = scaling.gains(seen)
+        left_out = _left_out(seen)
         return Weighing(
             experiment=experiment,
             baseline=seen.baseline,
@@ -87,25 +89,31 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             blocks=counted[1],
             trials=counted[0],
             warnings=(
-                *_left_out(seen),
+                *_of_left_out(left_out, experiment.header),
                 *_warnings(facts, seen.baseline, _here(experiment.header)),
                 *scaling.beyond_full(seen, found_gains, facts),
                 *accounted.sentences(),
             ),
+            left_out=left_out,
         )
 
 
-def _left_out(seen: Observations) -> Iterable[str]:
+def _left_out(seen: Observations) -> tuple[str, ...]:
     """Which cells the time did not reach."""
-    cells = [
+    if not seen.experiment.closed:
+        return ()
+    return tuple(
         label for label in seen.cells if not any((system, label) in seen.seconds for system in seen.names)
-    ]
-    if cells and seen.experiment.closed:
+    )
+
+
+def _of_left_out(cells: Sequence[str], header: Mapping[str, Any]) -> Iterable[str]:
+    if cells:
         many = "1 cell was" if len(cells) == 1 else f"{len(cells)} cells were"
-        yield (
-            f"the budget of {seen.experiment.header['budget_s']:g} s was over before {many} measured: "
-            f"{', '.join(cells)}"
+        named = ", ".join(cells[:_NAMED]) + (
+            f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
         )
+        yield f"the budget of {header['budget_s']:g} s was over before {many} measured: {named}"
 
 
 def so_far(judge: Judge) -> Weighing:

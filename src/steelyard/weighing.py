@@ -394,3 +394,4 @@ class Weighing:
     trials: int
     warnings: tuple[str, ...]
     accounts: tuple[Account, ...] = ()  # with --watch
+    left_out: tuple[str, ...] = ()  # cells that the time did not reach

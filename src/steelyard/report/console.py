@@ -1,10 +1,12 @@
 """Prints a weighing for people at a terminal: sentences first, then tables."""
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -26,7 +28,7 @@ STYLES = {
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_VALUES = 110  # a narrower terminal shows the ratios without the values they are of
 _PHRASE_LEAST = 24  # a narrower terminal breaks lines
-_WHYS = 4  # of the greatest findings; every one is in the full table
+_WHYS = 2  # of the greatest findings; every one is in the full table
 _ROWS_SHORT = 8  # a longer table is shown only with everything else
 _ROWS_OF_COMPARISONS = 2  # the findings say as much
 
@@ -38,6 +40,13 @@ class _Shown:
     table: Table
     after: tuple[str, ...] = ()
     rows_most: float = _ROWS_SHORT
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is shown at any time; sentences alone are only where they are what a study is about."""
+        return self.table.row_count <= self.rows_most and bool(
+            self.table.row_count or self.rows_most == math.inf
+        )
 
 
 def make_console() -> Console:
@@ -64,7 +73,7 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything:
         for one in _tables(weighing, console.width, is_paper=bool(tables))
         if one.table.row_count or one.after
     ]
-    short = [one for one in shown if everything or one.table.row_count <= one.rows_most]
+    short = [one for one in shown if everything or one.is_short]
     for one in short:
         _print_shown(console, one)
     for note in notes.of(weighing, everything=everything):
@@ -83,7 +92,8 @@ def _print_shown(console: Console, shown: _Shown) -> None:
 def _of_no_answer(weighing: Weighing) -> str:
     others = [name for name in weighing.experiment.header["systems"] if name != weighing.baseline]
     if not others:
-        return f"Only {weighing.baseline} was measured: there is nothing to weigh it against."
+        only = f"Only {weighing.baseline} was measured: there is nothing to weigh it against."
+        return f"{wording.gained(weighing.gains, weighing.baseline)} {only}".strip()
     return f"{weighing.trials} trials on {weighing.baseline}: too little to compare anything with it"
 
 
@@ -93,9 +103,10 @@ def _print_answer(console: Console, answer: Answer) -> None:
     console.print(Text(f"{answer.whole} {answer.holds}".strip()))
     if answer.findings:
         console.print()
-        console.print(_findings(answer.findings, console.width))
+        _print_findings(console, answer.findings)
+        console.print()
     for title, said in (
-        ("The same", answer.same_sentence),
+        ("No difference above", answer.same_sentence),
         ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
         (
             "Not measured on both",
@@ -108,37 +119,44 @@ def _print_answer(console: Console, answer: Answer) -> None:
     console.print()
 
 
-def _findings(found: Sequence[Finding], width: int) -> Table:
-    """What differs, how much, and the interval; of several alike the range, and the names that have room."""
-    table = Table.grid(padding=(0, 2, 0, 0))
+def _print_findings(console: Console, found: Sequence[Finding]) -> None:
+    """What differs, how much, and the interval; of several alike the range, and the names that have room.
+    What goes along with the greatest stands under them, as wide as the terminal."""
     sizes = [f"{one.size} {one.interval}".rstrip() for one in found]
-    room = max(_PHRASE_LEAST, min(width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
+    room = max(_PHRASE_LEAST, min(console.width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
+    labels = [answers.labelled(one, room) for one in found]
+    room = min(room, max(map(len, labels)))
     whys = 0
-    for one, size in zip(found, sizes, strict=True):
-        mark = Text(wording.MARKS[one.verdict], style=STYLES[one.verdict])
-        told = Text.assemble(mark, " ", answers.labelled(one, room - 2))
+    for one, label, size in zip(found, labels, sizes, strict=True):
+        style = STYLES[one.verdict]
+        lines = textwrap.wrap(label, room)
+        for number, line in enumerate(lines):
+            mark = " " if number else wording.MARKS[one.verdict]
+            last = "" if number < len(lines) - 1 else f"{'':<{room - len(line)}}  {size}"
+            console.print(Text.assemble((mark, style), f" {line}", (last, style)))
         if one.why and whys < _WHYS:
             whys += 1
-            told.append(f"\n    {one.why}", style="dim")
-        table.add_row(told, Text(size, style=STYLES[one.verdict]))
-    table.columns[0].max_width = room
-    table.columns[1].no_wrap = True
-    return table
+            console.print(Padding(Text(one.why, style="dim"), (0, 0, 0, 4), expand=False))
 
 
 def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:
     """Every table; of a paper's study, but for what it has opened on. What a study without a paper is about,
     its gains and its processes, is never too long."""
+    subject = _ROWS_SHORT if is_paper else math.inf
+    gains = (
+        _Shown(_gains(weighing), rows_most=subject),
+        _Shown(_scalings(weighing), tuple(wording.missing_laws(weighing.scalings)), rows_most=subject),
+    )
     yield from _comparisons(weighing, width)
     if not weighing.comparisons:
+        yield from gains
         yield _Shown(_levels(weighing), rows_most=math.inf)
     yield _Shown(_indices(weighing), rows_most=0)
     yield from (_Shown(table, rows_most=math.inf) for table in _reference_means(weighing))
     yield _Shown(_curves(weighing))
     yield _Shown(_machine(weighing))
-    subject = _ROWS_SHORT if is_paper else math.inf
-    yield _Shown(_gains(weighing), rows_most=subject)
-    yield _Shown(_scalings(weighing), tuple(wording.missing_laws(weighing.scalings)), rows_most=subject)
+    if weighing.comparisons:
+        yield from gains
     if not is_paper:
         yield _multiprogramming(weighing)
     yield _Shown(_accounts(weighing))
@@ -347,7 +365,8 @@ def _print_published(console: Console, printed: Printed, *, in_full: bool) -> No
     table = _table(printed.title, *headings)
     table.caption, table.caption_justify = printed.note, "left"
     for row in rows:
-        table.add_row(*(row if in_full else (text.partition(" (")[0] for text in row)))
+        first, *figures = row
+        table.add_row(first, *(figures if in_full else (text.partition(" (")[0] for text in figures)))
     console.print(table)
     console.print()
 
@@ -355,7 +374,7 @@ def _print_published(console: Console, printed: Printed, *, in_full: bool) -> No
 def _provenance(weighing: Weighing, *, more: bool) -> str:
     header = weighing.experiment.header
     return (
-        f"experiment {weighing.experiment.name}: {weighing.trials} trials in {weighing.blocks} blocks, "
-        f"seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
+        f"experiment {weighing.experiment.name}: {weighing.trials} trials in "
+        f"{answers.blocks_of(weighing)}, seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
         f"{'; steelyard report --all: every table' if more else ''}"
     )

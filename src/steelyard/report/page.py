@@ -80,6 +80,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "explained": _EXPLAINED,
         "groups": groups,
         "gains": _gains(weighing.gains),
+        "gained": wording.gained(weighing.gains, weighing.baseline),
         "processes": processes,
         "said_of_account": wording.account,
         "said_of_processes": wording.multiprogramming,
@@ -194,6 +195,8 @@ def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
     """A row a finding, then one for what of each group is the same, from bound to bound."""
     group = one.system if with_system else ""
     for each in one.findings:
+        if each.sense in answers.PLACES:  # no speed: it is told in words, below the plot
+            continue
         yield charts.Row(
             group,
             answers.labelled(each, _LABEL_MOST),
@@ -205,9 +208,9 @@ def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
         )
     for same in one.same:
         within = Estimate(1.0, 1 / (1 + same.within), 1 + same.within)
-        change = f"within {wording.within(same.within)}"
+        change = f"≤ {wording.within(same.within)}"
         yield charts.Row(
-            "the same" if not with_system else f"{one.system}, the same",
+            "no difference above" if not with_system else f"{one.system}, no difference above",
             f"{same.name}: {same.metrics} of {same.of}" if same.metrics < same.of else same.name,
             one.system,
             within,
@@ -280,6 +283,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "change": _short,
     "remarks": wording.remarks,
     "why": wording.why,
+    "why_long": wording.why_long,
     "cost": wording.cost,
     "signed": wording.signed,
     "percent": wording.percent,

@@ -3,7 +3,7 @@
 The one table of such phrases. tests/test_findings.py holds that every workload has one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from steelyard.quantities import size_bytes
@@ -140,13 +140,15 @@ GROUPS = {
 
 # Metrics that are what the phrase already says.
 _PLAIN_METRICS = ("time", "bandwidth", "switch", "count")
-_LEVELS = {
+_LEVELS: Mapping[str, Callable[[int], str]] = {
     "copies": lambda level: "1 copy" if level == 1 else f"{level} copies",
     "place": lambda level: "one processor" if level == 1 else f"{level} processors",
     "processes": lambda level: f"{level} processes",
     "descriptors": lambda level: f"{level} of them",
     "size": lambda level: "no data" if level == 0 else size_bytes(level),
     "memory": lambda level: f"{level} KiB of memory",
+    "requests": lambda level: f"{level:,} requests",
+    "library": lambda level: "through stdio" if level else "by sockets alone",
 }
 
 Parameters = Iterable[tuple[str, int | str]]

@@ -153,7 +153,7 @@ class Screen:
         rest = [
             self._line(console, options, Text.assemble((f"{title}: ", "bold"), text))
             for title, text in (
-                ("The same", answer.same_sentence),
+                ("No difference above", answer.same_sentence),
                 ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
             )
             if text

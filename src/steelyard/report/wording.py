@@ -15,6 +15,7 @@ from steelyard.weighing import (
     Comparison,
     CostDifference,
     CurveComparison,
+    Gain,
     Index,
     Line,
     Multiprogramming,
@@ -158,8 +159,29 @@ def missing_laws(scalings: Sequence[Scaling]) -> Iterable[str]:
             for reason, one in whys:
                 if reason == why:
                     where.setdefault(one.system, []).append(label(one.cell, one.metric))
-            told = "; ".join(f"{system}: {', '.join(names)}" for system, names in where.items())
+            every = {system: sum(one.system == system for one in scalings) for system in where}
+            told = "; ".join(
+                system if len(names) == every[system] > 1 else f"{system}: {', '.join(names)}"
+                for system, names in where.items()
+            )
             yield f"{what} ({told}): {why}"
+
+
+def gained(gains: Sequence[Gain], system: str) -> str:
+    """What a system gains with how many copies, from the least to the most; empty without gains."""
+    by_copies: dict[int, list[float]] = {}
+    for one in sorted(gains, key=lambda one: one.copies):
+        if one.system == system:
+            by_copies.setdefault(one.copies, []).append(one.gain.value)
+    told = []
+    for copies, found in by_copies.items():
+        low, high = (digits(one, count=2) for one in (min(found), max(found)))
+        told.append(
+            f"{copies} copies {low} to {high} times" if low != high else f"{copies} copies {low} times"
+        )
+    return (
+        f"What copies do together on {system}, against one alone: {', '.join(told)} as much." if told else ""
+    )
 
 
 def factor(ratio: float) -> str:
