@@ -282,7 +282,7 @@ def test_a_screen_says_how_far_what_and_why_and_counts_what_it_has_no_room_for()
     shown = sum("work of kind" in line for line in lines)
     assert shown >= 8
     assert f"and {40 - shown} more" in text
-    assert "The same: computing within 1.0 % (20)" in text
+    assert "No difference above: computing within 1.0 % (20)" in text
     assert "Not settled: 3 metrics; 4 minutes more for them" in text
 
 

@@ -490,6 +490,7 @@ def test_a_decided_pair_drops_out_but_the_baseline_stays_while_anybody_needs_it(
     laboratory: Laboratory,
 ) -> None:
     plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=6)
+    laboratory.trial_s = dict.fromkeys("abc", 0.1)  # so that every round has time for both cells
     early, late = [("b", SIEVE)], [("b", SIEVE), ("c", SIEVE), ("b", SHELL)]
 
     events = list(
