@@ -30,8 +30,8 @@ void contents_remove(void);
 /* Room for a block, on a page's boundary, for what is read; made and written to by contents_make. */
 extern uint32_t *contents_room;
 
-/* Adds numbers up, one by one: four sums side by side, in registers that hold one number each, so
- * that every compiler makes the same of it and none adds several at once. */
+/* Adds numbers up, by loads of 16 bytes into four registers: as fast as the caches bring them, and
+ * the same on every system. `numbers` begins at a multiple of 16 bytes. */
 uint32_t contents_sum(const uint32_t numbers[], size_t count);
 
 /* The sum of a whole file of that size. */

@@ -8,10 +8,9 @@
  * Leaves out   the disk: the file was written in setup and is in the system's cache.
  * Beware       with open=0 the kernel takes no part: it is the memory, or the processor's cache if
  *              the file fits into it, under the mapping's pages. A file that the system's cache has
- *              no room for measures the disk. The numbers are added one by one, which no compiler
- *              may change (contents_sum), or it would be part of what is measured; where the caches
- *              are fast, the additions take most of the time. The sum is checked in every
- *              operation. file_read_cached is its counterpart.
+ *              no room for measures the disk. The numbers are added four at once, by loads of 16
+ *              bytes (contents_sum), so that the caches are the limit and not the additions. The
+ *              sum is checked in every operation. file_read_cached is its counterpart.
  * After        bw_mmap_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
  */
 #include "../workload.h"
