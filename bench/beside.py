@@ -36,8 +36,8 @@ PATIENCE_S = 120
 NS = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 FILE_BYTES = 8388608
 REPETITIONS = "5"  # of lmbench's eleven
-# How many us a measurement of lmbench's takes at least, and what it subtracts: else each of its programs finds
-# that out for itself, which does not end on a machine with other work.
+# How many us a measurement of lmbench's takes at least, and what it subtracts: else each of its programs
+# finds that out for itself, which does not end on a machine with other work.
 LMBENCH_OWN = {"ENOUGH": "100000", "TIMING_O": "0", "LOOP_O": "0"}
 
 
