@@ -20,7 +20,7 @@ SOURCES  := $(shell find src workloads monitor meson.build pyproject.toml README
 all: .stamps/installed
 
 demo: .stamps/installed
-	$(VENV)/steelyard compare native uml gvisor --study pegasus --html report.html
+	$(VENV)/steelyard compare native uml gvisor --study pegasus --budget 2m --html report.html
 
 test: .stamps/testing .stamps/installed check
 	$(VENV)/python -m pytest tests

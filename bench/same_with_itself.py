@@ -2,12 +2,13 @@
 
     python bench/same_with_itself.py [TIMES [BUDGET [STUDY]]]
 
-Counts the verdicts; "faster" or "slower" is always wrong here. Three times five minutes unless told
-otherwise, in which nothing else should run.
+Counts the verdicts; any claimed difference is wrong here. Then how small the differences are that could be ruled
+out. Three times five minutes unless told otherwise, in which nothing else should run.
 """
 
 import collections
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,8 @@ def main() -> None:
     study = sys.argv[3] if len(sys.argv) > 3 else "standard"
     counts: collections.Counter[str] = collections.Counter()
     blocks = []
+    bounds: list[float] = []
+    false_reports = 0
     print(machine.describe(), flush=True)
     with tempfile.TemporaryDirectory() as archive:
         for seed in range(times):
@@ -37,16 +40,21 @@ def main() -> None:
             verdicts = [one["verdict"] for one in found["comparisons"]]
             blocks.append(found["blocks"])
             counts.update(verdicts)
+            bounds += [one["bound"] for one in found["comparisons"] if one["bound"] is not None]
+            false_reports += any(word.startswith(WRONG) for word in verdicts)
             for one in found["comparisons"]:
-                if one["verdict"] not in ("equivalent", "unresolved"):
+                if one["verdict"].startswith(WRONG):
                     print(f"seed {seed}: {one['cell']} {one['metric']}: {one['verdict']}, {one['ratio']}")
             print(f"seed {seed}: {found['blocks']} blocks, {dict(collections.Counter(verdicts))}", flush=True)
     total = sum(counts.values())
     wrong = sum(counts[word] for word in WRONG)
     opened = sum(count for word, count in counts.items() if "open" in word)
     print(f"{total} verdicts in {times} experiments of {min(blocks)} to {max(blocks)} blocks: {dict(counts)}")
+    print(f"reports with any claimed difference: {false_reports} of {times}")
     print(f"faster or slower: {wrong} = {wrong / total:.1%}")
     print(f"with the size left open: {opened} = {opened / total:.1%}")
+    half, most = statistics.quantiles(bounds, n=10)[4], statistics.quantiles(bounds, n=10)[8]
+    print(f"bounds: half of the metrics within {half:.2%}, nine tenths within {most:.2%}")
 
 
 if __name__ == "__main__":

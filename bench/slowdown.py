@@ -1,14 +1,13 @@
-"""Whether the standard comparison finds a slowdown of 5 % that was put into one workload, and how large it
-says it is.
+"""Whether the standard comparison finds slowdowns that were put into workloads, and how large it says they are.
 
-    python bench/slowdown.py [--workload sieve] [--share 0.05] [--budget 5m]
+    python bench/slowdown.py [--plant sieve=0.05 fourier=0.2 idea=1] [--times 20] [--budget 5m]
 
-Two programs are built from the same source, into whose workload a busy loop was written inside the
-operation: of no turns in one, of as many as make 5 % in the other. What the slowdown truly is, is measured
-directly: long trials of both, in pairs, nothing between them. Then `steelyard compare` weighs one against
-the other with the standard study, and its verdict on that workload and on all others is printed beside the
-truth. The others run different programs too (their code lies elsewhere in the file), so what it says of them
-is not quite an A/A comparison.
+Two programs are built from the same source, into whose workloads a busy loop was written inside the
+operation: of no turns in one, of as many as make that share of the operation's time in the other. What each slowdown truly
+is, is measured directly: long trials of both, in pairs, nothing between them. Then `steelyard compare` weighs one
+against the other with the standard study, so many times with new seeds, and its verdicts on those workloads and on
+all others are printed beside the truth. The others run different programs too (their code lies elsewhere in the
+file), so what it says of them is not quite an A/A comparison.
 """
 
 import argparse
@@ -20,7 +19,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import machine
 import numpy as np
@@ -30,20 +32,30 @@ from steelyard.builds import Build
 from steelyard.statistics import signed_rank, verdict
 
 PAIRS = 60
-# Where the loop goes: behind the first statement of the workload's operation.
-PLACES = {"sieve": ("cpu/sieve.c", "\t\tint primes = pass();\n")}
+# Where the loop goes, in each workload's operation.
+PLACES = {
+    "sieve": ("cpu/sieve.c", "\t\tint primes = pass();\n", "\t\tint primes = pass();\n{loop}"),
+    "fourier": ("cpu/fourier.c", "\t\tfourier_series();\n", "\t\tfourier_series();\n{loop}"),
+    "idea": (
+        "cpu/idea.c",
+        "\t\toutcome = idea_pass();\n",
+        "\t\t{{\n\t\toutcome = idea_pass();\n{loop}\t\t}}\n",
+    ),
+}
 LOOP = "\t\tfor (volatile int turn = 0; turn < TURNS; turn++)\n\t\t\t;\n"
 
 
-def build(workload: str, turns: int, place: Path, directory: Path) -> None:
-    """A program whose workload turns so many times besides its work."""
+def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
+    """A program whose workloads turn so many times besides their work."""
     source = directory / "source"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(programs.source(), source)
-    name, behind = PLACES[workload]
-    text = (source / name).read_text()
-    assert behind in text
-    (source / name).write_text(text.replace(behind, behind + LOOP.replace("TURNS", str(turns)), 1))
+    for workload, many in turns.items():
+        name, old, new = PLACES[workload]
+        text = (source / name).read_text()
+        assert old in text
+        loop = LOOP.replace("TURNS", str(many))
+        (source / name).write_text(text.replace(old, new.format(loop=loop), 1))
     builds.compile_to(place, Build(), source=source)
 
 
@@ -67,49 +79,82 @@ def ratio(first: Path, second: Path, workload: str, *, pairs: int) -> signed_ran
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--workload", default="sieve", choices=sorted(PLACES))
-    parser.add_argument("--share", type=float, default=0.05)
+    parser.add_argument("--plant", nargs="+", default=["sieve=0.05", "fourier=0.2", "idea=1"])
+    parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--budget", default="5m")
     arguments = parser.parse_args()
+    shares = {name: float(share) for name, _, share in (one.partition("=") for one in arguments.plant)}
     print(machine.describe(), flush=True)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         plain, slowed = directory / "programs" / "plain", directory / "programs" / "slowed"
-        build(arguments.workload, 0, plain, directory)
+        build(dict.fromkeys(shares, 0), plain, directory)
         # A first build with a thousand turns tells what one of them costs.
-        build(arguments.workload, 1000, slowed, directory)
-        alone = floor_ns(plain, arguments.workload, 20)
-        turn = (floor_ns(slowed, arguments.workload, 20) - alone) / 1000
-        turns = max(1, round(arguments.share * alone / turn))
-        build(arguments.workload, turns, slowed, directory)
-        truth = ratio(plain, slowed, arguments.workload, pairs=PAIRS)
-        print(f"{arguments.workload}: {alone:.1f} ns, {turns} turns of {turn:.2f} ns put into it")
-        print(f"the truth, measured directly in {PAIRS} pairs: ratio {said(truth)}", flush=True)
-        report(plain, slowed, arguments, truth)
+        build(dict.fromkeys(shares, 1000), slowed, directory)
+        turns = {}
+        for workload, share in shares.items():
+            alone = floor_ns(plain, workload, 20)
+            turn = (floor_ns(slowed, workload, 20) - alone) / 1000
+            turns[workload] = max(1, round(share * alone / turn))
+            print(f"{workload}: {alone:.1f} ns, {turns[workload]} turns of {turn:.2f} ns put into it")
+        build(turns, slowed, directory)
+        truths = {workload: ratio(plain, slowed, workload, pairs=PAIRS) for workload in shares}
+        for workload, truth in truths.items():
+            print(
+                f"the truth of {workload}, measured directly in {PAIRS} pairs: ratio {said(truth)}",
+                flush=True,
+            )
+        found, covered, others = Counter[str](), Counter[str](), 0
+        for seed in range(arguments.times):
+            told = report(plain, slowed, arguments.budget, seed)
+            others += judge(told, truths, seed, found, covered)
+        for workload in shares:
+            print(
+                f"{workload}: slower in {found[workload]} of {arguments.times}; "
+                f"the interval holds the truth in {covered[workload]}"
+            )
+        print(f"other metrics called faster or slower: {others} in {arguments.times} runs")
 
 
-def report(plain: Path, slowed: Path, arguments: argparse.Namespace, truth: signed_rank.Estimate) -> None:
+def report(plain: Path, slowed: Path, budget: str, seed: int) -> Any:
+    """What `steelyard compare` says of the two, as JSON."""
     environment = dict(os.environ) | {"STEELYARD_PROGRAMS": str(plain.parent)}
     command = [
-        Path(sys.executable).with_name("steelyard"), "compare", "native+plain", "native+slowed",
-        "--budget", arguments.budget, "--archive", plain.parent.parent / "archive", "--format", "json",
+        Path(sys.executable).with_name("steelyard"), "compare", "native+plain", "native+slowed", "--seed", str(seed),
+        "--budget", budget, "--archive", plain.parent.parent / "archive", "--format", "json",
     ]  # fmt: skip
-    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
-    found = json.loads(answer.stdout)
-    for one in found["comparisons"]:
-        if one["workload"] == arguments.workload:
-            shown = one["ratio"]
-            covers = shown["low"] <= math.exp(truth.value) <= shown["high"]
+    answer = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, env=environment
+    )
+    return json.loads(answer.stdout)
+
+
+def judge(
+    told: Any,
+    truths: Mapping[str, signed_rank.Estimate],
+    seed: int,
+    found: Counter[str],
+    covered: Counter[str],
+) -> int:
+    """Counts what was found, prints it, and returns how many other metrics differ firmly."""
+    others = 0
+    for one in told["comparisons"]:
+        truth, shown = truths.get(one["workload"]), one["ratio"]
+        firm = one["verdict"] in (verdict.FASTER, verdict.SLOWER)
+        if truth is not None:
+            holds = shown["low"] <= math.exp(truth.value) <= shown["high"]
+            found[one["workload"]] += one["verdict"] in (verdict.SLOWER, verdict.SLOWER_OPEN)
+            covered[one["workload"]] += holds
             print(
-                f"steelyard says: {one['verdict']}, ratio {shown['value']:.4f} "
-                f"[{shown['low']:.4f}, {shown['high']:.4f}] after {one['blocks']} blocks; "
-                f"the interval {'covers' if covers else 'does not cover'} the truth"
+                f"seed {seed}: {one['workload']} {one['verdict']}, {shown['value']:.4f} "
+                f"[{shown['low']:.4f}, {shown['high']:.4f}] after {one['blocks']} blocks"
+                f"{'' if holds else ': without the truth'}",
+                flush=True,
             )
-    others = [one for one in found["comparisons"] if one["workload"] != arguments.workload]
-    firm = [one for one in others if one["verdict"] in (verdict.FASTER, verdict.SLOWER)]
-    print(f"of {len(others)} other metrics {len(firm)} are faster or slower between the two programs:")
-    for one in firm:
-        print(f"  {one['cell']} {one['metric']}: {one['verdict']}, ratio {one['ratio']['value']:.3f}")
+        elif firm:
+            others += 1
+            print(f"seed {seed}: {one['cell']} {one['metric']}: {one['verdict']}, {shown['value']:.4f}")
+    return others
 
 
 def said(estimate: signed_rank.Estimate) -> str:

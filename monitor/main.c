@@ -379,6 +379,7 @@ static void write_end(const struct account *account, const char *stopped_by)
 	write_known("maps_bytes", account->maps_bytes);
 	write_known("hook_ns", account->hook_ns);
 	write_known("hits", account->hits);
+	write_known("hits_of_all", account->hits_of_all);
 	write_known("bpf_ns", known ? account->hits * account->hook_ns : UNKNOWN);
 	write_known("lost_slots", account->lost_slots);
 	write_known("lost_calls", account->lost_calls);

@@ -27,7 +27,7 @@ struct order {
 	uint64_t    every_ns;  /* between readings; 0: no series */
 	uint64_t    for_ns;    /* stop after that; 0: until the command ends or a signal comes */
 	uint32_t    children;  /* one in so many of a followed process's children is followed */
-	double      budget;    /* share of the watched processes' time that counting calls may cost */
+	double      budget;    /* share of one processor's time that counting calls may cost, all processes together */
 	uint32_t    slots;     /* processes and threads watched at one time; 0: what suits the detail */
 	int         threads;   /* write a record of each thread as well */
 	int         prove;     /* alternate windows with and without the hook, and record the work done in each */
@@ -53,13 +53,16 @@ enum { HISTOGRAM_BUCKETS = 28 }; /* of 2^6 to 2^34 ns: bucket b holds times belo
 struct call_type {
 	enum abi  abi;
 	uint32_t  number;     /* OTHER_CALLS: those that found no room of their own */
-	uint64_t  calls;      /* that returned, restarted ones each time, and exit; in windows only, at BUDGET */
+	uint64_t  calls;      /* that returned, restarted ones each time, and exit; those counted, at BUDGET */
 	uint64_t  errors;     /* of those, results from -4095 to -1 */
+	uint64_t  in_windows, errors_in_windows; /* at BUDGET: how many of these were in windows */
 	uint64_t  time_ns;    /* inside it, at LATENCY; else UNKNOWN */
 	uint64_t *histogram;  /* HISTOGRAM_BUCKETS of them, at LATENCY; else NULL */
 	uint64_t  samples;    /* that found the process in it, at PROFILE; else UNKNOWN */
-	double    squares;    /* at BUDGET: of the calls in each window, summed over windows */
-	double    products;   /* and of calls and run time, ns */
+	/* At BUDGET, each window weighted by the length of its period: calls and errors in windows, */
+	double    weighted, weighted_errors;
+	double    squares;    /* the squares of the calls in each, summed over windows, */
+	double    products;   /* and the products of calls and run time, ns */
 };
 enum { OTHER_CALLS = 0xffff };
 
@@ -83,11 +86,14 @@ struct process {
 	struct call_type *calls;    /* in no order; NULL with calls_known 0: its calls were not seen */
 	size_t   call_count;
 	int      calls_known;
+	int      is_missed;    /* at BUDGET: calls may have been missed, */
+	uint64_t missed_run_ns; /* for they were counted in windows alone while it ran for so long */
 	uint64_t windows;      /* at BUDGET: how many, and their length in all */
 	uint64_t windows_ns;
 	uint64_t windows_active; /* in how many of them it ran, */
 	double   windows_run_ns; /* for how long in all, the counting itself taken off, */
 	double   windows_hook_ns; /* which was that much, by the calibrated price */
+	double   windows_weighted_ns; /* the same, each window weighted by the length of its period, */
 	double   windows_run_squares; /* and the squares of that, summed over windows */
 	uint64_t samples_user, samples_kernel; /* at PROFILE: outside any system call; else UNKNOWN */
 };
@@ -107,6 +113,7 @@ void cputime_split(uint64_t exact_ns, uint64_t user_ticks_ns, uint64_t system_ti
 struct account {
 	uint64_t hook_ns;      /* what one hit of the hook on system calls costs, calibrated here and now */
 	uint64_t hits;         /* of watched processes */
+	uint64_t hits_of_all;  /* and of whoever else runs, for whom it costs as much */
 	uint64_t maps_bytes;   /* of the kernel's memory, for us */
 	uint64_t lost_slots;   /* processes and threads that found no slot: in totals only */
 	uint64_t lost_calls;   /* calls that were not counted at all */

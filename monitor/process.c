@@ -80,8 +80,12 @@ static void call_add(struct call_type *call, const struct call_type *part)
 {
 	call->calls = sum(call->calls, part->calls);
 	call->errors = sum(call->errors, part->errors);
+	call->in_windows += part->in_windows;
+	call->errors_in_windows += part->errors_in_windows;
 	call->time_ns = sum(call->time_ns, part->time_ns);
 	call->samples = sum(call->samples, part->samples);
+	call->weighted += part->weighted;
+	call->weighted_errors += part->weighted_errors;
 	call->squares += part->squares;
 	call->products += part->products;
 	if (!part->histogram)
@@ -102,8 +106,11 @@ void process_add(struct process *process, const struct process *part)
 	for (size_t i = 0; i < part->call_count; i++)
 		call_add(process_call(process, part->calls[i].abi, part->calls[i].number), &part->calls[i]);
 	process->calls_known |= part->calls_known;
+	process->is_missed |= part->is_missed;
+	process->missed_run_ns += part->missed_run_ns;
 	process->windows_active += part->windows_active;
 	process->windows_run_ns += part->windows_run_ns;
+	process->windows_weighted_ns += part->windows_weighted_ns;
 	process->windows_hook_ns += part->windows_hook_ns;
 	process->windows_run_squares += part->windows_run_squares;
 	process->samples_user = sum(process->samples_user, part->samples_user);

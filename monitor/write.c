@@ -76,12 +76,29 @@ static const char *name_of(const struct call_type *call, char room[32])
 	return room;
 }
 
-/* A ratio estimate: as many in each ns of run time as there were in the windows. */
-static double expanded(const struct process *process, uint64_t seen)
+/* Where counting was not interrupted, what was counted. Else what was counted while it was on, and for the rest a
+ * ratio estimate: as many in each ns of run time as there were in the windows. */
+static double expanded(const struct process *process, uint64_t counted, uint64_t in_windows, double weighted)
 {
-	if (process->windows_run_ns <= 0 || process->figure[run_ns] == UNKNOWN)
-		return 0;
-	return (double)seen * (double)process->figure[run_ns] / process->windows_run_ns;
+	if (!process->is_missed || process->windows_weighted_ns <= 0)
+		return (double)counted;
+	return (double)(counted - in_windows) +
+	       weighted * (double)process->missed_run_ns / process->windows_weighted_ns;
+}
+
+static double expanded_calls(const struct process *process, const struct call_type *call)
+{
+	return expanded(process, call->calls, call->in_windows, call->weighted);
+}
+
+static double expanded_errors(const struct process *process, const struct call_type *call)
+{
+	return expanded(process, call->errors, call->errors_in_windows, call->weighted_errors);
+}
+
+static int can_expand(const struct process *process)
+{
+	return written_detail == BUDGET && (!process->is_missed || process->windows_run_ns > 0);
 }
 
 static void write_call(const struct process *process, const struct call_type *call)
@@ -97,14 +114,26 @@ static void write_call(const struct process *process, const struct call_type *ca
 	else
 		record_null("histogram");
 	write_known("samples", call->samples);
-	if (written_detail == BUDGET && process->windows_run_ns > 0) {
-		record_real("expanded", expanded(process, call->calls));
-		record_real("expanded_errors", expanded(process, call->errors));
-		record_real("squares", call->squares);
-		record_real("products", call->products);
+	if (can_expand(process)) {
+		record_real("expanded", expanded_calls(process, call));
+		record_real("expanded_errors", expanded_errors(process, call));
 	} else {
 		record_null("expanded");
 		record_null("expanded_errors");
+	}
+	/* A thread's windows are its process'. */
+	if (written_detail == BUDGET && !process->thread) {
+		record_number("in_windows", call->in_windows);
+		record_number("errors_in_windows", call->errors_in_windows);
+		record_real("weighted", call->weighted);
+		record_real("weighted_errors", call->weighted_errors);
+		record_real("squares", call->squares);
+		record_real("products", call->products);
+	} else {
+		record_null("in_windows");
+		record_null("errors_in_windows");
+		record_null("weighted");
+		record_null("weighted_errors");
 		record_null("squares");
 		record_null("products");
 	}
@@ -115,15 +144,22 @@ static void write_calls(const struct process *process)
 {
 	int has_windows = written_detail == BUDGET && process->calls_known;
 
+	if (has_windows)
+		record_truth("exact", !process->is_missed);
+	else
+		record_null("exact");
+	write_known("missed_run_ns", has_windows ? process->missed_run_ns : UNKNOWN);
 	write_known("windows", has_windows ? process->windows : UNKNOWN);
 	write_known("windows_ns", has_windows ? process->windows_ns : UNKNOWN);
 	write_known("windows_active", has_windows ? process->windows_active : UNKNOWN);
 	if (has_windows) {
 		record_real("windows_run_ns", process->windows_run_ns);
+		record_real("windows_weighted_ns", process->windows_weighted_ns);
 		record_real("windows_hook_ns", process->windows_hook_ns);
 		record_real("windows_run_squares", process->windows_run_squares);
 	} else {
 		record_null("windows_run_ns");
+		record_null("windows_weighted_ns");
 		record_null("windows_hook_ns");
 		record_null("windows_run_squares");
 	}
@@ -184,8 +220,8 @@ static void weight(const struct process *process, const struct call_type *call, 
 	weights[0] = (double)call->calls;
 	weights[1] = call->errors == UNKNOWN ? -1 : (double)call->errors;
 	if (written_detail == BUDGET) {
-		weights[0] = expanded(process, call->calls);
-		weights[1] = expanded(process, call->errors);
+		weights[0] = expanded_calls(process, call);
+		weights[1] = expanded_errors(process, call);
 	} else if (written_detail == PROFILE) {
 		weights[0] = (double)call->samples;
 		weights[1] = -1;

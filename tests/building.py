@@ -68,13 +68,13 @@ def plan(
     *workloads: str,
     systems: Sequence[str] = ("a", "b"),
     copies: Sequence[int] = (),
-    looks: Sequence[int] = (12,),
+    blocks: int = 12,
     seed: int = 1,
     blocks_per_boot: int = 1,
     budget_s: float = 1e6,
     margins: Mapping[str, float] | None = None,
 ) -> Plan:
-    """A plan for these workloads (`syscall` if none is named), its blocks up to the last look."""
+    """A plan for these workloads (`syscall` if none is named), of so many blocks a cell."""
     levels = (("copies", tuple(copies)),) if copies else ()
     study = Study(
         name="small",
@@ -82,10 +82,20 @@ def plan(
         text="small",
         systems=tuple(systems),
         workloads=tuple(Levels(workload, levels) for workload in workloads or ("syscall",)),
-        design=Design(looks=tuple(looks), blocks_per_boot=blocks_per_boot, budget_s=budget_s),
+        design=Design(blocks=blocks, blocks_per_boot=blocks_per_boot, budget_s=budget_s),
         margins=dict(margins or MARGINS),
     )
     return plans.make(study, systems=tuple(systems), processors=2, seed=seed)
+
+
+def trials(made: Plan) -> list[Trial]:
+    """All that the plan may hold: every visit of its cells, the first block of each first."""
+    return [
+        trial
+        for number in range(made.study.design.blocks)
+        for cell in made.cells
+        for trial in plans.visit(made, cell, number)
+    ]
 
 
 def outcome(
@@ -242,18 +252,17 @@ def experiment(
     journal = Journal(found.path)
     up: set[tuple[str, int]] = set()
     count = 0
-    for trials in plans.blocks(made):
-        for trial in trials:
-            told = measured(trial)
-            if told is None:
-                continue
-            if (trial.system, told.boot) not in up:
-                up.add((trial.system, told.boot))
-                facts = (fingerprints or {}).get(trial.system, {})
-                journal.append(started(trial.system, told.boot, **facts))
-            count += 1
-            journal.append(replace(told, began=float(count)))
-    journal.append(Look(made.study.design.looks[-1], ()))
+    for trial in trials(made):
+        told = measured(trial)
+        if told is None:
+            continue
+        if (trial.system, told.boot) not in up:
+            up.add((trial.system, told.boot))
+            facts = (fingerprints or {}).get(trial.system, {})
+            journal.append(started(trial.system, told.boot, **facts))
+        count += 1
+        journal.append(replace(told, began=float(count)))
+    journal.append(Look(1, ()))
     journal.close()
     return archive.close(found) if closed else found
 

@@ -76,15 +76,13 @@ def steelyard(archive: Path) -> Run:
 def write_study(tmp_path: Path) -> Callable[..., str]:
     """Writes a small study of fake systems and returns its file's name."""
 
-    def write(
-        *, systems: dict[str, str], workloads: str = "syscall", looks: str = "[8]", more: str = ""
-    ) -> str:
+    def write(*, systems: dict[str, str], workloads: str = "syscall", blocks: int = 8, more: str = "") -> str:
         lines = [
             'name = "small"',
             'title = "small"',
             f"systems = {list(systems)!r}".replace("'", '"'),
             more,
-            f'[design]\nlooks = {looks}\nbudget = "60s"\ntrial_limit = "5s"',
+            f'[design]\nblocks = {blocks}\nbudget = "60s"\ntrial_limit = "5s"',
         ]
         lines += [f'[[workload]]\nname = "{name}"' for name in workloads.split()]
         for name, behaviour in systems.items():

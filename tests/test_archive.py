@@ -22,7 +22,7 @@ from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
 from steelyard.study import Cell
 
-PLAN = building.plan("sieve", "disktest", copies=(1, 2), looks=(3,))
+PLAN = building.plan("sieve", "disktest", copies=(1, 2), blocks=3)
 TABLES = (
     "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
     "systems", "events",
@@ -153,7 +153,7 @@ def test_whole_numbers_come_back_exactly_as_measured(tmp_path: Path, closed: boo
         usage = (replace(told.usage[0], operations=operations, user_ns=2**60 + 1),)
         return replace(told, samples=samples, usage=usage, guest_ns=-(2**61) - 1, host_ns=2**53 + 1)
 
-    found = building.experiment(tmp_path, building.plan(looks=(1,)), measured, closed=closed)
+    found = building.experiment(tmp_path, building.plan(blocks=1), measured, closed=closed)
 
     with archive.connect(found) as connection:
         sampled = connection.execute(
@@ -395,7 +395,7 @@ def _with_study(**changes: Any) -> Plan:
 def test_the_same_command_has_the_same_identity_whatever_the_seed() -> None:
     assert _identity(PLAN) == _identity(replace(PLAN, seed=99))
     assert _identity(PLAN) == _identity(
-        building.plan("sieve", "disktest", copies=(1, 2), looks=(3,), budget_s=77.0)
+        building.plan("sieve", "disktest", copies=(1, 2), blocks=3, budget_s=77.0)
     )
 
 
@@ -404,9 +404,9 @@ CHANGES: dict[str, Callable[[], str]] = {
     "systems": lambda: _identity(replace(PLAN, systems=("a", "c"))),
     "order of systems": lambda: _identity(replace(PLAN, systems=("b", "a"))),
     "cells": lambda: _identity(replace(PLAN, cells=PLAN.cells[:-1])),
-    "levels": lambda: _identity(building.plan("sieve", "disktest", copies=(1, 3), looks=(3,))),
+    "levels": lambda: _identity(building.plan("sieve", "disktest", copies=(1, 3), blocks=3)),
     "margins": lambda: _identity(_with_study(margins=dict(PLAN.study.margins) | {"cpu": 0.03})),
-    "looks": lambda: _identity(building.plan("sieve", "disktest", copies=(1, 2), looks=(4,))),
+    "looks": lambda: _identity(building.plan("sieve", "disktest", copies=(1, 2), blocks=4)),
     "budget": lambda: _identity(PLAN, budget_s=61.0),
     "programs": lambda: _identity(PLAN, programs=("p", "r")),
     "order of programs": lambda: _identity(PLAN, programs=("q", "p")),

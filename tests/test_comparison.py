@@ -77,7 +77,7 @@ def test_a_ratio_of_two_is_found_exactly_and_in_the_right_direction(
 def test_the_interval_holds_the_true_ratio_and_the_medians_their_values(tmp_path: Path) -> None:
     weighing = _weigh(
         tmp_path,
-        building.plan(looks=(24,)),
+        building.plan(blocks=24),
         _times(lambda trial: 1000 * (1.3 if trial.system == "b" else 1) * _noise(trial, 0.02)),
     )
 
@@ -120,7 +120,7 @@ def test_a_real_difference_that_does_not_matter_yet_has_its_size_open(tmp_path: 
     one = _only(
         _weigh(
             tmp_path,
-            building.plan(looks=(24,)),
+            building.plan(blocks=24),
             _times(lambda trial: 1000 * (1.01 if trial.system == "b" else 1) * _noise(trial, 0.003)),
         )
     )
@@ -175,7 +175,7 @@ def test_six_blocks_can_give_a_verdict(tmp_path: Path) -> None:
     one = _only(
         _weigh(
             tmp_path,
-            building.plan(looks=(6,)),
+            building.plan(blocks=6),
             _times(lambda trial: 1000 * (2 if trial.system == "b" else 1) * _noise(trial, 1e-4)),
         )
     )
@@ -312,9 +312,7 @@ def test_where_a_system_boots_its_boots_are_what_is_counted(tmp_path: Path) -> N
 
 def test_enough_boots_give_a_verdict(tmp_path: Path) -> None:
     one = _only(
-        _weigh(
-            tmp_path, building.plan(blocks_per_boot=2, looks=(16,)), _in_boots(2, 2.0), boot_systems=("b",)
-        )
+        _weigh(tmp_path, building.plan(blocks_per_boot=2, blocks=16), _in_boots(2, 2.0), boot_systems=("b",))
     )
 
     assert (one.blocks, one.boots, one.verdict, one.flags) == (16, 8, verdict.SLOWER, ())
@@ -517,7 +515,7 @@ def test_a_verdict_that_rests_on_disturbed_blocks_is_withdrawn(tmp_path: Path) -
         factor = factors[trial.block] if trial.system == "b" else 1.0
         return building.outcome(trial, 1000 * factor * _noise(trial, 1e-5), pressure=0.9 if hit else 0.0)
 
-    found = building.experiment(tmp_path, building.plan(looks=(24,)), measured)
+    found = building.experiment(tmp_path, building.plan(blocks=24), measured)
     one = _only(summary.of(found))
 
     assert one.verdict == verdict.UNRESOLVED
@@ -531,7 +529,7 @@ def test_a_verdict_that_rests_on_disturbed_blocks_is_withdrawn(tmp_path: Path) -
 
 def test_too_few_undisturbed_blocks_to_check_are_said(tmp_path: Path) -> None:
     one = _only(
-        _weigh(tmp_path, building.plan(looks=(8,)), _disturbed(lambda trial: trial.block in (1, 3, 5), 1.0))
+        _weigh(tmp_path, building.plan(blocks=8), _disturbed(lambda trial: trial.block in (1, 3, 5), 1.0))
     )
 
     assert one.flags == ("3 of 8 blocks disturbed by other work; too few without them to check",)
@@ -705,6 +703,40 @@ def test_other_hardware_is_warned_of_and_another_kernel_is_not(tmp_path: Path, f
     assert weighing.warnings == (f"the hardware differs: {fact} is 1 on a and 2 on b",)
 
 
+def test_a_guest_of_this_machine_has_no_other_hardware_but_was_given_less(tmp_path: Path) -> None:
+    prints = {
+        "native": {"cpu_model": "X", "cpu_count": 2, "memory_bytes": 8 << 30},
+        "uml": {"cpu_model": "UML", "cpu_count": 1, "memory_bytes": 512 << 20},
+        "gvisor": {"cpu_model": "unknown", "cpu_count": 2, "memory_bytes": 8 << 30},
+    }
+    plan = building.plan(systems=tuple(prints))
+
+    weighing = _weigh(tmp_path, plan, _times(lambda trial: 1000), fingerprints=prints)
+
+    assert weighing.warnings == ("uml was given 1 processor of 2 and 512 MiB of memory of 8 GiB",)
+
+
+def test_a_guest_for_another_processor_was_translated(tmp_path: Path) -> None:
+    prints = {"native": {"architecture": "x86_64"}, "qemu-aarch64": {"architecture": "aarch64"}}
+    plan = building.plan(systems=tuple(prints))
+
+    (said,) = _weigh(tmp_path, plan, _times(lambda trial: 1000), fingerprints=prints).warnings
+
+    assert said == ("qemu-aarch64 ran programs for aarch64 on a machine that is x86_64: they were translated")
+
+
+def test_all_hardware_that_differs_is_one_warning(tmp_path: Path) -> None:
+    prints = {"native": {"cpu_model": "X", "cpu_count": 2}, "ssh:far": {"cpu_model": "Y", "cpu_count": 4}}
+    plan = building.plan(systems=tuple(prints))
+
+    weighing = _weigh(tmp_path, plan, _times(lambda trial: 1000), fingerprints=prints)
+
+    assert weighing.warnings == (
+        "the hardware differs: cpu_model is X on native and Y on ssh:far; "
+        "cpu_count is 2 on native and 4 on ssh:far",
+    )
+
+
 def test_the_systems_are_told_of_as_they_described_themselves(tmp_path: Path) -> None:
     weighing = _weigh(tmp_path, building.plan(blocks_per_boot=4), _in_boots(4, 1.0), boot_systems=("b",))
 
@@ -765,7 +797,7 @@ def _simulated(
 @pytest.fixture
 def seen(tmp_path: Path) -> Iterator[Observations]:
     """The observations of an experiment of five workloads, to be filled."""
-    made = building.plan(*CELLS, looks=(12, 24, 48))
+    made = building.plan(*CELLS, blocks=48)
     with _observing(building.experiment(tmp_path, made, lambda trial: None)) as seen:
         yield seen
 
@@ -832,7 +864,7 @@ def test_a_large_difference_needs_blocks_for_its_p_value_alone(tmp_path: Path) -
         times = 7.0 if trial.system == "b" and trial.cell.workload == "sieve" else 1.0
         return building.outcome(trial, 1000 * times * math.exp(chance.gauss(0, 0.1)))
 
-    plan = building.plan("sieve", "syscall", "memory_copy", "shell", looks=(7, 14, 28))
+    plan = building.plan("sieve", "syscall", "memory_copy", "shell", blocks=28)
     made = building.experiment(tmp_path, plan, lambda trial: measured(trial) if trial.block < 7 else None)
 
     one = next(each for each in summary.of(made).comparisons if each.workload == "sieve")

@@ -39,7 +39,7 @@ def _weighing(tmp_path: Path, *, high: float = 1.0, low: float = 1.0, knee: int 
 
         return building.curve(trial, speed)
 
-    plan = building.plan("memory_read", looks=(blocks,))
+    plan = building.plan("memory_read", blocks=blocks)
     return summary.of(building.experiment(tmp_path, plan, measured))
 
 

@@ -46,7 +46,7 @@ def weighing(tmp_path: Path) -> Weighing:
     """Ten microseconds a request on one system and four times that on the other; half as much again through
     the library; and nothing of 100,000 requests through it on the slower one."""
     made = plans.make(
-        replace(_study(), design=replace(STUDY.design, looks=(6,))),
+        replace(_study(), design=replace(STUDY.design, blocks=6)),
         systems=("native", "uml"),
         processors=2,
         seed=1,

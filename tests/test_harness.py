@@ -39,6 +39,21 @@ def test_batches_are_sized_from_the_clock(tmp_path: Path) -> None:
     assert answer.returncode == 0
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "musl-gcc", "clang"])
+def test_the_way_into_the_kernel_brings_every_argument_and_the_error(tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    program = tmp_path / "kernel_call_test"
+    files = [ROOT / "tests" / "harness" / "kernel_call_test.c", HARNESS / "posix" / "kernel_call.c"]
+    workloads = f"-I{ROOT / 'workloads'}"
+    subprocess.run([compiler, *FLAGS, workloads, "-static", "-o", program, *files], check=True)
+
+    answer = subprocess.run([program], capture_output=True, text=True, check=False)
+
+    assert answer.stderr == ""
+    assert answer.returncode == 0
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_the_c_parts_build_alone_without_a_warning(tmp_path: Path, compiler: str) -> None:
     if shutil.which(compiler) is None:

@@ -70,7 +70,7 @@ def directory(tmp_path: Path) -> Path:
 def test_an_interrupted_run_goes_on_where_it_stopped(
     steelyard: Run, write_study: Write, archive: Path, directory: Path, number: int, status: int
 ) -> None:
-    study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[8]")
+    study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", blocks=8)
     running = begin(study, archive, directory, trials=5)
     running.send_signal(number)
     _, said = running.communicate(timeout=20)
@@ -97,7 +97,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
 def test_a_hangup_that_the_caller_ignores_stays_ignored(
     write_study: Write, archive: Path, directory: Path
 ) -> None:
-    study = write_study(systems={"one": "", "two": ""}, looks="[3]")
+    study = write_study(systems={"one": "", "two": ""}, blocks=3)
     command = ["nohup", COMMAND, "run", study, "--archive", archive, "--directory", directory]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not kept(archive):
@@ -109,7 +109,7 @@ def test_a_hangup_that_the_caller_ignores_stays_ignored(
 
 
 def test_a_finished_command_begins_anew(steelyard: Run, write_study: Write, archive: Path) -> None:
-    study = write_study(systems={"one": "", "two": ""}, looks="[1]")
+    study = write_study(systems={"one": "", "two": ""}, blocks=1)
     steelyard("run", study)
     steelyard("run", study)
 
@@ -119,7 +119,7 @@ def test_a_finished_command_begins_anew(steelyard: Run, write_study: Write, arch
 def test_a_journal_line_cut_short_costs_that_trial_only(
     steelyard: Run, write_study: Write, archive: Path, directory: Path
 ) -> None:
-    study = write_study(systems={"one": "", "two": ""}, looks="[8]")
+    study = write_study(systems={"one": "", "two": ""}, blocks=8)
     running = begin(study, archive, directory, trials=6)
     running.kill()
     running.communicate()
@@ -132,7 +132,7 @@ def test_a_journal_line_cut_short_costs_that_trial_only(
 
 
 def test_a_damaged_line_is_named(steelyard: Run, write_study: Write, archive: Path, directory: Path) -> None:
-    study = write_study(systems={"one": "", "two": ""}, looks="[8]")
+    study = write_study(systems={"one": "", "two": ""}, blocks=8)
     running = begin(study, archive, directory, trials=4)
     running.kill()
     running.communicate()
@@ -150,7 +150,7 @@ def test_a_damaged_line_is_named(steelyard: Run, write_study: Write, archive: Pa
 def test_a_second_experiment_at_once_is_refused(
     steelyard: Run, write_study: Write, archive: Path, directory: Path
 ) -> None:
-    study = write_study(systems={"one": "", "two": ""}, looks="[200]")
+    study = write_study(systems={"one": "", "two": ""}, blocks=200)
     running = begin(study, archive, directory, trials=2)
     answer = steelyard("run", study)
     running.send_signal(signal.SIGINT)
@@ -171,7 +171,7 @@ def test_a_full_disk_loses_nothing_and_the_run_goes_on_later(
     if mounted.returncode:
         pytest.skip("may not mount here")
     try:
-        study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[40]")
+        study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", blocks=40)
         words = ("--archive", str(small), "--directory", str(directory))
         full = steelyard("run", study, *words)
         subprocess.run(["mount", "-o", "remount,size=4m", small], check=True)
@@ -192,7 +192,7 @@ def test_a_full_disk_loses_nothing_and_the_run_goes_on_later(
 def test_nothing_else_is_written_than_the_archive(
     steelyard: Run, write_study: Write, archive: Path, directory: Path, tmp_path: Path
 ) -> None:
-    study = write_study(systems={"one": "", "two": ""}, looks="[1]")
+    study = write_study(systems={"one": "", "two": ""}, blocks=1)
     before = set(os.listdir(tmp_path))
     steelyard("run", study, "--directory", str(directory), HOME=str(tmp_path))
 

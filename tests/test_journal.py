@@ -1,6 +1,7 @@
 """The journal: whole lines or none, and a run that goes on where another stopped."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,15 +9,14 @@ import building
 import pytest
 
 from steelyard import journal
-from steelyard import plan as plans
 from steelyard.errors import ArchiveError
 from steelyard.journal import Journal
-from steelyard.runner import Look
+from steelyard.runner import Accounted, Look
 from steelyard.study import Cell
 
-PLAN = building.plan("sieve", "shell", looks=(4,))
+PLAN = building.plan("sieve", "shell", blocks=4)
 CELLS = {cell.label: cell for cell in PLAN.cells}
-TRIALS = [trial for trials in plans.blocks(PLAN) for trial in trials]
+TRIALS = building.trials(PLAN)
 
 
 @pytest.fixture
@@ -165,15 +165,47 @@ def test_the_last_boot_of_each_system_is_known(directory: Path) -> None:
     assert journal.earlier(directory, CELLS).boots == {"a": 1, "b": 3}
 
 
-def test_looks_come_back_as_they_were(tmp_path: Path) -> None:
-    made = building.plan("sieve", copies=(1, 2))
-    found = building.new(tmp_path, made)
-    look = Look(12, (("b", made.cells[1]),))
-    open_journal = Journal(found.path)
-    open_journal.append(look)
+def test_rounds_are_counted_on_from_the_last_look(directory: Path) -> None:
+    assert journal.earlier(directory, CELLS).rounds == 0
+    open_journal = Journal(directory)
+    for number in (1, 2, 3):
+        open_journal.append(Look(number, ()))
     open_journal.close()
 
-    assert journal.earlier(found.path, {cell.label: cell for cell in made.cells}).looks == (look,)
+    assert journal.earlier(directory, CELLS).rounds == 3
+
+
+def test_a_look_says_what_was_decided_and_what_was_opened_again(directory: Path) -> None:
+    first, second = CELLS.values()
+    open_journal = Journal(directory)
+    open_journal.append(Look(4, (("b", first),), (("b", second), ("c", first))))
+    open_journal.close()
+
+    line = list(journal.lines(directory))[-1]
+    assert (line["kind"], line["round"]) == ("look", 4)
+    assert line["decided"] == [["b", first.workload, []]]
+    assert line["reopened"] == [["b", second.workload, []], ["c", first.workload, []]]
+
+
+def test_a_look_of_an_earlier_version_is_read_past(directory: Path) -> None:
+    with open(_path(directory), "a") as file:
+        file.write(json.dumps({"kind": "look", "recorded": 1.0, "blocks": 12, "decided": []}) + "\n")
+
+    assert journal.earlier(directory, CELLS).rounds == 0
+    assert _done(directory) == _triples(3)
+
+
+def test_accounting_trials_are_known_by_round_system_and_cell(directory: Path) -> None:
+    open_journal = Journal(directory)
+    for number, purpose in ((0, "work"), (0, "setup"), (1, "work")):
+        open_journal.append(
+            Accounted(number, "b", 1, Cell("sieve"), purpose, "bpf", "ok", None, (("time", 5),), (), None)
+        )
+    open_journal.close()
+
+    found = journal.earlier(directory, CELLS)
+    assert found.accounted == {(0, "b", Cell("sieve")), (1, "b", Cell("sieve"))}
+    assert found.done == _triples(3)
 
 
 @pytest.mark.parametrize(
@@ -203,13 +235,56 @@ def test_what_was_given_up_stays_given_up(tmp_path: Path, statuses: str, given_u
     assert set(journal.earlier(found.path, CELLS).hopeless) == expected
 
 
-def test_the_time_spent_leaves_out_the_pauses_when_nobody_measured(directory: Path) -> None:
+def _rewritten(directory: Path, moments: Sequence[float], **others: float) -> None:
+    """Gives the journal's lines these moments, and each trial those others."""
     lines = [json.loads(line) for line in _path(directory).read_bytes().splitlines()]
-    for line, recorded in zip(lines, [1000.0, 1002.0, 1007.0, 90000.0, 90003.5], strict=True):
+    for line, recorded in zip(lines, moments, strict=True):
         line["recorded"] = recorded
+        if line["kind"] == "trial":
+            line |= others
     _path(directory).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    assert journal.earlier(directory, CELLS).spent_s == 2.0 + 5.0 + 3.5
+
+def test_the_time_spent_counts_from_the_first_trial_s_beginning(directory: Path) -> None:
+    _rewritten(directory, [1000.0, 1050.0, 1057.0, 1060.0, 1063.5], began=1055.0)
+
+    assert journal.earlier(directory, CELLS).spent_s == 8.5
+
+
+def test_before_the_first_trial_nothing_is_spent(directory: Path) -> None:
+    path = _path(directory)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+
+    assert journal.earlier(directory, CELLS).spent_s == 0.0
+
+
+def test_time_away_is_not_spent_and_starting_again_is_not_either(directory: Path) -> None:
+    open_journal = Journal(directory)
+    open_journal.append(journal.GOING_ON)
+    open_journal.append(building.started("a", 2))
+    open_journal.append(building.outcome(TRIALS[3]))
+    open_journal.append(Look(1, ()))
+    open_journal.close()
+    lines = [json.loads(line) for line in _path(directory).read_bytes().splitlines()]
+    moments = [1000, 1001, 1010, 1012, 1014, 90000, 90020, 90035, 90036]
+    for line, recorded in zip(lines, moments, strict=True):
+        line["recorded"] = float(recorded)
+        if line["kind"] == "trial":
+            line["began"] = recorded - 2.0  # what a trial takes
+    _path(directory).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    # From 1008 to 1014; then from 90033, when the first trial of the second sitting began, to 90036.
+    assert journal.earlier(directory, CELLS).spent_s == 6.0 + 3.0
+
+
+def test_what_happens_between_trials_is_spent(directory: Path) -> None:
+    open_journal = Journal(directory)
+    open_journal.append(building.started("b", 2))
+    open_journal.append(building.outcome(TRIALS[3]))
+    open_journal.close()
+    _rewritten(directory, [1.0, 2.0, 10.0, 11.0, 12.0, 40.0, 41.0], began=9.0)
+
+    assert journal.earlier(directory, CELLS).spent_s == 41.0 - 9.0
 
 
 def test_whole_numbers_are_written_as_they_were_measured(directory: Path) -> None:

@@ -182,3 +182,50 @@ def test_its_answer_is_the_classical_program_s_to_the_last_bit(tmp_path: Path) -
 
     assert by_bytes == by_source
     assert float.fromhex(by_bytes) == pytest.approx(1.67, abs=0.005)
+
+
+# The way into the kernel
+
+
+def entering() -> list[Path]:
+    """The workloads whose system calls are made by kernel_call.h, themselves or through handle.h."""
+    files = sorted((ROOT / "workloads" / "syscall").glob("*.c"))
+    return [
+        file for file in files if re.search(r'#include "../(kernel_call|file/handle)\.h"', file.read_text())
+    ]
+
+
+TIMED = re.compile(r"\.text\.(?:run|ask|change|futex|wait_while|\w+_round_trip)\b")
+
+
+def timed_part(file: Path, compiler: str, directory: Path) -> tuple[bytes, str]:
+    """The machine code of what is timed, and what it reaches outside of itself."""
+    made, raw = directory / f"{file.stem}-{compiler}.o", directory / "raw"
+    flags = (ROOT / "workloads" / "compile-flags").read_text().split()
+    subprocess.run([compiler, "-O2", *flags, "-c", file, "-o", made], check=True)
+    headers = subprocess.run(["objdump", "-h", "-w", made], stdout=subprocess.PIPE, text=True, check=True)
+    sections = sorted(set(TIMED.findall(headers.stdout)))
+    code, reaches = b"", ""
+    for section in sections:
+        subprocess.run(["objcopy", "-O", "binary", "-j", section, made, raw], check=True)
+        code += raw.read_bytes()
+        listed = ["objdump", "-r", "-j", section, made]
+        reaches += subprocess.run(listed, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return code, reaches
+
+
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="musl-gcc is not installed")
+@pytest.mark.parametrize("file", entering(), ids=lambda file: file.stem)
+def test_what_asks_the_kernel_is_the_same_machine_code_for_both_libcs(file: Path, tmp_path: Path) -> None:
+    """Else a difference between two libraries' wrappers would be told of as one between two systems."""
+    code, reaches = timed_part(file, "gcc", tmp_path)
+    other, _ = timed_part(file, "musl-gcc", tmp_path)
+
+    assert len(code) > 16
+    assert code == other
+    assert "kernel_call" in reaches
+
+
+def test_more_than_a_dozen_workloads_ask_so() -> None:
+    assert {"syscall", "read_zero", "write_null", "open_close", "yield"} <= {file.stem for file in entering()}
+    assert len(entering()) > 12

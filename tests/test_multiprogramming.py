@@ -101,7 +101,7 @@ def group_trial(trial: Trial, *, alone: float, total: float, processes: int = 4)
 
 
 def weigh(tmp_path: Path, *, closed: bool = False, failing: str = "") -> summary.Weighing:
-    made = building.plan("linpack_processes", looks=(8,))
+    made = building.plan("linpack_processes", blocks=8)
 
     def measured(trial: Trial) -> Outcome:
         if trial.system == failing:
@@ -148,7 +148,7 @@ def test_the_same_bytes_are_said_to_be_the_same(tmp_path: Path) -> None:
 
 
 def test_other_bytes_are_said_to_differ(tmp_path: Path) -> None:
-    made = building.plan("linpack_processes", looks=(8,))
+    made = building.plan("linpack_processes", blocks=8)
 
     def measured(trial: Trial) -> Outcome:
         told = group_trial(trial, alone=10.0, total=20.0)
@@ -184,7 +184,7 @@ def test_json_has_each_process_s_life(tmp_path: Path) -> None:
 
 
 def test_a_count_that_is_higher_is_better(tmp_path: Path) -> None:
-    made = building.plan("linpack_limit", looks=(8,))
+    made = building.plan("linpack_limit", blocks=8)
 
     def measured(trial: Trial) -> Outcome:
         value = 300 if trial.system == "b" else 200
@@ -223,7 +223,7 @@ def test_an_experiment_of_an_earlier_version_has_no_members(tmp_path: Path) -> N
 
 
 def test_a_thousand_processes_are_drawn_one_by_one(tmp_path: Path) -> None:
-    made = building.plan("linpack_processes", looks=(6,), systems=("a",))
+    made = building.plan("linpack_processes", blocks=6, systems=("a",))
 
     def measured(trial: Trial) -> Outcome:
         return group_trial(trial, alone=10.0, total=5000.0, processes=1000)

@@ -17,7 +17,7 @@ import pytest
 from steelyard import charts, summary
 from steelyard.plan import Trial
 from steelyard.records import Outcome
-from steelyard.report import page, published, sentences
+from steelyard.report import console, page, published, sentences
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Comparison, Weighing
@@ -41,7 +41,7 @@ def weigh(tmp_path: Path) -> Callable[..., Weighing]:
         facts: dict[str, dict[str, object]] | None = None,
     ) -> Weighing:
         plan = building.plan(
-            "sieve", "syscall", "disktest", systems=systems, looks=(max(blocks, 1),), copies=(1, 2)
+            "sieve", "syscall", "disktest", systems=systems, blocks=max(blocks, 1), copies=(1, 2)
         )
 
         def measured(trial: Trial) -> Outcome:
@@ -70,9 +70,9 @@ def json_of(page_text: str, name: str) -> dict[str, object]:
 def test_the_verdict_stands_first_in_a_sentence(weigh: Callable[..., Weighing]) -> None:
     text = text_of(page.html(weigh(2.0), tables=()))
 
-    assert "b is 2.00 times slower [" in text
-    assert "than a, in geometric mean over 8 metrics; the interval is at 95 %." in text
-    assert text.index("b is 2.00 times slower") < text.index("Ratios to a")
+    assert "b is slower than a at everything: 2.0 times at " in text
+    assert "On the whole 2.00 times slower [" in text
+    assert text.index("b is slower than a") < text.index("What differs") < text.index("Every metric")
 
 
 def test_every_comparison_is_in_the_table_with_its_verdict_and_level(weigh: Callable[..., Weighing]) -> None:
@@ -134,11 +134,11 @@ def test_a_folder_that_is_not_there_is_an_os_error(weigh: Callable[..., Weighing
 
 
 def test_too_few_blocks_are_said_to_be_too_few(weigh: Callable[..., Weighing]) -> None:
-    text = text_of(page.html(weigh(blocks=1), tables=()))
+    written = page.html(weigh(blocks=1), tables=())
+    text = text_of(written)
 
-    assert "too few for a verdict" in text
-    assert "There is too little to say more." in text
-    assert "the interval is at" not in text
+    assert "It is too early to tell b from a: none of 8 metrics is settled after 1 block" in text
+    assert "findings" not in json.dumps(list(json_of(written, "charts")["forests"]))  # type: ignore[call-overload]
 
 
 def test_one_system_alone_is_weighed_against_nothing(weigh: Callable[..., Weighing]) -> None:
@@ -166,6 +166,39 @@ def test_a_published_table_keeps_every_figure(weigh: Callable[..., Weighing]) ->
 
     assert "Table I a note" in text
     assert "program sieve old 7.1 (7.0) today 2 s" in text
+
+
+def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(
+    weigh: Callable[..., Weighing],
+) -> None:
+    text = text_of(page.html(weigh(), tables=(TABLE,)))
+
+    assert text.index("b is slower than a") < text.index("Table I a note") < text.index("What differs, the")
+
+
+def test_two_marks_are_no_series_but_numbers(weigh: Callable[..., Weighing]) -> None:
+    few, enough = (page.html(weigh(blocks=blocks), tables=()) for blocks in (2, 3))
+
+    assert "data-panel=" not in few.partition("<main>")[2].partition("</main>")[0]
+    assert re.search(r"a 1\.0\d µs, 1\.0\d µs; b 2\.0\d µs, 2\.0\d µs", text_of(few))
+    assert enough.partition("<main>")[2].partition("</main>")[0].count("data-panel=") == 8
+
+
+def test_what_judges_nothing_is_shown_without_a_verdict_and_plots_nothing(
+    weigh: Callable[..., Weighing], capsys: pytest.CaptureFixture[str]
+) -> None:
+    weighing = weigh()
+    first, *others = weighing.comparisons
+    weighing = replace(
+        weighing, comparisons=(replace(first, verdict="", direction="none", cell="xyzzy"), *others)
+    )
+
+    written = page.html(weighing, tables=())
+    console.print_weighing(weighing, tables=(), everything=True)
+
+    assert "xyzzy" not in text_of(written)
+    assert "xyzzy" not in capsys.readouterr().out
+    assert "8 metrics" not in text_of(written).partition("What differs")[2].partition("By group")[0]
 
 
 def test_facts_that_differ_stand_apart_and_hardware_is_marked(weigh: Callable[..., Weighing]) -> None:
@@ -211,6 +244,7 @@ def test_every_verdict_has_a_shape_of_its_own() -> None:
         verdict.EQUIVALENT,
         verdict.FASTER_OPEN,
         verdict.SLOWER_OPEN,
+        verdict.BOUNDED,
         verdict.UNRESOLVED,
     ]
     assert len(set(looks)) == len(looks)
@@ -258,7 +292,7 @@ def test_panels_show_the_number_that_the_comparison_uses(weigh: Callable[..., We
 
 
 def test_a_long_experiment_stays_a_small_page(tmp_path: Path) -> None:
-    plan = building.plan("syscall", looks=(250,))
+    plan = building.plan("syscall", blocks=250)
     found = building.experiment(tmp_path, plan, building.outcome)
     panels = json_of(page.html(summary.of(found), tables=()), "panels")["marks"]
     assert isinstance(panels, dict)
@@ -329,7 +363,7 @@ def test_a_browser_draws_every_chart_on_a_phone_without_fetching_anything(
 
     comparisons = len(weighing.comparisons)
     assert seen["drawn"] == "all"
-    assert seen["charts"] == seen["svgs"] == 2 + comparisons
+    assert seen["charts"] == seen["svgs"] == 3 + comparisons
     marks = seen["marks"]
     assert isinstance(marks, int)
     assert marks >= comparisons + 12 * 2 * comparisons

@@ -1,19 +1,21 @@
 """The runner, with fake agents and a fake clock on the other side of its seams."""
 
+import random
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from building import plan as make_plan
+from building import trials as planned_trials
 
 from steelyard import dialogue, runner
 from steelyard import plan as plans
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
-from steelyard.runner import Earlier, Event, Look, Pair, Progress, Started
+from steelyard.runner import Earlier, Event, Look, Pair, Progress, Standing, Started, TooShort
 from steelyard.study import Cell
 
 SIEVE, SHELL = Cell("sieve"), Cell("shell")
@@ -30,6 +32,7 @@ class Laboratory:
     def __init__(self) -> None:
         self.now = 0.0
         self.trial_s: dict[str, float] = {}  # by system; 1 s otherwise
+        self.times: dict[str, float] = {}  # by workload: so many times as long; once otherwise
         self.start_s: dict[str, float] = {}  # by system; nothing otherwise
         self.behave: Callable[[str, str, int], str | BaseException] = lambda system, workload, number: "ok"
         self.starts: Callable[[str, int], BaseException | None] = lambda system, number: None
@@ -84,7 +87,7 @@ class FakeAgent:
         _, name, workload, *_ = request.split()
         others = [one for one in laboratory.agents if one is not self and not one.closed]
         laboratory.active_with_others += [one.system for one in others if not one.parked]
-        laboratory.now += laboratory.trial_s.get(self.system, 1.0)
+        laboratory.now += laboratory.trial_s.get(self.system, 1.0) * laboratory.times.get(workload, 1.0)
         laboratory.ran.append((name, self.system))
         laboratory.requests.append(request)
         laboratory.log.append(f"trial {self.system}")
@@ -136,7 +139,7 @@ def _run(
     plan: Plan,
     *,
     boots_afresh: Collection[str] = (),
-    decide: Callable[[int], Collection[Pair]] = lambda blocks: (),
+    judge: Callable[[], Standing] = Standing,
     notify: Callable[[Progress], None] = lambda progress: None,
     earlier: Earlier = Earlier(),  # noqa: B008 -- frozen
 ) -> Iterator[Event]:
@@ -144,7 +147,7 @@ def _run(
         plan,
         start=laboratory.start,
         boots_afresh=boots_afresh,
-        decide=decide,
+        judge=judge,
         notify=notify,
         earlier=earlier,
         clock=laboratory.clock,
@@ -159,8 +162,39 @@ def _looks(events: Iterable[Event]) -> list[Look]:
     return [event for event in events if isinstance(event, Look)]
 
 
-def _planned(plan: Plan) -> list[Trial]:
-    return [trial for trials in plans.blocks(plan) for trial in trials]
+def _after(answers: Callable[[int], Collection[Pair]]) -> Callable[[], Standing]:
+    """A judge that has decided what `answers` says of the number of rounds that are over."""
+    asked = iter(range(1_000_000))
+    return lambda: Standing(decided=frozenset(answers(next(asked))))
+
+
+def _by_cell(trials: Iterable[Trial]) -> dict[Cell, list[Trial]]:
+    found: dict[Cell, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        found[trial.cell].append(trial)
+    return found
+
+
+def _visits(trials: Sequence[Trial]) -> list[list[Trial]]:
+    """The trials that follow upon one another in one block of one cell."""
+    found: list[list[Trial]] = []
+    for trial in trials:
+        if not found or (found[-1][0].cell, found[-1][0].block) != (trial.cell, trial.block):
+            found.append([])
+        found[-1].append(trial)
+    return found
+
+
+def _rounds(events: Iterable[Event]) -> list[list[Outcome]]:
+    """The outcomes before each look."""
+    found: list[list[Outcome]] = [[]]
+    for event in events:
+        if isinstance(event, Outcome):
+            found[-1].append(event)
+        if isinstance(event, Look):
+            found.append([])
+    assert found.pop() == []
+    return found
 
 
 @pytest.fixture
@@ -171,21 +205,52 @@ def laboratory() -> Laboratory:
 # --- the order of running
 
 
-def test_the_order_of_running_is_the_plan(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(3, 6))
+def test_each_cell_runs_as_the_plan_has_it(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=6)
 
-    events = list(_run(laboratory, plan))
+    ran = [outcome.trial for outcome in _outcomes(_run(laboratory, plan))]
 
-    assert [(name, system) for name, system in laboratory.ran] == [
-        (trial.name, trial.system) for trial in _planned(plan)
+    assert [(name, system) for name, system in laboratory.ran] == [(one.name, one.system) for one in ran]
+    assert _by_cell(ran) == _by_cell(planned_trials(plan))
+
+
+def test_the_trials_of_a_visit_follow_upon_one_another(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", "syscall", systems=("a", "b", "c"), blocks=6)
+
+    visits = _visits([outcome.trial for outcome in _outcomes(_run(laboratory, plan))])
+
+    assert [len(each) for each in visits] == [3] * 3 * 6
+    assert [tuple(each) for each in visits] == [
+        plans.visit(plan, each[0].cell, each[0].block) for each in visits
     ]
-    assert [outcome.trial for outcome in _outcomes(events)] == _planned(plan)
+
+
+def test_cells_come_lightest_first_and_then_in_another_order_in_each_round(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", copies=(4, 2, 1), blocks=12)
+
+    rounds = [
+        tuple(dict.fromkeys(one.trial.cell for one in outcomes))
+        for outcomes in _rounds(_run(laboratory, plan))
+    ]
+
+    first = [cell for each in rounds for cell in each][:6]
+    assert tuple(first) == plans.lightest_first(plan)
+    later = [each for each in rounds if len(each) == 6][2:]
+    assert len(set(later)) > 5
+
+
+def test_no_cell_is_visited_twice_in_a_round(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", "syscall", copies=(1, 2, 4, 8), blocks=9)
+
+    for outcomes in _rounds(_run(laboratory, plan)):
+        visits = _visits([one.trial for one in outcomes])
+        assert len({each[0].cell for each in visits}) == len(visits)
 
 
 def test_every_system_is_started_first_in_the_plan_s_order_and_told_of(laboratory: Laboratory) -> None:
     laboratory.start_s = {"b": 2.5}
 
-    events = list(_run(laboratory, make_plan(looks=(2,))))
+    events = list(_run(laboratory, make_plan(blocks=2)))
 
     assert events[:2] == [
         Started("a", 1, {"record": "hello", "protocol": 1}, {"record": "system", "kernel": "a"}, 0.0),
@@ -195,7 +260,7 @@ def test_every_system_is_started_first_in_the_plan_s_order_and_told_of(laborator
 
 
 def test_while_one_system_is_measured_all_others_are_parked(laboratory: Laboratory) -> None:
-    list(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(4,)), boots_afresh=("b",)))
+    list(_run(laboratory, make_plan(systems=("a", "b", "c"), blocks=4), boots_afresh=("b",)))
 
     assert len(laboratory.ran) == 12
     assert laboratory.active_with_others == []
@@ -204,10 +269,10 @@ def test_while_one_system_is_measured_all_others_are_parked(laboratory: Laborato
 def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_parameters(
     laboratory: Laboratory,
 ) -> None:
-    plan = make_plan("sieve", copies=(2,), looks=(1,))
+    plan = make_plan("sieve", copies=(2,), blocks=1)
     list(_run(laboratory, plan))
 
-    first = plans.block(plan, 0)[0]
+    first = plans.visit(plan, plan.cells[0], 0)[0]
     words = laboratory.requests[0].split()
     assert words[:3] == ["trial", "0.0", "sieve"]
     assert sorted(words[3:]) == sorted(
@@ -230,7 +295,7 @@ def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
 
 
 def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> None:
-    first, *_ = _outcomes(_run(laboratory, make_plan(looks=(1,))))
+    first, *_ = _outcomes(_run(laboratory, make_plan(blocks=1)))
 
     assert (first.status, first.reason, first.boot) == ("ok", None, 1)
     assert first.samples[0].operations == 7
@@ -244,33 +309,42 @@ def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> Non
 
 
 def test_people_are_told_of_every_trial_before_it_runs(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2,), budget_s=100.0)
+    plan = make_plan("sieve", "shell", blocks=2, budget_s=100.0)
     told: list[tuple[Progress, int]] = []
 
-    list(_run(laboratory, plan, notify=lambda progress: told.append((progress, len(laboratory.ran)))))
+    outcomes = _outcomes(
+        _run(laboratory, plan, notify=lambda progress: told.append((progress, len(laboratory.ran))))
+    )
 
-    assert [progress.trial for progress, _ in told] == _planned(plan)
+    assert [progress.trial for progress, _ in told] == [one.trial for one in outcomes]
     assert [ran for _, ran in told] == list(range(8))
-    assert [progress.position for progress, _ in told] == [0, 1, 2, 3] * 2
+    assert [progress.round for progress, _ in told] == [0] * 4 + [1] * 4
+    assert [(progress.position, progress.trials) for progress, _ in told] == [
+        (0, 4),
+        (1, 4),
+        (2, 4),
+        (3, 4),
+    ] * 2
     assert [progress.spent_s for progress, _ in told] == [float(second) for second in range(8)]
     assert [progress.left_s for progress, _ in told] == [100.0 - second for second in range(8)]
-    assert {progress.open_pairs for progress, _ in told} == {4}
+    assert [progress.open_pairs for progress, _ in told] == [2] * 6 + [1] * 2  # the last block of one is over
+    assert {progress.pairs for progress, _ in told} == {2}
 
 
-def test_one_system_alone_runs_to_the_last_look(laboratory: Laboratory) -> None:
-    events = list(_run(laboratory, make_plan(systems=("a",), looks=(2, 5))))
+def test_one_system_alone_runs_to_the_most_blocks(laboratory: Laboratory) -> None:
+    events = list(_run(laboratory, make_plan(systems=("a",), blocks=5)))
 
-    assert len(_outcomes(events)) == 5
-    assert [look.blocks for look in _looks(events)] == [2, 5]
+    assert [one.trial.block for one in _outcomes(events)] == [0, 1, 2, 3, 4]
+    assert [look.round for look in _looks(events)] == [1, 2, 3, 4, 5]
 
 
 # --- systems that die
 
 
-def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_next_block(
+def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_next_round(
     laboratory: Laboratory,
 ) -> None:
-    plan = make_plan("sieve", "shell", looks=(4,))
+    plan = make_plan("sieve", "shell", blocks=4)
     laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 3) else "ok"
 
     events = list(_run(laboratory, plan))
@@ -291,7 +365,7 @@ def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_
 def test_a_system_that_dies_is_closed_once(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 1) else "ok"
 
-    list(_run(laboratory, make_plan(looks=(3,))))
+    list(_run(laboratory, make_plan(blocks=3)))
 
     assert [agent.closed for agent in laboratory.agents] == [1, 1, 1]
     assert [agent.system for agent in laboratory.agents] == ["a", "b", "b"]
@@ -300,7 +374,7 @@ def test_a_system_that_dies_is_closed_once(laboratory: Laboratory) -> None:
 def test_a_system_that_falls_silent_has_timed_out_and_is_started_again(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "silent" if (system, number) == ("b", 2) else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=4)))
 
     assert [one.status for one in outcomes if one.trial.system == "b"] == ["ok", "timed out", "ok", "ok"]
     (silent,) = (one for one in outcomes if one.status == "timed out")
@@ -316,7 +390,7 @@ def test_a_system_that_cannot_come_up_again_stays_failed_while_the_rest_goes_on(
         Unsupported("system 'c' cannot start: no memory") if system == "c" and number > 1 else None
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(5,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), blocks=5)))
 
     of_c = [(one.status, one.reason) for one in outcomes if one.trial.system == "c"]
     assert of_c == [
@@ -333,7 +407,7 @@ def test_a_system_that_cannot_start_at_the_beginning_ends_the_run_and_closes_the
     laboratory.starts = lambda system, number: Unsupported("no runsc") if system == "b" else None
 
     with pytest.raises(Unsupported, match="no runsc"):
-        list(_run(laboratory, make_plan(looks=(2,))))
+        list(_run(laboratory, make_plan(blocks=2)))
 
     assert laboratory.log == ["start a", "start b", "close a"]
 
@@ -341,7 +415,7 @@ def test_a_system_that_cannot_start_at_the_beginning_ends_the_run_and_closes_the
 def test_a_failed_trial_leaves_the_system_up(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "failed" if (system, number) == ("b", 2) else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=4)))
 
     assert [one.status for one in outcomes if one.trial.system == "b"] == ["ok", "failed", "ok", "ok"]
     assert laboratory.started == {"a": 1, "b": 1}
@@ -350,7 +424,7 @@ def test_a_failed_trial_leaves_the_system_up(laboratory: Laboratory) -> None:
 def test_a_request_that_the_agent_refuses_is_a_failed_trial(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "error" if (system, number) == ("b", 1) else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(2,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=2)))
 
     (failed,) = (one for one in outcomes if one.status != "ok")
     assert (failed.status, failed.reason, failed.trial.system) == ("failed", "no such workload", "b")
@@ -364,7 +438,7 @@ def test_unsupported_is_not_tried_again_and_the_baseline_not_for_it_alone(labora
         "unsupported" if (system, workload) == ("b", "shell") else "ok"
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", blocks=4)))
 
     ran = [(one.trial.block, one.trial.system, one.status) for one in outcomes if one.trial.cell == SHELL]
     assert [entry for entry in ran if entry[0] > 0] == []
@@ -375,7 +449,7 @@ def test_unsupported_is_not_tried_again_and_the_baseline_not_for_it_alone(labora
 def test_unsupported_on_one_system_does_not_stop_the_other(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "unsupported" if system == "b" else "ok"
 
-    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), looks=(4,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(systems=("a", "b", "c"), blocks=4)))
 
     assert len([one for one in outcomes if one.trial.system == "b"]) == 1
     assert len([one for one in outcomes if one.trial.system == "c"]) == 4
@@ -387,7 +461,7 @@ def test_two_failures_in_a_row_and_a_pair_is_given_up(laboratory: Laboratory) ->
         "failed" if system == "b" and number in (2, 4, 5) else "ok"
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan(looks=(12,))))
+    outcomes = _outcomes(_run(laboratory, make_plan(blocks=12)))
 
     assert [one.status for one in outcomes if one.trial.system == "b"] == [
         "ok",
@@ -403,7 +477,7 @@ def test_what_the_baseline_cannot_do_is_not_tried_on_anybody_again(laboratory: L
         "unsupported" if (system, workload) == ("a", "shell") else "ok"
     )
 
-    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(3,))))
+    outcomes = _outcomes(_run(laboratory, make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=3)))
 
     assert {one.trial.block for one in outcomes if one.trial.cell == SHELL} == {0}
     assert len([one for one in outcomes if one.trial.cell == SIEVE]) == 9
@@ -415,10 +489,14 @@ def test_what_the_baseline_cannot_do_is_not_tried_on_anybody_again(laboratory: L
 def test_a_decided_pair_drops_out_but_the_baseline_stays_while_anybody_needs_it(
     laboratory: Laboratory,
 ) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(2, 4, 6))
-    answers: dict[int, list[Pair]] = {2: [("b", SIEVE)], 4: [("b", SIEVE), ("c", SIEVE), ("b", SHELL)], 6: []}
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=6)
+    early, late = [("b", SIEVE)], [("b", SIEVE), ("c", SIEVE), ("b", SHELL)]
 
-    events = list(_run(laboratory, plan, decide=lambda blocks: answers[blocks]))
+    events = list(
+        _run(
+            laboratory, plan, judge=_after(lambda rounds: late if rounds > 3 else early if rounds > 1 else [])
+        )
+    )
 
     ran = [{(one.trial.system, one.trial.cell) for one in _outcomes(events) if one.trial.block == block}
            for block in range(6)]  # fmt: skip
@@ -427,52 +505,145 @@ def test_a_decided_pair_drops_out_but_the_baseline_stays_while_anybody_needs_it(
     assert ran[2] == ran[3] == everything - {("b", SIEVE)}
     assert ran[4] == ran[5] == {("a", SHELL), ("c", SHELL)}
     assert _looks(events) == [
+        Look(1, ()),
         Look(2, (("b", SIEVE),)),
-        Look(4, (("c", SIEVE), ("b", SHELL))),
+        Look(3, ()),
+        Look(4, (("b", SHELL), ("c", SIEVE))),
+        Look(5, ()),
         Look(6, ()),
     ]
 
 
-def test_what_is_left_of_a_block_stays_in_its_order(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(1, 3))
+def test_what_is_left_of_a_visit_stays_in_its_order(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=3)
 
-    events = list(_run(laboratory, plan, decide=lambda blocks: [("b", SIEVE)]))
+    ran = [
+        one.trial
+        for one in _outcomes(
+            _run(laboratory, plan, judge=_after(lambda rounds: [("b", SIEVE)] if rounds else []))
+        )
+    ]
 
     kept = [
-        trial for trial in _planned(plan) if trial.block == 0 or (trial.system, trial.cell) != ("b", SIEVE)
+        trial
+        for trial in planned_trials(plan)
+        if trial.block == 0 or (trial.system, trial.cell) != ("b", SIEVE)
     ]
-    assert [one.trial for one in _outcomes(events)] == kept
+    assert _by_cell(ran) == _by_cell(kept)
 
 
 def test_the_run_ends_when_everything_is_decided(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", looks=(3, 6))
+    plan = make_plan("sieve", blocks=6)
 
-    events = list(_run(laboratory, plan, decide=lambda blocks: [("b", SIEVE)]))
+    events = list(_run(laboratory, plan, judge=_after(lambda rounds: [("b", SIEVE)] if rounds > 2 else [])))
 
     assert len(_outcomes(events)) == 6
     assert events[-1] == Look(3, (("b", SIEVE),))
 
 
-def test_looks_happen_after_the_planned_blocks_and_at_no_other(laboratory: Laboratory) -> None:
+def test_a_pair_that_is_no_longer_decided_is_opened_again_and_told_of(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=6)
+
+    events = list(
+        _run(laboratory, plan, judge=_after(lambda rounds: [("b", SIEVE)] if rounds in (2, 3) else []))
+    )
+
+    assert _looks(events)[1:4] == [
+        Look(2, (("b", SIEVE),)),
+        Look(3, ()),
+        Look(4, (), (("b", SIEVE),)),
+    ]
+    of_b = [
+        one.trial.block for one in _outcomes(events) if (one.trial.system, one.trial.cell) == ("b", SIEVE)
+    ]
+    assert of_b == [0, 1, 4, 5]  # with the others' next block: pairs are of one time
+    of_a = [
+        one.trial.block for one in _outcomes(events) if (one.trial.system, one.trial.cell) == ("a", SIEVE)
+    ]
+    assert of_a == list(range(6))
+
+
+def test_the_judge_is_asked_at_the_beginning_and_after_every_round(laboratory: Laboratory) -> None:
     asked = []
-    plan = make_plan(looks=(2, 3, 7))
 
-    def decide(blocks: int) -> Collection[Pair]:
-        asked.append((blocks, len(laboratory.ran)))
-        return ()
+    def judge() -> Standing:
+        asked.append(len(laboratory.ran))
+        return Standing()
 
-    events = list(_run(laboratory, plan, decide=decide))
+    events = list(_run(laboratory, make_plan(blocks=4), judge=judge))
 
-    assert asked == [(2, 4), (3, 6), (7, 14)]
-    assert [look.blocks for look in _looks(events)] == [2, 3, 7]
+    assert asked == [0, 2, 4, 6, 8]
+    assert [look.round for look in _looks(events)] == [1, 2, 3, 4]
     assert isinstance(events[-1], Look)
 
 
-def test_a_run_that_the_budget_ends_is_looked_at_once_more(laboratory: Laboratory) -> None:
-    events = list(_run(laboratory, make_plan(looks=(2, 100), budget_s=10.0)))
+def test_what_is_decided_at_the_beginning_is_not_run(laboratory: Laboratory) -> None:
+    plan = make_plan("sieve", "shell", blocks=2)
 
-    assert [look.blocks for look in _looks(events)] == [2, 5]
-    assert events[-1] == Look(5, ())
+    ran = _outcomes(_run(laboratory, plan, judge=_after(lambda rounds: [("b", SIEVE)])))
+
+    assert {one.trial.cell for one in ran} == {SHELL}
+
+
+def test_a_cell_that_is_near_its_verdict_comes_before_one_that_no_block_can_settle(
+    laboratory: Laboratory,
+) -> None:
+    # Each visit takes 2 s, so a round of 5 s and at least eight cells holds half of these.
+    plan = make_plan("sieve", "shell", copies=tuple(range(1, 9)), blocks=20, budget_s=200.0)
+    near = plan.cells[3]
+    standing = Standing(needed={near: 20})
+
+    blocks = Counter(
+        one.trial.cell
+        for one in _outcomes(_run(laboratory, plan, judge=lambda: standing))
+        if one.trial.system == "b"
+    )
+
+    assert blocks[near] == max(blocks.values())
+    assert blocks[near] > 1.5 * sorted(blocks.values())[8]
+    assert min(blocks.values()) >= 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_decided_pairs_are_complete_and_each_trial_runs_once(seed: int) -> None:
+    """Cells of all costs, pairs that are decided and opened again at random, a budget that ends it."""
+    laboratory = Laboratory()
+    chance = random.Random(seed)
+    workloads = ("sieve", "shell", "syscall", "null", "memory_copy")
+    plan = make_plan(
+        *workloads, systems=("a", "b", "c"), copies=(1, 2, 3), blocks=12, budget_s=400.0, seed=seed
+    )
+    laboratory.times = {name: chance.choice((0.1, 0.3, 1.0, 4.0)) for name in workloads}
+    pairs = [(system, cell) for system in "bc" for cell in plan.cells]
+    standings = [Standing()]
+
+    def judge() -> Standing:
+        needed = {cell: chance.randint(1, 12) for cell in chance.sample(plan.cells, 4)}
+        standings.append(Standing(frozenset(chance.sample(pairs, len(pairs) // 4)), needed))
+        return standings[-1]
+
+    events = list(_run(laboratory, plan, judge=judge))
+
+    rounds = _rounds(events)
+    ran = [one.trial for outcomes in rounds for one in outcomes]
+    assert len(set(ran)) == len(ran)
+    last = _visits(ran)[-1]
+    orders: dict[Cell, list[tuple[Trial, ...]]] = defaultdict(list)
+    for outcomes, standing in zip(rounds, standings[1:], strict=False):
+        visits = _visits([one.trial for one in outcomes])
+        assert len({each[0].cell for each in visits}) == len(visits)
+        for visit in visits:
+            cell, block = visit[0].cell, visit[0].block
+            needed = {system for system in "bc" if (system, cell) not in standing.decided}
+            whole = plans.visit(plan, cell, block)
+            expected = [trial for trial in whole if trial.system in {"a", *needed}]
+            assert needed
+            assert visit == (expected[: len(visit)] if visit == last else expected)
+            assert block == len(orders[cell])  # the cell's own count
+            orders[cell].append(whole)
+    for each in orders.values():
+        for even, odd in zip(each[::2], each[1::2], strict=False):
+            assert [trial.system for trial in odd] == [trial.system for trial in even][::-1]
 
 
 # --- boots
@@ -491,10 +662,10 @@ def _boots(laboratory: Laboratory, system: str) -> list[int]:
 @pytest.mark.parametrize(
     ("blocks_per_boot", "boots"), [(1, [0, 1, 2, 3, 4, 5]), (2, [0, 2, 4]), (4, [0, 4]), (6, [0])]
 )
-def test_a_system_whose_start_is_a_boot_is_booted_between_blocks_as_the_study_says(
+def test_a_system_whose_start_is_a_boot_is_booted_between_rounds_as_the_study_says(
     laboratory: Laboratory, blocks_per_boot: int, boots: list[int]
 ) -> None:
-    plan = make_plan(looks=(6,), blocks_per_boot=blocks_per_boot)
+    plan = make_plan(blocks=6, blocks_per_boot=blocks_per_boot)
 
     events = list(_run(laboratory, plan, boots_afresh=("b",)))
 
@@ -506,16 +677,23 @@ def test_a_system_whose_start_is_a_boot_is_booted_between_blocks_as_the_study_sa
 
 
 def test_before_a_boot_the_old_one_is_closed(laboratory: Laboratory) -> None:
-    list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+    list(_run(laboratory, make_plan(blocks=3), boots_afresh=("b",)))
 
     of_b = [line for line in laboratory.log if line.endswith(" b")]
     assert of_b == ["start b", "trial b", "close b"] * 3
 
 
 def test_a_system_with_nothing_left_to_do_is_not_booted_again(laboratory: Laboratory) -> None:
-    plan = make_plan(systems=("a", "b", "c"), looks=(2, 6))
+    plan = make_plan(systems=("a", "b", "c"), blocks=6)
 
-    list(_run(laboratory, plan, boots_afresh=("b", "c"), decide=lambda blocks: [("b", Cell("syscall"))]))
+    list(
+        _run(
+            laboratory,
+            plan,
+            boots_afresh=("b", "c"),
+            judge=_after(lambda rounds: [("b", Cell("syscall"))] if rounds > 1 else []),
+        )
+    )
 
     assert laboratory.started == {"a": 1, "b": 2, "c": 6}
 
@@ -523,35 +701,140 @@ def test_a_system_with_nothing_left_to_do_is_not_booted_again(laboratory: Labora
 # --- the budget
 
 
-def test_the_budget_ends_the_run_before_a_block_that_does_not_fit(laboratory: Laboratory) -> None:
+def test_the_budget_ends_the_run_before_a_visit_that_does_not_fit(laboratory: Laboratory) -> None:
     laboratory.trial_s = {"a": 1.0, "b": 2.0}
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0)))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0)))
 
-    assert len(_outcomes(events)) == 6  # three blocks of 3 s; a fourth would end at 12 s
+    assert len(_outcomes(events)) == 6  # three visits of 3 s; a fourth would end at 12 s
     assert laboratory.now == 9.0
 
 
-def test_a_block_that_fits_exactly_is_run(laboratory: Laboratory) -> None:
-    assert len(_outcomes(_run(laboratory, make_plan(looks=(100,), budget_s=8.0)))) == 8
+def test_a_visit_that_fits_exactly_is_run(laboratory: Laboratory) -> None:
+    assert len(_outcomes(_run(laboratory, make_plan(blocks=100, budget_s=8.0)))) == 8
 
 
-def test_the_first_block_is_run_whatever_it_costs(laboratory: Laboratory) -> None:
-    laboratory.trial_s = {"a": 1000.0}
+def test_a_run_that_the_budget_ends_is_looked_at_once_more(laboratory: Laboratory) -> None:
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0)))
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0)))
+    assert [look.round for look in _looks(events)] == [1, 2, 3, 4, 5]
+    assert events[-1] == Look(5, ())
 
-    assert len(_outcomes(events)) == 2
-    assert _looks(events) == [Look(1, ())]
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_end_comes_within_one_trial_of_the_budget(seed: int) -> None:
+    """Cells of all costs, among them some that take ten times as long now and then."""
+    laboratory = Laboratory()
+    chance = random.Random(seed)
+    workloads = ("sieve", "shell", "syscall", "null", "memory_copy", "pipe_latency")
+    laboratory.times = {name: chance.choice((0.05, 0.2, 1.0, 3.0)) for name in workloads}
+    longest = 0.0
+
+    def behave(system: str, workload: str, number: int) -> str:
+        nonlocal longest
+        more = laboratory.times[workload] * (9.0 if chance.random() < 0.02 else 0.0)
+        laboratory.now += more
+        longest = max(longest, laboratory.times[workload] + more)
+        return "ok"
+
+    laboratory.behave = behave
+    plan = make_plan(*workloads, systems=("a", "b", "c"), copies=(1, 2), blocks=128, budget_s=60.0, seed=seed)
+
+    list(_run(laboratory, plan))
+
+    assert 60.0 - 3 * longest <= laboratory.now <= 60.0 + longest
+
+
+def test_starting_the_systems_is_no_part_of_the_budget(laboratory: Laboratory) -> None:
+    laboratory.start_s = {"a": 50.0, "b": 100.0}
+
+    assert len(_outcomes(_run(laboratory, make_plan(blocks=100, budget_s=8.0)))) == 8
+
+
+def test_a_cell_that_no_longer_fits_is_left_out_while_cheaper_ones_go_on(laboratory: Laboratory) -> None:
+    laboratory.times = {"sieve": 0.5, "shell": 10.0}
+
+    ran = [
+        one.trial
+        for one in _outcomes(_run(laboratory, make_plan("sieve", "shell", budget_s=55.0, blocks=128)))
+    ]
+
+    assert Counter(trial.cell for trial in ran if trial.system == "b")[SHELL] == 2
+    assert {trial.cell for trial in ran[-10:]} == {SIEVE}
+    assert {len(visit) for visit in _visits(ran)} == {2}
+    assert laboratory.now == 55.0
+
+
+def test_a_cell_that_is_thought_too_dear_is_not_begun(laboratory: Laboratory) -> None:
+    # What has four copies costs at least what has one: 20 s, and 12 s are left after it.
+    laboratory.times = {"shell": 10.0}
+
+    ran = [one.trial for one in _outcomes(_run(laboratory, make_plan("shell", copies=(4, 1), budget_s=32.0)))]
+
+    assert {trial.cell.copies for trial in ran} == {1}
+    assert laboratory.now == 20.0
+
+
+def test_a_budget_that_is_over_before_a_pair_says_what_a_pair_takes(laboratory: Laboratory) -> None:
+    laboratory.trial_s = {"a": 6.0, "b": 6.0}
+
+    with pytest.raises(TooShort) as refusal:
+        list(_run(laboratory, make_plan("sieve", "shell", budget_s=5.0)))
+
+    told = str(refusal.value)
+    for words in ("the budget of 5 s", "took 6 s", "some 12 s", "2 cells"):
+        assert words in told
+    assert "sieve" in told or "shell" in told
+    assert refusal.value.exit_status == 2
+    assert laboratory.up() == []
+    assert len(laboratory.ran) == 1
+
+
+def test_a_budget_for_one_pair_is_enough(laboratory: Laboratory) -> None:
+    laboratory.trial_s = {"a": 6.0, "b": 6.0}
+
+    events = list(_run(laboratory, make_plan("sieve", "shell", budget_s=6.5)))
+
+    assert [one.status for one in _outcomes(events)] == ["ok"] * 2
+    assert len(_looks(events)) == 1
+
+
+def test_a_run_that_has_one_pair_from_before_is_not_too_short(laboratory: Laboratory) -> None:
+    laboratory.trial_s = {"a": 6.0, "b": 6.0}
+    done = frozenset((0, system, SIEVE) for system in "ab")
+
+    events = list(
+        _run(laboratory, make_plan("sieve", budget_s=15.0), earlier=Earlier(done=done, spent_s=12.0))
+    )
+
+    assert len(_outcomes(events)) <= 2
+
+
+def test_where_nothing_can_be_done_at_all_the_budget_is_not_to_blame(laboratory: Laboratory) -> None:
+    laboratory.behave = lambda system, workload, number: "unsupported"
+
+    events = list(_run(laboratory, make_plan("sieve", "shell", budget_s=5.0)))
+
+    assert {one.status for one in _outcomes(events)} == {"unsupported"}
 
 
 def test_boots_count_against_the_budget(laboratory: Laboratory) -> None:
     laboratory.start_s = {"b": 8.0}
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=40.0), boots_afresh=("b",)))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=40.0), boots_afresh=("b",)))
 
-    assert len(_outcomes(events)) == 8  # four blocks, each 2 s and a boot of 8 s
-    assert laboratory.now == 40.0
+    assert len(_outcomes(events)) == 8  # four visits of 2 s, and three boots of 8 s between them
+    assert laboratory.now <= 8.0 + 40.0
+
+
+def test_a_boot_that_leaves_no_time_for_a_trial_is_not_begun(laboratory: Laboratory) -> None:
+    laboratory.start_s = {"b": 8.0}
+
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=35.0), boots_afresh=("b",)))
+
+    assert len(_outcomes(events)) == 8
+    assert laboratory.now == 8.0 + 4 * 2.0 + 3 * 8.0
+    assert laboratory.started["b"] == 4
 
 
 def test_what_an_earlier_run_spent_counts_against_the_budget(laboratory: Laboratory) -> None:
@@ -559,69 +842,107 @@ def test_what_an_earlier_run_spent_counts_against_the_budget(laboratory: Laborat
     done = frozenset((0, system, Cell("syscall")) for system in "ab")
     earlier = Earlier(done=done, spent_s=6.0)
 
-    events = list(_run(laboratory, make_plan(looks=(100,), budget_s=10.0), earlier=earlier))
+    events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0), earlier=earlier))
 
     assert len(_outcomes(events)) == 4
+
+
+def test_a_round_that_takes_much_longer_than_thought_is_cut_short_between_visits(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.trial_s = {"a": 3.0, "b": 3.0}  # nothing is known of them in the first round
+    plan = make_plan("sieve", "shell", "syscall", "null", blocks=2)
+
+    rounds = _rounds(_run(laboratory, plan))
+
+    assert len(rounds[0]) == 2  # 6 s: more than the 5 s of a round
+    assert {len(visit) for outcomes in rounds for visit in _visits([one.trial for one in outcomes])} == {2}
+    assert _by_cell(one.trial for outcomes in rounds for one in outcomes) == _by_cell(planned_trials(plan))
 
 
 # --- going on where an earlier run stopped
 
 
+def _identities(trials: Iterable[Trial]) -> frozenset[tuple[int, str, Cell]]:
+    return frozenset((trial.block, trial.system, trial.cell) for trial in trials)
+
+
 def test_earlier_work_is_not_repeated(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2, 4))
-    planned = _planned(plan)
-    done = frozenset((trial.block, trial.system, trial.cell) for trial in planned[:6])
-    earlier = Earlier(done=done, boots={"a": 1, "b": 3})
+    plan = make_plan("sieve", "shell", blocks=4)
+    planned = planned_trials(plan)
+    earlier = Earlier(done=_identities(planned[:6]), boots={"a": 1, "b": 3}, rounds=2)
 
     events = list(_run(laboratory, plan, earlier=earlier))
 
-    assert [one.trial for one in _outcomes(events)] == planned[6:]
+    assert _by_cell(one.trial for one in _outcomes(events)) == _by_cell(planned[6:])
     assert [(one.system, one.boot) for one in events if isinstance(one, Started)] == [("a", 2), ("b", 4)]
-    assert [look.blocks for look in _looks(events)] == [2, 4]
+    assert [look.round for look in _looks(events)] == list(range(3, 3 + len(_looks(events))))
 
 
-def test_earlier_looks_are_not_repeated_and_what_they_decided_stays_decided(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2, 4))
-    done = frozenset((trial.block, trial.system, trial.cell) for trial in _planned(plan)[:8])
-    earlier = Earlier(done=done, looks=(Look(2, (("b", SIEVE),)),))
+def test_what_was_interrupted_in_the_middle_of_a_visit_is_completed_in_its_order(
+    laboratory: Laboratory,
+) -> None:
+    plan = make_plan("sieve", systems=("a", "b", "c"), blocks=3)
+    planned = planned_trials(plan)
 
-    events = list(_run(laboratory, plan, earlier=earlier))
+    ran = [
+        one.trial for one in _outcomes(_run(laboratory, plan, earlier=Earlier(done=_identities(planned[:4]))))
+    ]
 
-    assert {one.trial.cell for one in _outcomes(events)} == {SHELL}
-    assert {one.trial.block for one in _outcomes(events)} == {2, 3}
-    assert [look.blocks for look in _looks(events)] == [4]
+    assert ran == planned[4:]
 
 
 def test_pairs_that_were_given_up_earlier_stay_given_up(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", looks=(2,))
+    plan = make_plan("sieve", "shell", blocks=2)
 
     events = list(_run(laboratory, plan, earlier=Earlier(hopeless=frozenset({("b", SHELL)}))))
 
     assert {one.trial.cell for one in _outcomes(events)} == {SIEVE}
 
 
-def test_an_interrupted_run_and_its_continuation_are_together_the_plan(laboratory: Laboratory) -> None:
-    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), looks=(5,))
-    first = []
+@pytest.mark.parametrize("until", [*range(1, 12), 17, 23, 29])
+def test_an_interrupted_run_and_its_continuation_are_together_the_plan(
+    laboratory: Laboratory, until: int
+) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=5)
+    first: list[Trial] = []
+    rounds = 0
     events = _run(laboratory, plan)
     for event in events:
+        rounds += isinstance(event, Look)
         if isinstance(event, Outcome):
             first.append(event.trial)
-        if len(first) == 17:
+        if len(first) == until:
             break
     events.close()  # type: ignore[attr-defined]
 
-    done = frozenset((trial.block, trial.system, trial.cell) for trial in first)
-    second = [one.trial for one in _outcomes(_run(Laboratory(), plan, earlier=Earlier(done=done)))]
+    earlier = Earlier(done=_identities(first), rounds=rounds)
+    second = [one.trial for one in _outcomes(_run(Laboratory(), plan, earlier=earlier))]
 
-    assert first + second == _planned(plan)
+    assert len(first) == until
+    assert _by_cell([*first, *second]) == _by_cell(planned_trials(plan))
+
+
+def test_a_system_that_had_not_needed_a_cell_is_not_made_to_run_its_old_blocks(
+    laboratory: Laboratory,
+) -> None:
+    """b was decided for three blocks, and is open again now: its partners of then are of another hour."""
+    plan = make_plan("sieve", systems=("a", "b", "c"), blocks=8)
+    done = _identities(trial for trial in planned_trials(plan) if trial.block < 5)
+    done -= {(block, "b", SIEVE) for block in (2, 3, 4)}
+
+    ran = [one.trial for one in _outcomes(_run(laboratory, plan, earlier=Earlier(done=done)))]
+
+    assert [trial for trial in ran if trial.block < 4] == []
+    whole = [trial for trial in planned_trials(plan) if trial.block > 4]
+    assert [trial for trial in ran if trial.block > 4] == whole
 
 
 # --- whatever happens, agents are closed
 
 
 def test_agents_are_closed_when_the_run_is_over(laboratory: Laboratory) -> None:
-    list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+    list(_run(laboratory, make_plan(blocks=3), boots_afresh=("b",)))
 
     assert laboratory.up() == []
     assert {agent.closed for agent in laboratory.agents} == {1}
@@ -629,7 +950,7 @@ def test_agents_are_closed_when_the_run_is_over(laboratory: Laboratory) -> None:
 
 @pytest.mark.parametrize("events", range(1, 9))
 def test_agents_are_closed_when_the_run_is_given_up_early(laboratory: Laboratory, events: int) -> None:
-    running = _run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",))
+    running = _run(laboratory, make_plan(blocks=3), boots_afresh=("b",))
     for _ in range(events):
         next(running)
     running.close()  # type: ignore[attr-defined]
@@ -643,18 +964,18 @@ def test_agents_are_closed_when_a_trial_is_interrupted(laboratory: Laboratory, e
     laboratory.behave = lambda system, workload, number: error if number == 2 else "ok"
 
     with pytest.raises(type(error)):
-        list(_run(laboratory, make_plan(looks=(3,))))
+        list(_run(laboratory, make_plan(blocks=3)))
 
     assert laboratory.up() == []
 
 
-@pytest.mark.parametrize("where", ["decide", "notify"])
+@pytest.mark.parametrize("where", ["judge", "notify"])
 def test_agents_are_closed_when_the_caller_s_part_fails(laboratory: Laboratory, where: str) -> None:
-    def fails(_: object) -> Any:
+    def fails(*_: object) -> Any:
         raise SteelyardError("no room")
 
     with pytest.raises(SteelyardError, match="no room"):
-        list(_run(laboratory, make_plan(looks=(3,)), **{where: fails}))
+        list(_run(laboratory, make_plan(blocks=3), **{where: fails}))
 
     assert laboratory.up() == []
 
@@ -663,13 +984,13 @@ def test_agents_are_closed_when_a_boot_is_interrupted(laboratory: Laboratory) ->
     laboratory.starts = lambda system, number: KeyboardInterrupt() if (system, number) == ("b", 2) else None
 
     with pytest.raises(KeyboardInterrupt):
-        list(_run(laboratory, make_plan(looks=(3,)), boots_afresh=("b",)))
+        list(_run(laboratory, make_plan(blocks=3), boots_afresh=("b",)))
 
     assert laboratory.up() == []
 
 
 def test_an_agent_that_cannot_be_closed_does_not_keep_the_others_open(laboratory: Laboratory) -> None:
-    running = _run(laboratory, make_plan(systems=("a", "b", "c"), looks=(3,)))
+    running = _run(laboratory, make_plan(systems=("a", "b", "c"), blocks=3))
     for _ in range(4):
         next(running)
 

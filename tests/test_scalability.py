@@ -9,7 +9,7 @@ import building
 import numpy as np
 import pytest
 
-from steelyard import summary
+from steelyard import plan, study_file, summary
 from steelyard.plan import Trial
 from steelyard.records import Outcome
 from steelyard.report import page, plain, wording
@@ -230,7 +230,7 @@ def _weigh(
     missing: Sequence[tuple[int, int]] = (),
 ) -> Weighing:
     """One system whose copies keep to the law up to its processors and to what those gave beyond them."""
-    made = building.plan("syscall", systems=("a",), looks=(blocks,), copies=copies)
+    made = building.plan("syscall", systems=("a",), blocks=blocks, copies=copies)
 
     def measured(trial: Trial) -> Outcome | None:
         if (trial.block, trial.cell.copies) in missing:
@@ -279,6 +279,33 @@ def test_a_study_of_many_copies_gives_gains_efficiencies_and_the_law(tmp_path: P
     assert one.unit == "operations/s"
     assert one.capacity is not None
     assert [each.copies for each in one.declines] == [16]
+
+
+@pytest.mark.parametrize(("contention", "is_beyond"), [(-0.5, True), (0.0, False), (0.1, False)])
+def test_a_gain_beyond_the_processors_says_that_the_one_copy_was_slow(
+    contention: float, is_beyond: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weighing = _weigh(tmp_path, (1, 2, 4), processors=2, contention=contention, coherency=0.0)
+
+    said = [one for one in weighing.warnings if "was slowed by" in one]
+    assert len(said) == (2 if is_beyond else 0)  # with two copies, and with four on two processors
+    if is_beyond:
+        assert said[0].startswith("a: 2 copies of syscall gain 4.00 times [")
+        assert "and 2 is all that 2 copies can give" in said[0]
+        assert "and 2 is all that 2 processors can give" in said[1]
+        assert "place=1" in said[0]
+    assert ("was slowed by" in _printed(weighing, capsys)) == is_beyond
+
+
+def test_the_copies_of_the_gain_study_that_have_partners_are_placed() -> None:
+    """Numbers of copies that do not divide among the processors would be uneven on them."""
+    made = plan.make(study_file.read("gain"), systems=("native",), seed=1, processors=2)
+    cells = {trial.cell for trial in plan.block(made, 1)}
+    placed = {cell.workload for cell in cells if dict(cell.parameters).get("place") == 1}
+
+    assert placed == {"pipe_latency", "tcp_latency", "thread_create", "fork_exit"}
+    for workload in placed:
+        assert {cell.copies for cell in cells if cell.workload == workload} == {1, 2, 4}
 
 
 def test_copies_beyond_the_processors_are_no_part_of_the_law(tmp_path: Path) -> None:

@@ -253,6 +253,94 @@ def test_no_interval_goes_below_what_was_seen() -> None:
     assert found["read"].calls.low == 9
 
 
+def also_counted(one: Line, sure: int, *, ran_ns: int) -> Line:
+    """The same process, of which besides, while it ran so long more, so many calls were counted."""
+    made = one["calls"]["read"]
+    made |= {"in_windows": made["calls"], "errors_in_windows": 0, "weighted_errors": 0.0}
+    made |= {
+        "weighted": float(made["calls"]),
+        "calls": made["calls"] + sure,
+        "expanded": made["expanded"] + sure,
+    }
+    more = {"exact": False, "missed_run_ns": one["run_ns"], "windows_weighted_ns": one["windows_run_ns"]}
+    return one | more | {"run_ns": one["run_ns"] + ran_ns}
+
+
+def counted_exactly(pid: int, reads: int) -> Line:
+    calls = {"read": call(reads, 1, expanded=float(reads), expanded_errors=1.0, in_windows=0, weighted=0.0)}
+    more = {"exact": True, "missed_run_ns": 0, "windows": 0, "windows_active": 0, "windows_run_ns": 0.0}
+    return process(pid, run_ns=500, windows_weighted_ns=0.0, calls=calls, **more)
+
+
+def test_an_estimate_begins_from_what_was_counted_one_by_one() -> None:
+    """As in the test before, and 1000 calls besides that are sure."""
+    plain = in_windows(7, 400, [(10, 1), (10, 2), (10, 3), (10, 4)])
+    alone = as_json(account_of(BUDGET, plain, end()))["totals"]["calls"]["read"]
+    account = account_of(BUDGET, also_counted(plain, 1000, ran_ns=9000), end())
+
+    found = as_json(account)["totals"]["calls"]["read"]
+
+    assert found["calls"] == 1100
+    assert found["calls_low"] == pytest.approx(1000 + alone["calls_low"])
+    assert found["calls_high"] == pytest.approx(1000 + alone["calls_high"])
+    assert found["seen"] == 1010
+    assert not as_json(account)["processes"][0]["exact"]
+    assert "(system calls estimated)" in as_text(account)
+
+
+def test_what_was_counted_one_by_one_has_no_interval_and_says_so() -> None:
+    account = account_of(BUDGET, counted_exactly(7, 20), counted_exactly(8, 22), end())
+
+    found = as_json(account)["totals"]
+    assert (found["exact"], found["calls_lacking"]) == (True, 0)
+    assert (found["calls"]["read"]["calls"], found["calls"]["read"]["errors"]) == (42, 2)
+    assert found["calls"]["read"]["calls_low"] is None
+    text = as_text(account)
+    assert "(every system call counted)" in text
+    assert "interval" not in text
+    assert "≈" not in text
+
+
+def test_each_process_says_whether_its_calls_are_counts() -> None:
+    """The exact one adds its count to the sum, and nothing to the interval."""
+    estimated = also_counted(in_windows(7, 400, [(10, 1), (10, 2), (10, 3)]), 5, ran_ns=100)
+    alone = as_json(account_of(BUDGET, estimated, end()))["totals"]["calls"]["read"]
+    account = account_of(BUDGET, estimated, counted_exactly(8, 1000), end())
+
+    whole = as_json(account)["totals"]["calls"]["read"]
+
+    assert [one["exact"] for one in as_json(account)["processes"]] == [False, True]
+    assert whole["calls"] == alone["calls"] + 1000
+    assert whole["calls_high"] - whole["calls_low"] == pytest.approx(alone["calls_high"] - alone["calls_low"])
+    assert "(system calls of 1 of 2 processes estimated)" in as_text(account)
+    assert re.search(r"make\[7\].* ≈ 85 ", as_text(account))
+    assert re.search(r"make\[8\].* 1,000 ", as_text(account))
+
+
+def test_what_met_too_few_windows_was_called_at_least_as_often_as_was_counted() -> None:
+    account = account_of(BUDGET, also_counted(in_windows(7, 400, [(10, 5)]), 100, ran_ns=100), end())
+
+    found = as_json(account)["totals"]["calls"]["read"]
+
+    assert (found["calls"], found["seen"]) == (None, 105)
+    assert as_text(account).count("≥ 105") == 2  # of the process, and of the call
+
+
+def test_a_window_counts_for_as_much_time_as_it_stands_for() -> None:
+    """One of weight 1 with 1 call in 10 ns, and three of weight 3 with 3 calls each."""
+    seen = expansion.Seen(
+        4, 1000, 100.0, 3 * 30.0**2 + 10.0**2, 28.0, 3 * 9.0**2 + 1, 3 * 270 + 10, met=40, counted=10
+    )
+
+    found = expansion.total([seen])
+
+    assert found is not None
+    assert found.value == 280
+    residuals = 3 * (9 - 0.28 * 30) ** 2 + (1 - 0.28 * 10) ** 2
+    reach = scipy_t.ppf(0.975, 3) * (4 / 3 * residuals * (1 - 40 / 1000) * 10**2) ** 0.5
+    assert found.high == pytest.approx(280 + reach)
+
+
 def test_fewer_than_three_windows_resolve_nothing() -> None:
     account = account_of(BUDGET, in_windows(7, 400, [(10, 5), (10, 5)]), end())
 

@@ -171,6 +171,98 @@ def test_timing_calls_counts_them_as_well(known: Path, verb: str) -> None:
             assert call["time_ns"] > 0, name
 
 
+@pytest.mark.bpf
+@pytest.mark.parametrize("verb", KNOWN)
+def test_by_default_what_is_short_is_counted_one_by_one(known: Path, verb: str) -> None:
+    for _ in range(REPETITIONS):
+        watched = watching.watch("--", known, *verb.split())
+
+        assert [one["exact"] for one in watched.processes] == [True] * len(watched.processes)
+        assert found(watched.processes) == expected(verb)
+        for one in [*watched.processes, watched.end["total"]]:
+            assert all(call["expanded"] == call["calls"] for call in one["calls"].values())
+
+
+@pytest.mark.bpf
+def test_each_thread_says_whether_it_was_counted_one_by_one(known: Path) -> None:
+    watched = watching.watch("--threads", "--", known, "threads")
+
+    assert [one["exact"] for one in watched.threads] == [True] * 5
+    assert added([counts(one) for one in watched.threads]) == added([told(KNOWN["threads"][0][2])])
+
+
+@pytest.mark.bpf
+@pytest.mark.parametrize("verb", ["plain", "forks", "threads", "many 30", "at_once 10", "killed"])
+def test_with_hardly_a_budget_what_is_said_to_be_counted_was(known: Path, verb: str) -> None:
+    """A few thousand calls, by whomever, use it up, before or amid the program."""
+    right = expected(verb)
+    for _ in range(5 * REPETITIONS):
+        watched = watching.watch("--budget", "1", "--", known, *verb.split())
+
+        assert len(watched.processes) == len(right)
+        for one in found([one for one in watched.processes if one["exact"]]):
+            assert one in right
+
+
+TIDES = {
+    0: "pipe 1, close 1, fork 83, wait4 83, nanosleep 80, execve 1, exit_group 1",
+    1: "getppid 1200000, exit_group 1",
+    2: "getuid 7, exit_group 1",
+    3: "close 1, clone 1, read 2, getgid 9, gettid 5, exit 1, exit_group 1",
+}
+
+
+@pytest.mark.bpf
+def test_counting_one_by_one_ends_in_a_storm_and_begins_again_after_it(known: Path) -> None:
+    """Who is said to have been counted one by one has been, and neither who slept through a storm nor who
+    came after it is the worse for it. Whoever else storms on this machine just then uses the same budget:
+    then another time."""
+    for _ in range(4):
+        watched = watching.watch("--budget", "20000", "--", known, "tides", "2")
+
+        by_time = sorted(watched.processes, key=lambda one: one["begin_ns"])
+        assert len(by_time) == 84
+        for one in by_time:
+            text = told(TIDES[end_of(one)])
+            if one["exact"]:
+                assert counts(one) == text
+                assert one["missed_run_ns"] == one["windows_active"] == 0
+            else:
+                assert all(
+                    call["in_windows"] <= call["calls"] <= text[name][0]
+                    for name, call in one["calls"].items()
+                )
+                assert one["missed_run_ns"] <= one["run_ns"]
+        turns = "".join("+" if one["exact"] else "-" for one in by_time if end_of(one) in (1, 2))
+        sleepers = [one["exact"] for one in by_time if end_of(one) == 3]
+        if turns.count("-+") >= 2 and sleepers == [True]:
+            break
+    else:
+        pytest.fail(f"never twice away and back: {turns}, and the sleeper {sleepers}")
+    assert not watched.end["total"]["exact"]
+    # The parent forked both in storms and in between.
+    assert [one["exact"] for one in by_time if one["generation"] == 0] == [False]
+
+
+@pytest.mark.bpf
+@pytest.mark.strace
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls / >/dev/null",
+        "ls -l / >/dev/null; ls /nowhere; false",
+        "dd if=/dev/zero of=/dev/null bs=1 count=900",
+    ],
+)
+def test_by_default_a_short_command_has_the_counts_of_strace(command: str, tmp_path: Path) -> None:
+    watched = watching.watch("--", "sh", "-c", command)
+
+    ours = added([counts(one) for one in watched.processes])
+    ours.pop("exit_group")  # strace counts what returns
+    assert watched.end["total"]["exact"]
+    assert ours == watching.by_strace(["sh", "-c", command], tmp_path)
+
+
 @pytest.mark.strace
 @pytest.mark.parametrize("verb", KNOWN)
 def test_strace_counts_the_same_where_it_counts(known: Path, tmp_path: Path, verb: str) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import building
@@ -21,6 +22,7 @@ from steelyard.accounting import Called, Figure
 from steelyard.archive import Experiment
 from steelyard.errors import SystemFailed, Unsupported
 from steelyard.journal import Journal, earlier
+from steelyard.observations import Observations
 from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
 from steelyard.report import plain, wording
@@ -29,6 +31,7 @@ from steelyard.statistics import verdict
 from steelyard.study import Cell
 from steelyard.watch.model import Head, Mark
 from steelyard.weighing import Comparison, Weighing
+from steelyard.why import Costs
 
 # --- the runner: what is watched, and when
 
@@ -123,7 +126,7 @@ def _last(lines: Sequence[str], word: str) -> int:
 def test_every_trial_is_between_two_marks_of_its_system_s_monitor(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    events = _run(laboratory, building.plan(systems=("a", "b"), looks=(3,)), monitors)
+    events = _run(laboratory, building.plan(systems=("a", "b"), blocks=3), monitors)
 
     outcomes = _of(events, Outcome)
     assert len(outcomes) == 6
@@ -136,7 +139,7 @@ def test_every_trial_is_between_two_marks_of_its_system_s_monitor(
 
 
 def test_timed_trials_are_never_watched_call_by_call(laboratory: Laboratory, monitors: Monitors) -> None:
-    _run(laboratory, building.plan("syscall", "sieve", looks=(2,)), monitors)
+    _run(laboratory, building.plan("syscall", "sieve", blocks=2), monitors)
 
     counting = [one for one in monitors.made if one.name.endswith("calls")]
     assert counting
@@ -149,7 +152,7 @@ def test_timed_trials_are_never_watched_call_by_call(laboratory: Laboratory, mon
 def test_accounting_trials_come_first_round_by_round_and_are_no_outcomes(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    events = _run(laboratory, building.plan("syscall", "sieve", looks=(2,)), monitors)
+    events = _run(laboratory, building.plan("syscall", "sieve", blocks=2), monitors)
 
     accounted = _of(events, Accounted)
     assert [(one.round, one.system, one.cell.workload) for one in accounted] == [
@@ -165,7 +168,7 @@ def test_accounting_trials_come_first_round_by_round_and_are_no_outcomes(
 
 
 def test_everything_that_was_opened_is_closed_once(laboratory: Laboratory, monitors: Monitors) -> None:
-    plan = building.plan(looks=(4,), blocks_per_boot=1)
+    plan = building.plan(blocks=4, blocks_per_boot=1)
     laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 6) else "ok"
 
     events = _run(laboratory, plan, monitors, boots_afresh=("a",))
@@ -182,7 +185,7 @@ def test_a_system_that_cannot_be_watched_runs_as_it_would_without(
 ) -> None:
     monitors.refuse = lambda system, detail: "it runs on another host" if system == "b" else None
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors)
+    events = _run(laboratory, building.plan(blocks=2), monitors)
 
     by_system = {one.trial.system: one.costs for one in _of(events, Outcome)}
     assert by_system["b"] == ()
@@ -197,7 +200,7 @@ def test_where_calls_cannot_be_counted_trials_are_accounted_for_all_the_same(
 ) -> None:
     monitors.refuse = lambda system, detail: "not root" if detail == "calls" else None
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors)
+    events = _run(laboratory, building.plan(blocks=2), monitors)
 
     assert _of(events, Accounted) == []
     assert all(one.costs for one in _of(events, Outcome))
@@ -209,7 +212,7 @@ def test_a_monitor_that_ends_costs_its_figures_and_nothing_else(
 ) -> None:
     monitors.last = 3
 
-    outcomes = _of(_run(laboratory, building.plan(systems=("a",), looks=(3,)), monitors), Outcome)
+    outcomes = _of(_run(laboratory, building.plan(systems=("a",), blocks=3), monitors), Outcome)
 
     assert [bool(one.costs) for one in outcomes] == [True, False, False]
     assert {one.status for one in outcomes} == {"ok"}
@@ -221,7 +224,7 @@ def test_whatever_goes_wrong_in_an_accounting_trial_the_run_goes_on(
 ) -> None:
     laboratory.behave = lambda system, workload, number: how if (system, number) == ("a", 1) else "ok"
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors)
+    events = _run(laboratory, building.plan(blocks=2), monitors)
 
     outcomes = _of(events, Outcome)
     assert [one.status for one in outcomes] == ["ok"] * 4
@@ -232,7 +235,7 @@ def test_accounting_leaves_most_of_the_budget_to_what_is_timed(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
     # A trial takes 1 s here: 6 s are the share of 30 s.
-    events = _run(laboratory, building.plan("syscall", "sieve", looks=(4,), budget_s=30.0), monitors)
+    events = _run(laboratory, building.plan("syscall", "sieve", blocks=4, budget_s=30.0), monitors)
 
     assert len(_of(events, Accounted)) == 7  # the one that crosses the line is ended
     assert len(_of(events, Outcome)) == 4 * 4
@@ -244,7 +247,7 @@ def test_an_interrupted_run_goes_on_with_the_accounting_that_is_missing(
     cell = Cell("syscall")
     done = {(number, system, cell) for number in range(3) for system in ("a", "b")} - {(1, "b", cell)}
 
-    events = _run(laboratory, building.plan(looks=(2,)), monitors, before=Earlier(accounted=frozenset(done)))
+    events = _run(laboratory, building.plan(blocks=2), monitors, before=Earlier(accounted=frozenset(done)))
 
     assert [(one.round, one.system) for one in _of(events, Accounted)] == [(1, "b")]
 
@@ -252,7 +255,7 @@ def test_an_interrupted_run_goes_on_with_the_accounting_that_is_missing(
 def test_an_accounting_trial_is_short_whatever_study_and_cell_ask_for(
     laboratory: Laboratory, monitors: Monitors
 ) -> None:
-    _run(laboratory, building.plan(copies=(2,), looks=(1,)), monitors)
+    _run(laboratory, building.plan(copies=(2,), blocks=1), monitors)
 
     words = dict(word.split("=") for word in laboratory.requests[0].split()[3:])
     assert (words["copies"], words["batches"], words["warmup_ns"]) == ("2", "1", "0")
@@ -324,7 +327,7 @@ def test_what_was_accounted_for_is_in_the_tables(tmp_path: Path, closed: bool) -
     def measured(trial: Trial) -> Outcome:
         return building.outcome(trial, costs=(Figure("span_ns", 10), Figure("wait_ns", 2**60)))
 
-    found = _experiment(tmp_path, building.plan(looks=(1,)), measured, EVENTS, closed=closed)
+    found = _experiment(tmp_path, building.plan(blocks=1), measured, EVENTS, closed=closed)
 
     with archive.connect(found) as connection:
         costs = connection.execute("SELECT * FROM costs ORDER BY ALL").fetchall()
@@ -347,7 +350,7 @@ def test_what_was_accounted_for_is_in_the_tables(tmp_path: Path, closed: bool) -
 
 
 def test_the_journal_says_which_accounting_trials_were_made(tmp_path: Path) -> None:
-    found = _experiment(tmp_path, building.plan(looks=(1,)), lambda trial: None, EVENTS)
+    found = _experiment(tmp_path, building.plan(blocks=1), lambda trial: None, EVENTS)
 
     cell = Cell("syscall")
     assert earlier(found.path, {"syscall": cell}).accounted == {(0, "a", cell), (0, "b", cell)}
@@ -411,6 +414,15 @@ GUEST = {
 }
 
 
+def _setup(system: str, calls: Mapping[str, int] = MappingProxyType({}), **figures: int) -> Accounted:
+    costs = tuple(Figure(name, value) for name, value in figures.items())
+    return replace(_accounted(system, calls, purpose=SETUP, operations=1), costs=costs)
+
+
+# Of both systems, a set-up that costs nothing and makes a call.
+SETUPS = tuple(_setup(system, {"execve": 1}, run_ns=0) for system in ("a", "b"))
+
+
 def _weigh(root: Path, other: Mapping[str, float], *more: Event, looks: Sequence[int] = (12,)) -> Weighing:
     return summary.of(
         _experiment(
@@ -428,7 +440,7 @@ def _only(weighing: Weighing) -> Comparison:
 
 
 def test_shares_of_the_time_add_up_and_are_those_that_were_put_in(tmp_path: Path) -> None:
-    one = _only(_weigh(tmp_path, GUEST))
+    one = _only(_weigh(tmp_path, GUEST, *SETUPS))
 
     assert one.verdict == verdict.SLOWER
     assert one.why is not None
@@ -447,7 +459,7 @@ def test_shares_of_the_time_add_up_and_are_those_that_were_put_in(tmp_path: Path
     assert one.why.blocks == 12
 
 
-def test_the_sentence_names_times_by_their_share_then_counts_then_calls(tmp_path: Path) -> None:
+def test_the_sentence_names_calls_and_counts_then_where_the_time_is_spent(tmp_path: Path) -> None:
     counted = [
         _accounted(
             system, {"getppid": 1000, "ptrace": 2000 if system == "b" else 0, "write": 4}, number=number
@@ -455,11 +467,15 @@ def test_the_sentence_names_times_by_their_share_then_counts_then_calls(tmp_path
         for system in ("a", "b")
         for number in range(3)
     ]
-    one = _only(_weigh(tmp_path, GUEST, *counted))
+    one = _only(_weigh(tmp_path, GUEST, *SETUPS, *counted))
 
     assert wording.why(one) == (
-        "+4.00 µs in system mode (62 %), +2.00 µs in user mode (31 %), +500 ns asleep (8 %), "
-        "+4.0 switches, +2.0 host calls (ptrace +2.0)"
+        "each call costs this host 2 more system calls, 4 more switches; 62 % of the extra time is spent in "
+        "system mode"
+    )
+    assert wording.why_long(one) == (
+        "Each call costs this host 2 more system calls (ptrace +2) and 4 more context switches than on a. "
+        "62 % of the 6.50 µs of extra time is spent in system mode, 31 % in user mode, 8 % asleep."
     )
 
 
@@ -467,7 +483,7 @@ def test_a_table_row_ends_with_the_why(tmp_path: Path, capsys: pytest.CaptureFix
     plain.print_csv(_weigh(tmp_path, {**BASE, "cpu_user_ns": 1200.0}))
 
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
-    assert row["why"] == "+1.00 µs in user mode (100 %)"
+    assert row["why"] == "all of the extra time is spent in user mode"
 
 
 def test_a_cost_that_only_scatters_is_not_named(tmp_path: Path) -> None:
@@ -475,7 +491,7 @@ def test_a_cost_that_only_scatters_is_not_named(tmp_path: Path) -> None:
 
     assert one.why is not None
     assert [each.cost for each in one.why.costs if each.differs] == ["user"]
-    assert wording.why(one) == "+1.00 µs in user mode (100 %)"
+    assert wording.why(one) == "all of the extra time is spent in user mode"
 
 
 def test_where_the_time_does_not_differ_nothing_is_said(tmp_path: Path) -> None:
@@ -488,31 +504,57 @@ def test_where_the_time_does_not_differ_nothing_is_said(tmp_path: Path) -> None:
     assert wording.why(one) == ""
 
 
-def test_with_five_blocks_nothing_is_claimed(tmp_path: Path) -> None:
-    one = _only(_weigh(tmp_path, GUEST, looks=(5,)))
+def _as_if(root: Path, other: Mapping[str, float], word: str, *, blocks: int) -> Comparison:
+    """The comparison with its why, if its verdict were this word."""
+    found = _experiment(
+        root,
+        building.plan(blocks=blocks),
+        lambda trial: _trial(trial, **(BASE if trial.system == "a" else other)),
+        SETUPS,
+    )
+    (one,) = summary.of(found).comparisons
+    with archive.connect(found) as connection:
+        costs = Costs(Observations(found, connection, baseline=None))
+        (explained,) = costs.explained([replace(one, verdict=word, why=None)])
+    return explained
+
+
+@pytest.mark.parametrize("blocks", [3, 4, 5, 8, 12, 16])
+def test_costs_that_truly_differ_are_claimed_from_few_blocks_on(tmp_path: Path, blocks: int) -> None:
+    one = _as_if(tmp_path, GUEST, verdict.SLOWER, blocks=blocks)
+
+    assert one.why is not None
+    assert one.why.is_claimed
+    assert {each.cost for each in one.why.costs if each.differs} == {"user", "system", "rest", "switches"}
+    for each in one.why.costs:
+        assert each.difference.low is not None
+        assert each.difference.low <= each.difference.value
+        assert not each.differs or each.difference.low > 0
+
+
+@pytest.mark.parametrize("word", [verdict.UNRESOLVED, verdict.EQUIVALENT, verdict.BOUNDED])
+def test_no_cost_is_claimed_of_a_difference_that_is_not(tmp_path: Path, word: str) -> None:
+    one = _as_if(tmp_path, GUEST, word, blocks=12)
+
+    assert one.why is not None
+    assert not one.why.is_claimed
+    assert not any(each.differs or each.share is not None for each in one.why.costs)
+
+
+def test_one_block_claims_nothing(tmp_path: Path) -> None:
+    one = _only(_weigh(tmp_path, GUEST, *SETUPS, blocks=1))
 
     assert one.why is not None
     assert not any(each.differs or each.share is not None for each in one.why.costs)
+    assert {each.difference.low for each in one.why.costs} == {None}
     assert wording.why(one) == ""
-
-
-def test_costs_of_systems_that_are_alike_are_hardly_ever_named() -> None:
-    """A hundred metrics of equal systems: of their six hundred costs the rate allows next to none."""
-    from steelyard.statistics import false_discovery, signed_rank
-
-    chance = np.random.default_rng(1)
-    wrong = 0
-    for _ in range(20):
-        families = [[signed_rank.p_two_sided(chance.normal(0, 1, 12)) for _ in range(6)] for _ in range(100)]
-        wrong += any(p <= 0.05 for family in false_discovery.two_stage(families) for p in family)
-    assert wrong <= 3
 
 
 def test_where_set_up_is_much_of_what_was_accounted_for_no_share_is_said(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome:
         return _trial(trial, covered=0.4, **(BASE if trial.system == "a" else GUEST))
 
-    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured)))
+    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured, SETUPS)))
 
     assert one.why is not None
     assert one.why.covered == pytest.approx(0.4, rel=0.01)
@@ -521,11 +563,58 @@ def test_where_set_up_is_much_of_what_was_accounted_for_no_share_is_said(tmp_pat
         "only 40 % of what was accounted for was spent in operations: the costs hold too much of set-up for "
         "shares",
     )
-    assert wording.why(one) == "+4.0 switches"
+    assert wording.why(one) == (
+        "each call costs this host 2.00 µs more in user mode, 4.00 µs more in system mode, 4 more switches"
+    )
+
+
+@pytest.mark.parametrize("more", [(), SETUPS[:1], SETUPS[1:]])
+def test_where_set_up_is_not_known_of_both_no_count_is_claimed(tmp_path: Path, more: Sequence[Event]) -> None:
+    # All that differs may be what the guest's set-up makes: thousands of switches, in a trial of a few calls.
+    one = _only(_weigh(tmp_path, GUEST, *more))
+
+    assert one.why is not None
+    assert {each.cost for each in one.why.costs if each.differs} == {"user", "system", "rest"}
+    assert one.why.notes == (
+        "what set-up costs was not measured on both: counts hold it, and none is claimed to differ",
+    )
+
+
+def test_a_time_that_set_up_could_be_is_not_claimed(tmp_path: Path) -> None:
+    def measured(trial: Trial) -> Outcome:
+        return _trial(trial, covered=0.4, **(BASE if trial.system == "a" else GUEST))
+
+    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured)))
+
+    assert one.why is not None
+    assert not any(each.differs for each in one.why.costs)
+    assert wording.why(one) == ""
+
+
+def test_waiting_that_may_be_set_up_s_is_not_claimed(tmp_path: Path) -> None:
+    # Set-up's waiting stays in the trial's: this much of it is as much as half of the difference, and more.
+    def waiting(setup_ns: float) -> bool:
+        setups = [_setup(system, run_ns=0, wait_ns=round(setup_ns * OPERATIONS)) for system in ("a", "b")]
+        one = _only(_weigh(tmp_path / str(setup_ns), {**GUEST, "wait_ns": 1010.0}, *setups))
+        assert one.why is not None
+        return next(each.differs for each in one.why.costs if each.cost == "wait")
+
+    assert waiting(300.0)
+    assert not waiting(700.0)
+
+
+def test_set_up_that_is_known_of_one_system_is_taken_from_neither(tmp_path: Path) -> None:
+    setup = _setup("b", cpu_user_ns=round(0.1 * OPERATIONS * BASE["cpu_user_ns"]))
+
+    one = _only(_weigh(tmp_path, BASE, setup))
+
+    assert one.why is not None
+    (user,) = (each for each in one.why.costs if each.cost == "user")
+    assert user.value == pytest.approx(user.baseline_value, rel=0.01)
 
 
 def test_processes_that_run_at_once_have_shares_beyond_the_whole_and_it_is_said(tmp_path: Path) -> None:
-    one = _only(_weigh(tmp_path, {**GUEST, "rest": -4000.0}))
+    one = _only(_weigh(tmp_path, {**GUEST, "rest": -4000.0}, *SETUPS))
 
     assert one.why is not None
     (rest,) = (each for each in one.why.costs if each.cost == "rest")
@@ -569,22 +658,18 @@ def test_a_trial_of_several_metrics_tells_their_costs_not_apart(tmp_path: Path) 
 
 def test_boots_are_what_is_replicated_where_a_start_is_a_boot(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome:
-        told = _trial(trial, **(BASE if trial.system == "a" else GUEST))
         boot = 1 + trial.block // 6 if trial.system == "b" else 1
+        guest = {**BASE, "cpu_user_ns": 2200.0 * boot}
+        told = _trial(trial, **(BASE if trial.system == "a" else guest))
         return building.outcome(trial, told.samples[0].durations_ns[0] / 1e6, costs=told.costs, boot=boot)
 
     one = _only(
         summary.of(_experiment(tmp_path, building.plan(blocks_per_boot=6), measured, boot_systems=("b",)))
     )
 
-    assert one.boots == 2  # twelve blocks, but two boots: too few for any claim
+    assert one.boots == 2  # twelve blocks that agree, but two boots that do not
     assert one.why is not None
     assert not any(each.differs for each in one.why.costs)
-
-
-def _setup(system: str, **figures: int) -> Accounted:
-    costs = tuple(Figure(name, value) for name, value in figures.items())
-    return replace(_accounted(system, {}, purpose=SETUP, operations=1), costs=costs)
 
 
 def test_what_a_trial_of_one_operation_costs_is_taken_away(tmp_path: Path) -> None:
@@ -624,9 +709,9 @@ def test_trials_too_short_for_clock_ticks_do_not_tell_user_from_system_mode(tmp_
         more = (Figure("wait_ns", 0), Figure("span_ns", user))
         return building.outcome(trial, ns, operations=1000, batches=2, costs=(*figures, *more))
 
-    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured)))
+    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured, SETUPS)))
 
-    assert wording.why(one) == "+2.00 µs running (100 %)"
+    assert wording.why(one) == "all of the extra time is spent running"
     assert one.why is not None
     assert one.why.notes == (
         "the trials met too few clock ticks to tell user from system mode: both are in run",
@@ -679,6 +764,79 @@ def test_what_was_counted_on_one_system_alone_is_no_difference(tmp_path: Path) -
     assert [each.calls is None for each in weighing.accounts] == [False, True]
 
 
+def _counted(number: int, system: str, calls: Mapping[str, int]) -> Accounted:
+    return _accounted(system, calls, number=number)
+
+
+def test_calls_that_hold_set_up_are_not_compared(tmp_path: Path) -> None:
+    one = _only(
+        _weigh(tmp_path, GUEST, SETUPS[0], _counted(0, "a", {"read": 9}), _counted(0, "b", {"read": 9000}))
+    )
+
+    assert one.why is not None
+    assert {(each.call, each.differs) for each in one.why.calls if each.call == "read"} == {("read", False)}
+
+
+def test_calls_that_set_up_s_scatter_could_be_are_not_named(tmp_path: Path) -> None:
+    setups = [_setup("a", {"read": 10}), _setup("b", {"ptrace": 1000}), _setup("b", {"ptrace": 1400})]
+    made = {"a": {"read": 1000}, "b": {"read": 3000, "ptrace": 1700}}
+
+    one = _only(_weigh(tmp_path, GUEST, *setups, *(_counted(7, *each) for each in made.items())))
+
+    assert one.why is not None
+    differs = {each.call: each.differs for each in one.why.calls}
+    assert differs["read"]
+    assert not differs["ptrace"]
+
+
+@pytest.mark.parametrize("rounds", [(4,), (2, 9), (0, 1, 2)])
+def test_accounting_rounds_count_however_they_are_numbered(tmp_path: Path, rounds: Sequence[int]) -> None:
+    made = {"a": {"getppid": 1000}, "b": {"getppid": 1000, "ptrace": 5000}}
+    counted = [_counted(number, *each) for number in rounds for each in made.items()]
+
+    one = _only(_weigh(tmp_path, GUEST, *counted, *SETUPS))
+
+    assert one.why is not None
+    assert {each.call for each in one.why.calls if each.differs} == {"all", "ptrace"}
+    assert one.why.calls[0].value - one.why.calls[0].baseline_value == pytest.approx(5, rel=0.01)
+
+
+def test_few_rounds_name_large_differences_only(tmp_path: Path) -> None:
+    made = {"a": {"futex": 1000}, "b": {"futex": 1100}}
+
+    def differs(root: Path, rounds: int) -> bool:
+        counted = [_counted(number, *each) for number in range(rounds) for each in made.items()]
+        one = _only(_weigh(root, GUEST, *counted, *SETUPS))
+        assert one.why is not None
+        return {each.call: each.differs for each in one.why.calls}["futex"]
+
+    assert not differs(tmp_path / "two", 2)
+    assert differs(tmp_path / "three", 3)
+
+
+def test_a_third_system_and_a_second_cell_need_no_accounting_trials(tmp_path: Path) -> None:
+    costs = {"a": BASE, "b": GUEST, "c": GUEST}
+    made = {"a": {"getppid": 1000}, "b": {"getppid": 3000}}
+
+    weighing = summary.of(
+        _experiment(
+            tmp_path,
+            building.plan("syscall", "sieve", systems=("a", "b", "c")),
+            lambda trial: _trial(trial, **costs[trial.system]),
+            (*SETUPS, *(_counted(5, *each) for each in made.items())),
+        )
+    )
+
+    whys = {(one.system, one.cell): one.why for one in weighing.comparisons}
+    assert all(whys.values())
+    assert {key for key, why in whys.items() if why and why.calls} == {("b", "syscall")}
+    said = {(one.system, one.cell): wording.why(one) for one in weighing.comparisons}
+    assert "2 more system calls" in said["b", "syscall"]
+    assert (
+        said["c", "sieve"] == "62 % of the extra time is spent in system mode, 31 % in user mode, 8 % asleep"
+    )
+
+
 # --- what is said
 
 
@@ -709,7 +867,7 @@ def _fake(words: str = "") -> dict[str, str]:
 def test_run_with_watch_ends_in_accounts_and_a_why(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"a": "time=1000", "b": "time=2000"}, looks="[6]")
+    study = write_study(systems={"a": "time=1000", "b": "time=2000"}, blocks=6)
 
     done = steelyard(
         "run", study, "--watch", "--format", "json", "--html", str(tmp_path / "page.html"), **_fake()
@@ -732,7 +890,7 @@ def test_run_with_watch_ends_in_accounts_and_a_why(
 def test_run_without_watch_starts_no_monitor(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"a": "", "b": ""}, looks="[1]")
+    study = write_study(systems={"a": "", "b": ""}, blocks=1)
 
     done = steelyard("run", study, "--format", "json", **_fake(f"log={tmp_path / 'log'}"))
 
@@ -745,7 +903,7 @@ def test_run_without_watch_starts_no_monitor(
 def test_a_monitor_that_fails_never_fails_the_run(
     steelyard: Run, write_study: Callable[..., str], words: str
 ) -> None:
-    study = write_study(systems={"a": "", "b": ""}, looks="[2]")
+    study = write_study(systems={"a": "", "b": ""}, blocks=2)
 
     done = steelyard("run", study, "--watch", "--format", "json", **_fake(words))
 
@@ -761,7 +919,7 @@ def test_a_monitor_that_fails_never_fails_the_run(
 def test_no_monitor_is_left_when_a_run_ends(
     steelyard: Run, write_study: Callable[..., str], tmp_path: Path
 ) -> None:
-    study = write_study(systems={"a": "", "b": "die=3"}, looks="[3]")
+    study = write_study(systems={"a": "", "b": "die=3"}, blocks=3)
 
     steelyard("run", study, "--watch", **_fake(f"log={tmp_path / 'log'}"))
 
@@ -819,6 +977,6 @@ def test_the_fake_agent_s_failure_is_the_system_s(laboratory: Laboratory, monito
         SystemFailed("gone") if (system, number) == ("b", 5) else "ok"
     )
 
-    outcomes = _of(_run(laboratory, building.plan(looks=(3,)), monitors), Outcome)
+    outcomes = _of(_run(laboratory, building.plan(blocks=3), monitors), Outcome)
 
     assert [one.status for one in outcomes if one.trial.system == "b"].count("failed") == 1

@@ -81,6 +81,7 @@ struct {
 /* Set before loading. */
 const volatile u32  one_in = 1;           /* children followed */
 const volatile bool counts_always = false; /* else only while `counting` */
+const volatile bool is_budgeted = false;   /* what the hook costs the machine is kept account of */
 const volatile bool is_timed = false;      /* cells are timed ones */
 const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
 const volatile bool holds = false;        /* this kernel lets a task be held */
@@ -120,6 +121,8 @@ u64             anchor;
 u32             window;        /* number of the one that is open, or was last */
 u64             window_begin_ns, window_end_ns; /* end: 0 while it is open */
 struct occupant occupants[PROCESSORS];
+struct allowance allowances[PROCESSORS];
+u32             is_spent;      /* whether some processor has used up its allowance since that was last set to 0 */
 
 /* Registers' distance from something fixed: the verifier lets pointers be subtracted, not shifted. */
 static __always_inline u64 key_of(struct pt_regs *regs)
@@ -459,11 +462,38 @@ static __always_inline void count(u32 slot, u32 number, long result)
 		__sync_fetch_and_add(&row[index].count, step);
 }
 
+/* Slot 0 is never over: the reader knows what is meant. */
+static __noinline int ask_for_more(struct allowance *mine)
+{
+	u32 nobody = 0;
+
+	if (!mine)
+		return 0;
+	mine->wake_at = (u64)-1;
+	is_spent = 1;
+	bpf_ringbuf_output(&done, &nobody, sizeof nobody, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+static __always_inline void spend(void)
+{
+	u32               processor = bpf_get_smp_processor_id();
+	struct allowance *mine;
+
+	if (processor >= PROCESSORS)
+		return;
+	mine = &allowances[processor];
+	if (++mine->hits >= mine->wake_at)
+		ask_for_more(mine);
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_return, struct pt_regs *regs, long result)
 {
 	u32 slot;
 
+	if (is_budgeted)
+		spend();
 	/* Hooked in is not yet counting: a window has sharp edges. */
 	if (!counts_always && !counting)
 		return 0;
@@ -807,7 +837,9 @@ static __always_inline void attach(struct task_struct *task)
 	if (row && slot) {
 		if (!is_new)
 			row->base = row->now;
+		row->late = is_new;
 		if (task->exit_state) {
+			row->late = 1;
 			row->state = ROW_EXITED;
 			__sync_fetch_and_add(&exited, 1);
 		}
@@ -836,6 +868,7 @@ static __always_inline void refresh(struct task_struct *task, u32 slot)
 	row->looked_run_ns = row->now.run_ns;
 	if (row->state == ROW_LIVE && task->exit_state) {
 		/* It exited while it was being taken in. */
+		row->late = 1;
 		if (!row->end_ns)
 			row->end_ns = bpf_ktime_get_boot_ns();
 		status_into(task, row);

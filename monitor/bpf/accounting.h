@@ -52,6 +52,7 @@ struct row {
 	__u32 seen;            /* the last look that brought `now` up to date */
 	__u32 window;          /* that window_ns is of */
 	__u64 window_ns;       /* it ran in that one, up to its last switch */
+	__u32 late;            /* calls of its may be missing: it was taken in after its birth, or amid its exit */
 } __attribute__((aligned(64)));
 
 /* A type of call: how many in the lower half, errors in the upper. The sum of differences is exact as long
@@ -88,6 +89,12 @@ struct occupant {
 	__u32 slot;     /* of the one that runs; 0: nobody's */
 };
 enum { PROCESSORS = 1024 };
+
+/* At BUDGET: how often a processor has come to the hook on system calls, whosever calls those were, and at how many
+ * it wakes the reader. Each has a line of the cache to itself. */
+struct allowance {
+	__u64 hits, wake_at;
+} __attribute__((aligned(64)));
 
 /* Slots of the last so many threads that have exited; whoever comes after them looks whether they are over. */
 enum { LEAVING = 128 };

@@ -58,7 +58,8 @@ static const char *const *missing(const struct order *order)
 	if (order->detail == LIFE)
 		sentences[count++] = "system calls by type: not at detail life; reads and writes are the kernel's own counts";
 	if (order->detail == BUDGET)
-		sentences[count++] = "calls by type are estimates from windows; of a process that lived between two, nothing is known";
+		sentences[count++] = "calls are counted one by one while that fits the budget, and in windows where it does not: "
+		                     "each process says whether its counts are exact";
 	if (order->detail == PROFILE)
 		sentences[count++] = "calls are not counted at detail profile: samples say where processor time goes";
 	if (order->detail == LATENCY)
@@ -95,6 +96,10 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		return -1;
 	if (can_count(order))
 		hooks_calibrate();
+	if (windows_begin(order)) {
+		snprintf(why, why_room, "the hook on system calls was refused");
+		return -1;
+	}
 	if ((order->detail == CALLS || order->detail == LATENCY) && !order->prove && hooks_calls_on()) {
 		snprintf(why, why_room, "the hook on system calls was refused");
 		return -1;
@@ -107,7 +112,6 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		return -1;
 	gather_look();
 	ends_with_the_last = order->pid_count > 0;
-	windows_open(order);
 	gather_ended();
 	return 0;
 }
@@ -175,7 +179,7 @@ static void end(struct account *account)
 {
 	struct process sum;
 
-	windows_close();
+	windows_end();
 	hooks_calls_off();
 	await_final();
 	process_clear(&sum);

@@ -31,6 +31,11 @@ struct thread {
 	uint32_t       next;
 	uint64_t      *folded;  /* its cells, as far as they are in owner->kept: words, as they lie in the map */
 	struct counters read;
+	int            is_missed;     /* calls of its were not counted, in pauses that are over, */
+	uint64_t       missed_run_ns; /* in which it ran for so long */
+	uint32_t       pause;         /* the pause before which it was looked at last: */
+	int            was_running;
+	uint64_t       run_ns, switches; /* as they were then */
 };
 
 #define FOLD_NS UINT64_C(30000000000)
@@ -53,7 +58,11 @@ static struct {
 	uint32_t            enrolled;  /* rows known to have been given */
 	uint64_t            folded_ns; /* when gather_fold last did its work */
 	uint64_t           *unslotted; /* row 0's cells as far as folded */
-} s;
+	uint32_t            pause;     /* number of the one that goes on, or was last */
+	int                 is_paused;
+	uint64_t            paused_ns; /* since when */
+	uint64_t            stopped_ns; /* nothing is counted from then on */
+} s = { .stopped_ns = UNKNOWN };
 
 void gather_open(const struct order *order)
 {
@@ -267,6 +276,46 @@ static void calls_into(const uint64_t *cells, const uint64_t *folded, struct pro
 	}
 }
 
+/* Pauses in the counting. A thread that did not run in one made no call in it: whether it ran is told by its run time
+ * and its switches, for whoever was on no processor at the look before, and is on none now. */
+
+static uint64_t switches_of(const struct row *row)
+{
+	return row->now.switches_voluntary + row->now.switches_involuntary;
+}
+
+/* What it has missed of the pause that goes on, as of the last look. */
+static void missed_in_pause(uint32_t slot, int *is_missed, uint64_t *missed_run_ns)
+{
+	const struct row    *row = &hooks.rows[slot];
+	const struct thread *thread = &s.threads[slot];
+	int                  was_there = thread->pause == s.pause;
+	uint64_t             before_ns = was_there ? thread->run_ns : row->base.run_ns;
+
+	*is_missed = 0;
+	*missed_run_ns = 0;
+	if (!s.is_paused || (row->end_ns && row->end_ns < s.paused_ns))
+		return;
+	*missed_run_ns = less(row->now.run_ns, before_ns);
+	*is_missed = !was_there || thread->was_running || row->processor || row->end_ns || *missed_run_ns ||
+	             thread->switches != switches_of(row);
+	/* Row 0 is everybody's who has found no slot, and is told of at their ends alone. */
+	if (slot == 0)
+		*is_missed = hooks_lost_slots();
+}
+
+static void missed_into(uint32_t slot, struct process *process)
+{
+	const struct row    *row = &hooks.rows[slot];
+	const struct thread *thread = &s.threads[slot];
+	int                  is_missed;
+	uint64_t             missed_run_ns;
+
+	missed_in_pause(slot, &is_missed, &missed_run_ns);
+	process->is_missed |= thread->is_missed || is_missed || row->late || row->end_ns >= s.stopped_ns;
+	process->missed_run_ns += thread->missed_run_ns + missed_run_ns;
+}
+
 static void name_into(const struct row *row, struct process *process)
 {
 	memcpy(process->program, row->program, sizeof process->program);
@@ -295,6 +344,7 @@ static void write_thread(uint32_t slot)
 	cputime_split(thread.figure[run_ns], thread.figure[cpu_user_ns], thread.figure[cpu_system_ns],
 	              &thread.figure[cpu_user_ns], &thread.figure[cpu_system_ns]);
 	calls_into(cells_of(slot), NULL, &thread);
+	missed_into(slot, &thread);
 	write_process(&thread);
 	process_free_calls(&thread);
 }
@@ -307,6 +357,7 @@ static void thread_into(uint32_t slot, struct process *process)
 	process_clear(&part);
 	costs_into(&hooks.rows[slot], &part);
 	calls_into(cells_of(slot), s.threads[slot].folded, &part);
+	missed_into(slot, &part);
 	process_add(process, &part);
 	process_free_calls(&part);
 }
@@ -366,6 +417,8 @@ static void add_costs(struct process *total, const struct process *process)
 
 	process_clear(&costs);
 	memcpy(costs.figure, process->figure, sizeof costs.figure);
+	costs.is_missed = process->is_missed;
+	costs.missed_run_ns = process->missed_run_ns;
 	process_add(total, &costs);
 }
 
@@ -565,6 +618,7 @@ uint64_t gather_total(struct process *total)
 	unslotted.figure[blocked_ns] = 0;
 	split(&unslotted, NULL);
 	calls_into(cells_of(0), s.unslotted, &unslotted);
+	missed_into(0, &unslotted);
 	process_add(total, &unslotted);
 	process_free_calls(&unslotted);
 	total->calls_known = has_calls();
@@ -618,19 +672,25 @@ static uint64_t calls_of(const struct process *process)
 
 /* One window of a process: counts, run time, and the sums of their squares and products. Without the time that
  * the counting itself took: so long it would have run for its own sake. */
-static void conclude_window(struct process *window, double ran_ns, double hook_ns, struct process *into)
+static void conclude_window(struct process *window, double weight, double ran_ns, double hook_ns,
+                            struct process *into)
 {
 	double own_ns = ran_ns - hook_ns > ran_ns / 4 ? ran_ns - hook_ns : ran_ns / 4;
 
 	window->windows_active = ran_ns > 0;
 	window->windows_run_ns = own_ns;
-	window->windows_run_squares = own_ns * own_ns;
+	window->windows_weighted_ns = weight * own_ns;
+	window->windows_run_squares = window->windows_weighted_ns * window->windows_weighted_ns;
 	window->windows_hook_ns = ran_ns - own_ns;
 	for (size_t i = 0; i < window->call_count; i++) {
-		double calls = (double)window->calls[i].calls;
+		struct call_type *call = &window->calls[i];
 
-		window->calls[i].squares = calls * calls;
-		window->calls[i].products = calls * own_ns;
+		call->in_windows = call->calls;
+		call->errors_in_windows = call->errors;
+		call->weighted = weight * (double)call->calls;
+		call->weighted_errors = weight * (double)call->errors;
+		call->squares = call->weighted * call->weighted;
+		call->products = call->weighted * window->windows_weighted_ns;
 	}
 	process_add(into, window);
 }
@@ -642,10 +702,10 @@ static double hook_price(void)
 	return hooks.hook_ns == UNKNOWN ? 0 : 1.25 * (double)hooks.hook_ns;
 }
 
-uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns)
+void gather_window(uint64_t begin_ns, uint64_t end_ns, double weight)
 {
 	struct process all;
-	uint64_t       all_ran_ns = 0, calls;
+	uint64_t       all_ran_ns = 0;
 
 	s.windows = realloc(s.windows, (s.window_count + 1) * sizeof *s.windows);
 	if (!s.windows)
@@ -672,24 +732,18 @@ uint64_t gather_window(uint64_t begin_ns, uint64_t end_ns)
 			continue;
 		all_ran_ns += ran_ns;
 		process_add(&all, &window);
-		conclude_window(&window, (double)ran_ns, (double)calls_of(&window) * hook_price(), &member->kept);
+		conclude_window(&window, weight, (double)ran_ns, (double)calls_of(&window) * hook_price(),
+		                &member->kept);
 		process_free_calls(&window);
 	}
 	fold(0, &s.unslotted, &all);
-	calls = calls_of(&all);
-	conclude_window(&all, (double)all_ran_ns, (double)calls * hook_price(), &s.total);
+	conclude_window(&all, weight, (double)all_ran_ns, (double)calls_of(&all) * hook_price(), &s.total);
 	process_free_calls(&all);
-	return calls;
 }
 
 /* The sums of calls alone: all of them were counted. */
-void gather_fold(void)
+static void fold_all(void)
 {
-	uint64_t now = now_ns();
-
-	if ((s.order->detail != CALLS && s.order->detail != LATENCY) || now < s.folded_ns + FOLD_NS)
-		return;
-	s.folded_ns = now;
 	for (struct member *member = s.members; member; member = member->next)
 		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
 			struct process gained;
@@ -701,6 +755,64 @@ void gather_fold(void)
 			process_free_calls(&gained);
 		}
 	fold(0, &s.unslotted, &s.total);
+}
+
+void gather_fold(void)
+{
+	uint64_t now = now_ns();
+
+	if (!has_calls() || s.order->detail == PROFILE || s.is_paused || now < s.folded_ns + FOLD_NS)
+		return;
+	s.folded_ns = now;
+	fold_all();
+}
+
+void gather_pause(void)
+{
+	gather_look();
+	s.pause++;
+	for (uint32_t slot = 0; slot <= hooks_slots_highest(); slot++) {
+		struct thread    *thread = &s.threads[slot];
+		const struct row *row = &hooks.rows[slot];
+
+		/* Whoever is not here yet is one who came in the pause: at worst that is wrong by a moment. */
+		if (slot && !thread->owner)
+			continue;
+		thread->pause = s.pause;
+		thread->was_running = row->processor != 0;
+		thread->run_ns = row->now.run_ns;
+		thread->switches = switches_of(row);
+	}
+	s.paused_ns = now_ns();
+	s.is_paused = 1;
+	hooks_count(0);
+	fold_all();
+}
+
+void gather_resume(void)
+{
+	uint64_t now;
+
+	hooks_count(1);
+	now = now_ns();
+	gather_look();
+	for (uint32_t slot = 0; slot <= hooks_slots_highest(); slot++) {
+		struct thread *thread = &s.threads[slot];
+		int            is_missed;
+		uint64_t       missed_run_ns;
+
+		if (slot && (!thread->owner || hooks.rows[slot].watched_ns >= now))
+			continue;
+		missed_in_pause(slot, &is_missed, &missed_run_ns);
+		thread->is_missed |= is_missed;
+		thread->missed_run_ns += missed_run_ns;
+	}
+	s.is_paused = 0;
+}
+
+void gather_stop_counting(void)
+{
+	s.stopped_ns = now_ns();
 }
 
 /* The end */

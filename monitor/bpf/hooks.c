@@ -99,7 +99,8 @@ static void size_maps(const struct order *order)
 
 	hooks.slots = slots;
 	hooks.cell_bytes = order->detail == LATENCY ? sizeof(struct timed_cell) : sizeof(struct cell);
-	while (ring < slots * 16)
+	/* An entry takes 16 bytes; besides those of slots, each processor may ask for more allowance. */
+	while (ring < (slots + (uint32_t)sysconf(_SC_NPROCESSORS_CONF)) * 16)
 		ring *= 2;
 	bpf_map__set_max_entries(skeleton->maps.rows, slots);
 	bpf_map__set_max_entries(skeleton->maps.cells, order->detail == LIFE ? 1 : slots);
@@ -169,7 +170,8 @@ static int on_gone(void *context, void *bytes, size_t count)
 {
 	(void)context;
 	(void)count;
-	s.gone(*(uint32_t *)bytes);
+	if (*(uint32_t *)bytes)
+		s.gone(*(uint32_t *)bytes);
 	return 0;
 }
 
@@ -190,6 +192,7 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 	}
 	skeleton->rodata->one_in = order->children;
 	skeleton->rodata->counts_always = order->detail == CALLS || order->detail == LATENCY;
+	skeleton->rodata->is_budgeted = order->detail == BUDGET;
 	skeleton->rodata->is_timed = order->detail == LATENCY;
 	skeleton->rodata->excepted[0] = getpid();
 	skeleton->rodata->excepted[1] = order->except;
@@ -209,6 +212,7 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 	if (!hooks.rows || !hooks.cells || !s.ring)
 		return refuse(why, why_room);
 	make_slots_free();
+	hooks_allow(UNKNOWN);
 	/* The kernel's type information was read for the loading alone: some megabytes. */
 	malloc_trim(0);
 	return 0;
@@ -305,6 +309,34 @@ void hooks_calls_off(void)
 	}
 }
 
+void hooks_count(int counting)
+{
+	__atomic_store_n(&s.skeleton->bss->counting, (u32)counting, __ATOMIC_SEQ_CST);
+}
+
+uint64_t hooks_hits(void)
+{
+	uint64_t hits = 0;
+
+	for (int i = 0; i < PROCESSORS; i++)
+		hits += __atomic_load_n(&s.skeleton->bss->allowances[i].hits, __ATOMIC_RELAXED);
+	return hits;
+}
+
+void hooks_allow(uint64_t hits)
+{
+	for (int i = 0; i < PROCESSORS; i++) {
+		struct allowance *one = &s.skeleton->bss->allowances[i];
+
+		__atomic_store_n(&one->wake_at, hits == UNKNOWN ? UNKNOWN : one->hits + hits, __ATOMIC_RELAXED);
+	}
+}
+
+int hooks_are_spent(void)
+{
+	return (int)__atomic_exchange_n(&s.skeleton->bss->is_spent, 0, __ATOMIC_SEQ_CST);
+}
+
 uint64_t hooks_open_window(int counting)
 {
 	struct accounting__bss *shared = s.skeleton->bss;
@@ -314,7 +346,7 @@ uint64_t hooks_open_window(int counting)
 	shared->window++;
 	s.switches = bpf_program__attach(s.skeleton->progs.on_switch);
 	shared->window_begin_ns = now_ns();
-	__atomic_store_n(&shared->counting, (u32)counting, __ATOMIC_SEQ_CST);
+	hooks_count(counting);
 	return shared->window_begin_ns;
 }
 
@@ -322,7 +354,7 @@ uint64_t hooks_close_window(void)
 {
 	struct accounting__bss *shared = s.skeleton->bss;
 
-	__atomic_store_n(&shared->counting, 0, __ATOMIC_SEQ_CST);
+	hooks_count(0);
 	shared->window_end_ns = now_ns();
 	bpf_link__destroy(s.switches);
 	s.switches = NULL;
@@ -447,6 +479,8 @@ void hooks_calibrate(void)
 	close(asked[1]);
 	close(told[0]);
 	waitpid(child, NULL, 0);
+	memset(s.skeleton->bss->allowances, 0, sizeof s.skeleton->bss->allowances);
+	hooks_allow(UNKNOWN);
 	pid = (u32)child;
 	bpf_map__delete_elem(s.skeleton->maps.targets, &pid, sizeof pid, 0);
 }
@@ -580,6 +614,11 @@ uint32_t hooks_slots_highest(void)
 	return s.skeleton->bss->slots_highest;
 }
 
+int hooks_lost_slots(void)
+{
+	return s.skeleton->bss->lost_slots > 0;
+}
+
 int hooks_call_of(uint32_t cell, enum abi *abi, uint32_t *number)
 {
 	if (cell == CELL_OTHER) {
@@ -613,6 +652,7 @@ void hooks_account(struct account *account)
 	account->lost_slots = s.skeleton->bss->lost_slots;
 	account->lost_events = s.skeleton->bss->lost_tasks;
 	account->lost_calls = 0;
+	account->hits_of_all = s.detail == BUDGET ? hooks_hits() : UNKNOWN;
 	account->unfollowed = s.skeleton->bss->unfollowed;
 	account->unfollowed_figure[run_ns] = costs->run_ns;
 	account->unfollowed_figure[wait_ns] = costs->wait_ns;

@@ -30,6 +30,14 @@ void hooks_calibrate(void);
 /* Hooks system calls in and out; returns 0 or -1. */
 int  hooks_calls_on(void);
 void hooks_calls_off(void);
+/* Whether calls are counted, where that is not always. Calls must be hooked in. */
+void hooks_count(int counting);
+/* At BUDGET: hits of the hook on system calls on all processors, by whomever, since it was loaded. */
+uint64_t hooks_hits(void);
+/* From now on, a processor that comes to so many more hits makes hooks_file readable; UNKNOWN: none does. */
+void hooks_allow(uint64_t hits);
+/* Whether one has, since this was last asked. */
+int  hooks_are_spent(void);
 /* A window opens, with calls counted or not, and closes; each returns the moment. */
 uint64_t hooks_open_window(int counting);
 uint64_t hooks_close_window(void);
@@ -54,6 +62,8 @@ void hooks_give_back(uint32_t slot);
 /* Takes hooks.calibrated's slot out of use: there was one more for it. */
 void hooks_retire(uint32_t slot);
 uint32_t hooks_slots_highest(void);
+/* Whether anybody has found no slot. */
+int hooks_lost_slots(void);
 /* How many rows were ever given to somebody. */
 uint32_t hooks_enrolled(void);
 /* The slots that the last look found changed; NULL if they are too many to be told. */

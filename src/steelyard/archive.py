@@ -35,7 +35,7 @@ from steelyard.errors import ArchiveError, UnknownName, UsageError
 from steelyard.plan import Plan
 from steelyard.study import Cell
 
-VERSION = 4
+VERSION = 5
 HEADER = "experiment.json"
 _TABLES = (
     "trials",
@@ -77,12 +77,14 @@ _WATCH_COLUMNS = """
     calls STRUCT(call VARCHAR, calls UBIGINT, errors UBIGINT)[]"""
 _EVENT_COLUMNS = """
     kind VARCHAR, recorded DOUBLE, hello JSON, fingerprint JSON, start_s DOUBLE, blocks BIGINT,
-    decided JSON, note VARCHAR"""
+    decided JSON, reopened JSON, note VARCHAR"""
 
-# What a table of an earlier version may lack: 1 knew neither curves nor bandwidths, 2 no common machine code.
+# What a table of an earlier version may lack: 1 knew neither curves nor bandwidths, 2 no common machine code,
+# 4 blocks that every cell had together, and looks after some of them.
 _ADDED = {
     "samples": {"point": "UBIGINT", "bytes": "UBIGINT", "faults_major": "UBIGINT"},
     "trials": {"code_sha256": "VARCHAR"},
+    "events": {"round": "BIGINT", "reopened": "JSON"},
 }
 # Tables that version 2 or 3 did not have, as they are when nothing is in them.
 _NEW_TABLES = {
@@ -104,16 +106,16 @@ _NEW_TABLES = {
 }
 
 _FROM_JOURNAL = {
-    "trials": "SELECT row_number() OVER (ORDER BY block, position, began) AS trial, {trial} "
+    "trials": "SELECT row_number() OVER (ORDER BY began, block, position) AS trial, {trial} "
     "FROM journal WHERE kind = 'trial'",
     # One row a batch. Operations and durations stay whole numbers, as they were measured.
     "samples": """
         SELECT t.trial, s.copy, s.metric, unnest(generate_series(1, len(s.durations_ns))) AS batch,
                s.operations, unnest(s.durations_ns) AS duration_ns, s.point, s.bytes,
                s.faults_major
-        FROM (SELECT j.block, j.position, j.began, unnest(j.samples) AS s
+        FROM (SELECT j.cell, j.block, j.position, j.began, unnest(j.samples) AS s
               FROM journal j WHERE kind = 'trial') AS taken
-        JOIN trials t USING (block, position, began)""",
+        JOIN trials t USING (cell, block, position, began)""",
     # One row a process of a group.
     "members": """
         SELECT t.trial, g.copy, g.metric, g.batch, g.processors, g.iterations, g.zero_ns,
@@ -121,19 +123,19 @@ _FROM_JOURNAL = {
                unnest(g.began_ns) AS began_ns, unnest(g.ended_ns) AS ended_ns,
                unnest(g.reaped_ns) AS reaped_ns, unnest(g.marks_ns) AS marks_ns,
                unnest(g.statuses) AS status, unnest(g.signals) AS signal, unnest(g.reasons) AS reason
-        FROM (SELECT j.block, j.position, j.began, unnest(j.groups) AS g
+        FROM (SELECT j.cell, j.block, j.position, j.began, unnest(j.groups) AS g
               FROM journal j WHERE kind = 'trial') AS taken
-        JOIN trials t USING (block, position, began)""",
+        JOIN trials t USING (cell, block, position, began)""",
     "counts": """
         SELECT t.trial, c.copy, c.metric, c.unit, c."value"
-        FROM (SELECT j.block, j.position, j.began, unnest(j.counts) AS c
+        FROM (SELECT j.cell, j.block, j.position, j.began, unnest(j.counts) AS c
               FROM journal j WHERE kind = 'trial') AS taken
-        JOIN trials t USING (block, position, began)""",
+        JOIN trials t USING (cell, block, position, began)""",
     "costs": """
         SELECT t.trial, c.figure, c."value"
-        FROM (SELECT j.block, j.position, j.began, unnest(j.costs) AS c
+        FROM (SELECT j.cell, j.block, j.position, j.began, unnest(j.costs) AS c
               FROM journal j WHERE kind = 'trial') AS taken
-        JOIN trials t USING (block, position, began)""",
+        JOIN trials t USING (cell, block, position, began)""",
     "accountings": """
         SELECT row_number() OVER (ORDER BY recorded, purpose DESC) AS accounting, recorded, round, system,
                boot, cell, purpose, backend, status, reason, operations, costs
@@ -148,7 +150,8 @@ _FROM_JOURNAL = {
     "systems": """
         SELECT system, boot, recorded, hello, fingerprint, start_s FROM journal WHERE kind = 'system'""",
     "events": """
-        SELECT kind, recorded, blocks, decided, note FROM journal WHERE kind IN ('look', 'note')""",
+        SELECT kind, recorded, blocks, round, decided, reopened, note
+        FROM journal WHERE kind IN ('look', 'note')""",
 }
 
 
@@ -182,7 +185,7 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
             plan.systems,
             [cell.label for cell in plan.cells],
             sorted(plan.study.margins.items()),
-            plan.study.design.looks,
+            plan.study.design.blocks,
             budget_s,
             list(programs),
         ]
@@ -202,7 +205,7 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
         "systems": plan.systems,
         "cells": [[cell.workload, list(cell.parameters)] for cell in plan.cells],
         "margins": dict(plan.study.margins),
-        "looks": plan.study.design.looks,
+        "blocks": plan.study.design.blocks,
         "budget_s": budget_s,
         "seed": plan.seed,
         "created": time.time(),
@@ -271,6 +274,8 @@ def _as_of_today(header: dict[str, Any]) -> dict[str, Any]:
     if header["version"] < 3:
         for workload in header.get("workloads", {}).values():
             workload |= {"counts": None, "groups": False}
+    if header["version"] < 5:
+        header.setdefault("blocks", max(header.get("looks", [0])))
     header.setdefault("watched", False)
     return header
 
@@ -329,6 +334,11 @@ def close(experiment: Experiment) -> Experiment:
         (experiment.path / journal.NAME).unlink()
     connection.close()
     return experiment
+
+
+def discard(experiment: Experiment) -> None:
+    """Removes an open experiment in which nothing can be compared."""
+    shutil.rmtree(experiment.path)
 
 
 def discard_if_empty(experiment: Experiment) -> None:
@@ -410,9 +420,40 @@ def connect(experiment: Experiment) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@dataclass
+class Growing:
+    """An open experiment that is being measured by this process, read bit by bit."""
+
+    experiment: Experiment
+    _read: int = 0  # bytes of its journal
+
+    def more(self) -> duckdb.DuckDBPyConnection:
+        """A connection with the tables of what was added since the last time. Raises ArchiveError."""
+        with open(self.experiment.path / journal.NAME, "rb") as file:
+            file.seek(self._read)
+            lines = file.read()
+        self._read += len(lines)
+        connection = duckdb.connect()
+        # A file without a name: DuckDB reads files, and nothing is to be left behind.
+        handle = os.memfd_create("steelyard-journal")
+        try:
+            with open(handle, "wb", closefd=False) as memory:
+                memory.write(lines)
+            _read_lines(connection, f"/proc/self/fd/{handle}")
+        except duckdb.Error as error:
+            raise ArchiveError(f"experiment {self.experiment.path} cannot be read: {error}") from error
+        finally:
+            os.close(handle)
+        return connection
+
+
 def _read_journal(connection: duckdb.DuckDBPyConnection, experiment: Experiment) -> None:
     for _ in journal.lines(experiment.path):
         pass  # a damaged line is named with its number, before SQL meets it
+    _read_lines(connection, str(experiment.path / journal.NAME))
+
+
+def _read_lines(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     columns = f"{_EVENT_COLUMNS}, {_TRIAL_COLUMNS}, {_SAMPLE_COLUMNS}, {_GROUP_COLUMNS}, {_WATCH_COLUMNS}"
     connection.execute(f"CREATE TABLE shape ({columns})")
     described = connection.execute("DESCRIBE shape").fetchall()
@@ -421,7 +462,7 @@ def _read_journal(connection: duckdb.DuckDBPyConnection, experiment: Experiment)
     connection.execute(
         f"CREATE TABLE journal AS SELECT * FROM read_json(?, format='newline_delimited', "
         f"ignore_errors=true, maximum_object_size=268435456, columns={spec})",
-        [str(experiment.path / journal.NAME)],
+        [path],
     )
     connection.execute(f"CREATE TABLE trial_shape ({_TRIAL_COLUMNS})")
     names = ", ".join(row[0] for row in connection.execute("DESCRIBE trial_shape").fetchall())

@@ -146,7 +146,9 @@ def _print_report(experiment: "Experiment", arguments: argparse.Namespace) -> in
     if arguments.html:
         report.write_html(found, Path(arguments.html), reference=arguments.reference)
         _say(f"steelyard: the report is in {arguments.html}")
-    report.print_out(found, form=arguments.format, reference=arguments.reference)
+    report.print_out(
+        found, form=arguments.format, reference=arguments.reference, everything=arguments.everything
+    )
     return 0
 
 
@@ -410,8 +412,10 @@ def _declare_measuring(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument(
         "--watch",
-        action="store_true",
-        help="account for what every trial costs this host, and say which costs differ along with the time",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="account for what every trial costs this host, and say what goes along with a difference (the "
+        "default, where a monitor works that costs what is timed nothing)",
     )
     verb.add_argument(
         "--new", action="store_true", help="begin anew, even if the same command was interrupted before"
@@ -425,6 +429,12 @@ def _declare_reporting(verb: argparse.ArgumentParser) -> None:
         help="the smallest difference that matters, such as 2%% (default: by workload)",
     )
     verb.add_argument("--html", metavar="FILE", help="write the report as one self-contained page")
+    verb.add_argument(
+        "--all",
+        dest="everything",
+        action="store_true",
+        help="print every table after the answer: each metric with its values, curves, indices",
+    )
     verb.add_argument("--baseline", metavar="SYSTEM", help="compare with this system (default: the first)")
     verb.add_argument(
         "--reference",
@@ -500,14 +510,14 @@ def _declare_watch(verb: argparse.ArgumentParser) -> None:
         "--detail",
         choices=("life", "budget", "calls", "profile", "latency"),
         default="budget",
-        help="life: all but system calls, at no cost a call; budget: calls counted in short windows and "
-        "estimated, with intervals; calls: every call counted; profile: which call it is in, by samples; "
-        "latency: every call timed (default: budget)",
+        help="life: all but system calls, at no cost a call; budget: every call counted as long as that fits "
+        "--budget, else estimated from short windows, with intervals; calls: every call counted; profile: "
+        "which call it is in, by samples; latency: every call timed (default: budget)",
     )
     how.add_argument(
         "--budget",
         metavar="PERCENT",
-        help="the share of the watched processes' time that counting may cost (default: 0.5%%)",
+        help="the share of one processor that counting may cost, all processes together (default: 0.5%%)",
     )
     how.add_argument("--every", metavar="TIME", help="a series as well, read so often, such as 5s or 250ms")
     how.add_argument("--threads", action="store_true", help="account for each thread as well")
@@ -661,6 +671,7 @@ _EXAMPLES = {
   steelyard plan pegasus --systems native uml --seed 1 --format csv""",
     "report": """examples:
   steelyard report
+  steelyard report --all
   steelyard report --html report.html
   steelyard report 20260131-120000-pegasus-1a2b --baseline uml --format json""",
     "watch": """examples:

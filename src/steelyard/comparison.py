@@ -4,149 +4,175 @@ The trial is the observation; docs/statistics.md has every estimator's question,
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.observations import COST, GROUP, Key, Observations
-from steelyard.statistics import false_discovery, looks, power, signed_rank, verdict
-from steelyard.statistics.signed_rank import Array, Estimate
+from steelyard.statistics import guard, judgement, levels, paired, prospects, signed_rank, verdict
+from steelyard.statistics.judgement import Judged, Judgement, Noise, Pairs
+from steelyard.statistics.moderation import Mean
+from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import CLOCK_MARGIN, Comparison
 
-RATE = 0.05  # false discovery rate
-PAIRS_LEAST = 6  # fewer can never give a 95 % verdict
-_PAIRS_FOR_NOISE = 3  # fewer say nothing of how much they scatter
+_DEVIATION = 0.07  # of a pair, on the log scale, before any is known
+BOUND_MOST = 0.25  # what is bounded worse than that is not known at all
 _DISTURBED = "the verdict rests on disturbed blocks"
 
 
-def all_of(seen: Observations, *, margin: float | None = None) -> tuple[Comparison, ...]:
-    """Every comparison of the experiment, in the study's order; `margin` takes the place of each group's."""
-    return _Comparing(seen, margin).all()
+def all_of(
+    seen: Observations, *, margin: float | None = None, at_looks: bool = False
+) -> tuple[Comparison, ...]:
+    """Every comparison of the experiment, in the study's order; `margin` takes the place of each group's.
+
+    With `at_looks` each comparison rests on the blocks of its last look: so an experiment that goes on is
+    judged at its looks, however often it is asked.
+    """
+    return _Comparing(seen, margin, at_looks).all()
+
+
+def noise_of(seen: Observations) -> Noise:
+    """What all comparisons of the experiment say of its noise, for parts of curves, which are judged beside
+    each other."""
+    return Noise(_Comparing(seen, None, False).pairs())
+
+
+def pairs_of(seen: Observations, key: Key, system: str, logs: Mapping[int, tuple[float, float]]) -> Pairs:
+    """What a comparison rests on: log values of the baseline and the system, block by block."""
+    return Pairs(
+        seen.units(key, system, {block: base for block, (base, _) in logs.items()}),
+        seen.units(key, system, {block: other for block, (_, other) in logs.items()}),
+        judgement.both_orders(seen.baseline_first(key[0], system, logs)),
+        (system, seen.group(key[0])),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """The differences that a comparison rests on, before any correction."""
+    """The pairs that a comparison rests on, before any correction."""
 
     key: Key
     system: str
-    by_block: Mapping[int, float]
-    units: Array
+    by_block: Mapping[int, float]  # differences
+    pairs: Pairs
+
+    @property
+    def blocks_per_unit(self) -> float:
+        return len(self.by_block) / self.pairs.units
 
 
 class _Comparing:
     """The steps from observations to verdicts."""
 
-    def __init__(self, seen: Observations, margin: float | None) -> None:
+    def __init__(self, seen: Observations, margin: float | None, at_looks: bool) -> None:
         self.seen = seen
         self.margin = margin
-        self.levels = looks.levels(len(seen.experiment.header["looks"]))
+        self.at_looks = at_looks
+        self.keys = [
+            (key, system) for key in seen.cells_and_metrics() if seen.is_judged(key) for system in seen.others
+        ]
+        self.drafts = {
+            (key, system): draft
+            for key, system in self.keys
+            if (draft := self._draft(key, system)) is not None
+        }
+
+    def pairs(self) -> list[Pairs]:
+        return [draft.pairs for draft in self.drafts.values()]
+
+    def all(self) -> tuple[Comparison, ...]:
+        margins = [math.log1p(self._margin(draft.key[0])) for draft in self.drafts.values()]
+        judged = judgement.judged(self.pairs(), margins)
+        found = dict(zip(self.drafts, judged.all, strict=True))
+        return tuple(
+            self._finish(self.drafts[what], found[what], judged) if what in found else self._empty(*what)
+            for what in self.keys
+        )
 
     def _margin(self, cell: str) -> float:
         return self.margin or float(self.seen.experiment.header["margins"][self.seen.group(cell)])
 
-    def all(self) -> tuple[Comparison, ...]:
-        others = self.seen.others
-        drafts = [self._draft(key, system) for key in self.seen.cells_and_metrics() for system in others]
-        p_values = self._adjusted([draft for draft in drafts if draft is not None])
-        claimed = sum(p <= RATE for p in p_values.values())
-        equal = self._equivalent([draft for draft in drafts if draft is not None])
-        rate = claimed / max(1, len(p_values))
-        found = []
-        for (key, system), draft in zip(
-            ((k, s) for k in self.seen.cells_and_metrics() for s in others), drafts, strict=True
-        ):
-            if draft is None:
-                found.append(self._empty(key, system))
-            else:
-                found.append(self._finish(draft, p_values[key, system], rate, equal[key, system]))
-        return tuple(found)
-
     def _draft(self, key: Key, system: str) -> _Draft | None:
-        by_block = self.seen.differences(key, system, self.seen.lens(key[0]))
-        if not by_block:
+        logs: Mapping[int, tuple[float, float]] = self.seen.logs(key, system, self.seen.lens(key[0]))
+        if not logs:
             return None
-        return _Draft(key, system, by_block, self.seen.units(key, system, by_block))
+        pairs = pairs_of(self.seen, key, system, logs)
+        if self.at_looks:
+            logs = self._until_look(key, system, logs, pairs.units)
+            pairs = pairs_of(self.seen, key, system, logs)
+        by_block = {block: other - base for block, (base, other) in logs.items()}
+        return _Draft(key, system, by_block, pairs)
 
-    def _adjusted(self, drafts: Sequence[_Draft]) -> dict[tuple[Key, str], float]:
-        """Two-sided p-values, widened for the looks, corrected within and across families; a family is
-        a group of workloads on one system."""
-        families: dict[tuple[str, str], list[_Draft]] = defaultdict(list)
-        for draft in drafts:
-            families[draft.system, self.seen.group(draft.key[0])].append(draft)
-        widen = 0.05 / self.levels.alpha_95
-        raw = [
-            [min(1.0, signed_rank.p_two_sided(draft.units) * widen) for draft in family]
-            for family in families.values()
-        ]
-        corrected = false_discovery.two_stage(raw) if raw else []
-        return {
-            (draft.key, draft.system): p
-            for family, ps in zip(families.values(), corrected, strict=True)
-            for draft, p in zip(family, ps, strict=True)
-        }
+    def _until_look(
+        self, key: Key, system: str, logs: Mapping[int, tuple[float, float]], units: int
+    ) -> Mapping[int, tuple[float, float]]:
+        """The blocks of the units that the last look had; all where it is not reached yet."""
+        look = levels.last_look(units)
+        if look in (0, units):
+            return logs
+        reached: dict[tuple[int, ...] | int, None] = {}
+        kept: dict[int, tuple[float, float]] = {}
+        for block, both in logs.items():
+            reached[block if units == len(logs) else self.seen.boots_of(key, system, block)] = None
+            if len(reached) > look:
+                break
+            kept[block] = both
+        return kept
 
-    def _equivalent(self, drafts: Sequence[_Draft]) -> dict[tuple[Key, str], bool]:
-        """Whether two one-sided tests at the margin both reject, corrected over all comparisons."""
-        widen = 0.05 / (self.levels.alpha_90 / 2)
-        raw = []
-        for draft in drafts:
-            far = math.log1p(self._margin(draft.key[0]))
-            worse = max(
-                signed_rank.p_greater(draft.units, than=-far), signed_rank.p_greater(-draft.units, than=-far)
-            )
-            enough = len(draft.units) >= PAIRS_LEAST
-            raw.append(min(1.0, worse * widen) if enough else 1.0)
-        return {
-            (draft.key, draft.system): p <= RATE
-            for draft, p in zip(drafts, false_discovery.adjusted(raw), strict=True)
-        }
-
-    def _finish(self, draft: _Draft, p: float, rate: float, equal: bool) -> Comparison:
-        """The comparison, with the interval its claim deserves: a claimed difference gets one at the false
-        coverage rate (Benjamini and Yekutieli, 2005), any other the usual 95 %."""
+    def _finish(self, draft: _Draft, found: Judgement, judged: Judged) -> Comparison:
         margin = self._margin(draft.key[0])
-        usual = signed_rank.estimate(draft.units, alpha=self.levels.alpha_95)
-        shown, word = usual, verdict.UNRESOLVED
-        if p <= RATE:
-            shown = claimable(draft.units, self.levels.alpha_95 * rate)
-            word = claimed_word(shown, margin)
-        elif equal:
+        bound = _bound(found.shown)
+        word = verdict.UNRESOLVED
+        if found.is_claimed:
+            word = claimed_word(found.shown, margin)
+        elif found.is_equivalent:
             word = verdict.EQUIVALENT
-        flags = self._flags(draft, word, margin)
+        elif bound is not None and bound <= BOUND_MOST:
+            word = verdict.BOUNDED
+        flags = self._flags(draft, word, margin, found, judged)
         if _DISTURBED in flags:
             word = verdict.UNRESOLVED
+        needed = self._blocks_needed(draft, word, found, margin, judged)
         return replace(
             self._empty(draft.key, draft.system),
-            ratio=exp(shown),
+            ratio=exp(found.shown),
             verdict=word,
-            p_adjusted=p,
+            p_adjusted=found.p_adjusted,
             blocks=len(draft.by_block),
-            boots=self.seen.boots(draft.system, draft.key),
-            blocks_needed=self._blocks_needed(draft, word, usual, margin),
+            blocks_needed=needed,
+            seconds_needed=self._seconds_needed(draft, needed),
             flags=flags,
+            bound=bound,
         )
 
-    def _blocks_needed(self, draft: _Draft, word: str, usual: Estimate, margin: float) -> int | None:
-        """The blocks that would settle an open comparison, if the noise stays as it is: by the robust
-        deviation, or by the interval's width where outliers make that the worse of the two; where the usual
-        interval lies beyond the margin already, as many as its p-value needs among its family's. None for
-        a firm verdict, and where there are too few pairs to know the noise by."""
-        if word in verdict.FIRM or len(draft.units) < _PAIRS_FOR_NOISE:
+    def _blocks_needed(
+        self, draft: _Draft, word: str, found: Judgement, margin: float, judged: Judged
+    ) -> int | None:
+        """The blocks at the first look that would settle an open comparison, if the noise stays as it is;
+        None for a firm verdict, and where none of the looks would."""
+        if word in verdict.FIRM:
             return None
-        blocks = len(draft.by_block)
-        per_unit = blocks / len(draft.units)
-        if verdict.word(usual, Estimate(usual.value), margin=margin) in (verdict.FASTER, verdict.SLOWER):
-            group = self.seen.group(draft.key[0])
-            family = sum(self.seen.group(label) == group for label, _ in self.seen.cells_and_metrics())
-            least = math.log2(2 * family * 0.05 / self.levels.alpha_95 / RATE)
-            return max(math.ceil(least * per_unit), blocks + 1)
-        needed = power.blocks_for_equivalence(power.robust_deviation(draft.units), margin) * per_unit
-        if usual.low is not None and usual.high is not None:
-            needed = max(needed, blocks * ((usual.high - usual.low) / 2 / math.log1p(margin)) ** 2)
-        return max(math.ceil(needed), blocks + 1)
+        units = prospects.units_needed(
+            found.mean if draft.pairs.units > 1 else _guessed(found, judged),
+            draft.pairs.units,
+            far=math.log1p(margin),
+            spread=found.spread if math.isfinite(found.spread) else 0.0,
+            prior=judged.noise.prior(draft.pairs.units).freedom,
+            claims=sum(one.is_claimed for one in judged.all),
+            comparisons=len(judged.all),
+        )
+        return None if units is None else math.ceil(units * draft.blocks_per_unit)
+
+    def _seconds_needed(self, draft: _Draft, needed: int | None) -> float | None:
+        """What those blocks' trials take, on both systems."""
+        if needed is None:
+            return None
+        one_block = sum(
+            self.seen.seconds.get((system, draft.key[0]), 0.0)
+            for system in (self.seen.baseline, draft.system)
+        )
+        return (needed - len(draft.by_block)) * one_block
 
     def _empty(self, key: Key, system: str) -> Comparison:
         """The comparison with what is known without a pair."""
@@ -175,12 +201,12 @@ class _Comparing:
             flags=tuple(self._trouble_flags(label, system)) or ("no block has both systems",),
         )
 
-    def _flags(self, draft: _Draft, word: str, margin: float) -> tuple[str, ...]:
+    def _flags(
+        self, draft: _Draft, word: str, margin: float, found: Judgement, judged: Judged
+    ) -> tuple[str, ...]:
         label, _ = draft.key
         flags = list(self._trouble_flags(label, draft.system))
-        if len(draft.units) < PAIRS_LEAST:
-            pairs = "pair" if len(draft.units) == 1 else "pairs"
-            flags.append(f"only {len(draft.units)} {pairs}: a verdict needs at least {PAIRS_LEAST}")
+        flags += self._few(draft, word, found)
         for system in (self.seen.baseline, draft.system):
             if system in self.seen.boot_systems and self.seen.boots(system, draft.key) == 1:
                 flags.append("holds for this boot only")
@@ -191,8 +217,21 @@ class _Comparing:
                 flags.append(f"the clock of {system} differs from this machine's by {apart:+.2%}")
         flags += self._code(draft.key[0], draft.system)
         flags += self._disturbance(draft, word, margin)
-        flags += self._tail(draft, word, margin)
+        flags += self._tail(draft, word, margin, judged.noise)
         return tuple(flags)
+
+    def _few(self, draft: _Draft, word: str, found: Judgement) -> Iterable[str]:
+        """What a verdict from few units rests on, or what holds it back."""
+        units = draft.pairs.units
+        what = "blocks" if units == len(draft.by_block) else "boots"
+        if units == 1:
+            yield f"one {what[:-1]} alone has no interval"
+        elif units <= guard.LAST and math.isfinite(found.spread):
+            apart = f"up to {math.exp(found.spread):.3g} times"
+            if found.is_held_back:
+                yield f"{units} {what} are too few: one system's own trials differ by {apart} here"
+            elif word in verdict.FIRM:
+                yield f"rests on {units} {what}; one system's own trials differ by {apart} here"
 
     def _trouble_flags(self, cell: str, system: str) -> Iterable[str]:
         for one in self.seen.troubles:
@@ -225,57 +264,42 @@ class _Comparing:
         away = len(draft.by_block) - len(kept)
         if not away:
             return
-        units = self.seen.units(draft.key, draft.system, kept) if kept else np.array([])
         many = f"{away} of {len(draft.by_block)} blocks disturbed by other work"
-        if len(units) < PAIRS_LEAST:
-            yield f"{many}; too few without them to check"
+        units = self.seen.units(draft.key, draft.system, kept) if kept else np.array([])
+        if not len(units):
+            yield f"{many}; none without them to check"
         elif _agrees(float(np.median(signed_rank.walsh_averages(units))), word, margin):
             yield f"{many}; unchanged without them"
         else:
             yield f"{many}"
             yield _DISTURBED
 
-    def _tail(self, draft: _Draft, word: str, margin: float) -> Iterable[str]:
+    def _tail(self, draft: _Draft, word: str, margin: float, noise: Noise) -> Iterable[str]:
         """Where the mean of the batches tells another story than their floor or median."""
         lens = self.seen.lens(draft.key[0])
         if lens in (COST, GROUP) or word not in verdict.FIRM:
             return
-        by_block = self.seen.differences(draft.key, draft.system, COST)
-        units = self.seen.units(draft.key, draft.system, by_block)
-        cost = signed_rank.estimate(units, alpha=self.levels.alpha_95)
+        logs = self.seen.logs(draft.key, draft.system, COST)
+        pairs = pairs_of(self.seen, draft.key, draft.system, {block: logs[block] for block in draft.by_block})
+        cost = paired.usual(pairs.differences, noise.mean(pairs))
         other = verdict.word(cost, cost, margin=margin)
         if other in verdict.FIRM and other != word:
             yield f"by the mean of its batches it is {other}: the difference is in the tail"
 
 
-def family(
-    members: Sequence[Array], *, margin: float, levels: looks.Levels
-) -> list[tuple[Estimate, str, float]]:
-    """For each member's units, the log ratio with its interval, the verdict, and the p-value, corrected
-    over this family alone: for parts of one curve, which are no metrics of their own."""
+def family(members: Sequence[Pairs], *, margin: float, noise: Noise) -> list[tuple[Estimate, str, float]]:
+    """For each member's pairs, the log ratio with its interval, the verdict, and the p-value, corrected
+    over this family alone: for parts of one curve, which are no metrics of their own. `noise` is the
+    study's."""
     if not members:
         return []
-    widen = 0.05 / levels.alpha_95
-    p_values = false_discovery.adjusted([min(1.0, signed_rank.p_two_sided(one) * widen) for one in members])
-    claimed = sum(p <= RATE for p in p_values)
+    judged = judgement.judged(members, [math.log1p(margin)] * len(members), noise=noise)
     found = []
-    for units, p in zip(members, p_values, strict=True):
-        usual = signed_rank.estimate(units, alpha=levels.alpha_95)
-        narrow = signed_rank.estimate(units, alpha=levels.alpha_90)
-        if p <= RATE:
-            shown = claimable(units, levels.alpha_95 * claimed / len(members))
-            found.append((shown, claimed_word(shown, margin), p))
-        else:
-            word = verdict.word(usual, narrow, margin=margin)
-            found.append((usual, word if word == verdict.EQUIVALENT else verdict.UNRESOLVED, p))
-    return found
-
-
-def claimable(units: Array, alpha: float) -> Estimate:
-    """The interval at that level, or the widest that so many pairs allow, under its own level."""
-    found = signed_rank.estimate(units, alpha=alpha)
-    if found.low is None:
-        found = signed_rank.estimate(units, alpha=2 * 0.5 ** len(units))
+    for one in judged.all:
+        word = claimed_word(one.shown, margin) if one.is_claimed else verdict.UNRESOLVED
+        if one.is_equivalent:
+            word = verdict.EQUIVALENT
+        found.append((one.shown, word, one.p_adjusted))
     return found
 
 
@@ -285,6 +309,20 @@ def claimed_word(shown: Estimate, margin: float) -> str:
     if word in (verdict.FASTER, verdict.SLOWER):
         return word
     return verdict.FASTER_OPEN if shown.value > 0 else verdict.SLOWER_OPEN
+
+
+def _guessed(found: Judgement, judged: Judged) -> Mean:
+    """What one pair alone lets expect: its difference, with the scatter that others have in the middle."""
+    known = [one.mean.deviation for one in judged.all if math.isfinite(one.mean.deviation)]
+    deviation = float(np.median(known)) if known else _DEVIATION
+    return Mean(found.shown.value, deviation, 1.0, deviation)
+
+
+def _bound(shown: Estimate) -> float | None:
+    """No difference is larger, as a fraction: the farther end of the interval."""
+    if shown.low is None or shown.high is None:
+        return None
+    return math.expm1(min(700.0, max(abs(shown.low), abs(shown.high))))
 
 
 def _agrees(value: float, word: str, margin: float) -> bool:
@@ -301,5 +339,8 @@ def _agrees(value: float, word: str, margin: float) -> bool:
 
 def exp(estimate: Estimate) -> Estimate:
     """The ratio that an estimate on the log scale stands for."""
-    low, high = (None if bound is None else math.exp(bound) for bound in (estimate.low, estimate.high))
+    low, high = (
+        None if bound is None else math.exp(max(-700.0, min(700.0, bound)))
+        for bound in (estimate.low, estimate.high)
+    )
     return Estimate(math.exp(estimate.value), low, high, estimate.level)

@@ -13,7 +13,8 @@ import numpy as np
 from steelyard import comparison
 from steelyard.comparison import exp
 from steelyard.observations import Curve, Key, Observations
-from steelyard.statistics import looks, order_statistics, segments, verdict
+from steelyard.statistics import order_statistics, segments, verdict
+from steelyard.statistics.judgement import Noise, Pairs
 from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.weighing import CurveComparison, Knee, Line, PartRatio, Plateau, PointRatio
 
@@ -33,7 +34,9 @@ _FAULTS_LEAST = 1.0  # an operation that has to fetch a page each time
 
 def all_of(seen: Observations, *, margin: float | None = None) -> tuple[CurveComparison, ...]:
     """Every curve of the experiment, in the study's order. One size alone has no shape: it is a value."""
-    return tuple(_of(seen, key, margin) for key in seen.cells_and_metrics() if _has_sizes(seen, key))
+    keys = [key for key in seen.cells_and_metrics() if _has_sizes(seen, key)]
+    noise = comparison.noise_of(seen) if keys else Noise(())
+    return tuple(_of(seen, key, margin, noise) for key in keys)
 
 
 def _has_sizes(seen: Observations, key: Key) -> bool:
@@ -41,7 +44,7 @@ def _has_sizes(seen: Observations, key: Key) -> bool:
     return any(len(curve) > 1 for by_block in by_system.values() for curve in by_block.values())
 
 
-def _of(seen: Observations, key: Key, margin: float | None) -> CurveComparison:
+def _of(seen: Observations, key: Key, margin: float | None, noise: Noise) -> CurveComparison:
     label, metric = key
     cell = seen.cells[label]
     workload = seen.workload(label)
@@ -60,9 +63,9 @@ def _of(seen: Observations, key: Key, margin: float | None) -> CurveComparison:
         sweep_unit=str(workload["sweep_unit"]),
         margin=chosen,
         lines=tuple(lines.values()),
-        ratios={name: _point_ratios(seen, key, name) for name in seen.others if name in lines},
+        ratios={name: _point_ratios(seen, key, name, noise) for name in seen.others if name in lines},
         parts={
-            name: _part_ratios(seen, key, name, lines, chosen)
+            name: _part_ratios(seen, key, name, lines, chosen, noise)
             for name in seen.others
             if name in lines and seen.baseline in lines
         },
@@ -142,25 +145,32 @@ def _blocks(seen: Observations, key: Key, system: str) -> list[int]:
     return sorted(base.keys() & other.keys())
 
 
-def _point_ratios(seen: Observations, key: Key, system: str) -> tuple[PointRatio, ...]:
+def _point_ratios(seen: Observations, key: Key, system: str, noise: Noise) -> tuple[PointRatio, ...]:
     """Size by size, corrected over the sizes of this curve."""
-    blocks = _blocks(seen, key, system)
     points = seen.common_points(key)
-    members = [
-        seen.units(key, system, {block: _log_ratio(seen, key, system, block, [point]) for block in blocks})
-        for point in points
-    ]
-    levels = looks.levels(len(seen.experiment.header["looks"]))
-    found = comparison.family(members if blocks else [], margin=0.01, levels=levels)
+    members = [_pairs(seen, key, system, [point], [point]) for point in points]
+    found = comparison.family(members if _blocks(seen, key, system) else [], margin=0.01, noise=noise)
     return tuple(
         PointRatio(point, exp(ratio), p) for point, (ratio, _, p) in zip(points, found, strict=False)
     )
 
 
-def _log_ratio(seen: Observations, key: Key, system: str, block: int, sizes: Sequence[int]) -> float:
-    """Above 0 where the system is better: the median over the sizes, of time or of time a byte."""
-    base, other = (seen.curves[key][name][block] for name in (seen.baseline, system))
-    return _log_level(seen, key, base, sizes) - _log_level(seen, key, other, sizes)
+def _pairs(seen: Observations, key: Key, system: str, ours: Sequence[int], theirs: Sequence[int]) -> Pairs:
+    """The level of the baseline over some sizes and the system's over others: the median, of time or of
+    time a byte."""
+    curves = seen.curves[key]
+    return comparison.pairs_of(
+        seen,
+        key,
+        system,
+        {
+            block: (
+                -_log_level(seen, key, curves[seen.baseline][block], ours),
+                -_log_level(seen, key, curves[system][block], theirs),
+            )
+            for block in _blocks(seen, key, system)
+        },
+    )
 
 
 def _log_level(seen: Observations, key: Key, curve: Curve, sizes: Sequence[int]) -> float:
@@ -170,28 +180,23 @@ def _log_level(seen: Observations, key: Key, curve: Curve, sizes: Sequence[int])
 
 
 def _part_ratios(
-    seen: Observations, key: Key, system: str, lines: Mapping[str, Line], margin: float
+    seen: Observations, key: Key, system: str, lines: Mapping[str, Line], margin: float, noise: Noise
 ) -> tuple[PartRatio, ...]:
     """Plateau by plateau, each system over its own sizes, corrected over this curve's; then the knees."""
     ours, theirs = lines[seen.baseline], lines[system]
     pairs = _matched(ours.plateaus, theirs.plateaus)
     blocks = _blocks(seen, key, system)
-    members = []
-    for number, other in pairs:
-        one, two = ours.plateaus[number], theirs.plateaus[other]
-        members.append(
-            seen.units(
-                key,
-                system,
-                {
-                    block: _log_level(seen, key, seen.curves[key][seen.baseline][block], _within(ours, one))
-                    - _log_level(seen, key, seen.curves[key][system][block], _within(theirs, two))
-                    for block in blocks
-                },
-            )
+    members = [
+        _pairs(
+            seen,
+            key,
+            system,
+            _within(ours, ours.plateaus[number]),
+            _within(theirs, theirs.plateaus[other]),
         )
-    levels = looks.levels(len(seen.experiment.header["looks"]))
-    judged = comparison.family(members if blocks else [], margin=margin, levels=levels)
+        for number, other in pairs
+    ]
+    judged = comparison.family(members if blocks else [], margin=margin, noise=noise)
     found = [
         PartRatio(
             "plateau",

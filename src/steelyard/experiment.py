@@ -19,16 +19,16 @@ from steelyard import (
     plan,
     programs,
     runner,
+    standing,
     study,
     study_file,
-    summary,
     systems,
 )
 from steelyard.accounting import Accountant
 from steelyard.archive import Experiment
 from steelyard.dialogue import Running
 from steelyard.errors import SteelyardError, Unsupported, UsageError
-from steelyard.journal import Journal, earlier
+from steelyard.journal import GOING_ON, Journal, earlier
 from steelyard.plan import Plan
 from steelyard.progress import Reporter
 from steelyard.systems.agent import Agent
@@ -49,7 +49,7 @@ class Order:
     directory: str | None = None
     resume: bool = True
     command: str = ""
-    watch: bool = False  # account for every trial of the systems on this host
+    watch: bool = True  # account for every trial of the systems on this host
 
 
 def plan_of(order: Order) -> Plan:
@@ -59,7 +59,8 @@ def plan_of(order: Order) -> Plan:
     if order.only:
         chosen = study.only(chosen, order.only)
     if order.budget:
-        chosen = study.scaled(chosen, budget_s=study.duration_s(order.budget))
+        design = replace(chosen.design, budget_s=study.duration_s(order.budget))
+        chosen = replace(chosen, design=design)
     if order.margin:
         margin = study.fraction(order.margin)
         chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
@@ -83,20 +84,25 @@ def carry_out(order: Order) -> Experiment:
     )
     if order.seed is not None:
         same = f"{same}-{order.seed}"
-    if order.watch:
-        same = f"{same}-watched"
+    if not order.watch:
+        same = f"{same}-unwatched"
     with archive.measuring(order.archive):
         found = archive.unfinished(order.archive, same) if order.resume else None
+        is_new = True
         if found is not None:
             made = replace(made, seed=found.header["seed"])
             print(f"steelyard: going on with {found.name}", file=sys.stderr)
+            is_new = False
         else:
             details = _details(members, directory, order.command) | {"watched": order.watch}
             found = archive.create(
                 order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
             )
         try:
-            _measure(found, made, members, directory, watch=order.watch)
+            _measure(found, made, members, directory, watch=order.watch, is_new=is_new)
+        except runner.TooShort:
+            archive.discard(found)
+            raise
         except SteelyardError:
             archive.discard_if_empty(found)
             raise
@@ -104,10 +110,20 @@ def carry_out(order: Order) -> Experiment:
 
 
 def _measure(
-    found: Experiment, made: Plan, members: Mapping[str, System], directory: Path, *, watch: bool
+    found: Experiment,
+    made: Plan,
+    members: Mapping[str, System],
+    directory: Path,
+    *,
+    watch: bool,
+    is_new: bool,
 ) -> None:
     """Runs what is left of the plan into the experiment's journal."""
+    before = earlier(found.path, {cell.label: cell for cell in archive.cells_of(found)})
     journal = Journal(found.path)
+    if not is_new:
+        journal.append(GOING_ON)
+    judge = standing.Judge(found)
 
     def start(name: str) -> Running:
         return Agent(members[name], directory=directory)
@@ -123,15 +139,20 @@ def _measure(
             made,
             start=start,
             boots_afresh=frozenset(name for name, system in members.items() if system.boot),
-            decide=lambda blocks: summary.decided(found),
+            judge=judge,
             notify=reporter.progress,
-            earlier=earlier(found.path, {cell.label: cell for cell in archive.cells_of(found)}),
-            watch=account if watch else None,
+            earlier=before,
+            watch=account if watch and not _are_watched(members) else None,
         )
         with closing(events):
             for event in events:
                 journal.append(event)
                 reporter.event(event)
+
+
+def _are_watched(members: Mapping[str, System]) -> bool:
+    """Whether some system is under a monitor already: what that costs is what is compared."""
+    return any(system.is_watched for system in members.values())
 
 
 def _members(made: Plan) -> dict[str, System]:
@@ -169,6 +190,7 @@ def _details(members: Mapping[str, System], directory: Path, command: str) -> di
         "directory": str(directory),
         "host": json.loads(described.stdout),
         "boot_systems": [name for name, system in members.items() if system.boot],
+        "systems_here": [name for name, system in members.items() if system.here],
         "system_summaries": {name: system.summary for name, system in members.items()},
         "workloads": {
             workload.name: {

@@ -19,7 +19,7 @@ from steelyard.runner import Accounted, Earlier, Event, Look, Started, Watched
 from steelyard.study import Cell
 
 NAME = "journal.jsonl"
-_PAUSE_S = 60  # a longer gap between events is a time when nobody measured
+GOING_ON = "going on"  # a note: before it nobody measured, since the event that it follows
 
 
 class Journal:
@@ -84,7 +84,9 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
         return {"kind": "accounting", "recorded": now, **told}
     if isinstance(event, Look):
         decided = [[system, cell.workload, list(cell.parameters)] for system, cell in event.decided]
-        return {"kind": "look", "recorded": now, "blocks": event.blocks, "decided": decided}
+        reopened = [[system, cell.workload, list(cell.parameters)] for system, cell in event.reopened]
+        told = {"round": event.round, "decided": decided, "reopened": reopened}
+        return {"kind": "look", "recorded": now, **told}
     trial = event.trial
     return {
         "kind": "trial",
@@ -115,29 +117,25 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
     """What the journal says has been done, so that a run can go on from there; `cells` by their labels."""
     done: set[tuple[int, str, Cell]] = set()
     boots: dict[str, int] = {}
-    looks: list[Look] = []
+    rounds = 0
     failures: dict[tuple[str, Cell], list[str]] = {}
     accounted: set[tuple[int, str, Cell]] = set()
     spent = 0.0
-    last_at: float | None = None
+    last_at: float | None = None  # None: nobody measures yet
     for line in lines(directory):
-        if last_at is not None and 0 <= line["recorded"] - last_at < _PAUSE_S:
-            spent += line["recorded"] - last_at
-        last_at = line["recorded"]
+        if line["kind"] == "trial" and last_at is None:
+            last_at = min(line["began"], line["recorded"])
+        if line["kind"] == "note" and line["note"] == GOING_ON:
+            last_at = None
+        if last_at is not None:
+            spent += max(0.0, line["recorded"] - last_at)
+            last_at = line["recorded"]
         if line["kind"] == "system":
             boots[line["system"]] = line["boot"]
         elif line["kind"] == "accounting":
             accounted.add((line["round"], line["system"], cells[line["cell"]]))
         elif line["kind"] == "look":
-            looks.append(
-                Look(
-                    line["blocks"],
-                    tuple(
-                        (system, Cell(workload, tuple((name, value) for name, value in parameters)))
-                        for system, workload, parameters in line["decided"]
-                    ),
-                )
-            )
+            rounds = max(rounds, line.get("round") or 0)
         elif line["kind"] == "trial":
             cell = cells[line["cell"]]
             done.add((line["block"], line["system"], cell))
@@ -147,7 +145,7 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
         for pair, statuses in failures.items()
         if "unsupported" in statuses or (len(statuses) > 1 and "ok" not in statuses[-2:])
     }
-    return Earlier(frozenset(done), boots, tuple(looks), frozenset(hopeless), spent, frozenset(accounted))
+    return Earlier(frozenset(done), boots, rounds, frozenset(hopeless), spent, frozenset(accounted))
 
 
 def lines(directory: Path) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,8 @@ import numpy as np
 from steelyard import archive
 from steelyard.archive import Experiment
 from steelyard.errors import UnknownName
-from steelyard.statistics import multiprogramming, order_statistics, power
+from steelyard.rows import Rows
+from steelyard.statistics import multiprogramming, order_statistics
 from steelyard.statistics.multiprogramming import Moments
 from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.weighing import Trouble
@@ -29,64 +30,8 @@ _LENSES = {"cpu": FLOOR, "syscall": FLOOR, "memory": FLOOR, "harness": FLOOR}
 
 _PRESSURE_LEAST = 0.05  # below that share of waiting, a trial is not called disturbed
 
-# One row per trial, metric and, where the trial is a curve, point: the quantiles of its batches in ns per
-# operation, and its cost, which is all time over all work. With several copies, the group's time is that of
-# its slowest copy, and the work is everybody's: so it is divided by the number of copies, as the PEGASUS
-# paper's tables are.
-TRIALS = """
-    SELECT t.block, t.system, t.boot, t.cell, s.metric, s.point, any_value(t.copies) AS copies,
-           any_value(s.bytes) AS bytes,
-           quantile_cont(s.duration_ns / s.operations, [0.1, 0.25, 0.5, 0.9]) AS q,
-           sum(s.duration_ns) / sum(s.operations) AS cost,
-           any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group"
-    FROM samples s
-    JOIN trials t USING (trial)
-    JOIN (SELECT trial, metric, point, max(total) AS slowest, any_value(operations) AS operations
-          FROM (SELECT trial, metric, point, copy, sum(duration_ns) AS total, sum(operations) AS operations
-                FROM samples GROUP BY trial, metric, point, copy)
-          GROUP BY trial, metric, point) g
-      ON g.trial = s.trial AND g.metric = s.metric AND g.point IS NOT DISTINCT FROM s.point
-    WHERE t.status = 'ok'
-    GROUP BY s.trial, t.block, t.system, t.boot, t.cell, s.metric, s.point"""
-
-_VALUES = f"""
-    SELECT block, system, boot, cell, metric, point, bytes, q[2] AS floor, q[3] AS typical, cost, "group"
-    FROM ({TRIALS}) ORDER BY block, point"""
-
-_STATUSES = """
-    SELECT system, cell, status, count(*) AS trials, min(reason) AS reason,
-           min(signal) AS signal
-    FROM trials WHERE status <> 'ok' GROUP BY system, cell, status ORDER BY system, cell, status"""
-
-# What a system's clock differs by, as a fraction of the trial, beyond what the reading itself may have
-# cost; towards 0, so that a slow answer is not called a wrong clock.
-_CLOCKS = """
-    SELECT system, cell, median(sign(guest_ns - host_ns)
-                                * greatest(0, abs(guest_ns - host_ns) - clock_doubt_ns) / host_ns)
-    FROM trials WHERE status = 'ok' AND host_ns > 0 GROUP BY system, cell"""
-
-_COUNTS = """
-    SELECT t.block, t.system, t.boot, t.cell, c.metric, c."value"
-    FROM counts c JOIN trials t USING (trial) WHERE t.status = 'ok' AND c.copy = 0 ORDER BY t.block"""
-
-# Trials that failed too: what their other processes did is known. The first copy stands for all.
-_MEMBERS = """
-    SELECT t.trial, t.block, t.system, t.boot, t.cell, t.status = 'ok' AS is_ok, m.metric, m.batch,
-           any_value(m.processors) AS processors, any_value(m.zero_ns) AS zero_ns,
-           list(m.asked_ns ORDER BY m.member) AS asked, list(m.began_ns ORDER BY m.member) AS began,
-           list(m.ended_ns ORDER BY m.member) AS ended, list(m.reaped_ns ORDER BY m.member) AS reaped,
-           list(m.marks_ns ORDER BY m.member) AS marks, list(m.status ORDER BY m.member) AS statuses,
-           list(m.reason ORDER BY m.member) AS reasons
-    FROM members m JOIN trials t USING (trial) WHERE m.copy = 0
-    GROUP BY t.trial, t.block, t.system, t.boot, t.cell, t.status, m.metric, m.batch
-    ORDER BY t.block, m.metric, m.batch"""
-
-_CODES = """
-    SELECT system, cell, list(DISTINCT code_sha256) FROM trials
-    WHERE code_sha256 IS NOT NULL GROUP BY system, cell"""
-
 # What follows from the moments of many processes at once: metrics that no single clock reading gives, with
-# their unit. Lower is better for each.
+# their unit.
 ALONE, TOGETHER = "alone", "together"  # what a workload calls its groups
 DERIVED = {
     "alone": "ns of one process alone: median",
@@ -95,8 +40,8 @@ DERIVED = {
     "elapsed": "ns of each process's own, from beginning to end: mean",
     "unevenness": "of the mean elapsed time: standard deviation",
 }
-
-_PRESSURES = "SELECT block, system, cell, pressure FROM trials WHERE status = 'ok'"
+# Neither more nor less of these is better by itself: who starts processes slowly lets each run alone.
+_NEUTRAL = ("elapsed", "unevenness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +80,16 @@ class Observations:
     """One experiment's rows, as the steps after this need them."""
 
     def __init__(
-        self, experiment: Experiment, connection: duckdb.DuckDBPyConnection, *, baseline: str | None
+        self,
+        experiment: Experiment,
+        rows: Rows,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        *,
+        baseline: str | None = None,
     ) -> None:
         header = experiment.header
         self.experiment = experiment
-        self.connection = connection
+        self._connection = connection
         self.names: tuple[str, ...] = tuple(header["systems"])
         if baseline is not None and baseline not in self.names:
             raise UnknownName("system", baseline, self.names, where=f"experiment {experiment.name}: ")
@@ -147,31 +97,29 @@ class Observations:
         self.others = tuple(name for name in self.names if name != self.baseline)
         self.boot_systems = frozenset(header["boot_systems"])
         self.cells = {cell.label: cell for cell in archive.cells_of(experiment)}
-        self.troubles = [
-            Trouble(system, cell, status, count, reason or (f"signal {number}" if number else None))
-            for system, cell, status, count, reason, number in connection.execute(_STATUSES).fetchall()
-        ]
+        self.troubles = _troubles(rows)
         self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
         # By cell and system, in the order of blocks.
-        self.groups: dict[tuple[str, str], list[Group]] = self._read_groups()
-        self.codes: dict[tuple[str, str], tuple[str, ...]] = {
-            (system, cell): tuple(sorted(codes))
-            for system, cell, codes in connection.execute(_CODES).fetchall()
-        }
-        self.values = self._read_values()
-        self.disturbed = self._read_disturbed()
-        self.clocks = {
-            (system, cell): float(apart) for system, cell, apart in connection.execute(_CLOCKS).fetchall()
-        }
+        self.groups = _groups(rows)
+        self.codes = _codes(rows)
+        self.values = self._values_of(rows)
+        self.disturbed = _disturbed(rows)
+        self.clocks = _clocks(rows)
+        self.seconds = _seconds(rows)
+        self._positions = {(one.system, one.cell, one.block): one.position for one in rows.trials}
 
-    def _read_values(self) -> dict[Key, dict[str, dict[int, Value]]]:
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The experiment's tables, for what rows do not hold; not while it is being measured."""
+        assert self._connection is not None
+        return self._connection
+
+    def _values_of(self, rows: Rows) -> dict[Key, dict[str, dict[int, Value]]]:
         """For each cell and metric, for each system, for each block: the trial's numbers. A curve's are
         kept in `curves` as well; here it is the geometric mean over the points that every system has."""
         found: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
         timeless: Counter[tuple[str, str, str]] = Counter()
-        for block, system, boot, cell, metric, point, size, *numbers in self.connection.execute(
-            _VALUES
-        ).fetchall():
+        for block, system, boot, cell, metric, point, size, *numbers in rows.values:
             if min(numbers) <= 0:
                 timeless[system, cell, metric] += 1
                 continue
@@ -191,37 +139,10 @@ class Observations:
                 for block, curve in by_block.items() if points else ():
                     found[key][system][block] = _geometric_mean([curve[point] for point in points])
         self._subtract(found)
-        for block, system, boot, cell, metric, counted in self.connection.execute(_COUNTS).fetchall():
+        for block, system, boot, cell, metric, counted in rows.counts:
             if counted > 0 and self.workload(cell)["measure"] == "count":  # else it is a monitor's
                 found[cell, metric][system][block] = _plain(boot, 1 / counted)
         self._derive(found)
-        return found
-
-    def _read_groups(self) -> dict[tuple[str, str], list[Group]]:
-        rows = self.connection.execute(_MEMBERS).fetchall()
-        alone: dict[int, list[float]] = defaultdict(list)
-        for trial, *_, metric, _, processors, _, asked, began, ended, _, marks, _, _ in rows:
-            if metric == ALONE:
-                own = multiprogramming.elapsed(_moments(processors, asked, began, ended, marks))
-                alone[trial] += own.tolist()
-        found: dict[tuple[str, str], list[Group]] = defaultdict(list)
-        for row in rows:
-            trial, block, system, boot, cell, is_ok, metric, _, processors, _, *columns = row
-            asked, began, ended, reaped, marks, statuses, reasons = columns
-            if metric == TOGETHER:
-                found[cell, system].append(
-                    Group(
-                        trial,
-                        block,
-                        boot,
-                        is_ok,
-                        _moments(processors, asked, began, ended, marks),
-                        tuple(reaped),
-                        tuple(statuses),
-                        tuple(reasons),
-                        float(np.median(alone[trial])) if alone[trial] else math.nan,
-                    )
-                )
         return found
 
     def _derive(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
@@ -265,22 +186,6 @@ class Observations:
             for (system, cell, name), count in sorted(unresolved.items())
         ]
 
-    def _read_disturbed(self) -> set[tuple[int, str, str]]:
-        """Block, system and cell of the trials in which processes waited unusually long for a processor,
-        by the median and median absolute deviation of the same cell on the same system."""
-        by_cell: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
-        for block, system, cell, pressure in self.connection.execute(_PRESSURES).fetchall():
-            if pressure is not None:
-                by_cell[system, cell].append((block, pressure))
-        found = set()
-        for (system, cell), rows in by_cell.items():
-            shares = np.array([pressure for _, pressure in rows])
-            limit = float(np.median(shares)) + 4 * power.robust_deviation(shares)
-            found |= {
-                (block, system, cell) for block, pressure in rows if pressure > max(limit, _PRESSURE_LEAST)
-            }
-        return found
-
     def group(self, cell: str) -> str:
         return str(self.workload(cell)["group"])
 
@@ -294,7 +199,7 @@ class Observations:
         cell, metric = key
         workload = self.workload(cell)
         if self.is_derived(key):
-            return DERIVED[metric], "lower"
+            return DERIVED[metric], "none" if metric in _NEUTRAL else "lower"
         if workload["measure"] == "count":
             return str(workload["counts"]), "higher"
         if workload["measure"] == "bandwidth":
@@ -326,27 +231,45 @@ class Observations:
             )
         ]
 
-    def differences(self, key: Key, system: str, lens: str) -> dict[int, float]:
-        """For each block that has both: ln(baseline) - ln(system), above 0 where the system is better."""
+    def is_judged(self, key: Key) -> bool:
+        """Whether more or less of the metric is better by itself: only then there is a verdict."""
+        return self.unit(key)[1] != "none"
+
+    def logs(self, key: Key, system: str, lens: str) -> dict[int, tuple[float, float]]:
+        """For each block that has both: log values of the baseline and of the system; larger is better."""
         base, other = (self.values[key].get(name, {}) for name in (self.baseline, system))
         return {
-            block: math.log(base[block].lenses[lens]) - math.log(other[block].lenses[lens])
+            block: (-math.log(base[block].lenses[lens]), -math.log(other[block].lenses[lens]))
             for block in sorted(base.keys() & other.keys())
         }
+
+    def differences(self, key: Key, system: str, lens: str) -> dict[int, float]:
+        """For each block that has both: how much better the system is, on the log scale."""
+        return {block: theirs - ours for block, (ours, theirs) in self.logs(key, system, lens).items()}
+
+    def baseline_first(self, cell: str, system: str, blocks: Iterable[int]) -> list[bool]:
+        """Whether the baseline's trial of the cell went before the system's, block by block."""
+        return [
+            self._positions[self.baseline, cell, block] < self._positions[system, cell, block]
+            for block in blocks
+        ]
 
     def units(self, key: Key, system: str, by_block: Mapping[int, float]) -> Array:
         """What is replicated: the mean of each boot's blocks, or the blocks of the one boot there is."""
         by_boot: dict[tuple[int, ...], list[float]] = defaultdict(list)
-        for block, difference in by_block.items():
-            boots = tuple(
-                self.values[key][name][block].boot
-                for name in (self.baseline, system)
-                if name in self.boot_systems
-            )
-            by_boot[boots].append(difference)
+        for block, number in by_block.items():
+            by_boot[self.boots_of(key, system, block)].append(number)
         if len(by_boot) > 1:
-            return np.array([np.mean(differences) for differences in by_boot.values()])
+            return np.array([np.mean(numbers) for numbers in by_boot.values()])
         return np.array(list(by_block.values()))
+
+    def boots_of(self, key: Key, system: str, block: int) -> tuple[int, ...]:
+        """The boots of the baseline and the system in which the block was measured; of those that boot."""
+        return tuple(
+            self.values[key][name][block].boot
+            for name in (self.baseline, system)
+            if name in self.boot_systems
+        )
 
     def median(self, key: Key, system: str) -> Estimate | None:
         """The median over trials with its 95 % interval; None without trials."""
@@ -360,6 +283,88 @@ class Observations:
         if system not in self.boot_systems:
             return 1
         return len({one.boot for one in self.values[key].get(system, {}).values()})
+
+
+def _troubles(rows: Rows) -> list[Trouble]:
+    """How often trials of each system and cell ended in each other way than well; the first reason in order
+    of the alphabet stands for all."""
+    found: dict[tuple[str, str, str], list[str | None]] = defaultdict(list)
+    for one in rows.trials:
+        if one.status != "ok":
+            reason = one.reason or (f"signal {one.signal}" if one.signal else None)
+            found[one.system, one.cell, one.status].append(reason)
+    return [
+        Trouble(*what, len(reasons), min((one for one in reasons if one), default=None))
+        for what, reasons in sorted(found.items())
+    ]
+
+
+def _codes(rows: Rows) -> dict[tuple[str, str], tuple[str, ...]]:
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in rows.trials:
+        if one.code_sha256 is not None:
+            found[one.system, one.cell].add(one.code_sha256)
+    return {where: tuple(sorted(codes)) for where, codes in found.items()}
+
+
+def _clocks(rows: Rows) -> dict[tuple[str, str], float]:
+    """How far a system's clock is from the laboratory's, as a fraction: the median over trials."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in rows.trials:
+        if one.status == "ok" and one.clock_apart is not None:
+            found[one.system, one.cell].append(one.clock_apart)
+    return {where: float(np.median(apart)) for where, apart in found.items()}
+
+
+def _seconds(rows: Rows) -> dict[tuple[str, str], float]:
+    """What a trial of a cell takes on a system, by the laboratory's clock: the median."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for one in rows.trials:
+        if one.host_ns is not None:
+            found[one.system, one.cell].append(one.host_ns)
+    return {where: float(np.median(spans)) / 1e9 for where, spans in found.items()}
+
+
+def _disturbed(rows: Rows) -> set[tuple[int, str, str]]:
+    """Block, system and cell of the trials in which processes waited unusually long for a processor,
+    by the median and median absolute deviation of the same cell on the same system."""
+    by_cell: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
+    for one in rows.trials:
+        if one.status == "ok" and one.pressure is not None:
+            by_cell[one.system, one.cell].append((one.block, one.pressure))
+    found = set()
+    for (system, cell), told in by_cell.items():
+        shares = np.array([pressure for _, pressure in told])
+        limit = float(np.median(shares)) + 4 * order_statistics.robust_deviation(shares)
+        found |= {(block, system, cell) for block, pressure in told if pressure > max(limit, _PRESSURE_LEAST)}
+    return found
+
+
+def _groups(rows: Rows) -> dict[tuple[str, str], list[Group]]:
+    alone: dict[int, list[float]] = defaultdict(list)
+    for trial, *_, metric, _, processors, _, asked, began, ended, _, marks, _, _ in rows.members:
+        if metric == ALONE:
+            own = multiprogramming.elapsed(_moments(processors, asked, began, ended, marks))
+            alone[trial] += own.tolist()
+    found: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    for row in rows.members:
+        trial, block, system, boot, cell, is_ok, metric, _, processors, _, *columns = row
+        asked, began, ended, reaped, marks, statuses, reasons = columns
+        if metric == TOGETHER:
+            found[cell, system].append(
+                Group(
+                    trial,
+                    block,
+                    boot,
+                    is_ok,
+                    _moments(processors, asked, began, ended, marks),
+                    tuple(reaped),
+                    tuple(statuses),
+                    tuple(reasons),
+                    float(np.median(alone[trial])) if alone[trial] else math.nan,
+                )
+            )
+    return found
 
 
 def derived(group: Group, metric: str) -> float:

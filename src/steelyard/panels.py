@@ -9,14 +9,15 @@ from typing import Any
 
 import duckdb
 
-from steelyard.observations import COST, FLOOR, GROUP, TRIALS, TYPICAL
+from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
+from steelyard.rows import METRICS_OF_TRIALS
 
 _BINS = 100  # a panel with more blocks than this shows neighbouring blocks as one mark
 
 # One row a mark: that many neighbouring blocks together, so that the page stays small. With several copies
 # everything is divided by their number, as the comparison does.
 _MARKS = f"""
-    WITH per_trial AS (SELECT * FROM ({TRIALS}) WHERE point IS NULL),
+    WITH per_trial AS (SELECT * FROM ({METRICS_OF_TRIALS}) WHERE point IS NULL),
          widths AS (SELECT cell, metric, ceil((max(block) + 1) / {_BINS})::BIGINT AS width
                     FROM per_trial GROUP BY cell, metric)
     SELECT cell, metric, system, block // width AS bin, any_value(width), count(*),

@@ -22,7 +22,7 @@ class Reporter:
     def __init__(self, plan: Plan, name: str) -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._budget_s = plan.study.design.budget_s
-        self._block = -1
+        self._round = -1
         self._complained: set[tuple[str, str]] = set()
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -60,23 +60,22 @@ class Reporter:
         left = clock_text(now.left_s)
         self._bar.update(
             self._task,
-            description=f"block {now.block + 1}, {left} left",
+            description=f"{now.pairs - now.open_pairs} of {now.pairs} settled, {left} left",
             completed=min(now.spent_s, self._budget_s),
             where=f"{now.position + 1}/{now.trials} {now.trial.system}: {now.trial.cell.label}",
         )
-        if self._bar.disable and now.block != self._block:
-            self._console.print(f"steelyard: block {now.block + 1}, {now.trials} trials, {left} left")
+        if self._bar.disable and now.round != self._round:
+            self._console.print(
+                f"steelyard: round {now.round + 1}, {now.trials} trials, "
+                f"{now.pairs - now.open_pairs} of {now.pairs} settled, {left} left"
+            )
         self._bar.refresh()
-        self._block = now.block
+        self._round = now.round
 
     def event(self, event: runner.Event) -> None:
-        """Says what people should know at once: a look's result, and the first failure of its kind."""
+        """Says what people should know at once: the first failure of its kind."""
         if isinstance(event, runner.Watched):
             self._say_of_watch(event)
-        if isinstance(event, runner.Look):
-            self._console.print(
-                f"steelyard: after {event.blocks} blocks, {len(event.decided)} more comparisons decided"
-            )
         if isinstance(event, Outcome) and event.status != "ok":
             what = (event.trial.system, event.trial.cell.label)
             if what not in self._complained:

@@ -1,16 +1,22 @@
-"""Runs a plan on its systems and yields what happened, as it happens: starts, outcomes, looks."""
+"""Runs a plan on its systems and yields what happened, as it happens: starts, outcomes, looks.
 
+Time goes in rounds of some seconds: a round's visits are chosen by what is known (`allocation`), measured,
+and judged.
+"""
+
+import random
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from steelyard import accounting, dialogue, records
+from steelyard import accounting, allocation, dialogue, records
 from steelyard import plan as plans
 from steelyard.accounting import Called, Figure
+from steelyard.allocation import Offer
 from steelyard.dialogue import Record, Running
-from steelyard.errors import SteelyardError, SystemFailed
+from steelyard.errors import SteelyardError, SystemFailed, UsageError
 from steelyard.plan import Plan, Trial
 from steelyard.records import Outcome
 from steelyard.study import Cell
@@ -21,10 +27,18 @@ Pair = tuple[str, Cell]  # a system and a cell
 # So many failures running on one system and cell, and it is not tried again.
 _FAILURES_MOST = 2
 
-# Trials that count system calls, whose times count for nothing: so many rounds before the first block, while
-# there is that share of the budget for them. They need not be long: counts scatter little.
+_UNKNOWN_S = 0.05  # what a trial is thought to take before any like it was run
+_ROUND_PER_BOOT = 5.0  # a round takes at least so many times what booting for it does
+_ROUND_OVERRUN = 1.5
+
+# Trials that count system calls, whose times count for nothing: so many rounds of each cell that is to be
+# explained.
+# They begin when so many cells wait for them, or some for so long; and take no more than that share of the
+# time.
 _ACCOUNTING_ROUNDS = 3
-_ACCOUNTING_SHARE = 0.2
+_ACCOUNTING_CELLS = 8
+_ACCOUNTING_EVERY_S = 20.0
+_ACCOUNTING_SHARE = 0.15
 _ACCOUNTING_LIMIT_S = 10.0
 WORK, SETUP = "work", "setup"
 _ACCOUNTED = {
@@ -75,21 +89,32 @@ class Accounted:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """So many blocks are done; these pairs were decided by then."""
+    """A round is over: which pairs it has settled, and which it has opened again."""
 
-    blocks: int
-    decided: tuple[Pair, ...]
+    round: int  # from 1
+    decided: tuple[Pair, ...]  # that were not at the look before
+    reopened: tuple[Pair, ...] = ()  # that were
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known at a look, by the verdicts that would be printed now."""
+
+    decided: frozenset[Pair] = frozenset()  # need no more blocks
+    needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
+    explain: frozenset[Pair] = frozenset()  # differ for sure, and by so much that people ask why
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where the run stands, for people."""
 
-    block: int
+    round: int  # from 0
     trial: Trial
     position: int
-    trials: int  # in this block
+    trials: int  # in this round
     open_pairs: int
+    pairs: int  # that can be decided at all
     spent_s: float
     left_s: float  # at most
 
@@ -100,10 +125,14 @@ class Earlier:
 
     done: frozenset[tuple[int, str, Cell]] = frozenset()
     boots: Mapping[str, int] = field(default_factory=dict)
-    looks: tuple[Look, ...] = ()
+    rounds: int = 0
     hopeless: frozenset[Pair] = frozenset()
     spent_s: float = 0.0
     accounted: frozenset[tuple[int, str, Cell]] = frozenset()  # by round
+
+
+class TooShort(UsageError):
+    """The budget was over before two trials had been paired."""
 
 
 Event = Started | Watched | Accounted | Outcome | Look
@@ -126,7 +155,7 @@ def run(
     *,
     start: Callable[[str], Running],
     boots_afresh: Collection[str],
-    decide: Callable[[int], Collection[Pair]],
+    judge: Callable[[], Standing],
     notify: Callable[[Progress], None],
     earlier: Earlier,
     watch: Watch | None = None,
@@ -134,34 +163,26 @@ def run(
 ) -> Generator[Event, None, None]:
     """Yields every event of the experiment, in order; when it ends, every system has been closed.
 
-    `start` brings a system up; `boots_afresh` are those whose start is a boot; `decide` says, after so
-    many blocks, which pairs need no more. Stops when all pairs are decided, at the last look, or before
-    a block that the budget would not cover. A system that cannot start at the beginning raises what
-    `start` raises; one that dies later yields failed outcomes, and is started again for the next block.
-    With `watch` every trial is accounted for, and trials that count system calls go before the first block.
+    `start` brings a system up; `boots_afresh` are those whose start is a boot; `judge` says what is known by
+    now, and is asked after each round. Stops when all pairs are decided or have the most blocks, or when the
+    budget, counted from the first trial on, would not cover another visit. A system that cannot start at the
+    beginning raises what `start` raises; one that dies later yields failed outcomes, and is started again
+    for the
+    next round. Raises TooShort if the budget does not cover even one pair. With `watch` every trial is
+    accounted for, and what differs much for sure gets trials that count system calls.
     """
     course = _Course(plan, start, earlier, watch, clock)
     try:
         for system in plan.systems:
             yield from course.bring_up(system)
-        yield from course.account_for_calls()
-        for trials in plans.blocks(plan):
-            number = trials[0].block
-            planned = course.left_of(trials)
-            if planned and not course.affords(planned):
-                break
-            if planned:
-                yield from course.refresh(planned, boots_afresh)
-            for position, trial in enumerate(planned):
-                notify(course.progress(trial, position, len(planned)))
-                yield course.attempt(trial)
-            course.blocks_done = number + 1
-            if number + 1 in plan.study.design.looks and number + 1 not in course.looked:
-                yield course.look(decide)
-            if not course.open_pairs():
-                return
-        if course.blocks_done not in course.looked and course.blocks_done:
-            yield course.look(decide)
+        course.learn(judge())
+        while visits := course.next_round(boots_afresh):
+            yield from course.refresh(visits, boots_afresh)
+            yield from course.measure(visits, notify)
+            yield course.look(judge)
+            yield from course.account_for_calls()
+        yield from course.account_for_calls(is_over=True)
+        course.check()
     finally:
         course.close()
 
@@ -180,24 +201,42 @@ class _Course:
         self.plan = plan
         self.agents: dict[str, Running | None] = dict.fromkeys(plan.systems)
         self.watching: dict[str, Watching] = {}
-        self.looked = {look.blocks for look in earlier.looks}
-        self.blocks_done = 0
         self._start = start
         self._watch = watch
         self._clock = clock
-        self._done = earlier.done
-        self._accounted = earlier.accounted
+        self._cells = plans.lightest_first(plan)
+        self._chance = random.Random(f"steelyard rounds {plan.seed} {earlier.rounds}")
+        self._done = set(earlier.done)
+        self._blocks = {cell: self._first_open_block(cell) for cell in self._cells}
+        self._round = earlier.rounds
+        self._accounted = set(earlier.accounted)
+        self._accounted_at = 0.0
+        self._accounting_s = 0.0
+        self._uncountable: set[str] = set()  # systems whose calls cannot be counted
         self._boots = dict(earlier.boots)
-        self._decided: set[Pair] = {pair for look in earlier.looks for pair in look.decided}
+        self._standing = Standing()
         self._hopeless: set[Pair] = set(earlier.hopeless)
         self._failures: dict[Pair, int] = {}
         self._used: set[str] = set()  # systems that have run a trial since they came up
         self._gone: dict[str, str] = {}  # systems that are down, and why
-        self._begun = clock() - earlier.spent_s
-        self._costs: dict[Pair | str, float] = {}  # seconds of the last trial, or of the last start
+        self._spent_before_s = earlier.spent_s
+        self._begun: float | None = None  # when the first trial began
+        self._costs: dict[Pair, float] = {}  # seconds of the last trial
+        self._boot_costs: dict[str, float] = {}
+
+    def _first_open_block(self, cell: Cell) -> int:
+        """The cell's last block if some system has not done it, else the next. Where a system lacks earlier
+        ones it did not need them, and would now run them without its partners."""
+        last = max((number for number, _, one in self._done if one == cell), default=0)
+        is_whole = all((last, system, cell) in self._done for system in self.plan.systems)
+        return last + is_whole
 
     def spent_s(self) -> float:
-        return self._clock() - self._begun
+        """From the first trial on; what was spent before an interruption, too."""
+        return self._spent_before_s + (self._clock() - self._begun if self._begun is not None else 0.0)
+
+    def left_s(self) -> float:
+        return self.plan.study.design.budget_s - self.spent_s()
 
     def close(self) -> None:
         """Closes every agent, also when closing one of them is interrupted."""
@@ -219,8 +258,8 @@ class _Course:
         self._gone.pop(system, None)
         self._used.discard(system)
         self._boots[system] = self._boots.get(system, 0) + 1
-        self._costs[system] = self._clock() - begun
-        yield Started(system, self._boots[system], agent.hello, agent.fingerprint, self._costs[system])
+        self._boot_costs[system] = self._clock() - begun
+        yield Started(system, self._boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
         if self._watch is not None:
             found, told = self._watched(system, agent, accounting.LIFE)
             yield told
@@ -247,63 +286,133 @@ class _Course:
         if agent is not None:
             agent.close()
 
-    def refresh(
-        self, planned: tuple[Trial, ...], boots_afresh: Collection[str]
-    ) -> Iterator[Started | Watched]:
-        """Before a block: boots what is to be booted, and starts again what has died."""
-        number = planned[0].block
-        for system in {trial.system: None for trial in planned}:
-            booted = system in boots_afresh and plans.starts_afresh(self.plan, number)
-            if system in self._gone or (booted and system in self._used):
-                try:
-                    yield from self.bring_up(system)
-                except SteelyardError as error:
-                    self._gone[system] = str(error)
+    def next_round(self, boots_afresh: Collection[str]) -> list[Offer]:
+        """The visits of the next round; none when the run is over, or when booting for it would end it."""
+        offers = [
+            Offer(cell, self._blocks[cell], self._cost_of(cell), self._standing.needed.get(cell))
+            for cell in self._cells
+            if self._systems_of(cell) and self._affords(self._cost_of(cell))
+        ]
+        if not offers or self.left_s() <= 0:
+            return []
+        boots = sum(self._boot_costs.values()) if self.plan.study.design.blocks_per_boot == 1 else 0.0
+        seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boots)
+        visits = allocation.chosen(offers, seconds=min(seconds, self.left_s()), chance=self._chance)
+        booting_s = sum(self._boot_costs[system] for system in self._to_boot(visits, boots_afresh))
+        return visits if booting_s < self.left_s() else []
 
-    def open_pairs(self) -> set[Pair]:
-        """The pairs that need more trials: undecided ones, and the baseline's where any is."""
-        baseline, *others = self.plan.systems
-        undecided = {
-            (system, cell)
-            for system in others
-            for cell in self.plan.cells
-            if not {(system, cell), (baseline, cell)} & self._hopeless and (system, cell) not in self._decided
-        }
-        if not others:
-            return {(baseline, cell) for cell in self.plan.cells} - self._hopeless
-        return undecided | {(baseline, cell) for _, cell in undecided}
-
-    def left_of(self, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-        """What of a block is still to be run. Blocks before the last look of an earlier run are over."""
-        number = trials[0].block
-        if any(number < blocks for blocks in self.looked):
+    def _systems_of(self, cell: Cell) -> tuple[str, ...]:
+        """The systems that the cell needs more trials of, in the plan's order."""
+        if self._blocks[cell] >= self.plan.study.design.blocks:
             return ()
-        open_trials = plans.remaining(trials, self.open_pairs())
-        return tuple(trial for trial in open_trials if (number, trial.system, trial.cell) not in self._done)
+        baseline, *others = self.plan.systems
+        if (baseline, cell) in self._hopeless:
+            return ()
+        if not others:
+            return (baseline,)
+        closed = self._standing.decided | self._hopeless
+        undecided = tuple(system for system in others if (system, cell) not in closed)
+        return (baseline, *undecided) if undecided else ()
 
-    def affords(self, planned: tuple[Trial, ...]) -> bool:
-        """Whether the budget covers the block, by what each of its trials cost last time. The first
-        block is always afforded: without it there is nothing to show."""
-        if not self._done and self.blocks_done == 0:
-            return True
-        cost = sum(self._costs.get((trial.system, trial.cell), 0.0) for trial in planned)
-        cost += sum(
-            self._costs.get(system, 0.0)
-            for system in {trial.system for trial in planned}
-            if self.plan.study.design.blocks_per_boot == 1 and self._boots[system] > 1
+    def _cost_of(self, cell: Cell) -> float:
+        """What a visit of the cell is thought to cost: what it did last time, or what lighter ones did."""
+        systems = self._systems_of(cell)
+        known = [self._costs.get((system, cell)) for system in systems]
+        if known and None not in known:
+            return sum(cost for cost in known if cost is not None)
+        return max((self._guess(system, cell) for system in systems), default=0.0) * len(systems)
+
+    def _guess(self, system: str, cell: Cell) -> float:
+        """What the cell's first trial is thought to cost: at least what lighter cells of its workload did."""
+        like = [
+            cost
+            for (name, other), cost in self._costs.items()
+            if name == system and other.workload == cell.workload
+        ]
+        return max(like, default=_UNKNOWN_S)
+
+    def _affords(self, cost_s: float) -> bool:
+        """Whether the budget covers it. The first visit is tried in any case: else nothing is known."""
+        return not self._costs or cost_s <= self.left_s()
+
+    def open_pairs(self) -> int:
+        return sum(max(1, len(systems) - 1) for cell in self._cells if (systems := self._systems_of(cell)))
+
+    def refresh(self, visits: Sequence[Offer], boots_afresh: Collection[str]) -> Iterator[Started | Watched]:
+        """Before a round: boots what is to be booted, and starts again what has died."""
+        for system in self._to_boot(visits, boots_afresh):
+            try:
+                yield from self.bring_up(system)
+            except SteelyardError as error:
+                self._gone[system] = str(error)
+
+    def _to_boot(self, visits: Sequence[Offer], boots_afresh: Collection[str]) -> list[str]:
+        """The systems that must be started before these visits, in the plan's order."""
+        needed = {system for one in visits for system in self._systems_of(one.cell)}
+        afresh = boots_afresh if plans.starts_afresh(self.plan, self._round) else ()
+        return [
+            system
+            for system in self.plan.systems
+            if system in needed and (system in self._gone or (system in afresh and system in self._used))
+        ]
+
+    def measure(self, visits: Sequence[Offer], notify: Callable[[Progress], None]) -> Iterator[Outcome]:
+        """The trials of a round, visit by visit. A round that takes much longer than was thought is cut
+        short: what it would have held comes in the next one, if it is still wanted by then."""
+        meant_s = sum(one.cost_s for one in visits)
+        until_s = self.spent_s() + max(_ROUND_OVERRUN * meant_s, allocation.ROUND_S)
+        position, trials = 0, sum(len(self._systems_of(one.cell)) for one in visits)
+        for one in visits:
+            planned = self._trials_of(one.cell)
+            if self.spent_s() > until_s or not self._affords(self._cost_of(one.cell)):
+                position += len(planned)
+                continue
+            for trial in planned:
+                if self._is_over():
+                    return
+                self._begun = self._clock() if self._begun is None else self._begun
+                notify(self._progress(trial, position, trials))
+                yield self.attempt(trial)
+                self._done.add((trial.block, trial.system, trial.cell))
+                position += 1
+            self._blocks[one.cell] += 1
+
+    def _is_over(self) -> bool:
+        """Whether the budget is spent: no trial is begun after that."""
+        return bool(self._costs) and self.left_s() <= 0
+
+    def _trials_of(self, cell: Cell) -> list[Trial]:
+        """What is left of the cell's next block, of the systems that need it."""
+        trials = plans.remaining(plans.visit(self.plan, cell, self._blocks[cell]), self._systems_of(cell))
+        return [trial for trial in trials if (trial.block, trial.system, trial.cell) not in self._done]
+
+    def _progress(self, trial: Trial, position: int, trials: int) -> Progress:
+        pairs = max(1, len(self.plan.systems) - 1) * len(self.plan.cells)
+        left = max(0.0, self.left_s())
+        return Progress(self._round, trial, position, trials, self.open_pairs(), pairs, self.spent_s(), left)
+
+    def look(self, judge: Callable[[], Standing]) -> Look:
+        """What the round has settled, and what it has opened again."""
+        before = self._standing.decided
+        self._round += 1
+        self.learn(judge())
+        after = self._standing.decided
+        return Look(self._round, _sorted(after - before), _sorted(before - after))
+
+    def learn(self, standing: Standing) -> None:
+        self._standing = standing
+
+    def check(self) -> None:
+        """Raises TooShort unless some visit was completed, or failed for another reason than time."""
+        if any(self._blocks.values()) or not self._costs or self._hopeless:
+            return
+        (system, cell), seconds = next(iter(self._costs.items()))
+        budget, pair = self.plan.study.design.budget_s, seconds * len(self.plan.systems)
+        raise TooShort(
+            f"the budget of {budget:g} s was over before anything could be compared: one trial of "
+            f"{cell.label} on {system} took {seconds:.2g} s; a first pair takes some {pair:.2g} s, and two "
+            f"pairs of each of the {len(self.plan.cells)} cells are the least that makes an interval"
         )
-        return self.spent_s() + cost <= self.plan.study.design.budget_s
-
-    def progress(self, trial: Trial, position: int, trials: int) -> Progress:
-        spent = self.spent_s()
-        left = max(0.0, self.plan.study.design.budget_s - spent)
-        return Progress(trial.block, trial, position, trials, len(self.open_pairs()), spent, left)
-
-    def look(self, decide: Callable[[int], Collection[Pair]]) -> Look:
-        decided = tuple(pair for pair in decide(self.blocks_done) if pair not in self._decided)
-        self._decided.update(decided)
-        self.looked.add(self.blocks_done)
-        return Look(self.blocks_done, decided)
 
     def attempt(self, trial: Trial) -> Outcome:
         """Runs one trial, whatever comes of it."""
@@ -353,26 +462,45 @@ class _Course:
         self._gone[system] = reason
         self._leave(system)
 
-    def account_for_calls(self) -> Iterator[Watched | Accounted]:
-        """Accounting trials of every cell on every system that can be watched so closely, round by round
-        while the budget's share for them lasts. Nothing that goes wrong in them ends the run."""
-        systems = [system for system in self.plan.systems if self._watch is not None]
-        for number in range(_ACCOUNTING_ROUNDS):
-            for system in list(systems):
-                cells = [cell for cell in self.plan.cells if (number, system, cell) not in self._accounted]
-                agent = self.agents[system]
-                if agent is None or not (yield from self._account(number, system, agent, cells)):
-                    systems.remove(system)
+    def account_for_calls(self, *, is_over: bool = False) -> Iterator[Watched | Accounted]:
+        """Accounting trials of what differs much for sure, so that a report can say what goes along with
+        it; many
+        cells at once, because beginning to count costs as much as they do. Nothing that goes wrong in them
+        ends the run."""
+        wanted = self._to_explain()
+        cells = {cell for _, cell in wanted}
+        waited_s = self.spent_s() - self._accounted_at
+        if not cells or not (is_over or len(cells) >= _ACCOUNTING_CELLS or waited_s >= _ACCOUNTING_EVERY_S):
+            return
+        if self._accounting_s > _ACCOUNTING_SHARE * self.spent_s() or self.left_s() <= 0:
+            return
+        begun = self._clock()
+        for system in self.plan.systems:
+            agent = self.agents[system]
+            mine = [cell for cell in self._cells if (system, cell) in wanted]
+            if mine and agent is not None and not (yield from self._account(system, agent, mine)):
+                self._uncountable.add(system)
+        self._accounting_s += self._clock() - begun
+        self._accounted_at = self.spent_s()
+
+    def _to_explain(self) -> set[Pair]:
+        """The systems and cells that lack accounting trials: what is to be explained, and the baseline's."""
+        if self._watch is None:
+            return set()
+        baseline = self.plan.systems[0]
+        wanted = {
+            pair
+            for system, cell in self._standing.explain
+            for pair in ((system, cell), (baseline, cell))
+            if system not in self._uncountable
+        }
+        done = {(system, cell) for _, system, cell in self._accounted}
+        return {pair for pair in wanted - done if pair[0] not in self._uncountable}
 
     def _account(
-        self, number: int, system: str, agent: Running, cells: Collection[Cell]
+        self, system: str, agent: Running, cells: Collection[Cell]
     ) -> Generator[Watched | Accounted, None, bool]:
-        """One round of one system; returns whether there is any sense in another."""
-        limit_s = _ACCOUNTING_SHARE * self.plan.study.design.budget_s
-        if not cells:
-            return True
-        if self.spent_s() > limit_s:
-            return False
+        """Every round of one system; returns whether its calls can be counted at all."""
         self._used.add(system)
         try:
             agent.resume()
@@ -382,10 +510,11 @@ class _Course:
                 agent.park()
                 return False
             try:
-                for cell in cells:
-                    if self.spent_s() > limit_s:
-                        break
-                    yield from self._accounting_trials(number, system, agent, cell, counting)
+                for number in range(_ACCOUNTING_ROUNDS):
+                    for cell in cells:
+                        if self.left_s() > 0 and (number, system, cell) not in self._accounted:
+                            self._accounted.add((number, system, cell))
+                            yield from self._accounting_trials(number, system, agent, cell, counting)
             finally:
                 counting.close()
             agent.park()
@@ -428,6 +557,10 @@ class _Course:
             )
             if result.status != "ok" or sum(done.values()) <= 2 * cell.copies:
                 return
+
+
+def _sorted(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1].label)))
 
 
 def _shortened(plan: Plan, trial: Trial, settings: Mapping[str, int]) -> tuple[Plan, Trial]:

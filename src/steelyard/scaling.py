@@ -20,6 +20,7 @@ from steelyard.weighing import Decline, Gain, Scaling, SystemFacts
 
 _SEED = 19930421  # of the resampling: the same archive gives the same intervals
 _COPIES_LEAST = 3  # fewer have no shape
+_FULL_MARGIN = 0.01  # beyond a full gain, before it is worth a warning
 
 _Ladder = dict[int, Key]  # by number of copies
 
@@ -80,6 +81,39 @@ def _logs(one: Mapping[int, Value], many: Mapping[int, Value]) -> Array:
 def _divided(estimate: Estimate, by: float) -> Estimate:
     low, high = (None if bound is None else bound / by for bound in (estimate.low, estimate.high))
     return Estimate(estimate.value / by, low, high, estimate.level)
+
+
+def beyond_full(seen: Observations, found: Sequence[Gain], facts: Sequence[SystemFacts]) -> Iterable[str]:
+    """A sentence for each gain that lies, with its interval, beyond what copies and processors can give: then
+    the copy alone was slower than each of several, and what is wrong is the one, not the several."""
+    processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
+    for one in found:
+        has = processors.get(one.system)
+        full = min(one.copies, has or one.copies)
+        low, high = one.gain.low, one.gain.high
+        if low is None or high is None or low <= full * (1 + _FULL_MARGIN):
+            continue
+        labels = (label for label, _ in seen.cells_and_metrics() if seen.cells[label].copies == one.copies)
+        cells = [
+            seen.cells[label] for label in labels if _without_copies(seen.cells[label]).label == one.cell
+        ]
+        is_placed = any(dict(cell.parameters).get("place") for cell in cells)
+        yield (
+            f"{one.system}: {one.copies} copies of {one.cell} gain {one.gain.value:.2f} times "
+            f"[{low:.2f}, {high:.2f}], and {full} is all that {_what_limits(one.copies, has)} can give: "
+            f"one copy alone was slowed by what several are not, {_WHY_PLACED if is_placed else _WHY_FREE}"
+        )
+
+
+_WHY_PLACED = "such as waits that other copies fill, or what one copy brings into a cache for another"
+_WHY_FREE = (
+    "such as wake-ups from one processor to another, which busy processors need not: place=1 keeps each copy "
+    "and its partners on one"
+)
+
+
+def _what_limits(copies: int, processors: int | None) -> str:
+    return f"{copies} copies" if processors is None or copies <= processors else f"{processors} processors"
 
 
 # Laws

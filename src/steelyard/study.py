@@ -1,6 +1,5 @@
 """What a study is: the systems, the workloads and their levels, the design; and the cells that follow."""
 
-import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,6 @@ UP_TO = "1..processors"  # the levels from one to that, all of them or, where th
 TWICE = "2x processors"  # as many again
 RUNGS = 8  # evenly spaced on a log scale, so that even 9 processors have the six that a law needs
 TIMING = ("batches", "operations", "batch_ns", "warmup_ns")  # how a cell is timed: one level each
-_LENGTHS = ("batch_ns", "warmup_ns")  # of a trial: what follows the budget in a study that scales
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 Parameters = tuple[tuple[str, int | str], ...]  # sorted by name; a text is a command line
@@ -70,11 +68,10 @@ class Levels:
 class Design:
     """How the measuring is done; see docs/statistics.md for the reasons."""
 
-    looks: tuple[int, ...] = (12, 24, 48)
-    blocks_per_boot: int = 1
-    budget_s: float = 300.0
+    blocks: int = 128  # of each cell, at most
+    blocks_per_boot: int = 1  # rounds, rather: a cell comes once in each
+    budget_s: float = 300.0  # a limit: what is settled sooner ends sooner
     trial_limit_s: float = 30.0
-    scales: bool = False  # whether another budget changes the trials' lengths and the looks too
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,23 +292,6 @@ def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:
             return tuple(range(1, processors + 1))
         return tuple(sorted({round(processors ** (rung / (RUNGS - 1))) for rung in range(RUNGS)}))
     return ({PROCESSORS: processors, TWICE: 2 * processors}.get(str(value), value),)
-
-
-def scaled(study: Study, *, budget_s: float) -> Study:
-    """The study for that budget. One that scales has shorter trials for less time than its own, and for
-    more of it longer trials and more blocks, by the square root each."""
-    times = budget_s / study.design.budget_s
-    design = replace(study.design, budget_s=budget_s)
-    if not study.design.scales:
-        return replace(study, design=design)
-    longer = times if times < 1 else math.sqrt(times)
-    more = max(1.0, times / longer)
-    trial = tuple(
-        (name, max(1, round(int(value) * longer)) if name in _LENGTHS else value)
-        for name, value in study.trial
-    )
-    looks = tuple(round(look * more) for look in design.looks)
-    return replace(study, design=replace(design, looks=looks), trial=trial)
 
 
 def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | None]], *, file: str) -> None:

@@ -258,15 +258,14 @@ def _levels(part: _Reader) -> Levels:
 
 def _design(part: _Reader) -> Design:
     usual = Design()
+    part.truth("scales", False)  # studies of earlier versions have it, and it means nothing any more
+    looks = part.wholes("looks", (usual.blocks,))  # so have they these, of which the last is the most blocks
     design = Design(
-        looks=tuple(part.wholes("looks", usual.looks)),
+        blocks=part.whole("blocks", looks[-1], 2),
         blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1),
         budget_s=part.time("budget", usual.budget_s),
         trial_limit_s=part.time("trial_limit", usual.trial_limit_s),
-        scales=part.truth("scales", usual.scales),
     )
-    if list(design.looks) != sorted(set(design.looks)) or len(design.looks) > 4:
-        raise part.wrong("looks", list(design.looks), "one to four rising numbers of blocks")
     part.finish()
     return design
 

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,18 @@ from steelyard import (
     curves,
     machine,
     multiprogramming,
+    rows,
     scaling,
     study_file,
+    systems,
     tallies,
     why,
 )
 from steelyard.archive import Experiment
 from steelyard.comparison import exp
 from steelyard.observations import COST, GROUP, Observations
-from steelyard.statistics import looks, order_statistics, signed_rank, verdict
-from steelyard.study import Cell
+from steelyard.quantities import size_bytes
+from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
 from steelyard.weighing import (
     CLOCK_MARGIN,
     HARDWARE,
@@ -54,13 +56,14 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
     with archive.connect(experiment) as connection:
-        seen = Observations(experiment, connection, baseline=baseline)
+        seen = Observations(experiment, rows.read(connection), connection, baseline=baseline)
         counted = connection.execute("SELECT count(*), count(DISTINCT block) FROM trials").fetchone()
         assert counted is not None
         accounted = why.Costs(seen)
         comparisons = accounted.explained(comparison.all_of(seen, margin=margin))
         facts = _facts(seen)
         found_curves = curves.all_of(seen, margin=margin)
+        found_gains = scaling.gains(seen)
         return Weighing(
             experiment=experiment,
             baseline=seen.baseline,
@@ -72,7 +75,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             findings=tuple(machine.findings(seen, found_curves, facts)),
             reference_means=tuple(_reference_means(seen)),
             multiprogramming=tuple(multiprogramming.all_of(seen)),
-            gains=scaling.gains(seen),
+            gains=found_gains,
             scalings=scaling.all_of(seen, facts),
             costs=tuple(_costs(seen)),
             accounts=tuple(accounted.accounts()),
@@ -80,19 +83,26 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             troubles=tuple(seen.troubles),
             blocks=counted[1],
             trials=counted[0],
-            warnings=(*_warnings(facts, seen.baseline), *accounted.sentences()),
+            warnings=(
+                *_left_out(seen),
+                *_warnings(facts, seen.baseline, _here(experiment.header)),
+                *scaling.beyond_full(seen, found_gains, facts),
+                *accounted.sentences(),
+            ),
         )
 
 
-def decided(experiment: Experiment) -> list[tuple[str, Cell]]:
-    """The systems and cells whose every comparison has a firm verdict: they need no more blocks."""
-    firm: dict[tuple[str, str], bool] = {}
-    with archive.connect(experiment) as connection:
-        for one in comparison.all_of(Observations(experiment, connection, baseline=None)):
-            pair = (one.system, one.cell)
-            firm[pair] = firm.get(pair, True) and one.verdict in verdict.FIRM
-    cells = {cell.label: cell for cell in archive.cells_of(experiment)}
-    return [(system, cells[cell]) for (system, cell), is_firm in firm.items() if is_firm]
+def _left_out(seen: Observations) -> Iterable[str]:
+    """Which cells the time did not reach."""
+    cells = [
+        label for label in seen.cells if not any((system, label) in seen.seconds for system in seen.names)
+    ]
+    if cells and seen.experiment.closed:
+        many = "1 cell was" if len(cells) == 1 else f"{len(cells)} cells were"
+        yield (
+            f"the budget of {seen.experiment.header['budget_s']:g} s was over before {many} measured: "
+            f"{', '.join(cells)}"
+        )
 
 
 def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
@@ -112,32 +122,41 @@ def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: floa
 def _index(
     seen: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
 ) -> Index:
-    """The weighted mean of log ratios, block by block, then Hodges-Lehmann: each group weighs the same, in
-    it each workload, and in that each metric of each cell. Only blocks that hold every metric count."""
-    present = [one for one in members if one.blocks]
+    """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
+    metric of each cell. Every metric rests on the blocks that it has."""
+    present = [one for one in members if one.blocks and one.ratio]
     missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
+    if not present:
+        return Index(system, group, None, 0, missing, 0, margin, verdict.UNRESOLVED)
     groups = {one.group for one in present}
     workloads = Counter(group for group, _ in {(one.group, one.workload) for one in present})
     metrics = Counter(one.workload for one in present)
-    by_key = {
-        (one.cell, one.metric): seen.differences((one.cell, one.metric), system, one.lens) for one in present
-    }
-    shared = set.intersection(*(set(found) for found in by_key.values())) if by_key else set()
-    if not shared:
-        return Index(system, group, None, len(present), missing, 0, margin, verdict.UNRESOLVED)
-    weights = {
-        (one.cell, one.metric): 1 / len(groups) / workloads[one.group] / metrics[one.workload]
+    parts = [
+        _part(seen, system, one, 1 / len(groups) / workloads[one.group] / metrics[one.workload])
         for one in present
-    }
-    by_block = {
-        block: sum(weights[key] * found[block] for key, found in by_key.items()) for block in sorted(shared)
-    }
-    units = seen.units(next(iter(by_key)), system, by_block)
-    levels = looks.levels(len(seen.experiment.header["looks"]))
-    estimate = signed_rank.estimate(units, alpha=levels.alpha_95)
-    narrow = signed_rank.estimate(units, alpha=levels.alpha_90)
+    ]
+    blocks = min(one.blocks for one in present)
+    estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
+    narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
     word = verdict.word(estimate, narrow, margin=margin)
-    return Index(system, group, exp(estimate), len(present), missing, len(shared), margin, word)
+    return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
+
+
+def _part(seen: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
+    """What a metric brings to the mean. Differences of one boot share its luck; else those of one trial."""
+    key = (one.cell, one.metric)
+    by_block = seen.differences(key, system, one.lens)
+    units = seen.units(key, system, by_block)
+    if len(units) < len(by_block):
+        clusters: list[Hashable] = list(
+            dict.fromkeys(seen.boots_of(key, system, block) for block in by_block)
+        )
+    else:
+        clusters = [seen.boots_of(key, system, block) or (one.cell, block) for block in by_block]
+        if len(set(clusters)) == 1:
+            clusters = [(one.cell, block) for block in by_block]
+    assert one.ratio is not None
+    return weighted_mean.Part(weight, math.log(one.ratio.value), units.tolist(), clusters)
 
 
 def _levels(seen: Observations) -> Iterable[Level]:
@@ -244,23 +263,65 @@ def _alike(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-def _warnings(facts: Sequence[SystemFacts], baseline: str) -> Iterable[str]:
-    """What limits every verdict of the experiment."""
+def _warnings(facts: Sequence[SystemFacts], baseline: str, here: Collection[str]) -> Iterable[str]:
+    """What limits every verdict of the experiment: other hardware, what a guest was given of this machine's,
+    other programs, a wrong clock. `here` are the systems that run on this machine."""
     base = next((one for one in facts if one.name == baseline), None)
     if base is None:
         return
-    for one in facts:
-        if one.name == base.name:
-            continue
-        for fact in HARDWARE:
-            ours, theirs = base.fingerprint.get(fact), one.fingerprint.get(fact)
-            if ours is not None and theirs is not None and not _alike(ours, theirs):
-                yield f"the hardware differs: {fact} is {ours} on {base.name} and {theirs} on {one.name}"
-        if one.hello["program_sha256"] != base.hello["program_sha256"]:
-            yield (
-                f"the programs differ: {base.name} ran {base.hello['compiler']} with {base.hello['libc']}, "
-                f"{one.name} ran {one.hello['compiler']} with {one.hello['libc']}"
+    others = [one for one in facts if one.name != base.name]
+    for one in others:
+        differ = [fact for fact in HARDWARE if _differs(base, one, fact)]
+        if one.name in here and base.name in here:
+            yield from _given(base, one, differ)
+        elif differ:
+            told = "; ".join(
+                f"{fact} is {base.fingerprint[fact]} on {base.name} and {one.fingerprint[fact]} on {one.name}"
+                for fact in differ
             )
+            yield f"the hardware differs: {told}"
+    builds: dict[str, list[str]] = defaultdict(list)
+    for one in others:
+        if one.hello["program_sha256"] != base.hello["program_sha256"]:
+            builds[f"{one.hello['compiler']} with {one.hello['libc']}"].append(one.name)
+    if builds:
+        ran = "".join(f", {' and '.join(names)} ran {build}" for build, names in builds.items())
+        yield f"the programs differ: {base.name} ran {base.hello['compiler']} with {base.hello['libc']}{ran}"
     for one in facts:
         if one.clock_apart is not None and abs(one.clock_apart) > CLOCK_MARGIN:
             yield f"the clock of {one.name} differs from this machine's by {one.clock_apart:+.2%}"
+
+
+def _differs(base: SystemFacts, one: SystemFacts, fact: str) -> bool:
+    ours, theirs = base.fingerprint.get(fact), one.fingerprint.get(fact)
+    return ours is not None and theirs is not None and not _alike(ours, theirs)
+
+
+def _given(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iterable[str]:
+    """What a guest was given of the machine that both run on. What it calls its processor is no matter."""
+    given = []
+    if "cpu_count" in differ:
+        many = one.fingerprint["cpu_count"]
+        given.append(
+            f"{many} {'processor' if many == 1 else 'processors'} of {base.fingerprint['cpu_count']}"
+        )
+    if "memory_bytes" in differ:
+        ours, theirs = (size_bytes(each.fingerprint["memory_bytes"]) for each in (base, one))
+        given.append(f"{theirs} of memory of {ours}")
+    if given:
+        yield f"{one.name} was given {' and '.join(given)}"
+    if "architecture" in differ:
+        yield (
+            f"{one.name} ran programs for {one.fingerprint['architecture']} on a machine that is "
+            f"{base.fingerprint['architecture']}: they were translated"
+        )
+
+
+def _here(header: Mapping[str, Any]) -> Collection[str]:
+    """The systems that ran on the laboratory's machine. An older experiment does not say so: there, those of
+    its systems are taken that are built in and can run nowhere else."""
+    known = header.get("systems_here")
+    if known is not None:
+        return frozenset(known)
+    built_in = {system.name for system in systems.BUILT_IN if system.here}
+    return frozenset(name for name in header["systems"] if name.partition("+")[0] in built_in)

@@ -49,10 +49,12 @@ _TABLES = {
         attached BOOLEAN, watched_ns BIGINT, end_ns BIGINT, status BIGINT, signal BIGINT, threads BIGINT,
         children BIGINT, {_FIGURES}, windows BIGINT, windows_ns BIGINT, windows_active BIGINT,
         windows_run_ns DOUBLE, windows_hook_ns DOUBLE, windows_run_squares DOUBLE, samples_user BIGINT,
-        samples_kernel BIGINT, calls_seen BOOLEAN""",
+        samples_kernel BIGINT, calls_seen BOOLEAN, exact BOOLEAN, missed_run_ns BIGINT,
+        windows_weighted_ns DOUBLE""",
     "calls": f"""{_WHO}, program VARCHAR, call VARCHAR, calls BIGINT, errors BIGINT, time_ns BIGINT,
         histogram BIGINT[], samples BIGINT, expanded DOUBLE, expanded_errors DOUBLE,
-        squares DOUBLE, products DOUBLE""",
+        squares DOUBLE, products DOUBLE, in_windows BIGINT, errors_in_windows BIGINT, weighted DOUBLE,
+        weighted_errors DOUBLE""",
     "readings": "at_ns BIGINT, pid BIGINT, begin_ns BIGINT, figure VARCHAR, call VARCHAR, value DOUBLE, "
     "errors DOUBLE",
 }
@@ -193,7 +195,8 @@ def _who(row: Mapping[str, Any]) -> _Who:
 def _calls_by_process(kept: Kept) -> dict[_Who, dict[str, Call]]:
     found: dict[_Who, dict[str, Call]] = {}
     for row in _rows(kept, "calls"):
-        fields = {field.name: row[field.name] for field in dataclasses.fields(Call)}
+        # Earlier versions kept fewer.
+        fields = {field.name: row[field.name] for field in dataclasses.fields(Call) if field.name in row}
         histogram = None if row["histogram"] is None else tuple(row["histogram"])
         found.setdefault(_who(row), {})[row["call"]] = Call(**fields | {"histogram": histogram})
     return found

@@ -93,6 +93,7 @@ class Comparison:
     why: Why | None = None  # None: the trials were not accounted for, or tell their metrics not apart
     # No difference is larger, as a fraction: the farther end of the interval. None without an interval.
     bound: float | None = None
+    seconds_needed: float | None = None  # of measuring this cell, until blocks_needed; None: unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,44 +4,39 @@ Where one process is active at a time, an operation's time is what its processes
 system mode, waited for a processor, and the rest, in which none could run: so shares of a difference in
 time are book-keeping. All else (calls, switches, faults) goes along with a difference or does not.
 
-What a trial of one operation costs is taken away from every trial's costs, and its operation from the
-trial's: it is process, set-up and agent. Waiting is left as it is: that is the machine's, not set-up's.
+Accounting trials may be there for some cells only, of some systems. A comparison takes set-up away from both
+systems or from neither; where it could not, it claims no count, and no time that set-up could be.
 """
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 
-from steelyard.accounting import CALLS, LIFE, SPAN
-from steelyard.comparison import RATE
+from steelyard import spending
+from steelyard.accounting import CALLS, LIFE
 from steelyard.observations import COST, Key, Observations
 from steelyard.runner import SETUP, WORK
-from steelyard.statistics import false_discovery, looks, signed_rank
-from steelyard.statistics.signed_rank import Array, Estimate
+from steelyard.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
+from steelyard.statistics import false_discovery, verdict
+from steelyard.statistics.judgement import RATE
+from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Account, CallDifference, Comparison, CostDifference, Why
 
-# The costs, each with its unit, and the monitor's figures that it is the sum of.
-RUN, REST = "run", "rest"
-TIMES = {"user": ("cpu_user_ns",), "system": ("cpu_system_ns",), RUN: ("run_ns",), "wait": ("wait_ns",)}
-COUNTS = {
-    "switches": ("switches_voluntary", "switches_involuntary"),
-    "faults": ("faults_minor", "faults_major"),
-    "major faults": ("faults_major",),
-    "signals": ("signals",),
-    "bytes read": ("bytes_read",),
-    "bytes written": ("bytes_written",),
-}
 ALL_CALLS = "all"
 
 # With less of what was accounted for in operations, no share is said: where set-up was taken away, and else.
 COVERED_LEAST, COVERED_LEAST_WHOLE = 0.5, 0.8
-# Kernels split run time into user and system mode by clock ticks (1 to 10 ms apart): so little meets too few.
-_SPLIT_LEAST_NS = 20_000_000
+SHARES_MOST = 1.1  # together: with more, times ran beside each other or against each other
 _CALLS_LEAST = 0.05  # an operation: a difference of fewer calls is not named, nor one
-_CALLS_APART = 0.02  # of less than that part of them
+_CALLS_APART = 0.02  # of less than that part of them; or that part, where few trials
+_CALLS_APART_FEW, _TRIALS_FEW = 0.2, 3  # show how they scatter; nor
+_SETUP_SCATTER = 0.25  # of less than that part of set-up's calls: one trial of it is not like another. Where
+_SETUP_RANGES = 2.0  # there are several, so many times as far apart as they are
+_SETUP_WAITS = 2.0  # a difference in waiting is that of operations, if it is so many times what set-up waits
 
 # Of a trial that has several metrics, or sizes, the costs cannot be told apart: it has no row.
 _COSTS = """
@@ -73,16 +68,11 @@ _WATCHES = """
 
 
 @dataclass(frozen=True, slots=True)
-class _Spent:
-    """One trial's costs an operation, set-up taken away; the same with it; and what part of all that was
-    accounted for its operations took."""
+class _Called:
+    """One accounting trial's calls and errors an operation, and how far set-up makes them uncertain."""
 
-    costs: Mapping[str, float]
-    whole: Mapping[str, float]
-    covered: float
-
-
-_Calls = Mapping[str, tuple[float, float | None]]
+    calls: Mapping[str, tuple[float, float | None]]
+    doubt: Mapping[str, float] | None  # None: set-up was not taken away
 
 
 class Costs:
@@ -90,18 +80,17 @@ class Costs:
 
     def __init__(self, seen: Observations) -> None:
         self.seen = seen
-        self.levels = looks.levels(len(seen.experiment.header["looks"]))
-        self.spent: dict[Key, dict[str, dict[int, _Spent]]] = defaultdict(lambda: defaultdict(dict))
+        self.spent: dict[Key, dict[str, dict[int, Spent]]] = defaultdict(lambda: defaultdict(dict))
         setups: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for system, cell, figure, cost, operations in seen.connection.execute(_SETUPS).fetchall():
-            setups[system, cell] |= {figure: cost, _OPERATIONS: operations}
+            setups[system, cell] |= {figure: cost, OPERATIONS: operations}
         self.has_setup = frozenset(setups)
         rows = seen.connection.execute(_COSTS).fetchall()
         for block, system, cell, copies, metric, operations, figures in rows:
             value = seen.values.get((cell, metric), {}).get(system, {}).get(block)
             is_time = seen.workload(cell)["measure"] != "count"
             if value is not None and operations and is_time:
-                self.spent[cell, metric][system][block] = _spent(
+                self.spent[cell, metric][system][block] = spending.spent(
                     figures, setups.get((system, cell), {}), operations, copies, value.lenses[COST]
                 )
         self._read_calls()
@@ -114,18 +103,27 @@ class Costs:
             _CALLS
         ).fetchall():
             trials.setdefault(number, (system, cell, purpose, operations, {}))[4][call] = (calls, errors)
-        setups = {(one[0], one[1]): one for one in trials.values() if one[2] == SETUP}
-        self.calls: dict[tuple[str, str], list[_Calls]] = defaultdict(list)
+        setups: dict[tuple[str, str], list[tuple[float, dict[str, tuple[int, int | None]]]]] = defaultdict(
+            list
+        )
+        for system, cell, purpose, operations, calls in trials.values():
+            if purpose == SETUP and operations:
+                setups[system, cell].append((operations, calls))
+        self.calls: dict[tuple[str, str], list[_Called]] = defaultdict(list)
         self.setups: dict[tuple[str, str], int] = {}
         for system, cell, purpose, operations, calls in trials.values():
-            if purpose == WORK and operations:
-                setup = setups.get((system, cell))
-                less, more = (setup[3], setup[4]) if setup and setup[3] < operations / 2 else (0.0, {})
-                self.calls[system, cell].append(_an_operation(calls, more, operations - less))
-                if more:
-                    own = sum(count for count, _ in more.values())
-                    each = self.calls[system, cell][-1][ALL_CALLS][0]
-                    self.setups[system, cell] = max(0, round(own - each * less))
+            if purpose != WORK or not operations:
+                continue
+            setup = _usual(setups.get((system, cell), []))
+            if setup is None or setup.operations >= operations / 2:
+                self.calls[system, cell].append(_Called(_an_operation(calls, {}, operations), None))
+                continue
+            done = operations - setup.operations
+            net = _an_operation(calls, setup.calls, done)
+            doubt = {call: doubt / done for call, doubt in setup.doubt.items()}
+            self.calls[system, cell].append(_Called(net, doubt))
+            own = sum(count for count, _ in setup.calls.values())
+            self.setups[system, cell] = max(0, round(own - net[ALL_CALLS][0] * setup.operations))
 
     def accounts(self) -> Iterable[Account]:
         """Every cell's costs on every system that was watched, in the study's order."""
@@ -145,14 +143,14 @@ class Costs:
                     metric,
                     len(spent),
                     float(np.median([one.lenses[COST] for one in values])),
-                    {cost: median(one.costs[cost] for one in spent) for cost in _common(spent)},
+                    {cost: median(one.costs[cost] for one in spent) for cost in spending.common(spent)},
                     self._calls_of(system, label),
                     self.setups.get((system, label)),
                     median(one.covered for one in spent),
                 )
 
     def _calls_of(self, system: str, cell: str) -> dict[str, tuple[float, float | None]] | None:
-        trials = self.calls.get((system, cell))
+        trials = [one.calls for one in self.calls.get((system, cell), [])]
         if not trials:
             return None
         found: dict[str, tuple[float, float | None]] = {}
@@ -166,60 +164,70 @@ class Costs:
         return found
 
     def explained(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-        """The comparisons, each with its why where both systems were accounted for. Which costs differ is
-        corrected over all of them: a comparison's costs are a family."""
+        """The comparisons, each with its why where both systems were accounted for. Costs are claimed of
+        those alone whose difference is, corrected over all of these: a comparison's costs are a family."""
         drafts = [self._draft((one.cell, one.metric), one.system) for one in comparisons]
-        widen = 0.05 / self.levels.alpha_95
-        raw = [[min(1.0, units.p_value() * widen) for units in draft.values()] for draft in drafts if draft]
-        corrected = iter(false_discovery.two_stage(raw) if raw else [])
-        return tuple(
-            replace(one, why=self._why(one, draft, next(corrected))) if draft else one
+        raw = [
+            draft.p_values() if draft and one.verdict in verdict.CLAIMED else {}
             for one, draft in zip(comparisons, drafts, strict=True)
+        ]
+        corrected = iter(false_discovery.two_stage([list(ps.values()) for ps in raw if ps]))
+        adjusted = [dict(zip(ps, next(corrected), strict=True)) if ps else {} for ps in raw]
+        return tuple(
+            replace(one, why=self._why(one, draft, ps)) if draft else one
+            for one, draft, ps in zip(comparisons, drafts, adjusted, strict=True)
         )
 
-    def _draft(self, key: Key, system: str) -> "dict[str, _Units]":
-        """For the time and each cost, the differences of pairs an operation: the system less the baseline."""
+    def _draft(self, key: Key, system: str) -> "_Draft | None":
+        """What a comparison's costs rest on; None where no block has both systems accounted for."""
         spent = self.spent.get(key, {})
         base, other = spent.get(self.seen.baseline, {}), spent.get(system, {})
         blocks = sorted(base.keys() & other.keys())
         if not blocks:
-            return {}
-        names = [_TIME, *_told(_common([*base.values(), *other.values()]))]
+            return None
+        both = [*base.values(), *other.values()]
+        is_net = all(one.is_net for one in both)
 
-        def units(name: str, of: Callable[[_Spent], Mapping[str, float]]) -> Array:
-            more = {block: of(other[block])[name] - of(base[block])[name] for block in blocks}
-            return self.seen.units(key, system, more)
+        def units(name: str) -> Units:
+            return spending.units(
+                name,
+                {block: (base[block], other[block]) for block in blocks},
+                is_net=is_net,
+                replicated=lambda by_block: self.seen.units(key, system, by_block),
+            )
 
-        return {
-            name: _Units(units(name, lambda one: one.costs), units(name, lambda one: one.whole))
-            for name in names
-        }
+        def known(one: Spent) -> Mapping[str, float]:
+            return one.costs if is_net else one.whole
 
-    def _why(self, one: Comparison, draft: "Mapping[str, _Units]", p_values: Sequence[float]) -> Why:
-        spent = self.spent[one.cell, one.metric]
-        base, other = list(spent[self.seen.baseline].values()), list(spent[one.system].values())
-        covered = min(median(each.covered for each in side) for side in (base, other))
-        estimates = {
-            name: signed_rank.estimate(units.net, alpha=self.levels.alpha_95) for name, units in draft.items()
-        }
-        ps = dict(zip(draft, p_values, strict=True))
-        time = estimates[_TIME]
-        is_claimed = ps[_TIME] <= RATE
-        least = self._covered_least(one)
-        says_shares = is_claimed and covered >= least and time.value != 0
+        return _Draft(
+            {name: units(name) for name in (TIME, *spending.common(both))},
+            frozenset(name for one in both for name, cost in one.whole.items() if cost),
+            [known(one) for one in base.values()],
+            [known(one) for one in other.values()],
+            min(median(one.covered for one in side.values()) for side in (base, other)),
+            max(median(one.uncovered_ns for one in side.values()) for side in (base, other)),
+            is_net,
+            max(median(one.setup_wait_ns for one in side.values()) for side in (base, other)),
+        )
+
+    def _why(self, one: Comparison, draft: "_Draft", ps: Mapping[str, float]) -> Why:
+        estimates = {name: units.estimate() for name, units in draft.units.items()}
+        time = estimates[TIME]
+        is_claimed = ps.get(TIME, 1.0) <= RATE
+        says_shares = is_claimed and draft.covered >= draft.covered_least and time.value != 0
         costs = tuple(
             CostDifference(
                 name,
                 "ns" if name in (*TIMES, REST) else name,
-                median(each.costs[name] for each in base),
-                median(each.costs[name] for each in other),
+                median(each[name] for each in draft.base),
+                median(each[name] for each in draft.other),
                 estimate,
-                ps[name],
-                ps[name] <= RATE and _excludes_zero(estimate),
+                ps.get(name, 1.0),
+                ps.get(name, 1.0) <= RATE and draft.is_beyond_setup(name, estimate),
                 estimate.value / time.value if says_shares and name in (*TIMES, REST) else None,
             )
             for name, estimate in estimates.items()
-            if name != _TIME
+            if name in spending.told(estimates, {name for name, p in ps.items() if p <= RATE})
         )
         return Why(
             time,
@@ -227,13 +235,9 @@ class Costs:
             costs,
             tuple(self._call_differences(one.system, one.cell)),
             one.blocks,
-            covered,
-            tuple(self._notes(one, covered, costs)),
+            draft.covered,
+            tuple(self._notes(draft, costs)),
         )
-
-    def _covered_least(self, one: Comparison) -> float:
-        both = {(self.seen.baseline, one.cell), (one.system, one.cell)} <= self.has_setup
-        return COVERED_LEAST if both else COVERED_LEAST_WHOLE
 
     def _call_differences(self, system: str, cell: str) -> Iterable[CallDifference]:
         """Calls that differ first, those that differ most before the others."""
@@ -241,11 +245,13 @@ class Costs:
         if not base or not other:
             return []
         found = []
-        for call in {name for one in (*base, *other) for name in one}:
-            ours, theirs = (sorted(one.get(call, (0.0, 0.0))[0] for one in side) for side in (other, base))
-            apart = median(ours) - median(theirs)
-            differs = (ours[0] > theirs[-1] or ours[-1] < theirs[0]) and (
-                abs(apart) >= max(_CALLS_LEAST, _CALLS_APART * max(median(ours), median(theirs)))
+        for call in {name for one in (*base, *other) for name in one.calls}:
+            ours, theirs = (
+                sorted(one.calls.get(call, (0.0, 0.0))[0] for one in side) for side in (other, base)
+            )
+            apart = abs(median(ours) - median(theirs))
+            differs = (ours[0] > theirs[-1] or ours[-1] < theirs[0]) and apart >= _least_apart(
+                call, base, other, max(median(ours), median(theirs))
             )
             found.append(CallDifference(call, median(theirs), median(ours), differs))
         return sorted(
@@ -258,16 +264,18 @@ class Costs:
             ),
         )
 
-    def _notes(self, one: Comparison, covered: float, costs: Sequence[CostDifference]) -> Iterable[str]:
-        if covered < self._covered_least(one):
+    def _notes(self, draft: "_Draft", costs: Sequence[CostDifference]) -> Iterable[str]:
+        if draft.covered < draft.covered_least:
             yield (
-                f"only {100 * covered:.0f} % of what was accounted for was spent in operations: the costs "
-                "hold too much of set-up for shares"
+                f"only {100 * draft.covered:.0f} % of what was accounted for was spent in operations: the "
+                "costs hold too much of set-up for shares"
             )
+        if not draft.is_net:
+            yield "what set-up costs was not measured on both: counts hold it, and none is claimed to differ"
         if RUN in {each.cost for each in costs}:
             yield "the trials met too few clock ticks to tell user from system mode: both are in run"
         whole = [each for each in costs if each.cost in TIMES and each.share is not None]
-        if sum(abs(each.share or 0.0) for each in whole) > 1.1:
+        if sum(abs(each.share or 0.0) for each in whole) > SHARES_MOST:
             yield "several processes ran at once, or one saved what another cost: shares go beyond 100 %"
 
     def sentences(self) -> Iterable[str]:
@@ -289,77 +297,86 @@ class Costs:
 
 _NOT = {LIFE: "was not accounted for", CALLS: "was not accounted for call by call"}
 
-_TIME, _OPERATIONS = "time", "operations"
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What the costs of one comparison rest on, before any correction."""
+
+    units: Mapping[str, Units]  # of the time and each cost: the system less the baseline
+    counted: frozenset[str]  # the costs that were not 0 in every trial
+    base: Sequence[Mapping[str, float]]
+    other: Sequence[Mapping[str, float]]
+    covered: float
+    uncovered_ns: float  # an operation
+    is_net: bool  # whether set-up was taken away, from both
+    setup_wait_ns: float  # an operation's part of what set-up waited
+
+    @property
+    def covered_least(self) -> float:
+        return COVERED_LEAST if self.is_net else COVERED_LEAST_WHOLE
+
+    def p_values(self) -> dict[str, float]:
+        """Of the time, and of each cost that was there at all."""
+        return {name: units.p_value() for name, units in self.units.items() if name in self.counted}
+
+    def is_beyond_setup(self, name: str, estimate: Estimate) -> bool:
+        """Whether the interval excludes 0 and, where set-up is in the costs, all that set-up could be. How
+        much it counts is then unknown: nearly all that a guest does in a short trial is set-up."""
+        # The signed-rank test drops pairs that do not differ: of a count that is mostly the same on both, it
+        # sees the rest.
+        if estimate.low is None or estimate.high is None:
+            return False
+        beyond = max(estimate.low, -estimate.high)
+        if self.is_net:
+            return beyond > (_SETUP_WAITS * self.setup_wait_ns if name in ("wait", REST) else 0.0)
+        return name in (*TIMES, REST) and beyond > self.uncovered_ns
 
 
 @dataclass(frozen=True, slots=True)
-class _Units:
-    """The differences of one cost, set-up taken away or not."""
+class _Setup:
+    """The median trial of set-up: its operations, its calls and errors, and how far such trials are apart."""
 
-    net: Array
-    whole: Array
-
-    def p_value(self) -> float:
-        """The larger of both, and 1 where they disagree on the direction: set-up was measured elsewhere, and
-        its error is the same in every block, which pairs cannot see."""
-        if np.median(self.net) * np.median(self.whole) < 0:
-            return 1.0
-        return max(signed_rank.p_two_sided(self.net), signed_rank.p_two_sided(self.whole))
+    operations: float
+    calls: Mapping[str, tuple[float, float | None]]
+    doubt: Mapping[str, float]
 
 
-def _excludes_zero(estimate: Estimate) -> bool:
-    # The test drops pairs that do not differ: of a count that is mostly the same on both, it sees the rest.
-    if estimate.low is None or estimate.high is None:
-        return False
-    return estimate.low > 0 or estimate.high < 0
+def _usual(setups: Sequence[tuple[float, Mapping[str, tuple[int, int | None]]]]) -> _Setup | None:
+    if not setups:
+        return None
+    found: dict[str, tuple[float, float | None]] = {}
+    doubt: dict[str, float] = {}
+    for call in {name for _, calls in setups for name in calls}:
+        each = [calls.get(call, (0, 0)) for _, calls in setups]
+        errors = [failed for _, failed in each if failed is not None]
+        found[call] = median(n for n, _ in each), median(errors) if len(errors) == len(each) else None
+        doubt[call] = _doubt([n for n, _ in each])
+    doubt[ALL_CALLS] = _doubt([sum(n for n, _ in calls.values()) for _, calls in setups])
+    return _Setup(median(operations for operations, _ in setups), found, doubt)
 
 
-def _common(spent: Sequence[_Spent]) -> list[str]:
-    """The costs that every trial knows, in order."""
-    known = set.intersection(*(set(one.costs) for one in spent))
-    return [name for name in (*TIMES, REST, *COUNTS) if name in known]
+def _doubt(counts: Sequence[int]) -> float:
+    if len(counts) == 1:
+        return _SETUP_SCATTER * counts[0]
+    return _SETUP_RANGES * (max(counts) - min(counts))
 
 
-def _told(names: Sequence[str]) -> list[str]:
-    """Without the run time where user and system mode are told apart: it is their sum."""
-    return [name for name in names if name != RUN or "user" not in names]
-
-
-def _spent(
-    figures: Mapping[str, int],
-    setup: Mapping[str, float],
-    operations: float,
-    copies: int,
-    time_ns: float,
-) -> _Spent:
-    def an_operation(less: Mapping[str, float]) -> dict[str, float]:
-        done = operations - less.get(_OPERATIONS, 0.0)
-        costs = {_TIME: time_ns}
-        for name, parts in (TIMES | COUNTS).items():
-            if all(part in figures for part in parts):
-                away = 0.0 if name == "wait" else sum(less.get(part, 0.0) for part in parts)
-                costs[name] = (sum(figures[part] for part in parts) - away) / done
-        if "user" in costs and "system" in costs:
-            costs.setdefault(RUN, costs["user"] + costs["system"])
-        if figures.get("cpu_user_ns", 0) + figures.get("cpu_system_ns", 0) < _SPLIT_LEAST_NS:
-            costs.pop("user", None)
-            costs.pop("system", None)
-        if RUN in costs and "wait" in costs:
-            costs[REST] = time_ns - costs[RUN] - costs["wait"]
-        return costs
-
-    enough = setup.get(_OPERATIONS, 0.0) < operations / 2
-    span = figures.get(SPAN, 0)
-    return _Spent(
-        an_operation(setup if enough else {}),
-        an_operation({}),
-        operations * time_ns / copies / span if span else 0.0,
+def _least_apart(call: str, base: Sequence[_Called], other: Sequence[_Called], most: float) -> float:
+    """How far apart the two systems' calls must be to be named, where one makes `most` of them."""
+    doubts = [one.doubt for one in (*base, *other)]
+    if None in doubts:
+        return math.inf
+    few = min(len(base), len(other)) < _TRIALS_FEW
+    return max(
+        _CALLS_LEAST,
+        (_CALLS_APART_FEW if few else _CALLS_APART) * most,
+        max((doubt or {}).get(call, 0.0) for doubt in doubts),
     )
 
 
 def _an_operation(
     calls: Mapping[str, tuple[int, int | None]],
-    setup: Mapping[str, tuple[int, int | None]],
+    setup: Mapping[str, tuple[float, float | None]],
     operations: float,
 ) -> dict[str, tuple[float, float | None]]:
     """Calls and errors an operation, `setup` taken away; all calls together as ALL_CALLS."""

@@ -565,6 +565,57 @@ static void at_once(long count)
 		wait_for(-1);
 }
 
+/* 1 read that ends when nobody can write any more, 5 gettid, 1 exit. */
+static void sleep_and_go(long place)
+{
+	char byte;
+
+	(void)place;
+	CALL3(__NR_read, pipe_ends[0], &byte, 1);
+	times(5, __NR_gettid, 0);
+	for (;;)
+		CALL1(__NR_exit, 0);
+}
+
+/* So many times a storm, and quiet for two seconds; meanwhile somebody sleeps. 1 pipe, 1 close, and by fork:
+ * - one that leaves with 3: 1 close, 1 clone, 1 read until the end of all storms, 9 getgid, and its thread;
+ * - each time, one that leaves with 1: 1,200,000 getppid;
+ * - each time, forty one after the other that leave with 2: 7 getuid; 1 nanosleep after each.
+ * As many wait4. */
+static void tides(long count)
+{
+	const long moment[2] = { 0, 50000000 };
+	char       byte;
+	long       made, sleeper;
+
+	CALL1(__NR_pipe, pipe_ends);
+	sleeper = CALL0(__NR_fork);
+	if (sleeper == 0) {
+		CALL1(__NR_close, pipe_ends[1]);
+		thread(0, sleep_and_go, 0);
+		CALL3(__NR_read, pipe_ends[0], &byte, 1);
+		times(9, __NR_getgid, 0);
+		await(0);
+		leave(3);
+	}
+	for (; count; count--)
+		for (int i = 0; i <= 40; i++) {
+			made = CALL0(__NR_fork);
+			if (made == 0) {
+				if (i)
+					times(7, __NR_getuid, 0);
+				else
+					times(1200000, __NR_getppid, 0);
+				leave(i ? 2 : 1);
+			}
+			wait_for(made);
+			if (i)
+				CALL2(__NR_nanosleep, moment, 0);
+		}
+	CALL1(__NR_close, pipe_ends[1]);
+	wait_for(sleeper);
+}
+
 /* 1 prctl, 2 fork, 2 wait4: two children by that name, one of which execs `leaf`. */
 static void named(const char *name)
 {
@@ -730,6 +781,8 @@ _Noreturn void begin(long *stack)
 		many(number);
 	else if (is(words[1], "at_once"))
 		at_once(number);
+	else if (is(words[1], "tides"))
+		tides(number);
 	else if (is(words[1], "named"))
 		named(words[2]);
 	else

@@ -1,7 +1,7 @@
 /* handle.h -- a file by the system's own calls: a descriptor of POSIX, a handle of Windows.
  *
  * For workloads in which such calls are what is measured: each function is the one call that its comment
- * names, inlined, with no buffer and no library between. A name is that of a file in the working
+ * names, with no buffer and no library between (on POSIX by kernel_call.h). A name is that of a file in the working
  * directory, which handle_begin() makes the trial's own; so the walk through the directories above is no
  * part of anything. What fails sets errno.
  */
@@ -109,9 +109,7 @@ static inline int handle_unmap(void *start, size_t bytes)
 	return UnmapViewOfFile(start) ? 0 : windows_failed();
 }
 #else
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "../kernel_call.h"
 
 typedef int  handle;
 typedef char name_letter;
@@ -131,42 +129,42 @@ static inline handle handle_open(const name_letter *name, enum handle_use use)
 	            : use == HANDLE_NEW        ? O_WRONLY | O_CREAT | O_EXCL
 	                                       : O_RDWR | O_CREAT | O_TRUNC;
 
-	return openat(AT_FDCWD, name, flags, 0600);
+	return kernel_openat(AT_FDCWD, name, flags, 0600);
 }
 
 /* close. */
 static inline int handle_close(handle file)
 {
-	return close(file);
+	return kernel_close(file);
 }
 
 /* read, write: the bytes, or -1. */
 static inline ssize_t handle_read(handle file, void *into, size_t bytes)
 {
-	return read(file, into, bytes);
+	return kernel_read(file, into, bytes);
 }
 
 static inline ssize_t handle_write(handle file, const void *from, size_t bytes)
 {
-	return write(file, from, bytes);
+	return kernel_write(file, from, bytes);
 }
 
 /* lseek, from the beginning. */
 static inline int handle_seek(handle file, uint64_t place)
 {
-	return lseek(file, (off_t)place, SEEK_SET) == (off_t)place ? 0 : -1;
+	return kernel_lseek(file, (off_t)place, SEEK_SET) == (off_t)place ? 0 : -1;
 }
 
 /* unlinkat. */
 static inline int handle_remove(const name_letter *name)
 {
-	return unlinkat(AT_FDCWD, name, 0);
+	return kernel_unlinkat(AT_FDCWD, name, 0);
 }
 
 /* mmap, to read. NULL: it failed. */
 static inline void *handle_map(handle file, size_t bytes)
 {
-	void *start = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
+	void *start = kernel_mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
 
 	return start == MAP_FAILED ? NULL : start;
 }
@@ -174,7 +172,7 @@ static inline void *handle_map(handle file, size_t bytes)
 /* munmap. */
 static inline int handle_unmap(void *start, size_t bytes)
 {
-	return munmap(start, bytes);
+	return kernel_munmap(start, bytes);
 }
 #endif
 

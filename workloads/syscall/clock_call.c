@@ -7,10 +7,7 @@
  *              checked not to lie before the last.
  * After        no suite's; it is the other half of clock_read.
  */
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
+#include "../kernel_call.h"
 #include "../workload.h"
 
 /* The kernel's own layouts: two longs by the old number, two of 64 bits by the new one, which is
@@ -43,7 +40,7 @@ static int run(uint64_t operations)
 		struct reading now;
 		uint64_t       now_ns;
 
-		if (syscall(NUMBER_OF_CALL, CLOCK_MONOTONIC, &now))
+		if (kernel_call(NUMBER_OF_CALL, (long)CLOCK_MONOTONIC, &now))
 			return fail("clock_gettime");
 		now_ns = (uint64_t)now.seconds * 1000000000u + (uint64_t)now.ns;
 		if (now_ns < last_ns)

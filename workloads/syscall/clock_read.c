@@ -8,7 +8,8 @@
  * Leaves out   the certain system call: that is clock_call.
  * Beware       a processor's counter may be emulated by a virtual machine's monitor, and then the
  *              read of one register costs as much as many system calls. Every reading is checked
- *              not to lie before the last, which takes a few instructions.
+ *              not to lie before the last, which takes a few instructions. Libc's own way is part of
+ *              what is measured; clock_call goes round it.
  * After        no suite's; the clock stressor of stress-ng (King) makes the call among others.
  */
 #include "../workload.h"

@@ -20,6 +20,8 @@ static uint64_t descriptors = 100, ready = 1;
 #ifdef __linux__
 #include <sys/epoll.h>
 
+#include "../kernel_call.h"
+
 static struct {
 	struct descriptors d;
 	struct epoll_event found[DESCRIPTORS_MOST];
@@ -47,7 +49,7 @@ static int setup(void)
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int ask(void)
 {
-	int count = epoll_pwait(s.set, s.found, (int)descriptors, 0, NULL);
+	int count = (int)kernel_call(SYS_epoll_pwait, (long)s.set, s.found, (long)descriptors, 0L, NULL, 0L);
 
 	if (count < 0)
 		return fail("epoll_pwait");

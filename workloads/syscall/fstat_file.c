@@ -59,7 +59,7 @@ typedef struct stat file_status;
 static inline int ask(file_status *status)
 {
 #if BY_NUMBER
-	return (int)syscall(SYS_fstat, file, status);
+	return (int)kernel_call(SYS_fstat, (long)file, status);
 #else
 	return fstat(file, status);
 #endif

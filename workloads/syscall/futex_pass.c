@@ -19,8 +19,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "../kernel_call.h"
 
 #if defined(SYS_futex)
 #define NUMBER_OF_CALL SYS_futex
@@ -44,7 +44,7 @@ static struct {
 
 static long futex(int action, uint32_t value)
 {
-	return syscall(NUMBER_OF_CALL, &s.turn, action, value, NULL, NULL, 0);
+	return kernel_call(NUMBER_OF_CALL, &s.turn, (long)action, (unsigned long)value, NULL, NULL, 0L);
 }
 
 /* Sleeps while the word says `turn`. */

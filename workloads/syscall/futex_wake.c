@@ -13,8 +13,8 @@
 
 #ifdef __linux__
 #include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "../kernel_call.h"
 
 #if defined(SYS_futex)
 #define NUMBER_OF_CALL SYS_futex
@@ -31,7 +31,7 @@ static uint32_t word;
 
 static long wake(void)
 {
-	return syscall(NUMBER_OF_CALL, &word, WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return kernel_call(NUMBER_OF_CALL, &word, (long)WAKE_PRIVATE, 1L, NULL, NULL, 0L);
 }
 
 static int setup(void)

@@ -49,7 +49,7 @@ static inline int lock(short type, uint64_t which)
 	int          answer;
 
 	do
-		answer = fcntl(file, F_SETLKW, &one);
+		answer = kernel_fcntl(file, F_SETLKW, &one);
 	while (answer < 0 && errno == EINTR);
 	return answer;
 }

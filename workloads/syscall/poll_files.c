@@ -7,8 +7,7 @@
  *              list is copied into memory that the kernel takes for the call.
  * After        lat_select file of lmbench (McVoy and Staelin), which knows select alone.
  */
-#include <sys/syscall.h>
-
+#include "../kernel_call.h"
 #include "descriptors.h"
 
 static uint64_t descriptors = 100;
@@ -30,7 +29,7 @@ static int setup(void)
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int ask(void)
 {
-	int ready = poll(s.asked, (nfds_t)descriptors, 0);
+	int ready = kernel_poll(s.asked, (nfds_t)descriptors);
 
 	if (ready < 0)
 		return fail("poll");

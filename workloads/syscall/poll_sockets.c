@@ -9,8 +9,7 @@
  *              list is copied into memory that the kernel takes for the call.
  * After        lat_select tcp of lmbench (McVoy and Staelin), which knows select alone.
  */
-#include <sys/syscall.h>
-
+#include "../kernel_call.h"
 #include "descriptors.h"
 
 static uint64_t descriptors = 100, ready;
@@ -32,7 +31,7 @@ static int setup(void)
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int ask(void)
 {
-	int count = poll(s.asked, (nfds_t)descriptors, 0);
+	int count = kernel_poll(s.asked, (nfds_t)descriptors);
 
 	if (count < 0)
 		return fail("poll");

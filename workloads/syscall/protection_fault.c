@@ -10,7 +10,8 @@
  * Beware       nothing leaves the handler by a jump, so no signal mask has to be restored by a
  *              system call. Every fault must be at the page's address, else the process ends by
  *              it; the handler is entered exactly once an operation, and the write must have
- *              happened after a batch.
+ *              happened after a batch. What libc has registered with the kernel belongs to the figure,
+ *              as in signal_catch.
  * After        lat_sig prot of lmbench (McVoy and Staelin, 1996).
  */
 #include <signal.h>

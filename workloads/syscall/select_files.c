@@ -10,8 +10,7 @@
  *              calls of select.
  * After        lat_select file of lmbench (McVoy and Staelin).
  */
-#include <sys/select.h>
-
+#include "../kernel_call.h"
 #include "descriptors.h"
 
 static uint64_t descriptors = 100;
@@ -43,12 +42,11 @@ static int setup(void)
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int ask(void)
 {
-	static const struct timespec at_once;
-	fd_set                       found;
-	int                          ready;
+	fd_set found;
+	int    ready;
 
 	found = s.asked;
-	ready = pselect(s.beyond, &found, NULL, NULL, &at_once, NULL);
+	ready = kernel_select(s.beyond, &found);
 	if (ready < 0)
 		return fail("pselect");
 	if ((uint64_t)ready != descriptors)

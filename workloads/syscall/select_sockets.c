@@ -11,8 +11,7 @@
  *              calls of select.
  * After        lat_select tcp of lmbench (McVoy and Staelin).
  */
-#include <sys/select.h>
-
+#include "../kernel_call.h"
 #include "descriptors.h"
 
 static uint64_t descriptors = 100, ready;
@@ -46,12 +45,11 @@ static int setup(void)
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int ask(void)
 {
-	static const struct timespec at_once;
-	fd_set                       found;
-	int                          count;
+	fd_set found;
+	int    count;
 
 	found = s.asked;
-	count = pselect(s.beyond, &found, NULL, NULL, &at_once, NULL);
+	count = kernel_select(s.beyond, &found);
 	if (count < 0)
 		return fail("pselect");
 	if ((uint64_t)count != ready)

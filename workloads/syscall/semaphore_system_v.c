@@ -16,13 +16,11 @@
 
 #ifdef __linux__
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "../kernel_call.h"
 #include "turn.h"
 
 enum { THERE, BACK, SEMAPHORES };
@@ -38,7 +36,7 @@ static int change(unsigned short which, short by)
 
 	do
 #ifdef SYS_semop
-		answer = (int)syscall(SYS_semop, set, &one, 1);
+		answer = (int)kernel_call(SYS_semop, (long)set, &one, 1L);
 #else
 		answer = semop(set, &one, 1);
 #endif

@@ -4,12 +4,13 @@
  *              one.
  * Leaves out   any signal: that is signal_catch.
  * Beware       two handlers are installed in turn, so that each call changes something; which of
- *              them stands is asked once a batch. Libc wraps the call: it adds a trampoline for
- *              the way back and, in some libraries, a record of the handler.
+ *              them stands is asked once a batch. Libraries wrap the call (a trampoline for the way
+ *              back, in some a record of the handler), so it is made without them, by number.
  * After        lat_sig install of lmbench (McVoy and Staelin, 1996).
  */
 #include <signal.h>
 
+#include "../kernel_call.h"
 #include "../workload.h"
 
 /* What each does must differ, or the compiler may make one of the two. */
@@ -25,31 +26,53 @@ static void other(int number)
 	caught = -number;
 }
 
-static struct sigaction actions[2];
+#if KERNEL_CALLS
+#define HANDLER handler
+
+/* As the kernel has it. No signal comes, so the handler's way back may be missing. */
+struct action {
+	void (*HANDLER)(int);
+	unsigned long flags;
+#if !defined(__riscv)
+	void (*restorer)(void);
+#endif
+	uint64_t mask;
+};
+
+static inline int install(const struct action *next, struct action *stands)
+{
+	return (int)kernel_call(SYS_rt_sigaction, (long)SIGUSR1, next, stands, sizeof(next->mask));
+}
+#else
+#define action  sigaction
+#define HANDLER sa_handler
+
+static inline int install(const struct action *next, struct action *stands)
+{
+	return sigaction(SIGUSR1, next, stands);
+}
+#endif
+
+static struct action actions[2] = { { .HANDLER = one }, { .HANDLER = other } };
 
 static int setup(void)
 {
-	actions[0].sa_handler = one;
-	actions[1].sa_handler = other;
-	for (int i = 0; i < 2; i++)
-		if (sigemptyset(&actions[i].sa_mask) || sigaction(SIGUSR1, &actions[i], NULL))
-			return fail("sigaction");
-	return 0;
+	return install(&actions[0], NULL) ? fail("sigaction") : 0;
 }
 
 static int run(uint64_t operations)
 {
-	static unsigned  turn;
-	struct sigaction stands;
+	static unsigned turn;
+	struct action   stands;
 
 	REPEAT(operations, {
 		turn ^= 1;
-		if (sigaction(SIGUSR1, &actions[turn], NULL))
+		if (install(&actions[turn], NULL))
 			return fail("sigaction");
 	});
-	if (sigaction(SIGUSR1, NULL, &stands))
+	if (install(NULL, &stands))
 		return fail("sigaction");
-	if (stands.sa_handler != actions[turn].sa_handler)
+	if (stands.HANDLER != actions[turn].HANDLER)
 		return fail_check("the handler that was installed last does not stand");
 	return 0;
 }

@@ -63,7 +63,7 @@ typedef struct stat file_status;
 static inline int ask(file_status *status)
 {
 #if BY_NUMBER
-	return (int)syscall(SYS_newfstatat, AT_FDCWD, name, status, 0);
+	return (int)kernel_call(SYS_newfstatat, (long)AT_FDCWD, name, status, 0L);
 #else
 	return stat(name, status);
 #endif

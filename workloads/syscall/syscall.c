@@ -5,26 +5,27 @@
  * Leaves out   any work that a call does; that is every other workload.
  * Beware       libc may remember getpid's answer (glibc did until 2.25), and then nothing is
  *              measured: so the call is made by number. getppid, because its answer may change at
- *              any time (the parent can die), so nobody below can remember it either.
+ *              any time (the parent can die), so nobody below can remember it either. The
+ *              instructions are the same in every build (kernel_call.h), a function that returns
+ *              once: that return is mispredicted after the kernel, which is a third of the figure on
+ *              some processors, and which every program pays that calls the kernel through libc.
  * After        Syscall of the PEGASUS paper (Silva), there getpid; getppid as in lmbench.
  */
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include "../kernel_call.h"
 #include "../workload.h"
 
 static long parent;
 
 static int setup(void)
 {
-	parent = syscall(SYS_getppid);
+	parent = kernel_call(SYS_getppid);
 	return 0;
 }
 
 static int run(uint64_t operations)
 {
 	REPEAT(operations, {
-		if (syscall(SYS_getppid) != parent)
+		if (kernel_call(SYS_getppid) != parent)
 			return fail_check("the parent's process number changed during the trial");
 	});
 	return 0;

@@ -4,8 +4,8 @@
  *              finding the open file behind its descriptor, the way down to a driver, and back. On
  *              Windows WriteFile to the device NUL.
  * Leaves out   the copy of the byte: the driver takes the count and looks at nothing.
- * Beware       on POSIX libc's write is called, as programs do. A /dev/null that is no device (in a bare
- *              root) is refused.
+ * Beware       on POSIX the call is made by the same instructions in every build (kernel_call.h). A
+ *              /dev/null that is no device (in a bare root) is refused.
  * After        lat_syscall write of lmbench (McVoy and Staelin, 1996).
  */
 #include "../file/handle.h"

@@ -21,12 +21,12 @@ static int run(uint64_t operations)
 	return 0;
 }
 #else
-#include <sched.h>
+#include "../kernel_call.h"
 
 static int run(uint64_t operations)
 {
 	REPEAT(operations, {
-		if (sched_yield())
+		if (kernel_yield())
 			return fail("sched_yield");
 	});
 	return 0;

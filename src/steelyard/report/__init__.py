@@ -19,14 +19,14 @@ def tables_of(weighing: Weighing, reference: str | None) -> tuple[papers.Printed
     return published.tables(weighing, made_from, reference=reference)
 
 
-def print_out(weighing: Weighing, *, form: str, reference: str | None) -> None:
-    """Prints the weighing as "text", "json" or "csv"."""
+def print_out(weighing: Weighing, *, form: str, reference: str | None, everything: bool = False) -> None:
+    """Prints the weighing as "text", "json" or "csv"; with `everything` a text has every table."""
     if form == "json":
         plain.print_json(weighing)
     elif form == "csv":
         plain.print_csv(weighing)
     else:
-        console.print_weighing(weighing, tables=tables_of(weighing, reference))
+        console.print_weighing(weighing, tables=tables_of(weighing, reference), everything=everything)
 
 
 def prepare_html() -> None:

@@ -1,12 +1,15 @@
 """Prints a weighing for people at a terminal: sentences first, then tables."""
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.report import wording
+from steelyard.report import answers, notes, wording
+from steelyard.report.answers import Answer, Finding
 from steelyard.report.papers import Printed
 from steelyard.statistics import verdict
 from steelyard.weighing import Comparison, Weighing
@@ -22,6 +25,19 @@ _STYLES = {
 }
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_VALUES = 110  # a narrower terminal shows the ratios without the values they are of
+_PHRASE_LEAST = 24  # a narrower terminal breaks lines
+_WHYS = 4  # of the greatest findings; every one is in the full table
+_ROWS_SHORT = 8  # a longer table is shown only with everything else
+_ROWS_OF_COMPARISONS = 2  # the findings say as much
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A table, the sentences under it, and with how many rows it is short enough to be shown at any time."""
+
+    table: Table
+    after: tuple[str, ...] = ()
+    rows_most: float = _ROWS_SHORT
 
 
 def make_console() -> Console:
@@ -30,51 +46,102 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=_WIDTH_PIPED)
 
 
-def print_weighing(weighing: Weighing, *, tables: Sequence[Printed]) -> None:
-    """The verdict in a sentence a system, then everything behind it."""
+def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything: bool = False) -> None:
+    """The answer, the findings, what is the same, what is not settled, notes; a paper's study opens on the
+    paper's own tables. With `everything` every table follows, else the short ones."""
     console = make_console()
-    for sentence in headlines(weighing):
-        console.print(Text(sentence, style="bold"))
-    _print_comparisons(console, weighing)
-    if not weighing.comparisons:
-        _print_levels(console, weighing)
-    _print_indices(console, weighing)
-    _print_reference_means(console, weighing)
-    _print_curves(console, weighing)
-    _print_findings(console, weighing)
-    _print_gains(console, weighing)
-    _print_scalings(console, weighing)
-    _print_multiprogramming(console, weighing)
-    _print_accounts(console, weighing)
+    found = answers.all_of(weighing)
+    if tables:
+        _print_shown(console, _multiprogramming(weighing))
     for printed in tables:
-        _print_published(console, printed)
-    for note in notes(weighing):
+        _print_published(console, printed, in_full=everything or console.width >= _WIDTH_OF_VALUES)
+    if not found:
+        console.print(Text(_of_no_answer(weighing), style="bold"))
+    for answer in found:
+        _print_answer(console, answer)
+    shown = [
+        one
+        for one in _tables(weighing, console.width, is_paper=bool(tables))
+        if one.table.row_count or one.after
+    ]
+    short = [one for one in shown if everything or one.table.row_count <= one.rows_most]
+    for one in short:
+        _print_shown(console, one)
+    for note in notes.of(weighing, everything=everything):
         console.print(Text(f"note: {note}"))
-    console.print(Text(_provenance(weighing), style="dim"))
+    console.print(Text(_provenance(weighing, more=len(shown) > len(short)), style="dim"))
 
 
-def headlines(weighing: Weighing) -> Iterable[str]:
-    """The sentences that stand above everything."""
-    whole = [index for index in weighing.indices if index.group == "all"]
-    if not whole:
-        yield f"{weighing.trials} trials on {weighing.baseline}: too little to compare anything with it"
-    for index in whole:
-        yield wording.headline(index, weighing.baseline)
+def _print_shown(console: Console, shown: _Shown) -> None:
+    if shown.table.row_count:
+        console.print(shown.table)
+    for sentence in shown.after:
+        console.print(Text(f"  {sentence}"))
+    console.print()
 
 
-def notes(weighing: Weighing) -> Iterable[str]:
-    """What limits the verdicts, and what went wrong."""
-    yield from weighing.warnings
-    for one in weighing.troubles:
-        trials = "trial" if one.trials == 1 else "trials"
-        reason = one.reason or "no reason given"
-        yield f"{one.trials} {trials} of {one.cell} {one.status} on {one.system}: {reason}"
-    for system in weighing.systems:
-        if system.is_boot:
-            boots = "boot" if system.boots == 1 else "boots"
-            yield f"{system.name}: the verdicts hold for {system.boots} {boots} of it"
-    if not weighing.experiment.closed:
-        yield "the experiment is not finished; the command that began it goes on with it"
+def _of_no_answer(weighing: Weighing) -> str:
+    others = [name for name in weighing.experiment.header["systems"] if name != weighing.baseline]
+    if not others:
+        return f"Only {weighing.baseline} was measured: there is nothing to weigh it against."
+    return f"{weighing.trials} trials on {weighing.baseline}: too little to compare anything with it"
+
+
+def _print_answer(console: Console, answer: Answer) -> None:
+    """One system: sentences, then a line a finding."""
+    console.print(Text(answer.sentence, style="bold"))
+    console.print(Text(f"{answer.whole} {answer.holds}".strip()))
+    if answer.findings:
+        console.print()
+        console.print(_findings(answer.findings, console.width))
+    for title, said in (
+        ("The same", answer.same_sentence),
+        ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
+        (
+            "Not measured on both",
+            ", ".join(answer.missing[:3])
+            + (f" and {len(answer.missing) - 3} more" if len(answer.missing) > 3 else ""),
+        ),
+    ):
+        if said:
+            console.print(Text.assemble((f"{title}: ", "bold"), said))
+    console.print()
+
+
+def _findings(found: Sequence[Finding], width: int) -> Table:
+    """What differs, how much, and the interval; of several alike the range, and the names that have room."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    sizes = [f"{one.size} {one.interval}".rstrip() for one in found]
+    room = max(_PHRASE_LEAST, min(width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
+    whys = 0
+    for one, size in zip(found, sizes, strict=True):
+        mark = Text(wording.MARKS[one.verdict], style=_STYLES[one.verdict])
+        told = Text.assemble(mark, " ", answers.labelled(one, room - 2))
+        if one.why and whys < _WHYS:
+            whys += 1
+            told.append(f"\n    {one.why}", style="dim")
+        table.add_row(told, Text(size, style=_STYLES[one.verdict]))
+    table.columns[0].max_width = room
+    table.columns[1].no_wrap = True
+    return table
+
+
+def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:
+    """Every table; of a paper's study, but for what it has opened on. What a study without a paper is about,
+    its gains and its processes, is never too long."""
+    yield from _comparisons(weighing, width)
+    if not weighing.comparisons:
+        yield _Shown(_levels(weighing), rows_most=math.inf)
+    yield _Shown(_indices(weighing), rows_most=0)
+    yield from (_Shown(table, rows_most=math.inf) for table in _reference_means(weighing))
+    yield _Shown(_curves(weighing))
+    yield _Shown(_machine(weighing))
+    subject = _ROWS_SHORT if is_paper else math.inf
+    yield _Shown(_gains(weighing), rows_most=subject)
+    yield _Shown(_scalings(weighing), tuple(wording.missing_laws(weighing.scalings)), rows_most=subject)
+    if not is_paper:
+        yield _multiprogramming(weighing)
+    yield _Shown(_accounts(weighing))
 
 
 def _table(title: str, *headings: str) -> Table:
@@ -82,12 +149,12 @@ def _table(title: str, *headings: str) -> Table:
     return Table(*headings, title=title, title_justify="left", pad_edge=False, box=None, header_style="bold")
 
 
-def _print_comparisons(console: Console, weighing: Weighing) -> None:
+def _comparisons(weighing: Weighing, width: int) -> Iterable[_Shown]:
     """A table a system, and under it what is to be remarked: beside it there is no room for sentences."""
     for system in dict.fromkeys(one.system for one in weighing.comparisons):
-        ours = [one for one in weighing.comparisons if one.system == system]
+        ours = [one for one in weighing.comparisons if one.system == system and one.verdict in wording.MARKS]
         table = _table(f"{system} against {weighing.baseline}")
-        with_values = console.width >= _WIDTH_OF_VALUES
+        with_values = width >= _WIDTH_OF_VALUES
         table.add_column("workload", overflow="fold")
         for heading in (weighing.baseline, system) if with_values else ():
             table.add_column(heading, justify="right", no_wrap=True)
@@ -97,19 +164,17 @@ def _print_comparisons(console: Console, weighing: Weighing) -> None:
         table.add_column("blocks", justify="right", no_wrap=True)
         with_why = with_values and any(one.why for one in ours)
         if with_why:
-            table.add_column("why: goes along, an operation", overflow="fold")
+            table.add_column("why: what goes along", overflow="fold")
         for one in ours:
             said = (Text(wording.why(one)),) if with_why else ()
             table.add_row(*_cells(one, with_values=with_values), *said)
-        console.print(table)
+        after = []
         for one in ours:
             if not with_why and wording.why(one):
-                console.print(
-                    Text(f"  {wording.label(one.cell, one.metric)}: goes along with {wording.why(one)}")
-                )
+                after.append(f"{wording.label(one.cell, one.metric)}: {wording.why(one)}")
             if wording.remarks(one):
-                console.print(Text(f"  {wording.label(one.cell, one.metric)}: {wording.remarks(one)}"))
-        console.print()
+                after.append(f"{wording.label(one.cell, one.metric)}: {wording.remarks(one)}")
+        yield _Shown(table, tuple(after), rows_most=_ROWS_OF_COMPARISONS)
 
 
 def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
@@ -122,7 +187,7 @@ def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
     yield str(one.blocks)
 
 
-def _print_levels(console: Console, weighing: Weighing) -> None:
+def _levels(weighing: Weighing) -> Table:
     """One system alone: what it does, with nothing to hold it against."""
     table = _table(f"{weighing.baseline} (medians over trials)", "workload", "value", "95 % interval")
     for one in weighing.levels:
@@ -131,11 +196,10 @@ def _print_levels(console: Console, weighing: Weighing) -> None:
             wording.value(one.value.value, one.unit),
             Text(wording.value_interval(one.value, one.unit)),
         )
-    if table.row_count:
-        console.print(table)
+    return table
 
 
-def _print_reference_means(console: Console, weighing: Weighing) -> None:
+def _reference_means(weighing: Weighing) -> Iterable[Table]:
     for name in dict.fromkeys(one.name for one in weighing.reference_means):
         ours = [one for one in weighing.reference_means if one.name == name]
         table = _table(
@@ -149,10 +213,10 @@ def _print_reference_means(console: Console, weighing: Weighing) -> None:
                 Text(wording.interval(one.value) if one.value else ""),
                 Text(", ".join(one.missing)),
             )
-        console.print(table)
+        yield table
 
 
-def _print_curves(console: Console, weighing: Weighing) -> None:
+def _curves(weighing: Weighing) -> Table:
     """A row for each plateau and knee of each curve: what the segments say in numbers."""
     table = _table(
         "Curves: plateaus and knees",
@@ -168,11 +232,10 @@ def _print_curves(console: Console, weighing: Weighing) -> None:
                     *(Text(text) for text in row.texts),
                     Text(f"{wording.MARKS[row.verdict]} {row.verdict}" if row.verdict else "", style=style),
                 )
-    if table.row_count:
-        console.print(table)
+    return table
 
 
-def _print_findings(console: Console, weighing: Weighing) -> None:
+def _machine(weighing: Weighing) -> Table:
     table = _table(
         "What the measurements say of the machine",
         "property", "system", "found", "interval", "the kernel says", "note",
@@ -186,11 +249,10 @@ def _print_findings(console: Console, weighing: Weighing) -> None:
             wording.quantity(one.stated, one.unit) if one.stated is not None else "",
             Text(one.note),
         )
-    if table.row_count:
-        console.print(table)
+    return table
 
 
-def _print_indices(console: Console, weighing: Weighing) -> None:
+def _indices(weighing: Weighing) -> Table:
     table = _table(
         "Geometric means of the ratios (above 1: better than the baseline)",
         "system", "group", "ratio", "interval", "metrics", "verdict",
@@ -205,11 +267,10 @@ def _print_indices(console: Console, weighing: Weighing) -> None:
                 str(index.metrics),
                 Text(f"{wording.MARKS[index.verdict]} {index.verdict}", style=_STYLES[index.verdict]),
             )
-    if table.row_count:
-        console.print(table)
+    return table
 
 
-def _print_gains(console: Console, weighing: Weighing) -> None:
+def _gains(weighing: Weighing) -> Table:
     table = _table(
         "Gain with several copies (as many as copies: full)",
         "workload", "copies", "system", "gain", "95 % interval", "efficiency",
@@ -223,11 +284,10 @@ def _print_gains(console: Console, weighing: Weighing) -> None:
             Text(wording.interval(one.gain)),
             f"{100 * one.efficiency.value:.1f} %",
         )
-    if table.row_count:
-        console.print(table)
+    return table
 
 
-def _print_multiprogramming(console: Console, weighing: Weighing) -> None:
+def _multiprogramming(weighing: Weighing) -> _Shown:
     """A row a cell and system: what many processes at once cost, and how they got on."""
     table = _table(
         "Many processes at once (medians over trials; price: over free sharing of the processors)",
@@ -236,16 +296,15 @@ def _print_multiprogramming(console: Console, weighing: Weighing) -> None:
     )  # fmt: skip
     for one in weighing.multiprogramming:
         table.add_row(Text(one.cell), one.system, *map(Text, wording.multiprogramming(one)))
-    if table.row_count:
-        console.print(table)
-    for one in weighing.multiprogramming:
-        for reason, count in one.failures:
-            console.print(
-                Text(f"  {one.cell} on {one.system}: {count} processes of {one.trials} trials: {reason}")
-            )
+    failures = tuple(
+        f"{one.cell} on {one.system}: {count} processes of {one.trials} trials: {reason}"
+        for one in weighing.multiprogramming
+        for reason, count in one.failures
+    )
+    return _Shown(table, failures, rows_most=math.inf)
 
 
-def _print_scalings(console: Console, weighing: Weighing) -> None:
+def _scalings(weighing: Weighing) -> Table:
     """What was fitted, and a sentence for what could not be."""
     table = _table(
         "How throughput grows with the copies",
@@ -264,13 +323,10 @@ def _print_scalings(console: Console, weighing: Weighing) -> None:
                 Text(" ".join(wording.with_interval(one.worth))),
                 Text(f"{capacity}; {wording.declines(one)}".removesuffix("; ").removeprefix("; ")),
             )
-    if table.row_count:
-        console.print(table)
-    for sentence in wording.missing_laws(weighing.scalings):
-        console.print(Text(f"  {sentence}"))
+    return table
 
 
-def _print_accounts(console: Console, weighing: Weighing) -> None:
+def _accounts(weighing: Weighing) -> Table:
     """A row a cell and system: what an operation costs this host's processes."""
     table = _table(
         "What an operation costs this host (medians over trials)",
@@ -279,25 +335,27 @@ def _print_accounts(console: Console, weighing: Weighing) -> None:
     )  # fmt: skip
     for one in weighing.accounts:
         table.add_row(Text(wording.label(one.cell, one.metric)), one.system, *map(Text, wording.account(one)))
-    if table.row_count:
-        console.print(table)
+    return table
 
 
-def _print_published(console: Console, printed: Printed) -> None:
-    """A published table may have more systems than a terminal has room for: its columns then become rows."""
+def _print_published(console: Console, printed: Printed, *, in_full: bool) -> None:
+    """A published table may have more systems than a terminal has room for: its columns then become rows, and
+    what stands in brackets is left out of a narrow one."""
     headings, *rows = printed.headings, *printed.rows
     if len(rows) < len(headings):
         headings, *rows = zip(headings, *rows, strict=True)
     table = _table(printed.title, *headings)
     table.caption, table.caption_justify = printed.note, "left"
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(row if in_full else (text.partition(" (")[0] for text in row)))
     console.print(table)
+    console.print()
 
 
-def _provenance(weighing: Weighing) -> str:
+def _provenance(weighing: Weighing, *, more: bool) -> str:
     header = weighing.experiment.header
     return (
         f"experiment {weighing.experiment.name}: {weighing.trials} trials in {weighing.blocks} blocks, "
-        f"seed {header['seed']}, Steelyard {header['steelyard']}"
+        f"seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
+        f"{'; steelyard report --all: every table' if more else ''}"
     )

@@ -23,7 +23,8 @@ Row = dict[str, Any]
 
 
 def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
-    """The first blocks of the plan, trial by trial; for people, what surrounds them as well."""
+    """The first blocks of every cell, trial by trial, in the order of the first pass; for people, what
+    surrounds them as well."""
     rows = [
         {
             "block": trial.block + 1,
@@ -33,18 +34,20 @@ def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
             "parameters": _parameters(trial.cell.parameters),
             "pad": trial.pad,
         }
-        for number in range(min(blocks, plan.study.design.looks[-1]))
-        for trial in plans.block(plan, number)
+        for number in range(min(blocks, plan.study.design.blocks))
+        for cell in plans.lightest_first(plan)
+        for trial in plans.visit(plan, cell, number)
     ]
     if form == "text":
         design = plan.study.design
-        boots = "each block" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} blocks"
+        boots = "each round" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} rounds"
         print(
             f"study {plan.study.name}: {len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
         )
         print(
-            f"looks after {', '.join(map(str, design.looks))} blocks; at most {clock_text(design.budget_s)}; "
-            f"what boots is booted before {boots}"
+            f"at most {clock_text(design.budget_s)}, and {design.blocks} blocks of a cell; what boots is "
+            f"booted before {boots}. Later blocks go to the cells that they can settle, so their order "
+            "depends on what is measured."
         )
     print_table(rows, form=form)
 

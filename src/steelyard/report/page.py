@@ -7,15 +7,24 @@ from typing import Any
 from steelyard import archive, charts, panels, study_file
 from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.panels import Panel
-from steelyard.report import pictures, sentences, template, wording
+from steelyard.report import answers, notes, phrases, pictures, sentences, template, wording
+from steelyard.report.answers import Answer
 from steelyard.report.papers import Printed
+from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
-_LOOKS = "SELECT blocks FROM events WHERE kind = 'look' ORDER BY recorded"
+_LOOKS = "SELECT count(*) FROM events WHERE kind = 'look'"
 _COUNTS = "SELECT count(*) FROM samples"
 _FOLDED_FROM = 150  # with more comparisons than this the page begins with its parts folded
+_LABEL_MOST = 46  # letters beside the findings' plot
+_SERIES_LEAST = 3  # marks of one system: fewer are no series, and stand as numbers
+_EXPLAINED = {
+    verdict.FASTER_OPEN: "surely faster; whether by more than the margin is open",
+    verdict.SLOWER_OPEN: "surely slower; whether by more than the margin is open",
+    verdict.BOUNDED: "no difference is claimed, and none is larger than the line is long",
+}
 _LENSES = {
     FLOOR: "lower quartile of batches",
     TYPICAL: "median of batches",
@@ -52,7 +61,9 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     gain_panels = pictures.of_gains(weighing)
     drawn = pictures.of_study(weighing, measured["study"])
     processes = _processes(weighing)
-    groups = sentences.by_group(weighing.comparisons)
+    told = answers.all_of(weighing)
+    findings = [row for one in told for row in _finding_rows(one, len(told) > 1)]
+    groups = sentences.by_group(one for one in weighing.comparisons if one.verdict in wording.MARKS)
     rows = [_row(one) for members in groups.values() for one in members]
     means = [_mean_row(one) for one in _whole_first(weighing.indices)]
     return {
@@ -61,9 +72,12 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "names": names,
         "shapes": {name: charts.shape_of(number) for number, name in enumerate(names)},
         "others": [name for name in header["systems"] if name != weighing.baseline],
-        "sentences": [
-            sentences.verdict_on(weighing, name) for name in header["systems"] if name != weighing.baseline
-        ],
+        "answers": told,
+        "notes": notes.of(weighing),
+        "of_monitors": notes.of_monitors(weighing),
+        "tallies": sentences.tallies(weighing.comparisons),
+        "found_verdicts": {row.verdict for row in findings},
+        "explained": _EXPLAINED,
         "groups": groups,
         "gains": _gains(weighing.gains),
         "processes": processes,
@@ -78,8 +92,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "facts": sentences.facts(weighing.systems),
         "hardware": HARDWARE,
         "indices": _whole_first(weighing.indices),
-        "has_intervals": any(row.ratio and row.ratio.low for row in rows),
-        "charts": {"config": charts.CONFIG, **_forests(rows, means, weighing.baseline)},
+        "charts": {"config": charts.CONFIG, **_forests(findings, rows, means, weighing.baseline)},
         "again": again(header),
         **measured,
         "pictures": drawn,
@@ -97,11 +110,13 @@ def _figure_specs(
     for number, picture in enumerate(drawn):
         for position, panel in enumerate(picture.panels):
             found[f"figure {number} {position}"] = panel.specs
-    return found
+    return {name: specs for name, specs in found.items() if specs}
 
 
-def _forests(rows: list[charts.Row], means: list[charts.Row], baseline: str) -> dict[str, Any]:
-    plots = {"means": means, "forest": rows, "near": charts.near_one(rows)}
+def _forests(
+    findings: list[charts.Row], rows: list[charts.Row], means: list[charts.Row], baseline: str
+) -> dict[str, Any]:
+    plots = {"findings": findings, "means": means, "forest": rows, "near": charts.near_one(rows)}
     return {
         "forests": {
             name: {
@@ -120,7 +135,7 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     with archive.connect(weighing.experiment) as connection:
         found = panels.of(connection, systems=names, lenses=lenses)
         began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
-        looks = [blocks for (blocks,) in connection.execute(_LOOKS).fetchall()]
+        looks = connection.execute(_LOOKS).fetchall()[0][0]
         count = connection.execute(_COUNTS).fetchall()[0][0]
     # Of a version to come there is none: the text itself is shown all the same.
     plan = study_file.archived(weighing.experiment.header.get("study_text", ""))
@@ -154,6 +169,7 @@ def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) ->
                         "label": wording.label(cell.label, metric),
                         "operation": workload["operation"],
                         "key": (cell.label, metric),
+                        "numbers": _numbers(shown[cell.label, metric]),
                         "copies": cell.copies,
                         "summary": workload["summary"],
                     }
@@ -161,18 +177,59 @@ def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) ->
     return found
 
 
+def _numbers(panel: Panel) -> list[str]:
+    """Each system's marks as numbers, if there are too few for a series."""
+    by_system: dict[str, list[str]] = {}
+    for mark in panel.marks:
+        by_system.setdefault(mark["system"], []).append(wording.time_ns(mark["value"]))
+    if max(map(len, by_system.values()), default=0) >= _SERIES_LEAST:
+        return []
+    return [f"{system} {', '.join(values)}" for system, values in by_system.items()]
+
+
 # Rows and tables
 
 
+def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
+    """A row a finding, then one for what of each group is the same, from bound to bound."""
+    group = one.system if with_system else ""
+    for each in one.findings:
+        yield charts.Row(
+            group,
+            answers.labelled(each, _LABEL_MOST),
+            one.system,
+            each.ratio,
+            each.verdict,
+            each.margin,
+            _times(each.size),
+        )
+    for same in one.same:
+        within = Estimate(1.0, 1 / (1 + same.within), 1 + same.within)
+        change = f"within {wording.within(same.within)}"
+        yield charts.Row(
+            "the same" if not with_system else f"{one.system}, the same",
+            f"{same.name}: {same.metrics} of {same.of}" if same.metrics < same.of else same.name,
+            one.system,
+            within,
+            verdict.BOUNDED,
+            0.0,
+            change,
+        )
+
+
+def _times(size: str) -> str:
+    return size.replace(" times", "×")
+
+
 def _row(one: Comparison) -> charts.Row:
-    text = _short(one.ratio).replace(" times", "×") if one.ratio else "no pair"
+    text = _times(_short(one.ratio)) if one.ratio else "no pair"
     name = wording.label(one.cell, one.metric)
     return charts.Row(one.group, name, one.system, one.ratio, one.verdict, one.margin, text)
 
 
 def _mean_row(one: Index) -> charts.Row:
-    name = "all groups" if one.group == "all" else one.group
-    text = _short(one.ratio).replace(" times", "×") if one.ratio else "no pair"
+    name = "everything" if one.group == "all" else phrases.of_group(one.group).name
+    text = _times(_short(one.ratio)) if one.ratio else "no pair"
     return charts.Row("geometric means", name, one.system, one.ratio, one.verdict, one.margin, text)
 
 

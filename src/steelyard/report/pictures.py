@@ -10,6 +10,7 @@ from steelyard.study import Figure, Study
 from steelyard.weighing import CurveComparison, Level, Multiprogramming, Weighing
 
 _COPIES_LEAST = 2  # besides one: fewer make no chart
+_POINTS_LEAST = 3  # of a line: fewer stand as numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Panel:
 
     title: str
     words: str
-    specs: dict[str, Spec]  # "wide", and "narrow" where that is another
+    specs: dict[str, Spec]  # "wide", and "narrow" where that is another; none if there is too little to draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,24 @@ class Picture:
 
 def of_curve(one: CurveComparison, systems: Sequence[str]) -> Panel:
     """The chart of one curve, with its segments."""
-    spec = figures.curve(one, systems)
     label = wording.label(one.cell, one.metric)
+    if max((len(line.points) for line in one.lines), default=0) < _POINTS_LEAST:
+        return Panel(label, "; ".join(_points(one)), {})
+    spec = figures.curve(one, systems)
     told = "; ".join(
         f"{line.system}: " + (", ".join(_told(one, line.system)) or "no plateau") for line in one.lines
     )
     return Panel(label, f"{label} over {one.sweeps}. {told}", {"wide": spec})
+
+
+def _points(one: CurveComparison) -> Iterable[str]:
+    """System by system, the values at the few sizes there are."""
+    for line in one.lines:
+        told = ", ".join(
+            f"{wording.value(value.value, one.unit)} at {wording.quantity(size, one.sweep_unit)}"
+            for size, value in line.points
+        )
+        yield f"{line.system} {told}"
 
 
 def _told(one: CurveComparison, system: str) -> Iterable[str]:
@@ -106,6 +119,9 @@ def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Pictu
         (one for one in weighing.levels if is_shown(one)), key=lambda one: order.index(one.workload)
     )
     if figure.kind == "lines":
+        places = {dict(one.parameters).get(figure.over) for one in levels} - {None}
+        if len(places) < _POINTS_LEAST:
+            return Picture(figure.title, figure.note, tuple(_few(levels, figure.over)))
         panels = figures.lines(levels, systems, over=figure.over)
         return Picture(
             figure.title,
@@ -120,3 +136,16 @@ def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Pictu
     specs = {width: figures.bars(levels, systems, is_wide=width == "wide") for width in ("wide", "narrow")}
     words = f"{figure.title}: a bar for each system, on a log scale. The tables carry the same numbers."
     return Picture(figure.title, figure.note, (Panel("", words, specs),), is_full_width=True)
+
+
+def _few(levels: Sequence[Level], over: str) -> Iterable[Panel]:
+    """A panel of numbers for each workload and metric that has too few places for a line."""
+    for workload, metric in dict.fromkeys((one.workload, one.metric) for one in levels):
+        told = "; ".join(
+            f"{one.system} {wording.value(one.value.value, one.unit)} "
+            f"with {over} {dict(one.parameters)[over]}"
+            for one in levels
+            if (one.workload, one.metric) == (workload, metric) and over in dict(one.parameters)
+        )
+        if told:
+            yield Panel(wording.label(workload, metric), told, {})

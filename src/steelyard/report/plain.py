@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.report import wording
+from steelyard.report import answers, notes, wording
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import Comparison, CurveComparison, Weighing
 
@@ -28,6 +28,8 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         "margin": dict(weighing.experiment.header["margins"]),
         "blocks": weighing.blocks,
         "trials": weighing.trials,
+        "answers": [dataclasses.asdict(one) for one in answers.all_of(weighing)],
+        "notes": list(notes.of(weighing)),
         "comparisons": [_comparison(one) for one in weighing.comparisons],
         "indices": [dataclasses.asdict(one) for one in weighing.indices],
         "levels": [dataclasses.asdict(one) for one in weighing.levels],
@@ -81,6 +83,7 @@ _COLUMNS = (
     "baseline",
     "margin",
     "verdict",
+    "bound",
     "p_adjusted",
     "blocks",
     "boots",

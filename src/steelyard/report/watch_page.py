@@ -80,6 +80,7 @@ def html(account: Account, *, watched: str) -> str:
         "watched": printable(watched),
         "first": _first(account),
         "more": _more(account.total),
+        "counted": sentences.counted(account),
         "costs": [printable(one) for one in (*sentences.costs(account), *sentences.impact(account))],
         "notes": [printable(one) for one in account.notes],
         "programs": [_group_row(one) for one in programs[:_PROGRAMS_MOST]],
@@ -286,7 +287,8 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
 
 
 def _calls_of(one: Process, account: Account) -> str:
-    """All its calls together; at "budget" what its windows say, at "profile" samples in calls."""
+    """All its calls together; at "budget" an estimate where not all were counted, at "profile" samples in
+    calls."""
     if one.calls is None:
         return NOTHING
     detail = account.watch.head.detail
@@ -295,7 +297,10 @@ def _calls_of(one: Process, account: Account) -> str:
         for call in one.calls.values()
     ]
     known = [value for value in values if value is not None]
-    return NOTHING if len(known) < len(values) else count(round(sum(known)))
+    if len(known) == len(values):
+        return ("≈ " if detail == "budget" and not one.exact else "") + count(round(sum(known)))
+    seen = sum(call.calls or 0 for call in one.calls.values())
+    return f"≥ {count(seen)}" if detail == "budget" and seen else NOTHING
 
 
 def _left_out(rest: Sequence[Process]) -> str:
@@ -314,7 +319,7 @@ def _call_row(name: str, one: CallSum, account: Account) -> dict[str, Any]:
     interval = sentences.bounds(one.calls) if one.calls and one.calls.level is not None else ""
     return {
         "name": printable(name),
-        "calls": NOTHING if one.calls is None else count(round(one.calls.value)),
+        "calls": sentences.at_least(one),
         "interval": interval if one.calls or one.samples is not None else "not resolved",
         "share": f"{100 * one.calls.value / whole:.1f} %" if one.calls and whole else NOTHING,
         "errors": NOTHING

@@ -1,11 +1,13 @@
 """Says figures in words, the same on the console and on the page. Rounding happens here alone."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from steelyard.quantities import digits as digits
 from steelyard.quantities import size_bytes as size_bytes
 from steelyard.quantities import time_ns as time_ns
+from steelyard.report import reasons
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.weighing import (
@@ -31,17 +33,10 @@ MARKS = {
     verdict.BOUNDED: "≈",
     verdict.UNRESOLVED: "?",
 }
+_CLAIMED = (verdict.FASTER, verdict.SLOWER, verdict.FASTER_OPEN, verdict.SLOWER_OPEN)
 _SHORT = {"times": "", "of": ""}  # units that are said once, beside the values
+why, why_long = reasons.why, reasons.why_long
 LAWS = {"universal": "universal", "amdahl": "Amdahl", "": "none"}
-_SHARE_LEAST = 0.05  # of a difference in time: less of it is not worth a word
-_COUNT_LEAST = 0.05  # an operation; nor is less of what is counted
-_COSTS_SAID = {
-    "user": "in user mode",
-    "system": "in system mode",
-    "run": "running",
-    "wait": "waiting for a processor",
-    "rest": "asleep",
-}
 
 
 def label(cell: str, metric: str) -> str:
@@ -195,23 +190,25 @@ def how_much(ratio: Estimate) -> str:
     return f"{digits(said(ratio.value))} {'%' if near else 'times'} {word}{shown}"
 
 
-def headline(index: Index, baseline: str) -> str:
-    """One sentence for a system: how it stands against the baseline on the whole."""
+def within(bound: float) -> str:
+    """A bound in percent, rounded up, for a smaller one would not be true: "0.9 %", "12 %", "180 %"."""
+    percent = 100 * bound
+    tenths = math.ceil(round(10 * percent, 6))  # what is 9 % but for the last bit is not 9.1 %
+    return f"{tenths / 10:.1f} %" if tenths < 100 else f"{math.ceil(round(percent, 6))} %"
+
+
+def whole(index: Index) -> str:
+    """The one figure over everything, with its interval."""
     metrics = "metric" if index.metrics == 1 else "metrics"
-    what = f"over {index.metrics} {metrics}" + (f" ({len(index.missing)} missing)" if index.missing else "")
-    blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
+    what = f"geometric mean over {index.metrics} {metrics}"
+    what += f", {len(index.missing)} missing" if index.missing else ""
     if index.ratio is None:
-        return f"{index.system}: no block has every metric, so there is no figure for the whole"
+        return "On the whole there is no figure: no block has every metric."
+    told = f"On the whole {how_much(index.ratio)} ({what})"
     if index.ratio.low is None:
-        return (
-            f"{index.system} against {baseline}: {how_much(index.ratio)} in geometric mean {what}, "
-            f"but {blocks} too few for a verdict"
-        )
-    if index.verdict == verdict.EQUIVALENT:
-        return f"{index.system} and {baseline} are equivalent {what}: {how_much(index.ratio)}"
-    if index.verdict == verdict.UNRESOLVED:
-        return f"{index.system} against {baseline} is unresolved {what}: {how_much(index.ratio)}"
-    return f"{index.system} is {how_much(index.ratio)} than {baseline}, in geometric mean {what}"
+        blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
+        return f"{told}; {blocks} too few for an interval."
+    return f"{told}{'' if index.verdict in _CLAIMED else ': no difference is claimed'}."
 
 
 def verdict_text(one: Comparison) -> str:
@@ -227,37 +224,6 @@ def remarks(one: Comparison) -> str:
     return "; ".join(words)
 
 
-def why(one: Comparison, *, calls: int = 2) -> str:
-    """Which costs go along with a claimed difference, an operation: times with their share of it, then the
-    counts, then the system calls that differ most. Empty where there is nothing to say."""
-    if one.why is None or one.verdict in (verdict.EQUIVALENT, verdict.UNRESOLVED):
-        return ""
-    times = [each for each in one.why.costs if each.share is not None and each.differs]
-    words = [
-        f"{_signed_time(each.difference.value)} {_cost_said(each)} ({percent(each.share or 0)})"
-        for each in sorted(times, key=lambda each: -abs(each.share or 0))
-        if abs(each.share or 0) >= _SHARE_LEAST
-    ]
-    words += [
-        f"{signed(each.difference.value)} {each.cost}"
-        for each in one.why.costs
-        if each.unit != "ns" and each.differs and abs(each.difference.value) >= _COUNT_LEAST
-    ]
-    named = {each.call: each.value - each.baseline_value for each in one.why.calls if each.differs}
-    together = named.pop(ALL_CALLS, None)
-    each_call = ", ".join(f"{name} {signed(more)}" for name, more in list(named.items())[:calls])
-    if together is not None:
-        words.append(f"{signed(together)} host calls" + (f" ({each_call})" if each_call else ""))
-    elif each_call:
-        words.append(f"host calls: {each_call}")
-    return ", ".join(words)
-
-
-def _cost_said(one: CostDifference) -> str:
-    # Below 0 the rest is no sleep: some ran or waited while others did, and both are counted above.
-    return "that overlap" if one.cost == "rest" and one.difference.value < 0 else _COSTS_SAID[one.cost]
-
-
 def percent(share: float) -> str:
     """A share in whole percent."""
     return f"{100 * share:.0f} %".replace("-", "−")
@@ -266,10 +232,6 @@ def percent(share: float) -> str:
 def signed(number: float) -> str:
     """A difference with its sign, to two digits."""
     return "0" if number == 0 else f"{'+' if number > 0 else '−'}{digits(abs(number), count=2)}"
-
-
-def _signed_time(ns: float) -> str:
-    return f"{'+' if ns > 0 else '−'}{time_ns(abs(ns))}"
 
 
 def cost(number: float, unit: str) -> str:
@@ -304,6 +266,8 @@ def most_called(one: Account, *, most: int = 3) -> str:
     if one.calls is None or ALL_CALLS not in one.calls:
         return "–"
     ordered = sorted(one.calls.items(), key=lambda item: -item[1][0])
-    named = [(name, count) for name, (count, _) in ordered if name != ALL_CALLS and count >= _COUNT_LEAST]
+    named = [
+        (name, count) for name, (count, _) in ordered if name != ALL_CALLS and count >= reasons.COUNT_LEAST
+    ]
     told = ", ".join(f"{name} {digits(count)}" for name, count in named[:most])
     return digits(one.calls[ALL_CALLS][0]) + (f" ({told})" if told else "")

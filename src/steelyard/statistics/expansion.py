@@ -1,6 +1,7 @@
 """How many events there were in all, from those that were counted in windows of random phase.
 
-Of each process it is known how long it ran in all, and how long in its windows, and what it did there.
+Of each process it is known how long it ran in all (while events were not counted otherwise), and how long in
+its windows, and what it did there. A window weighs as much as the time that it stands for is long.
 What it did for each ns of run time in windows, times all of its run time, is the estimate (a ratio estimator:
 Cochran 1977, chapter 6; that windows are long or short, or that it slept in some, costs nothing). Its
 variance is that of what windows hold beyond their share, events - ratio x run time, less for what was seen of
@@ -28,16 +29,19 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What windows saw of one process and one kind of event. Sums are over windows in which it ran."""
+    """What windows saw of one process and one kind of event. Sums are over windows in which it ran, each
+    weighted, but for `met`, `counted` and `counting`. Where these two are not given, all weights are 1."""
 
     windows: int
     run_all: float  # its run time, in windows or not
     run: float
     run_squares: float
-    events: int = 0
+    events: float = 0
     squares: float = 0.0  # of events
     products: float = 0.0  # of events and run time
     counting: float = 0.0  # run time that the counting itself took, not in `run`
+    met: float | None = None  # run time in windows
+    counted: int | None = None  # events in windows
 
 
 def total(parts: Iterable[Seen], *, level: float = 0.95) -> Estimate | None:
@@ -49,9 +53,17 @@ def total(parts: Iterable[Seen], *, level: float = 0.95) -> Estimate | None:
     value = math.fsum(one.events / one.run * one.run_all for one in strata)
     freedom = max(sum(one.windows - 1 for one in strata), 1)
     reach = student.reach(freedom, level=level) * math.sqrt(math.fsum(map(_variance, strata)))
-    reach += math.fsum(one.counting / one.run / 2 * one.events / one.run * one.run_all for one in strata)
-    seen = float(sum(one.events for one in strata))
+    reach += math.fsum(one.counting / _met(one) / 2 * one.events / one.run * one.run_all for one in strata)
+    seen = float(sum(map(_counted, strata)))
     return Estimate(value, max(value - reach, seen), max(value + reach, seen), level)
+
+
+def _met(part: Seen) -> float:
+    return part.run if part.met is None else part.met
+
+
+def _counted(part: Seen) -> float:
+    return part.events if part.counted is None else part.counted
 
 
 def _strata(parts: Sequence[Seen]) -> list[Seen] | None:
@@ -80,6 +92,8 @@ def _pooled(parts: Sequence[Seen]) -> Seen:
         events=sum(part.events for part in parts),
         squares=math.fsum(part.squares for part in parts),
         products=math.fsum(part.products for part in parts),
+        met=math.fsum(map(_met, parts)),
+        counted=round(math.fsum(map(_counted, parts))),
     )
 
 
@@ -87,6 +101,6 @@ def _variance(part: Seen) -> float:
     """Of its total."""
     ratio = part.events / part.run
     beyond = part.squares - 2 * ratio * part.products + ratio * ratio * part.run_squares
-    unseen = max(1 - part.run / part.run_all, 0.0) if part.run_all else 0.0
+    unseen = max(1 - _met(part) / part.run_all, 0.0) if part.run_all else 0.0
     spread = part.windows / (part.windows - 1) * max(beyond, 0.0)
     return spread * unseen * (part.run_all / part.run) ** 2

@@ -22,3 +22,8 @@ def median(values: Array, *, alpha: float = 0.05) -> Estimate:
     if outside == 0:
         return Estimate(value)
     return Estimate(value, float(ordered[outside - 1]), float(ordered[-outside]), 1 - alpha)
+
+
+def robust_deviation(values: Array) -> float:
+    """1.4826 times the median absolute deviation: the standard deviation, were they normal."""
+    return float(1.4826 * np.median(np.abs(values - np.median(values))))

@@ -15,6 +15,7 @@ SLOWER_OPEN = "slower, size open"
 BOUNDED = "bounded"  # no difference is claimed, and none can be larger than the interval says
 UNRESOLVED = "unresolved"
 
+CLAIMED = (FASTER, SLOWER, FASTER_OPEN, SLOWER_OPEN)  # that there is a difference
 FIRM = (FASTER, SLOWER, EQUIVALENT)  # need no more blocks
 
 

@@ -33,23 +33,53 @@ def descendants(root: int, *, proc: Path = Path("/proc")) -> list[int]:
     User-mode Linux and gVisor hold their guests' processes by ptrace: a signal to one of those would
     be taken for the guest's, and they do not run while their holder is stopped.
     """
-    children: dict[int, list[int]] = {}
-    for entry in proc.iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                status = (entry / "status").read_text()
-            except OSError:
-                continue  # it ended while we looked
-            if "\nTracerPid:\t0\n" in status:
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found = []
+    found: list[int] = []
     waiting = [root]
     while waiting:
-        more = children.get(waiting.pop(0), [])
+        more = [child for child in _children(waiting.pop(0), proc) if not _is_held(child, proc)]
         found += more
         waiting += more
     return found
+
+
+def _children(process: int, proc: Path) -> list[int]:
+    """Its children; none if it has ended. Each of its threads lists its own, where the kernel can."""
+    found: list[int] = []
+    for thread in _listed(f"{proc}/{process}/task"):
+        told = _read(f"{proc}/{process}/task/{thread}/children")
+        if told is None and _read(f"{proc}/self/task/{os.getpid()}/children") is None:
+            return _children_by_parent(process, proc)
+        found += [int(child) for child in (told or "").split()]
+    return found
+
+
+def _children_by_parent(process: int, proc: Path) -> list[int]:
+    """The same from what every process says of its parent: slow where there are many."""
+    numbers = [int(name) for name in _listed(str(proc)) if name.isdigit()]
+    told = ((number, _read(f"{proc}/{number}/stat")) for number in numbers)
+    return [number for number, stat in told if stat and int(stat.rpartition(")")[2].split()[1]) == process]
+
+
+def _is_held(process: int, proc: Path) -> bool:
+    """Whether a debugger holds it; one that has ended is nobody's any more."""
+    status = _read(f"{proc}/{process}/status")
+    return status is None or "\nTracerPid:\t0\n" not in status
+
+
+def _listed(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []  # it has ended
+
+
+def _read(path: str) -> str | None:
+    """What the file says, whatever bytes that are; None if it is not there any more."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode(errors="replace")
+    except OSError:
+        return None
 
 
 class Agent:

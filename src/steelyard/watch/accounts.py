@@ -197,9 +197,14 @@ def _notes(watch: Watch, total: Group) -> Iterable[str]:
     for one in watch.head.refused:
         yield f"{one.backend} could not be used: {one.why}"
     yield from watch.head.missing
-    if total.windows is not None and total.windows < expansion.FEWEST:
-        met = "no window" if total.windows == 0 else f"{total.windows} of {expansion.FEWEST} windows"
-        yield f"too short for estimates of system calls, with {met}; --detail calls counts every one"
+    if total.exact is False:
+        yield (
+            "≈ stands before numbers of system calls that are estimates: where counting each would cost more "
+            "than the budget, calls are counted in windows; --detail calls counts every one"
+        )
+        if total.windows is not None and total.windows < expansion.FEWEST:
+            met = "no window" if total.windows == 0 else f"{total.windows} of {expansion.FEWEST} windows"
+            yield f"too short for estimates of system calls, with {met}: ≥ stands before what was counted"
     monitor = watch.monitor
     if monitor is None:
         yield (

@@ -134,7 +134,7 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
     head = account.watch.head
     shown = list(calls.items())[:top]
     rest = f"; {count(len(calls) - len(shown))} more types are not shown" if len(calls) > len(shown) else ""
-    columns = _CALL_COLUMNS.get(head.detail, _CALL_COLUMNS["calls"])
+    columns = _CALL_COLUMNS["calls" if head.detail == "budget" and account.total.exact else head.detail]
     kept = [name for name in columns if console.width >= _WIDTH_OF_MOST or name not in ("share", "of time")]
     table = _table("call", kept, longest=max(len(printable(name)) for name, _ in shown))
     whole = sum(one.calls.value for one in calls.values() if one.calls)
@@ -154,12 +154,13 @@ def _call_cells(one: CallSum, account: Account, *, whole: float, times: float) -
         yield _UNKNOWN if one.time_ns is None else f"≈ {time_ns(one.time_ns)}"
         yield _UNKNOWN if one.time_ns is None or not cpu_ns else f"{100 * one.time_ns / cpu_ns:.1f} %"
         return
-    yield _UNKNOWN if one.calls is None else count(round(one.calls.value))
-    if detail == "budget":
+    estimated = detail == "budget" and not account.total.exact
+    yield sentences.at_least(one)
+    if estimated:
         yield sentences.bounds(one.calls) if one.calls else "not resolved"
     yield _UNKNOWN if one.errors is None else count(round(one.errors.value)) if one.errors.value else ""
     yield _UNKNOWN if one.calls is None or not whole else f"{100 * one.calls.value / whole:.1f} %"
-    if detail == "budget":
+    if estimated:
         yield _UNKNOWN if one.seen is None else count(one.seen)
     if detail == "latency":
         yield from (_UNKNOWN if one.time_ns is None else time_ns(one.time_ns),)

@@ -13,8 +13,9 @@ _TIMES = ("cpu_user_ns", "cpu_system_ns")
 
 @dataclass(frozen=True, slots=True)
 class CallSum:
-    """One type of system call of a group. `calls` and `errors` are estimates at detail "budget", the one with
-    an interval; else they are exact. None: nothing can be said. `seen` is what was really counted."""
+    """One type of system call of a group. `calls` and `errors` are estimates at detail "budget" where not all
+    calls of all its processes were counted, the one with an interval; else they are exact. None: nothing can
+    be said but that there were as many as `seen`, which is what was really counted."""
 
     calls: Estimate | None
     errors: Estimate | None
@@ -42,7 +43,8 @@ class Group:
     figures: Mapping[str, int | None]
     lacking: Mapping[str, int]
     calls: Mapping[str, CallSum] | None  # the most frequent first
-    calls_lacking: int  # processes whose calls were not seen: at "budget" all that met no window
+    calls_lacking: int  # processes whose calls were not seen: at "budget", of which not one was counted
+    exact: bool | None  # whether each of its calls was counted; None: they were not to be
     windows: int | None  # at "budget": in which they ran, each process's own added up
     samples_user: int | None
     samples_kernel: int | None
@@ -68,6 +70,7 @@ def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int)
             for each in FIGURES
         },
         calls=calls_of([total], watch) or group.calls,
+        exact=exact([total], watch),
     )
 
 
@@ -89,6 +92,7 @@ def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Gr
         lacking={each: count for each, count in lacking.items() if count},
         calls=calls_of(members, watch),
         calls_lacking=sum(not _is_seen(one) for one in members),
+        exact=exact(members, watch),
         windows=total(one.windows_active for one in members),
         samples_user=total(one.samples_user for one in members),
         samples_kernel=total(one.samples_kernel for one in members),
@@ -131,7 +135,14 @@ def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] |
 
 
 def _is_seen(one: Process) -> bool:
-    return one.calls is not None and one.windows_active != 0
+    return one.calls is not None and (one.windows_active != 0 or bool(one.exact or one.calls))
+
+
+def exact(members: Sequence[Process], watch: Watch) -> bool | None:
+    """Whether what is told of their calls is a count of each. What was lost is told by the monitor."""
+    if watch.head.detail == "profile" or any(one.calls is None for one in members):
+        return None
+    return watch.head.detail != "budget" or all(one.exact for one in members)
 
 
 def _weight(one: CallSum) -> float:
@@ -167,28 +178,50 @@ def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process],
 
 
 def _expanded(calls: Mapping[tuple[int, int], Call], members: Sequence[Process]) -> _Estimates:
-    """The calls of all processes, and the errors among them. Of errors the squares are not told, so there is
-    no interval."""
-    counted = expansion.total(_seen(one, calls.get(one.key)) for one in members)
+    """The calls of all processes, and the errors among them: those that were counted while counting went on,
+    and for the rest what windows say. Of errors the squares are not told, so there is no interval."""
+    made = [(one, call) for one in members if (call := calls.get(one.key))]
+    sure = sum(_sure(one, call.calls, call.in_windows) for one, call in made)
+    sure_errors = sum(_sure(one, call.errors, call.errors_in_windows) for one, call in made)
+    parts = [_seen(one, calls.get(one.key)) for one in members]
+    if not any(part.windows or part.run_all for part in parts):
+        return Estimate(float(sure)), Estimate(float(sure_errors))
+    counted = expansion.total(parts)
+    if counted is not None and counted.low is not None and counted.high is not None:
+        counted = Estimate(counted.value + sure, counted.low + sure, counted.high + sure, counted.level)
     if counted is None or any(call.errors is None for call in calls.values()):
         return counted, None
     failed = expansion.total(_failed(one, calls.get(one.key)) for one in members)
-    return counted, None if failed is None else Estimate(failed.value)
+    return counted, None if failed is None else Estimate(failed.value + sure_errors)
+
+
+def _sure(one: Process, counted: int | None, in_windows: int | None) -> int:
+    """So many were counted outside windows."""
+    if one.exact:
+        return counted or 0
+    return (counted or 0) - in_windows if in_windows is not None else 0
 
 
 def _seen(one: Process, call: Call | None) -> expansion.Seen:
     """What windows saw of one process. It did 0 times what it was not seen to do."""
+    run_all = one.figures["run_ns"] if one.missed_run_ns is None else one.missed_run_ns
+    run = one.windows_run_ns or 0.0
+    in_windows = (call.in_windows if call.in_windows is not None else call.calls) if call else 0
+    weighted = call.weighted if call and call.weighted is not None else in_windows
     return expansion.Seen(
         windows=one.windows_active or 0,
-        run_all=one.figures["run_ns"] or 0,
-        run=one.windows_run_ns or 0.0,
+        run_all=run_all or 0,
+        run=run if one.windows_weighted_ns is None else one.windows_weighted_ns,
         run_squares=one.windows_run_squares or 0.0,
         counting=one.windows_hook_ns or 0.0,
-        events=(call.calls if call else 0) or 0,
+        events=weighted or 0,
         squares=(call.squares if call else 0) or 0.0,
         products=(call.products if call else 0) or 0.0,
+        met=run,
+        counted=in_windows or 0,
     )
 
 
 def _failed(one: Process, call: Call | None) -> expansion.Seen:
-    return replace(_seen(one, call), events=(call.errors if call else 0) or 0, squares=0.0, products=0.0)
+    errors = (call.errors if call.weighted_errors is None else call.weighted_errors) if call else 0
+    return replace(_seen(one, call), events=errors or 0, squares=0.0, products=0.0, counted=0)

@@ -60,7 +60,7 @@ class Head:
     processors: int
     every_ns: int | None  # between readings; None: no series
     children: int  # one in so many of a followed process's children is followed
-    budget: float | None  # the share of the watched processes' time that counting may cost
+    budget: float | None  # the share of one processor's time that counting may cost, all processes together
     hook_ns: float | None  # what one hit of the hook costs, as calibrated before the watch
     sample_ns: int | None  # a profile's samples lie so far apart
     missing: tuple[str, ...]  # sentences: what this backend cannot see
@@ -68,8 +68,8 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One type of system call, as one process made it. At detail "budget" calls and errors are those seen in
-    windows, and `expanded` is what they say of all of the process's run time."""
+    """One type of system call, as one process made it. At detail "budget" calls and errors are those that
+    were really counted, and `expanded` is what they say of all that the process did."""
 
     calls: int | None
     errors: int | None
@@ -78,8 +78,13 @@ class Call:
     samples: int | None
     expanded: float | None
     expanded_errors: float | None
-    squares: float | None  # of the calls in a window, and
+    squares: float | None  # of the weighted calls in a window, and
     products: float | None  # of calls and run time in it: sums over windows
+    # At "budget"; None in what earlier versions kept, which counted in windows alone, all of one weight.
+    in_windows: int | None = None  # of the calls, and of
+    errors_in_windows: int | None = None  # the errors
+    weighted: float | None = None  # the same, each window weighted by what it stands for
+    weighted_errors: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,10 @@ class Process:
     samples_user: int | None
     samples_kernel: int | None
     calls: Mapping[str, Call] | None  # None: its calls were not seen
+    # At "budget"; None in what earlier versions kept.
+    exact: bool | None = None  # whether each of its calls was counted
+    missed_run_ns: int | None = None  # so long it ran while calls were counted in windows alone
+    windows_weighted_ns: float | None = None  # run time in windows, weighted
 
     @property
     def key(self) -> tuple[int, int]:
@@ -177,6 +186,7 @@ class Monitor:
     total: Process | None  # all that was watched, with what found no slot, as if one process had done it
     command_status: int | None
     stopped_by: str | None  # "command", "time", "signal" or "end" (nothing was left to be watched)
+    hits_of_all: int | None = None  # of the hook, by whichever process of the machine
 
 
 @dataclass(frozen=True, slots=True)

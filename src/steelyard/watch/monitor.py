@@ -20,7 +20,7 @@ from steelyard.watch.model import Probe, Record, Watch
 
 DETAILS = ("life", "budget", "calls", "profile", "latency")
 BACKENDS = ("bpf", "perf", "taskstats", "ptrace", "proc")
-USUAL_BUDGET = 0.005  # of the watched processes' time
+USUAL_BUDGET = 0.005  # of one processor's time
 _MILLION = 1_000_000
 
 

@@ -57,6 +57,7 @@ def _process(one: Process, account: Account) -> Row:
     return _identity(one, account) | dict(one.figures) | {
         "samples_user": one.samples_user,
         "samples_kernel": one.samples_kernel,
+        "missed_run_ns": one.missed_run_ns,
         "windows": one.windows,
         "windows_ns": one.windows_ns,
         "windows_active": one.windows_active,
@@ -89,6 +90,7 @@ def _identity(one: Process, account: Account) -> Row:
         "signal": one.signal,
         "threads": one.threads,
         "children": one.children,
+        "exact": groups.exact([one], account.watch),
     }
 
 
@@ -163,6 +165,7 @@ def _monitor(account: Account) -> Row:
         "stopped_by": monitor.stopped_by if monitor else None,
         "hook_ns": monitor.hook_ns if monitor else head.hook_ns,
         "hits": monitor.hits if monitor else None,
+        "hits_of_all": monitor.hits_of_all if monitor else None,
         **{name: getattr(monitor, name) if monitor else None for name in lost},
         "front_end_cpu_ns": cost.front_end_cpu_ns,
         "front_end_memory_bytes": cost.front_end_memory_bytes,

@@ -135,6 +135,9 @@ def _process(found: Mapping[str, Any]) -> Process:
         samples_user=found.get("samples_user"),
         samples_kernel=found.get("samples_kernel"),
         calls=None if calls is None else {name: _call(one) for name, one in calls.items()},
+        exact=found.get("exact"),
+        missed_run_ns=found.get("missed_run_ns"),
+        windows_weighted_ns=found.get("windows_weighted_ns"),
     )
 
 
@@ -158,6 +161,10 @@ def _call(found: Mapping[str, Any]) -> Call:
         expanded_errors=found.get("expanded_errors"),
         squares=found.get("squares"),
         products=found.get("products"),
+        in_windows=found.get("in_windows"),
+        errors_in_windows=found.get("errors_in_windows"),
+        weighted=found.get("weighted"),
+        weighted_errors=found.get("weighted_errors"),
     )
 
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from steelyard.quantities import count, digits, printable, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch.accounts import Account
-from steelyard.watch.groups import Group
+from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
 from steelyard.watch.monitor import Order
 
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command
 _NAMED = 6  # processes
+CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/bpf/windows.c has it
 
 
 def watched(order: Order) -> str:
@@ -32,14 +33,25 @@ def headline(account: Account, watched: str) -> str:
     head, total = account.watch.head, account.total
     processes = "1 process" if total.processes == 1 else f"{count(total.processes)} processes"
     running = f", {count(total.running)} of them still running" if total.running else ""
-    detail = head.detail
-    if head.budget is not None:
-        detail += f" (counting may cost {digits(100 * head.budget)} %)"
+    detail = head.detail + counted(account)
     every = f", read every {time_ns(head.every_ns)}" if head.every_ns else ""
     return (
         f"{printable(watched)}: {processes} in {time_ns(account.elapsed_ns)}{running}; "
         f"by {head.backend}, at detail {detail}{every}"
     )
+
+
+def counted(account: Account) -> str:
+    """Whether calls were counted one by one, where that is not a matter of course."""
+    if account.watch.head.detail != "budget" or account.total.exact is None:
+        return ""
+    if account.total.exact:
+        return " (every system call counted)"
+    processes = [one for one in account.processes if one.thread is None]
+    by_windows = sum(not one.exact for one in processes)
+    if len(processes) == 1:
+        return " (system calls estimated)"
+    return f" (system calls of {count(by_windows)} of {count(len(processes))} processes estimated)"
 
 
 def figure(name: str, value: float) -> str:
@@ -64,12 +76,22 @@ def ended(one: Process) -> str:
 
 
 def total_calls(one: Group) -> str:
-    """All its calls together."""
-    if one.calls is None or any(call.calls is None for call in one.calls.values()):
+    """All its calls together: exactly, about, or at least so many."""
+    if one.calls is None:
         return _UNKNOWN
+    if any(call.calls is None for call in one.calls.values()):
+        seen = sum(call.seen or 0 for call in one.calls.values())
+        return f"≥ {count(seen)}" if seen else _UNKNOWN
     total = sum(call.calls.value for call in one.calls.values() if call.calls)
     estimated = any(call.calls and call.calls.level is not None for call in one.calls.values())
     return ("≈ " if estimated else "≥ " if one.calls_lacking else "") + count(round(total))
+
+
+def at_least(one: CallSum) -> str:
+    """How often a call was made, or at least was."""
+    if one.calls is not None:
+        return count(round(one.calls.value))
+    return _UNKNOWN if one.seen is None else f"≥ {count(one.seen)}"
 
 
 def bounds(one: Estimate) -> str:
@@ -117,6 +139,16 @@ def costs(account: Account) -> Iterable[str]:
             yield (
                 f"in the watched: {count(monitor.hits)} hits of the hook at {time_ns(monitor.hook_ns)} "
                 f"(calibrated here), {time_ns(cost.bpf_ns)} in all{of_theirs}"
+            )
+        budget = account.watch.head.budget
+        if monitor.hits_of_all is not None and monitor.hook_ns is not None and budget is not None:
+            spent_ns = monitor.hits_of_all * monitor.hook_ns
+            part = _percent(spent_ns, account.elapsed_ns)
+            share = f", {part} of one processor" if part else ""
+            yield (
+                f"in all processes of this machine: {count(monitor.hits_of_all)} hits, "
+                f"{time_ns(spent_ns)}{share}; the budget is {digits(100 * budget)} % and "
+                f"{time_ns(budget * CREDIT_NS)} in advance"
             )
     if cost.front_end_cpu_ns is not None and cost.front_end_memory_bytes is not None:
         yield (

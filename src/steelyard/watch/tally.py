@@ -95,9 +95,11 @@ class Tally:
         counted = {name: one.figures.get(name) for name in COUNTED}
         running.now.figures |= {name: value for name, value in counted.items() if value is not None}
         for name, call in (one.calls or {}).items():
-            amounts = {"budget": call.expanded, "profile": call.samples}
-            amount = amounts.get(self.head.detail, call.calls) if self.head else call.calls
-            errors = call.expanded_errors if self.head and self.head.detail == "budget" else call.errors
+            # Where too few windows were met for an estimate, at least what was counted.
+            expanded = (call.expanded, call.expanded_errors)
+            amount, errors = (call.calls, call.errors) if call.expanded is None else expanded
+            if self.head and self.head.detail == "profile":
+                amount = call.samples
             if amount is not None:
                 running.now.calls[name] = amount
             if errors is not None:

@@ -1,0 +1,171 @@
+"""Judges all comparisons of a study together, because each is evidence of the others' noise, and each
+claim costs the others some of their certainty.
+
+A verdict is a function of the data alone: of the differences, in the order in which they were measured.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from steelyard.statistics import false_discovery, guard, levels, moderation, paired, signed_rank
+from steelyard.statistics.moderation import Mean, Prior
+from steelyard.statistics.signed_rank import Array, Estimate
+
+RATE = 0.05  # of false claims among claims
+_NO_MEAN = Mean(0.0, float("inf"), 1.0, float("inf"))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What one comparison rests on: log values of both systems, a number a unit (a block, or a boot), in
+    the order of measuring; larger is better. `family` names those beside which it is judged."""
+
+    baseline: Array
+    system: Array
+    both_orders: bool  # each of the two systems went first in some block
+    family: Hashable
+
+    @cached_property
+    def differences(self) -> Array:
+        """Above 0 where the system is better."""
+        return self.system - self.baseline
+
+    @property
+    def units(self) -> int:
+        return len(self.baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the pairs of one comparison say, beside all others."""
+
+    shown: Estimate  # of the difference; a claimed one has the interval that it deserves
+    usual: Estimate  # with the interval that holds at all looks together
+    p_adjusted: float  # for all looks and all comparisons
+    is_claimed: bool  # a difference, at a false discovery rate of 5 %
+    is_equivalent: bool  # none beyond the margin
+    is_held_back: bool  # claimed by its p-value, but not larger than one system's own differences
+    spread: float  # how far one system's values lie apart in this family, on the log scale
+    mean: Mean
+
+
+class Noise:
+    """What the comparisons of one study say of its noise, after so many units."""
+
+    def __init__(self, members: Sequence[Pairs]) -> None:
+        self._members = members
+        self._priors: dict[int, Prior] = {}
+        self._spreads: dict[tuple[Hashable, int], float] = {}
+        self._families: dict[Hashable, list[Pairs]] = defaultdict(list)
+        for one in members:
+            self._families[one.family].append(one)
+
+    def prior(self, units: int) -> Prior:
+        """By the first so many units of every comparison."""
+        if units not in self._priors:
+            self._priors[units] = moderation.prior([one.differences[:units] for one in self._members])
+        return self._priors[units]
+
+    def spread(self, family: Hashable, units: int) -> float:
+        """How far one system's values lie apart among the first so many units of the family."""
+        if (family, units) not in self._spreads:
+            members = self._families[family]
+            values = [side[:units] for one in members for side in (one.baseline, one.system)]
+            self._spreads[family, units] = guard.spread(values, metrics=len(members))
+        return self._spreads[family, units]
+
+    def mean(self, one: Pairs) -> Mean:
+        if one.units < 2:
+            return _NO_MEAN
+        return moderation.moderated(one.differences, self.prior(one.units))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All judgements, in the order of their comparisons, and what they share."""
+
+    all: tuple[Judgement, ...]
+    noise: Noise
+    rate: float = field(default=0.0)  # the share of claims among the comparisons
+
+
+def judged(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise | None = None) -> Judged:
+    """Judges the comparisons together; `margins` are the smallest differences that matter, on the log scale.
+
+    Families are corrected in two stages. With `noise` the noise is that of a larger study, of which these are
+    parts; families are then those of `members` alone. Every comparison has at least one unit.
+    """
+    noise = noise or Noise(members)
+    means = [noise.mean(one) for one in members]
+    spreads = [noise.spread(one.family, one.units) if one.units <= guard.LAST else 0.0 for one in members]
+    p_values = _adjusted(members, means)
+    held = [
+        one.units <= guard.LAST and guard.least(one.differences) < guard.limit(one.units, spread)
+        for one, spread in zip(members, spreads, strict=True)
+    ]
+    claims = [p <= RATE and not back for p, back in zip(p_values, held, strict=True)]
+    rate = sum(claims) / max(1, len(members))
+    equal = _equivalent(members, means, margins)
+    found = []
+    for number, (one, mean) in enumerate(zip(members, means, strict=True)):
+        usual = paired.usual(one.differences, mean) if one.units > 1 else _alone(one)
+        shown = usual
+        if claims[number]:
+            shown = paired.claimed(one.differences, mean, rate=rate, least=spreads[number])
+        found.append(
+            Judgement(
+                shown,
+                usual,
+                p_values[number],
+                claims[number],
+                equal[number] and not claims[number],
+                p_values[number] <= RATE and held[number],
+                spreads[number],
+                mean,
+            )
+        )
+    return Judged(tuple(found), noise, rate)
+
+
+def _alone(one: Pairs) -> Estimate:
+    """One unit has a ratio, and no interval."""
+    return signed_rank.estimate(one.differences, alpha=levels.USUAL)
+
+
+def _adjusted(members: Sequence[Pairs], means: Sequence[Mean]) -> list[float]:
+    """Two-sided p-values for all looks, corrected within and across families."""
+    families: Mapping[Hashable, list[int]] = defaultdict(list)
+    for number, one in enumerate(members):
+        families[one.family].append(number)
+    raw = [
+        [
+            levels.widened(
+                paired.p_difference(members[n].differences, means[n], both_orders=members[n].both_orders),
+                members[n].units,
+            )
+            for n in family
+        ]
+        for family in families.values()
+    ]
+    corrected = false_discovery.two_stage(raw) if raw else []
+    found = [1.0] * len(members)
+    for family, p_values in zip(families.values(), corrected, strict=True):
+        for number, p in zip(family, p_values, strict=True):
+            found[number] = p
+    return found
+
+
+def _equivalent(members: Sequence[Pairs], means: Sequence[Mean], margins: Sequence[float]) -> list[bool]:
+    """Whether two one-sided tests at the margin both reject, corrected over all comparisons."""
+    raw = [
+        levels.widened(paired.p_equivalence(one.differences, mean, far), one.units)
+        for one, mean, far in zip(members, means, margins, strict=True)
+    ]
+    return [p <= RATE for p in false_discovery.adjusted(raw)]
+
+
+def both_orders(baseline_first: Sequence[bool]) -> bool:
+    """Whether the baseline went first in some block and second in another."""
+    return any(baseline_first) and not all(baseline_first)

@@ -1,0 +1,454 @@
+"""What the report says of a weighing: true in every case, folded, and no longer than a screen."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from steelyard import programs
+from steelyard.archive import Experiment
+from steelyard.report import answers, console, notes, phrases, plain
+from steelyard.report.answers import Answer
+from steelyard.statistics import verdict
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.weighing import Comparison, CurveComparison, Index, PartRatio, SystemFacts, Trouble, Weighing
+
+GROUPS = {
+    "syscall": "syscall", "read_zero": "syscall", "write_null": "syscall", "stat_file": "syscall",
+    "fstat_file": "syscall", "open_close": "syscall", "clock_read": "syscall",
+    "fork_exec": "process", "fork_exit": "process", "thread_create": "process", "context_switch": "process",
+    "pipe_latency": "ipc", "unix_stream_latency": "ipc",
+    "file_create": "file", "file_remove": "file",
+    "memory_read": "memory", "memory_copy": "memory",
+    "sieve": "cpu", "huffman": "cpu", "idea": "cpu", "linpack": "cpu",
+    "linpack_limit": "process",
+}  # fmt: skip
+
+
+def compared(
+    workload: str,
+    times: float | None,
+    *,
+    word: str = "",
+    bound: float | None = None,
+    metric: str = "time",
+    system: str = "b",
+    **changes: Any,
+) -> Comparison:
+    """A comparison in which the system takes `times` as long, known within 2 %."""
+    ratio = None if times is None else Estimate(1 / times, 1 / times / 1.02, 1 / times * 1.02, 0.95)
+    found = word or (verdict.SLOWER if times and times > 1 else verdict.FASTER)
+    parameters = changes.get("parameters", ())
+    cell = " ".join([workload, *(f"{name}={level}" for name, level in parameters)])
+    made = Comparison(
+        workload=workload,
+        parameters=parameters,
+        cell=cell,
+        group=GROUPS[workload],
+        metric=metric,
+        unit="ns per operation",
+        direction="lower",
+        lens="floor",
+        system=system,
+        baseline="a",
+        baseline_value=None,
+        value=None,
+        ratio=ratio,
+        margin=0.01,
+        verdict=verdict.UNRESOLVED if times is None else found,
+        p_adjusted=None,
+        blocks=0 if times is None else 5,
+        boots=1,
+        blocks_needed=None,
+        flags=(),
+        bound=bound,
+    )
+    return replace(made, **changes)
+
+
+def same(workload: str, bound: float = 0.02, **changes: Any) -> Comparison:
+    return compared(workload, 1.001, word=verdict.BOUNDED, bound=bound, **changes)
+
+
+def open_one(workload: str, seconds: float | None = None, **changes: Any) -> Comparison:
+    return compared(workload, 1.1, word=verdict.UNRESOLVED, bound=0.5, seconds_needed=seconds, **changes)
+
+
+def weighing(
+    *comparisons: Comparison,
+    systems: Sequence[str] = ("a", "b"),
+    header: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> Weighing:
+    whole = {
+        "systems": list(systems), "study": "small", "seed": 7, "steelyard": "0", "margins": {},
+        "workloads": {},
+        "host": {"cpu_count": 2, "cpu_model": "X", "kernel": "Linux", "kernel_release": "6.1.0-9"},
+    }  # fmt: skip
+    made = Weighing(
+        experiment=Experiment(Path("/nowhere"), whole | dict(header or {})),
+        baseline="a",
+        systems=(),
+        comparisons=comparisons,
+        indices=(),
+        levels=(),
+        curves=(),
+        findings=(),
+        reference_means=(),
+        gains=(),
+        multiprogramming=(),
+        scalings=(),
+        costs=(),
+        tallies=(),
+        troubles=(),
+        blocks=5,
+        trials=50,
+        warnings=(),
+    )
+    return replace(made, **changes)
+
+
+def answer(*comparisons: Comparison, **changes: Any) -> Answer:
+    (one,) = answers.all_of(weighing(*comparisons, **changes))
+    return one
+
+
+KERNEL = [compared(name, 20.0) for name, group in GROUPS.items() if phrases.GROUPS[group].enters_kernel]
+
+
+def test_every_workload_has_a_phrase_and_every_group_words() -> None:
+    catalogue = programs.catalogue().workloads
+
+    assert {one.name for one in catalogue} == set(phrases.PHRASES)
+    assert {one.group for one in catalogue} - {"harness"} == set(phrases.GROUPS)
+    assert len(set(phrases.PHRASES.values())) == len(phrases.PHRASES)
+
+
+def test_what_differs_at_all_that_enters_the_kernel_is_said_in_one_word() -> None:
+    told = answer(*KERNEL, same("sieve"), same("huffman", 0.01))
+
+    assert told.sentence.startswith("b is slower than a at everything that enters the kernel: ")
+    assert "20 at processes" in told.sentence
+    assert told.sentence.endswith("; computing is the same (within 2.0 %).")
+
+
+def test_the_kernel_is_entered_nearly_everywhere_where_something_is_not_slower() -> None:
+    told = answer(*KERNEL[1:], same("syscall"), same("sieve"), same("huffman"))
+
+    assert "at nearly everything that enters the kernel: " in told.sentence
+
+
+def test_a_clock_that_is_read_without_the_kernel_is_no_exception_to_it() -> None:
+    others = [one for one in KERNEL if one.workload != "clock_read"]
+
+    told = answer(*others, same("clock_read"), same("sieve"), same("huffman"))
+
+    assert "at everything that enters the kernel: " in told.sentence
+
+
+def test_what_differs_everywhere_differs_at_everything() -> None:
+    told = answer(*KERNEL, compared("sieve", 3.0), compared("huffman", 3.0))
+
+    assert told.sentence.startswith("b is slower than a at everything: ")
+
+
+def test_both_directions_are_said_the_weightier_first_and_the_rest_is_bounded() -> None:
+    told = answer(
+        compared("fork_exec", 0.25),
+        compared("thread_create", 2.0),
+        same("sieve", 0.04),
+        same("huffman", 0.03),
+    )
+
+    assert told.sentence == (
+        "b is faster than a at starting a program (fork, exec), 4.0 times; it is slower at starting a "
+        "thread, 2.0 times; the other 2 of 4 metrics are the same (within 4.0 %)."
+    )
+
+
+def test_a_group_of_mixed_directions_is_never_called_slower_or_faster_as_a_whole() -> None:
+    slow = [compared(name, 1.5) for name in ("syscall", "read_zero", "write_null", "stat_file", "fstat_file")]
+
+    told = answer(*slow, compared("open_close", 0.5), same("sieve"), same("huffman"))
+
+    assert "at system calls" not in told.sentence
+    assert "opening and closing a file" in told.sentence
+    assert "it is faster" in told.sentence or "it is slower" in told.sentence
+
+
+def test_one_metric_is_one_sentence() -> None:
+    one = answer(compared("syscall", 2.0))
+
+    assert one.sentence == (
+        "b is 2.00 times slower [1.96, 2.04] than a at a system call that does nothing (getppid)."
+    )
+    assert (one.findings, one.same, one.whole) == ((), (), "")
+    assert "no difference above 2.0 %" in answer(same("syscall")).sentence
+    assert "too early to tell b from a" in answer(open_one("syscall")).sentence
+
+
+def test_all_the_same_says_within_what() -> None:
+    told = answer(same("syscall", 0.009), same("sieve", 0.041), same("huffman", 0.012))
+
+    assert told.sentence == (
+        "b and a are the same: none of 3 metrics differs by more than 4.1 %, and half of them by no more "
+        "than 1.2 %."
+    )
+    assert told.findings == ()
+    assert [(one.group, one.within, one.typical) for one in told.same] == [
+        ("syscall", 0.009, 0.009),
+        ("cpu", 0.041, pytest.approx(0.0265)),
+    ]
+
+
+def test_no_difference_found_where_much_is_open_is_not_called_the_same() -> None:
+    told = answer(same("sieve"), open_one("syscall"), open_one("fork_exec"))
+
+    assert "are the same:" not in told.sentence
+    assert "1 of 3 metrics are the same within 2.0 %" in told.sentence
+
+
+def test_nothing_settled_is_said_to_be_too_early() -> None:
+    index = Index("b", "all", Estimate(0.1), 2, (), 1, 0.01, verdict.UNRESOLVED)
+
+    told = answer(open_one("syscall"), open_one("fork_exec"), indices=(index,))
+
+    assert told.sentence == (
+        "It is too early to tell b from a: none of 2 metrics is settled after 5 blocks: so far it looks "
+        "10.0 times slower on the whole."
+    )
+    assert (told.findings, told.whole) == ((), "")
+
+
+def test_what_was_measured_on_one_alone_is_named_and_counts_for_nothing() -> None:
+    told = answer(compared("syscall", 2.0), compared("fork_exec", None), same("sieve"))
+    none = answer(compared("syscall", None), compared("fork_exec", None))
+
+    assert told.missing == ("starting a program (fork, exec)",)
+    assert "program" not in told.sentence
+    assert none.sentence == "b could not be compared with a: no metric has a figure on both."
+
+
+def test_what_judges_nothing_is_not_judged() -> None:
+    """A metric whose direction means nothing has no verdict; one that another takes away has no finding."""
+    switch = {"metrics": [{"name": "overhead", "less": None}, {"name": "switch", "less": "overhead"}]}
+
+    told = answer(
+        compared("fork_exec", 3.0, word="", verdict="", direction="none"),
+        compared("context_switch", 3.0, metric="overhead"),
+        compared("syscall", 2.0),
+        same("sieve"),
+        header={"workloads": {"context_switch": switch}},
+    )
+
+    assert [one.phrase for one in told.findings] == ["a system call that does nothing (getppid)"]
+    assert told.metrics == 2
+
+
+def test_a_study_of_one_system_has_no_answer_and_each_of_several_has_its_own() -> None:
+    several = weighing(
+        compared("syscall", 2.0, system="b"), compared("syscall", 0.5, system="c"), systems=("a", "b", "c")
+    )
+
+    assert answers.all_of(weighing(systems=("a",))) == ()
+    assert [(one.system, one.sentence[:22]) for one in answers.all_of(several)] == [
+        ("b", "b is 2.00 times slower"),
+        ("c", "c is 2.00 times faster"),
+    ]
+    assert [("(2 processors, X, Linux 6.1.0)" in one.holds) for one in answers.all_of(several)] == [
+        True,
+        False,
+    ]
+
+
+def test_the_greatest_sure_difference_stands_first() -> None:
+    unsure = compared("fork_exec", 9.0)
+    wide = replace(unsure, ratio=Estimate(1 / 9, 1 / 80, 1 / 1.2, 0.95))
+
+    told = answer(compared("sieve", 1.5), wide, compared("syscall", 3.0))
+
+    assert [one.cells[0][0] for one in told.findings] == ["syscall", "sieve", "fork_exec"]
+
+
+def test_findings_are_folded_to_a_screen_and_lose_nobody() -> None:
+    names = [name for name in GROUPS if name not in ("linpack_limit", "clock_read")]
+    many = [
+        compared(name, 1.03 + 0.002 * number + size, parameters=(("size", number),))
+        for number in range(6)
+        for size, name in enumerate(names)
+    ]
+
+    told = answer(*many)
+
+    assert len(told.findings) <= answers.LINES
+    assert sorted(cell for one in told.findings for cell in one.cells) == sorted(
+        (one.cell, one.metric) for one in many
+    )
+    for one in told.findings:
+        assert one.ratio.low is not None
+        assert one.ratio.high is not None
+        assert one.ratio.low <= one.ratio.value <= one.ratio.high
+        assert len({GROUPS[cell.partition(" ")[0]] for cell, _ in one.cells}) == 1
+
+
+def test_alike_ones_are_told_with_their_range() -> None:
+    alike = [
+        compared(name, times)
+        for name, times in zip(
+            ("syscall", "read_zero", "write_null", "stat_file", "fstat_file", "open_close", "clock_read"),
+            (1.03, 1.035, 1.04, 1.05, 1.06, 1.07, 1.08),
+            strict=True,
+        )
+    ]
+
+    (one,) = answer(*alike, same("sieve")).findings
+
+    assert (one.phrase, one.size) == ("all 7 system calls", "3.0 to 8.0 % slower")
+    assert one.names[0] == "reading the clock"
+
+
+def test_opposite_directions_are_never_folded() -> None:
+    up = [compared(name, 1.04) for name in ("syscall", "read_zero", "write_null", "stat_file")]
+    down = [compared(name, 0.96) for name in ("fstat_file", "open_close", "clock_read")]
+
+    found = answer(*up, *down).findings
+
+    assert {one.sense for one in found} == {"slower", "faster"}
+    assert all((one.ratio.high or 0) < 1 or (one.ratio.low or 0) > 1 for one in found)
+
+
+def test_what_is_no_speed_is_said_to_be_less() -> None:
+    few = compared("linpack_limit", 4.0, metric="count", unit="processes", direction="higher")
+
+    assert answer(few, same("sieve")).findings[0].size == "4.00 times less"
+
+
+def test_parameters_are_said_where_they_tell_cells_apart() -> None:
+    told = answer(
+        compared("pipe_latency", 3.0, parameters=(("place", 1),)),
+        compared("pipe_latency", 2.0, parameters=(("place", 2),)),
+        compared("file_create", 2.0, parameters=(("size", 0),)),
+    )
+
+    assert [one.phrase for one in told.findings] == [
+        "a byte through a pipe and back: one processor",
+        "a byte through a pipe and back: 2 processors",
+        "creating a file",
+    ]
+
+
+def test_a_part_of_a_curve_that_differs_is_found_where_the_whole_does_not() -> None:
+    part = PartRatio("plateau", 0, 4096, 32768, Estimate(0.5, 0.45, 0.55, 0.95), verdict.SLOWER, 12)
+    knee = PartRatio("knee", 0, 32768, 32768, Estimate(2.0, 1.8, 2.2, 0.95), verdict.FASTER, 12)
+    curve = CurveComparison(
+        "memory_read", (), "memory_read", "memory", "time", "MB/s", "higher", "size", "bytes", 0.02, (), {},
+        {"b": (part, knee)},
+    )  # fmt: skip
+
+    told = answer(same("memory_read"), same("sieve"), curves=(curve,))
+    whole = answer(compared("memory_read", 2.0), same("sieve"), curves=(curve,))
+
+    assert [(one.phrase, one.size) for one in told.findings] == [
+        ("reading memory, 4 KiB to 32 KiB", "2.00 times slower"),
+        ("reading memory: where it worsens after 32 KiB", "2.00 times later"),
+    ]
+    assert [one.phrase for one in whole.findings] == [
+        "reading memory",
+        "reading memory: where it worsens after 32 KiB",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ((60.0, 60.0), "2 metrics; 2 minutes more for them"),
+        ((30.0,), "1 metric; 30 s more for it"),
+        ((60.0, 1e6), "2 metrics; 60 s more for 1 of them, the rest scatter too much here"),
+        ((1e6, 1e6), "2 metrics; they scatter too much here"),
+        ((None,), "1 metric; too few blocks to say how long it would take"),
+    ],
+)
+def test_what_is_not_settled_says_how_long_it_would_take(
+    seconds: tuple[float | None, ...], said: str
+) -> None:
+    names = list(GROUPS)
+    ours = [open_one(name, need) for name, need in zip(names, seconds, strict=False)]
+
+    told = answer(*ours, same("sieve")).unsettled
+
+    assert told is not None
+    assert told.sentence == said
+
+
+def test_cells_that_are_measured_together_are_waited_for_once() -> None:
+    ours = [open_one("syscall", 60.0, metric=name) for name in ("one", "two")]
+
+    told = answer(*ours, same("sieve")).unsettled
+
+    assert told is not None
+    assert told.sentence == "2 metrics; 60 s more for them"
+
+
+def test_a_bound_is_never_rounded_down() -> None:
+    for bound in (0.00901, 0.0449, 0.1001, 0.0999, 1.234):
+        said = answer(same("syscall", bound)).sentence.partition("above ")[2].removesuffix(" %.")
+        assert bound * 100 <= float(said) <= bound * 100 * 1.12 + 0.1
+
+
+def test_remarks_that_differ_in_numbers_alone_are_one_note() -> None:
+    names = ("syscall", "read_zero", "write_null", "stat_file")
+    disturbed = [
+        compared(name, 2.0, flags=(f"{number} of 9 blocks disturbed by other work; unchanged without them",))
+        for number, name in enumerate(names)
+    ]
+    tail = "by the mean of its batches it is faster: the difference is in the tail"
+    troubles = tuple(Trouble("b", name, "unsupported", 2, "no such call") for name in GROUPS)
+
+    told = notes.of(weighing(*disturbed, compared("sieve", 2.0, flags=(tail,)), troubles=troubles))
+
+    assert told == (
+        f"{2 * len(GROUPS)} trials of syscall and {len(GROUPS) - 1} others unsupported on b: no such call",
+        "syscall and 3 others: some blocks disturbed by other work; unchanged without them",
+        f"sieve: {tail}",
+        "the experiment is not finished; the command that began it goes on with it",
+    )
+
+
+def test_a_standard_report_fits_a_screen_of_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [name for name in GROUPS if GROUPS[name] not in ("cpu", "memory")]
+    many = [
+        compared(name, 1.2 * 1.5**number, parameters=(("size", size), ("place", 1)), flags=(f"{size} odd",))
+        for number, name in enumerate(names)
+        for size in range(4)
+    ]
+    calm = [same(name, 0.01 * (number + 1)) for number, name in enumerate(("sieve", "huffman", "idea"))]
+    facts = SystemFacts("b", 3, True, {}, {}, None)
+    found = weighing(*many, *calm, systems=("a", "b"), warnings=("b was given 1 processor of 2",))
+    monkeypatch.setattr(console, "make_console", lambda: Console(highlight=False, width=80))
+
+    console.print_weighing(replace(found, systems=(facts,)), tables=())
+    lines = capsys.readouterr().out.splitlines()
+    console.print_weighing(found, tables=(), everything=True)
+    everything = capsys.readouterr().out
+
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert "3 boots of b" in " ".join(" ".join(lines).split())
+    assert lines[-1].endswith("every table") or "--all" in lines[-1]
+    assert all(one.cell.partition(" ")[0] in everything for one in many)
+
+
+def test_programs_get_the_answer_too() -> None:
+    found = plain.as_object(weighing(compared("syscall", 2.0), same("sieve")))
+
+    (one,) = found["answers"]
+    assert one["findings"][0]["cells"] == (("syscall", "time"),)
+    assert math.isclose(one["findings"][0]["ratio"]["value"], 0.5)
+    assert json.dumps(found)
