@@ -4,21 +4,28 @@
     python bench/beside.py --lmbench DIRECTORY --rounds 20 memory_read_partial
     python bench/beside.py fork_exec --peer './lat_proc exec' --pattern '([0-9.]+) microseconds' --unit us
     python bench/beside.py idea --peer './other idea' --pattern '([0-9.]+) ns' --unit ns --share 0.5
+    python bench/beside.py file_read_cached --peer 'itself file_read_cached look=65536'
 
 Both programs run once in each round, in random order, on a processor drawn for the round; a trial's figure is
 the lower quartile of its batches, the other's what it prints (with --unit MB/s: a bandwidth of `bytes`). The
 ratio is of speeds, ours over theirs, Hodges-Lehmann with its interval of 95 %; "*" stands before those beyond
-3 %. Where operations are of unequal size, --share says how many of theirs are one of ours. The peers are
-installed by whoever asks; what is not there is named. Asserts nothing: who is right must be found out.
+3 %. Where operations are of unequal size, --share says how many of theirs are one of ours. The peer
+"itself" is the load program, at another workload or other settings: what a part of the job costs; one whose
+name begins with "steelyard-load" is another build of it. The peers are installed by whoever asks; what is not
+there is named. Asserts nothing: who is right must be found out.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
 import random
 import re
+import resource
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,9 +39,11 @@ from steelyard import programs
 from steelyard.statistics import signed_rank
 
 BEYOND = 0.03
-PATIENCE_S = 120
+PATIENCE_S = 60
+ITSELF, LOAD = "itself", "steelyard-load"
 NS = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 FILE_BYTES = 8388608
+MEMORY_MOST = 4 << 30  # a peer's addresses: lat_mem_rd has taken 22 GB
 REPETITIONS = "5"  # of lmbench's eleven
 # How many us a measurement of lmbench's takes at least, and what it subtracts: else each of its programs
 # finds that out for itself, which does not end on a machine with other work.
@@ -89,26 +98,33 @@ def of_lmbench(directory: Path, file: Path) -> list[Row]:
     return rows
 
 
+def bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MOST, MEMORY_MOST))
+
+
 def told(command: tuple[str, ...], processor: int) -> str:
-    """What it prints on either stream."""
-    try:
-        answer = subprocess.run(
-            ["taskset", "-c", str(processor), *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-            env=os.environ | LMBENCH_OWN,
-        )
-    except subprocess.TimeoutExpired:
-        raise Unable(f"'{shlex.join(command)}' did not end within {PATIENCE_S} s") from None
-    return answer.stdout
+    """What it prints on either stream. What it started ends with it."""
+    with subprocess.Popen(
+        ["taskset", "-c", str(processor), *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=LMBENCH_OWN | os.environ,
+        start_new_session=True,
+        preexec_fn=bounded,
+    ) as process:
+        try:
+            return process.communicate(timeout=PATIENCE_S)[0]
+        except subprocess.TimeoutExpired:
+            raise Unable(f"'{shlex.join(command)}' did not end within {PATIENCE_S} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
-def ours(load: Path, row: Row, processor: int) -> float:
+def of_a_load_program(load: Path, arguments: tuple[str, ...], processor: int) -> float:
     """Nanoseconds of an operation."""
-    text = told((str(load), "run", row.workload, "place=1", "batches=20", *row.settings), processor)
+    text = told((str(load), "run", *arguments, "place=1", "batches=20"), processor)
     records = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     for record in records:
         if record["record"] == "samples":
@@ -117,8 +133,12 @@ def ours(load: Path, row: Row, processor: int) -> float:
     raise Unable(next((str(record["reason"]) for record in records if record.get("reason")), "no answer"))
 
 
-def theirs(row: Row, processor: int) -> float:
+def theirs(load: Path, row: Row, processor: int) -> float:
     """Nanoseconds of as much of theirs as is one of ours. Where it prints several, their lower quartile."""
+    if row.peer[0] == ITSELF:
+        return of_a_load_program(load, row.peer[1:], processor) * row.share
+    if Path(row.peer[0]).name.startswith(LOAD):
+        return of_a_load_program(Path(row.peer[0]), row.peer[1:], processor) * row.share
     text = told(row.peer, processor)
     found = sorted(float(value) for value in re.findall(row.pattern, text, re.MULTILINE))
     if not found:
@@ -135,9 +155,9 @@ def measure(load: Path, row: Row, *, rounds: int) -> str:
         processor = random.choice(sorted(os.sched_getaffinity(0)))
         for mine in random.sample((True, False), 2):
             if mine:
-                own.append(ours(load, row, processor))
+                own.append(of_a_load_program(load, (row.workload, *row.settings), processor))
             else:
-                other.append(theirs(row, processor))
+                other.append(theirs(load, row, processor))
     found = signed_rank.estimate(np.log(np.array(other) / np.array(own)), alpha=0.05)
     ratio = math.exp(found.value)
     text = f"{'*' if abs(ratio - 1) > BEYOND else ' '} {row.label:46} {ratio:6.3f}"
@@ -181,7 +201,7 @@ def main() -> None:
             rows = [row for row in chosen if not given.names or row.workload in given.names]
         print("  ours over theirs, in speed; and the time of an operation")
         for row in rows:
-            if not Path(row.peer[0]).exists():
+            if row.peer[0] != ITSELF and not shutil.which(row.peer[0]):
                 print(f"  {row.label:46} not measured: {row.peer[0]} is not installed", flush=True)
                 continue
             try:

@@ -4,7 +4,9 @@
  *              gets that looks at its data without having it copied. With open=1 each operation
  *              opens, maps, unmaps and closes the file besides, and its page faults are measured;
  *              else they are over in setup. On Windows the mapping is made by CreateFileMapping and
- *              MapViewOfFile, and ends by UnmapViewOfFile.
+ *              MapViewOfFile, and ends by UnmapViewOfFile. With `look` above 4 one number of 4
+ *              bytes is looked at in every so many bytes, and the rest is not touched: with
+ *              open=1 look=4096 the system's part alone, each page once.
  * Leaves out   the disk: the file was written in setup and is in the system's cache.
  * Beware       with open=0 the kernel takes no part: it is the memory, or the processor's cache if
  *              the file fits into it, under the mapping's pages. A file that the system's cache has
@@ -18,7 +20,8 @@
 
 enum { BLOCK = 65536 }; /* in which the file is made */
 
-static uint64_t  size = 8388608, open_each;
+static uint64_t  size = 8388608, open_each, look = 4;
+static uint64_t  passes; /* done, of which the place in a page follows */
 static uint32_t  expected;
 static uint32_t *mapping;
 static handle    file = NO_HANDLE;
@@ -48,8 +51,17 @@ static int unmap(void)
 __attribute__((noinline)) int map_read_cached(void);
 __attribute__((noinline)) int map_read_cached(void)
 {
-	uint32_t sum = contents_sum(mapping, size / sizeof(uint32_t));
+	const size_t   count = size / sizeof(uint32_t);
+	const uint64_t step = look / sizeof(uint32_t);
+	uint32_t       sum;
 
+	if (look != sizeof(uint32_t)) {
+		if (contents_difference(mapping, 0, count, passes++ % step, step))
+			return fail_check("pass %llu showed other numbers",
+			                  (unsigned long long)passes);
+		return 0;
+	}
+	sum = contents_sum(mapping, count);
 	return sum == expected ? 0 : fail_check("the sum is %u, not %u", sum, expected);
 }
 
@@ -59,6 +71,8 @@ static int setup(void)
 
 	if (size % sizeof(uint32_t))
 		return fail_check("size is not a multiple of 4");
+	if (look % sizeof(uint32_t))
+		return fail_check("look is not a multiple of 4");
 	if ((outcome = contents_make(size, BLOCK)))
 		return outcome;
 	expected = contents_expected_sum(size);
@@ -99,6 +113,8 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in the file, a multiple of 4", &size, 512, UINT64_C(1) << 40),
+	NUMBER("look", "bytes from one number looked at to the next, a multiple of 4; 4: add up all",
+	       &look, 4, BLOCK),
 	NUMBER("open", "1: open, map, unmap and close the file in each operation", &open_each, 0, 1),
 	{ 0 },
 };
