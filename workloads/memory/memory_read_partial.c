@@ -7,7 +7,8 @@
  *              memory_read. Each load is made, and by itself; their sum is checked in each batch.
  *              The ancestor's machine code makes the same 32 loads in 512 bytes, into one sum where
  *              here are four: beside it this is 1.21 [1.14, 1.33] times as fast at 16 KiB, 1.15
- *              [1.08, 1.30] at 512 KiB (bench/beside.py, 24 rounds).
+ *              [1.08, 1.30] at 512 KiB (bench/beside.py, 24 rounds). With one sum it is 1.11 [1.01,
+ *              1.34] at 16 KiB (10 rounds): whether that is all is not resolved.
  * After        bw_mem rd of lmbench (McVoy and Staelin, 1996).
  */
 #include <inttypes.h>
