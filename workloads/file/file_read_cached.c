@@ -12,7 +12,9 @@
  *              file_read_cached look=65536"). With look=4 all numbers are added up, four at once
  *              (contents_sum), and the sum is checked: what a program gets that uses all of its
  *              data. The ancestor adds up all, 8 bytes at once: beside it this is 1.96 [1.80, 2.11]
- *              times as fast, with look=4 1.33 [1.27, 1.48]. map_read_cached is its counterpart.
+ *              times as fast, with look=4 1.33 [1.27, 1.48]; a build with the ancestor's loop was
+ *              still 1.36 [1.15, 1.59] times as fast (10 rounds), and why is not resolved.
+ *              map_read_cached is its counterpart.
  * After        bw_file_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
  */
 #include "../workload.h"
