@@ -43,11 +43,11 @@ static struct {
 	uint16_t        plain[WORDS], cipher[WORDS], decrypted[WORDS];
 } s;
 
-/* Modulo 65537, where 0 stands for 65536: that is, for -1. Otherwise 2^16 is -1 in the product. Each
- * factor is tested, as the ancestor does, and not the product: gcc 12 and clang 14 make a branch of
- * each of the two tests (and made one of the product's; neither made a conditional move). By
- * gcc it is 1.40 [1.38, 1.44] times as fast as with the product tested (bench/beside.py, 10 rounds;
- * why is not resolved). */
+/* Modulo 65537, where 0 stands for 65536: that is, for -1. Otherwise 2^16 is -1 in the product.
+ * Each factor is tested, as the ancestor does, and not the product: gcc 12 and clang 14 make a
+ * branch of each of the two tests (and made one of the product's; neither made a conditional move).
+ * By gcc it is 1.40 [1.38, 1.44] times as fast as with the product tested (bench/beside.py, 10
+ * rounds; why is not resolved). */
 static uint16_t multiply(uint16_t a, uint16_t b)
 {
 	if (a && b) {
