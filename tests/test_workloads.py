@@ -1,6 +1,7 @@
 """Every workload, found not listed: what it does is counted from outside, and how it fails is seen."""
 
 import json
+import os
 import re
 import resource
 import subprocess
@@ -233,6 +234,29 @@ def test_a_file_that_cannot_grow_fails_the_trial(workload: str) -> None:
 
     assert end["status"] in ("failed", "killed")
     assert end["reason"] or end["signal"]
+
+
+@pytest.mark.parametrize("look", [4, 4096])
+@pytest.mark.parametrize("workload", ["file_read_cached", "map_read_cached"])
+def test_a_number_that_changes_in_a_cached_file_fails_the_trial(
+    workload: str, look: int, tmp_path: Path
+) -> None:
+    """Wherever it is in its page: one number in 4096 bytes is looked at, at another place in each pass."""
+    settings = ("size=8192", f"look={look}", "operations=100000", "batches=20", "warmup_ns=0")
+    command = [str(programs.load("glibc")), "run", workload, *settings]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as trial:
+        files: list[Path] = []
+        while trial.poll() is None and not (files and files[0].stat().st_size == 8192):
+            files = list(tmp_path.glob("**/contents"))
+        with files[0].open("r+b") as file:
+            file.seek(8192 - 4 * 3)
+            file.write(b"\xff\x00\xff\x00")
+        told = trial.communicate(timeout=60)[0]
+
+    end = json.loads(told.splitlines()[-1])
+    assert end["status"] == "failed"
+    assert end["reason"].endswith("other numbers") or end["reason"].startswith("the sum is")
 
 
 @pytest.mark.parametrize("workload", ["pipe_transfer"])

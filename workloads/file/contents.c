@@ -61,26 +61,35 @@ void contents_remove(void)
 	is_made = 0;
 }
 
+/* Four numbers in a register, on every processor that has such registers; it needs no more than the
+ * least x86-64, so that the machine code is one. */
+typedef uint32_t four_numbers __attribute__((vector_size(16), may_alias));
+
 __attribute__((noinline)) uint32_t contents_sum(const uint32_t numbers[], size_t count)
 {
-	uint32_t a = 0, b = 0, c = 0, d = 0;
-	size_t   i = 0;
+	enum { AT_ONCE = 32 };
+	four_numbers a = { 0 }, b = a, c = a, d = a;
+	uint32_t     sum = 0;
 
-	for (; i + 8 <= count; i += 8) {
-		a += numbers[i];
-		b += numbers[i + 1];
-		c += numbers[i + 2];
-		d += numbers[i + 3];
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
-		a += numbers[i + 4];
-		b += numbers[i + 5];
-		c += numbers[i + 6];
-		d += numbers[i + 7];
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+	for (; count >= AT_ONCE; count -= AT_ONCE, numbers += AT_ONCE) {
+		const four_numbers *at = (const four_numbers *)(const void *)numbers;
+
+		__asm__ volatile("" : "+r"(at) : : "memory");
+		a += at[0];
+		b += at[1];
+		c += at[2];
+		d += at[3];
+		a += at[4];
+		b += at[5];
+		c += at[6];
+		d += at[7];
 	}
-	for (; i < count; i++)
-		a += numbers[i];
-	return a + b + c + d;
+	a += b + c + d;
+	for (size_t i = 0; i < 4; i++)
+		sum += a[i];
+	while (count--)
+		sum += *numbers++;
+	return sum;
 }
 
 uint32_t contents_expected_sum(uint64_t size)

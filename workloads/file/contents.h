@@ -30,9 +30,21 @@ void contents_remove(void);
 /* Room for a block, on a page's boundary, for what is read; made and written to by contents_make. */
 extern uint32_t *contents_room;
 
-/* Adds numbers up, one by one: four sums side by side, in registers that hold one number each, so
- * that every compiler makes the same of it and none adds several at once. */
+/* Adds numbers up, by loads of 16 bytes into four registers: as fast as the caches bring them, and
+ * the same on every system. `numbers` begins at a multiple of 16 bytes. */
 uint32_t contents_sum(const uint32_t numbers[], size_t count);
+
+/* One number in every `step` of them, beginning with number `from`, against the known ones:
+ * 0, or some of the bits in which they differ. `numbers` begins at the file's place `place`. */
+static inline uint32_t contents_difference(const uint32_t numbers[], uint64_t place, size_t count,
+                                           uint64_t from, uint64_t step)
+{
+	uint32_t different = 0;
+
+	for (uint64_t i = from; i < count; i += step)
+		different |= numbers[i] ^ contents_number(place + i);
+	return different;
+}
 
 /* The sum of a whole file of that size. */
 uint32_t contents_expected_sum(uint64_t size);

@@ -4,8 +4,8 @@
  *              back to the beginning stands between two passes. On Windows ReadFile and
  *              SetFilePointerEx.
  * Leaves out   the disk: the file was written in setup and is in the system's cache, as long as
- *              that has room for it. Nothing is done with what is read (file_read_cached adds it
- *              up).
+ *              that has room for it. Nothing is done with what is read (file_read_cached with
+ *              look=4 adds it up).
  * Beware       a file larger than memory measures the disk. The first and the last number of each
  *              block are checked. The same room receives every block; a block larger than the
  *              processor's caches is written to memory.
