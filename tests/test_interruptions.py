@@ -117,7 +117,7 @@ def test_one_ctrl_c_prints_what_is_known_and_the_same_command_goes_on(
 
 
 def test_a_second_ctrl_c_ends_without_a_report(write_study: Write, archive: Path, directory: Path) -> None:
-    study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[200]")
+    study = write_study(systems=NOISY, workloads="syscall sieve", blocks=200)
     running = begin(study, archive, directory, trials=5)
     running.send_signal(signal.SIGINT)
     assert running.stderr is not None
@@ -137,7 +137,7 @@ def test_a_second_ctrl_c_ends_without_a_report(write_study: Write, archive: Path
 def test_who_asks_us_to_go_gets_no_report(
     write_study: Write, archive: Path, directory: Path, number: int
 ) -> None:
-    study = write_study(systems={"one": "", "two": ""}, workloads="syscall sieve", looks="[200]")
+    study = write_study(systems=NOISY, workloads="syscall sieve", blocks=200)
     running = begin(study, archive, directory, trials=5)
     running.send_signal(number)
     reported, said = running.communicate(timeout=20)
