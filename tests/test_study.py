@@ -12,7 +12,7 @@ from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
 from steelyard.plan import Plan
 from steelyard.study import MARGINS, Cell, Design, Study, SystemDefinition, TableRow
 
-HARNESS = {"copies": (1, 4096), "batches": (1, 10_000), "warmup_ns": (0, 10**12)}
+HARNESS = {"copies": (1, 4096), "batches": (1, 10_000), "batch_ns": (0, 60 * 10**9), "warmup_ns": (0, 10**12)}
 CATALOGUE: Mapping[str, Mapping[str, tuple[int, int]]] = {
     name: HARNESS for name in ("null", "sieve", "syscall", "funcall", "shell", "disktest", "fork_wait")
 } | {"pipe_transfer": HARNESS | {"size": (1, 65536)}}

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,6 +24,7 @@ Record = dict[str, Any]
 _TAIL_LINES = 20  # of what a system says besides records: kept for the message if it fails
 _TAIL_BYTES = 4000
 _QUIT_LIMIT_S = 3.0
+_STOP_LIMIT_S, _STOP_PAUSE_S = 1.0, 0.0002
 _PROTOCOL = 1
 
 
@@ -58,6 +59,12 @@ def _children_by_parent(process: int, proc: Path) -> list[int]:
     numbers = [int(name) for name in _listed(str(proc)) if name.isdigit()]
     told = ((number, _read(f"{proc}/{number}/stat")) for number in numbers)
     return [number for number, stat in told if stat and int(stat.rpartition(")")[2].split()[1]) == process]
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether it is stopped, or over."""
+    stat = _read(f"/proc/{process}/stat")
+    return stat is None or stat.rpartition(")")[2].split()[0] in "TtZX"
 
 
 def _is_held(process: int, proc: Path) -> bool:
@@ -247,9 +254,22 @@ class Agent:
     def park(self) -> None:
         """Stops the system's processes, so that it does not disturb another's trial, and puts this machine
         back as it was without it. Raises SystemFailed if it cannot."""
-        self._signal(signal.SIGSTOP)
+        self._stop()
         self.parked = True
         self._tuned.put_back()
+
+    def _stop(self) -> None:
+        """Stops them all, and waits until they are: a signal is only asked for when it has been sent, and one
+        that was being born meanwhile is asked anew."""
+        deadline = time.monotonic() + _STOP_LIMIT_S
+        while moving := [one for one in self._members() if not _is_stopped(one)]:
+            if time.monotonic() > deadline:
+                return  # one that waits for a device stops when that answers
+            self._signal(signal.SIGSTOP, moving)
+            time.sleep(_STOP_PAUSE_S)
+
+    def _members(self) -> list[int]:
+        return descendants(self._process.pid) if self.system.here else []
 
     def resume(self) -> None:
         """Sets this machine as the system wants it, and lets it go on. Raises SystemFailed."""
@@ -260,16 +280,15 @@ class Agent:
         self._wake()
 
     def _wake(self) -> None:
-        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGCONT, self._members())
         self.parked = False
 
-    def _signal(self, number: signal.Signals) -> None:
-        if self.system.here:
-            for process in descendants(self._process.pid):
-                try:
-                    os.kill(process, number)
-                except ProcessLookupError:
-                    continue
+    def _signal(self, number: signal.Signals, processes: Iterable[int]) -> None:
+        for process in processes:
+            try:
+                os.kill(process, number)
+            except ProcessLookupError:
+                continue
 
     def close(self) -> None:
         """Ends the system: asks it to quit, and then lets the guard end whatever is left."""
