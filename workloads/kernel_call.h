@@ -85,7 +85,7 @@ static inline int kernel_poll(struct pollfd *asked, nfds_t count)
 #ifdef SYS_poll
 	return (int)kernel_call(SYS_poll, asked, count, 0L);
 #else
-	static const struct timespec at_once;
+	struct timespec at_once = { 0 }; /* as below: what is left of the time is written back */
 
 	return (int)kernel_call(SYS_ppoll, asked, count, &at_once, NULL, 0L);
 #endif
