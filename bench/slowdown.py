@@ -91,12 +91,14 @@ def main() -> None:
         directory = Path(name)
         plain, slowed = directory / "programs" / "plain", directory / "programs" / "slowed"
         build(dict.fromkeys(shares, 0), plain, directory)
-        # A first build with a thousand turns tells what one of them costs.
-        build(dict.fromkeys(shares, 1000), slowed, directory)
+        # A first build whose turns take about as long as the work tells what one of them costs.
+        alones = {workload: floor_ns(plain, workload, 20) for workload in shares}
+        many = {workload: max(1000, round(alone)) for workload, alone in alones.items()}
+        build(many, slowed, directory)
         turns = {}
         for workload, share in shares.items():
-            alone = floor_ns(plain, workload, 20)
-            turn = (floor_ns(slowed, workload, 20) - alone) / 1000
+            alone = alones[workload]
+            turn = (floor_ns(slowed, workload, 20) - alone) / many[workload]
             turns[workload] = max(1, round(share * alone / turn))
             print(f"{workload}: {alone:.1f} ns, {turns[workload]} turns of {turn:.2f} ns put into it")
         build(turns, slowed, directory)
