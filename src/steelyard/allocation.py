@@ -1,11 +1,9 @@
 """Decides which cells are visited next: where the time that is left settles most.
 
 A round holds, for a share of its time, the cells that are nearest to a verdict for what they cost; for the
-rest of
-it all others, those with the fewest blocks first, so that nothing starves and the noise of all is known.
-Which cell is
-visited may depend on anything that was measured: claims are paid for at every look (statistics/levels.py).
-Within a round the order is random.
+rest of it all others, those with the fewest blocks first, so that nothing starves and the noise of all is
+known. Which cell is visited may depend on anything that was measured: claims are paid for at every look
+(statistics/levels.py). Within a round the order is random.
 """
 
 import random

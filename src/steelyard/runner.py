@@ -168,9 +168,8 @@ def run(
     now, and is asked after each round. Stops when all pairs are decided or have the most blocks, or when the
     budget, counted from the first trial on, would not cover another visit. A system that cannot start at the
     beginning raises what `start` raises; one that dies later yields failed outcomes, and is started again
-    for the
-    next round. Raises TooShort if the budget does not cover even one pair. With `watch` every trial is
-    accounted for, and what differs much for sure gets trials that count system calls.
+    for the next round. Raises TooShort if the budget does not cover even one pair. With `watch` every trial
+    is accounted for, and what differs much for sure gets trials that count system calls.
     """
     course = _Course(plan, start, earlier, watch, clock)
     try:
@@ -466,10 +465,9 @@ class _Course:
         self._leave(system)
 
     def account_for_calls(self, *, is_over: bool = False) -> Iterator[Watched | Accounted]:
-        """Accounting trials of what differs much for sure, so that a report can say what goes along with
-        it; many
-        cells at once, because beginning to count costs as much as they do. Nothing that goes wrong in them
-        ends the run."""
+        """Accounting trials of what differs much for sure, so that a report can say what goes along with it;
+        many cells at once, because beginning to count costs as much as they do. Nothing that goes wrong in
+        them ends the run."""
         wanted = self._to_explain()
         cells = {cell for _, cell in wanted}
         waited_s = self.spent_s() - self._accounted_at

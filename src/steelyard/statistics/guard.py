@@ -1,12 +1,11 @@
 """What an early claim has to be larger than: more than any one system differs by from itself.
 
 Up to five units, a difference is claimed only if even the least of the paired differences is beyond two
-limits. One is fixed: a factor of 30 after two units, 10 after three, 3 after four. The other is measured: the
-second largest
-range of one system's own values in the family (its group of workloads), times 1.2. A metric whose trials
-fall into one of two modes
-(two partners on one processor, or on two) looks like a difference until both systems have met both modes; no
-statistic of two pairs can see that, and a study's other metrics can.
+limits. One is fixed: a factor of 30 after two units, 10 after three, 3 after four. The other is measured:
+the second largest range of one system's own values in the family (its group of workloads), times 1.2. A
+metric whose trials fall into one of two modes (two partners on one processor, or on two) looks like a
+difference until both systems have met both modes; no statistic of two pairs can see that, and a study's
+other metrics can.
 """
 
 import math

@@ -1,9 +1,8 @@
 """What pairs of trials say of a difference: p-values and intervals from two pairs on.
 
-Two tests work together. With few pairs only the size of the differences can tell (a rank test of four
-pairs has no
-p-value below 12 %), so Student's t speaks, with a moderated variance; with many pairs the signed-rank test
-needs no shape of the noise, and speaks alone:
+Two tests work together. With few pairs only the size of the differences can tell (a rank test of four pairs
+has no p-value below 12 %), so Student's t speaks, with a moderated variance; with many pairs the signed-rank
+test needs no shape of the noise, and speaks alone:
 
     2 to 7 units     t, and all differences point the same way
     8 to 15          t at a fifth of the level, signed-rank at four fifths
@@ -61,9 +60,8 @@ def usual(differences: Array, mean: Mean) -> Estimate:
 
 def claimed(differences: Array, mean: Mean, *, rate: float, least: float) -> Estimate:
     """The same with the interval that a claimed difference deserves (Benjamini and Yekutieli 2005): the
-    level is
-    that of a claim times the share of claims among the comparisons, and half of the width is at least
-    `least`."""
+    level is that of a claim times the share of claims among the comparisons, and half of the width is at
+    least `least`."""
     alpha = levels.claim(len(differences)) * rate
     centre, low, high = _by_ranks(differences.tobytes(), alpha)
     if len(differences) >= _BOTH_FROM and low is not None:

@@ -1,9 +1,8 @@
 """The weighted mean of many metrics' differences, with its error: what a geometric mean of ratios rests on.
 
 Metrics may have different numbers of pairs. What went wrong together counts together: differences of one
-trial, or
-of one boot, are a cluster, and the error is taken from the sums over clusters (Liang and Zeger 1986), with
-Satterthwaite's degrees of freedom (1946).
+trial, or of one boot, are a cluster, and the error is taken from the sums over clusters (Liang and Zeger
+1986), with Satterthwaite's degrees of freedom (1946).
 """
 
 import math
