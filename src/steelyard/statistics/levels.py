@@ -1,7 +1,7 @@
 """The looks of an experiment, and the error rates that let it be looked at so often.
 
 An experiment is looked at after 2, 3, 4, ... units (blocks, or boots), and may stop at each look. Testing at
-5 % each time would raise false alarms in one report of three. So each look has a nominal level of its own,
+5 % each time would raise a false alarm in 28 % of comparisons. So each look has a nominal level of its own,
 chosen so that all looks together keep 5 % (Pocock 1977; Jennison and Turnbull 2000, chapter 9). The figures
 are from 200,000 simulated paths (bench/looks.py prints them again): claims 4.9 %, intervals that miss 5.0 %.
 """
