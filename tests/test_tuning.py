@@ -13,9 +13,10 @@ import pytest
 from conftest import COMMAND, Run
 from test_systems import run
 
-from steelyard import study_file, systems
+from steelyard import systems
 from steelyard.errors import SteelyardError, StudyError, UnknownName, Unsupported, UsageError
-from steelyard.study import SystemDefinition, Tuning
+from steelyard.study import study_file
+from steelyard.study.model import SystemDefinition, Tuning
 from steelyard.systems import groups, ledger, tuning
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import check
