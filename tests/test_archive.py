@@ -443,8 +443,8 @@ def test_two_experiments_are_not_measured_at_once(tmp_path: Path) -> None:
 
 def test_the_holder_is_named_and_its_end_frees_the_place(tmp_path: Path) -> None:
     script = (
-        "import sys, pathlib; from steelyard import archive\n"
-        "with archive.measuring(pathlib.Path(sys.argv[1])):\n"
+        "import sys, pathlib; from steelyard.archive import experiments\n"
+        "with experiments.measuring(pathlib.Path(sys.argv[1])):\n"
         "    print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

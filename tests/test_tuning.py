@@ -215,7 +215,7 @@ def test_a_host_elsewhere_is_not_tuned() -> None:
 @pytest.mark.root
 def test_without_the_right_to_it_is_unsupported() -> None:
     script = (
-        "import os, sys\nfrom steelyard.systems import tuning\nfrom steelyard.study import Tuning\n"
+        "import os, sys\nfrom steelyard.systems import tuning\nfrom steelyard.study.model import Tuning\n"
         "from steelyard.errors import Unsupported\nos.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "sysctl = Tuning(sysctl=(('vm.swappiness', '1'),))\n"
         "for one in (Tuning(huge_pages='never'), Tuning(memory='64M'), sysctl):\n"
