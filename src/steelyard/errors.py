@@ -12,7 +12,50 @@ A trial that fails is not among them: that is an outcome, and data.
 """
 
 import difflib
+import reprlib
 from collections.abc import Iterable
+
+QUOTED_MOST = 60  # characters of a wrong value that a message quotes
+
+
+class _Quoting(reprlib.Repr):
+    """Bounded in time and memory, whatever the value; null, true and false as files have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = QUOTED_MOST
+
+    def repr_int(self, value: int, level: int) -> str:
+        # Python refuses to write a number of more than 4,300 digits.
+        if value.bit_length() > 200:
+            return f"a number of {round(value.bit_length() * 0.30103):,} digits"
+        return repr(value)
+
+    def repr_bytes(self, value: bytes, level: int) -> str:
+        return repr(value[: QUOTED_MOST + 1])
+
+    def repr_bool(self, value: bool, level: int) -> str:
+        return "true" if value else "false"
+
+    def repr_NoneType(self, value: None, level: int) -> str:  # noqa: N802 -- the type's name
+        return "null"
+
+
+_QUOTING = _Quoting()
+
+
+def quoted(value: object) -> str:
+    """The value as a message quotes it: on one line, escaped, of at most QUOTED_MOST characters."""
+    text = _QUOTING.repr(value)
+    return text if len(text) <= QUOTED_MOST else text[: QUOTED_MOST - 3] + "..."
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning and how long it is."""
+    if len(text) <= most:
+        return text
+    told = f"... ({len(text):,} characters)"
+    return text[: max(0, most - len(told))] + told
 
 
 class SteelyardError(Exception):
