@@ -101,10 +101,10 @@ def _come_to_rest(agent: Running, trial: Trial, refusal: Refused) -> None:
     alone. Raises SystemFailed where that takes too long."""
     deadline = time.monotonic() + GRACE_S
     agent.send(f"stop {trial.name}")
-    agent.send("clock")
+    agent.send("describe")  # which nothing else asks for now: its answer is none that is still on its way
     while time.monotonic() < deadline:
         try:
-            if any(record["record"] == "clock" for record in agent.records(deadline)):
+            if any(record["record"] == "system" for record in agent.records(deadline)):
                 return
         except Refused:
             continue

@@ -23,6 +23,7 @@ LINE_MOST = 16 << 20  # bytes: a group of 20,000 processes that all failed takes
 SAID_MOST = 128 << 20  # bytes from a request to its answer's end; a line of a journal may have 256 MB
 WHOLE_MOST = (1 << 63) - 1  # what a column of the archive holds
 REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
+_DIGITS_MOST = 40
 _NESTED_MOST = 8  # brackets in one another; no record has more than four
 _COPIES_MOST, _BATCHES_MOST, _MEMBERS_MOST, _MARKS = 1024, 10000, 20000, 16  # as the load program has them
 
@@ -320,15 +321,19 @@ def read(line: bytes) -> Record | None:
         if not _is_flat(line):
             raise ValueError(f"cut short, or of more than {_NESTED_MOST} brackets in one another")
         found = json.loads(
-            line.decode(), object_pairs_hook=_object, parse_constant=_no_number, parse_float=_finite
+            line.decode(),
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_short,
         )
     except ValueError as error:
         why = f"not UTF-8 at byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise Refused(f"a record of it cannot be read ({why}): {quoted(line)}") from None
+        raise Refused(f"its record cannot be read ({why}): {quoted(line.decode(errors='replace'))}") from None
     kind = found["record"]
     if type(kind) is str:
         return checked(kind, found) if kind in KINDS else None
-    raise Refused(f"a record of it is of no kind: record is {quoted(kind)}, but must be a name")
+    raise Refused(f"its record is of no kind: record is {quoted(kind)}, but must be a name")
 
 
 def checked(kind: str, found: Mapping[str, Any]) -> Record:
@@ -372,6 +377,12 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> Record:
 
 def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number of JSON")
+
+
+def _short(digits: str) -> int:
+    if len(digits) > _DIGITS_MOST:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
 
 
 def _finite(digits: str) -> float:
