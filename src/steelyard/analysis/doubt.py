@@ -12,7 +12,11 @@ _MOST = 1 << 62
 
 # Why a trial's records cannot be right: a row for each reason.
 _DOUBTS = f"""
-    SELECT trial, concat('a batch of ', metric, ' took ', coalesce(duration_ns || ' ns', 'no time')) AS why
+    SELECT trial, concat('it took ', host_ns, ' ns by our clock and ', guest_ns, ' ns by its own') AS why
+    FROM trials WHERE host_ns NOT BETWEEN 0 AND {_DAY_NS} OR guest_ns NOT BETWEEN 0 AND {_DAY_NS}
+        OR clock_doubt_ns NOT BETWEEN 0 AND {_DAY_NS}
+    UNION ALL
+    SELECT trial, concat('a batch of ', metric, ' took ', coalesce(duration_ns || ' ns', 'no time'))
     FROM samples WHERE duration_ns IS NULL OR duration_ns NOT BETWEEN 0 AND {_DAY_NS}
     UNION ALL
     SELECT trial, concat('a batch of ', metric, ' had ', coalesce(operations::VARCHAR, 'no'), ' operations')
@@ -37,19 +41,28 @@ _DOUBTS = f"""
     WHERE user_ns IS NULL OR system_ns IS NULL OR user_ns::DOUBLE + system_ns > {_PROCESSORS_MOST * _DAY_NS}
     UNION ALL
     SELECT trial, concat('the moments of process ', member, ' are none')
-    FROM members WHERE member IS NULL OR processors IS NULL OR processors < 1 OR status IS NULL
-        OR len(marks_ns) IS DISTINCT FROM 16 OR ended_ns < coalesce(began_ns, ended_ns + 1)
+    FROM members m JOIN trials t USING (trial)
+    WHERE member IS NULL OR processors IS NULL OR processors < 1 OR m.status IS NULL
+        OR len(marks_ns) IS DISTINCT FROM 16 OR ended_ns <= coalesce(began_ns, ended_ns)
+        OR (t.status = 'ok' AND (asked_ns IS NULL OR ended_ns IS NULL OR m.status <> 'ok'))
+        OR (ended_ns IS NOT NULL AND list_count(marks_ns) < 16)
         OR list_max([asked_ns, began_ns, ended_ns, reaped_ns, list_max(marks_ns)]) > {_DAY_NS}
         OR list_min([asked_ns, began_ns, ended_ns, reaped_ns, list_min(marks_ns)]) < 0"""
 
+
+def _within(key: str) -> str:
+    return f"CASE WHEN {key} BETWEEN 0 AND {_DAY_NS} THEN {key} END AS {key}"
+
+
 # Views before the tables of the same names: whoever asks for these, sees the trials as they are to be seen.
-_BELIEVED = """
+_BELIEVED = f"""
     CREATE SCHEMA believed;
     CREATE TABLE believed.doubted AS
         SELECT trial, 'its record cannot be right: ' || min(why) AS why FROM doubts GROUP BY trial;
     CREATE VIEW believed.trials AS
         SELECT t.* REPLACE (CASE WHEN d.why IS NULL OR status <> 'ok' THEN status ELSE 'failed' END AS status,
-                            coalesce(CASE WHEN status = 'ok' THEN d.why END, reason) AS reason)
+                            coalesce(CASE WHEN status = 'ok' THEN d.why END, reason) AS reason,
+                            {_within("host_ns")}, {_within("guest_ns")}, {_within("clock_doubt_ns")})
         FROM main.trials t LEFT JOIN believed.doubted d USING (trial);
     CREATE VIEW believed.members AS
         SELECT * FROM main.members WHERE trial NOT IN (SELECT trial FROM believed.doubted);

@@ -5,6 +5,7 @@ import shlex
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from steelyard.analysis.observations import ALONE, TOGETHER
@@ -216,9 +217,8 @@ class Hearing:
         for key in (*_GROUP_TIMES, "marks_ns"):
             if len(one[key]) != members:
                 raise cannot_be("group", f"the length of {key}", len(one[key]), f"{members}")
-        for began, ended in zip(one["began_ns"], one["ended_ns"], strict=True):
-            if ended is not None and (began is None or began > ended):
-                raise cannot_be("group", "ended_ns", ended, f"after it began, which was {quoted(began)}")
+        for member in range(members):
+            _check_life(one, member)
         failures = [each["member"] for each in one["failures"]]
         is_right = len(set(failures)) == len(failures) and max(failures, default=0) < members
         _must(one, "failures", is_right, f"of each of {members} members at most one")
@@ -341,6 +341,9 @@ class Hearing:
         for one in self._processes:
             if one["status"] != "ok" or None in (one["start_ns"], one["end_ns"]):
                 raise cannot_be("end", "status", "ok", f"as that of copy {one['copy']}: {one['status']}")
+        for one in self._all("group"):
+            if one["failures"] or None in one["ended_ns"]:
+                raise cannot_be("end", "status", "ok", "that of its processes, not all of which ended well")
         done: dict[tuple[int, str], int] = defaultdict(int)
         for one in self._all("samples"):
             done[one["copy"], one["metric"]] += one["operations"] * len(one["durations_ns"])
@@ -352,6 +355,17 @@ class Hearing:
 def _must(record: Record, key: str, is_right: bool, allowed: str) -> None:
     if not is_right:
         raise cannot_be(record["record"], key, record[key], allowed)
+
+
+def _check_life(group: Record, member: int) -> None:
+    """That the moments of one process of a group follow upon one another; of one that ended there are all."""
+    asked, began, ended, reaped = (group[key][member] for key in _GROUP_TIMES)
+    moments = (asked, began, *group["marks_ns"][member], ended, reaped)
+    known = [moment for moment in moments if moment is not None]
+    if any(later < earlier - _SLACK_NS for earlier, later in pairwise(known)):
+        raise cannot_be("group", f"the life of member {member}", known, "moments in order")
+    if ended is not None and (None in moments[:-1] or ended <= began):
+        raise cannot_be("group", f"the life of member {member}", moments, "of some length, without gaps")
 
 
 def _follows(kind: str, key: str, moment_ns: int, earlier_ns: int) -> None:
