@@ -1,4 +1,4 @@
-"""The modules stand in a list, and each imports only from earlier ones."""
+"""Modules import only from earlier ones in a list; workloads and harness meet in workloads/api/."""
 
 import ast
 import re
@@ -79,3 +79,30 @@ def test_a_module_imports_only_from_earlier_ones(file: Path) -> None:
 def test_only_the_command_line_imports_inside_functions(file: Path) -> None:
     if _layer(file) != "cli":
         assert _imports(file, in_functions_only=True) - _siblings(file) == set()
+
+
+WORKLOADS = Path(__file__).parent.parent / "workloads"
+LISTED = re.findall(r"WORKLOAD\((\w+), (\w+)\)", (WORKLOADS / "list.def").read_text())
+GROUPS = {group for group, _ in LISTED} - {"harness"}
+ROOMS = {"api": {"api"}, "harness": {"api", "harness"}, **{group: {"api", *GROUPS} for group in GROUPS}}
+
+
+def _included(file: Path) -> set[str]:
+    """The folders of workloads/ from which a C file includes headers; list.def and its like are none."""
+    names = re.findall(r'^# *include "(.+\.[ch])"', file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {(file.parent / name).resolve().relative_to(WORKLOADS.resolve()).parts[0] for name in names}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_workloads_and_harness_know_of_each_other_what_api_says(room: str) -> None:
+    files = sorted((WORKLOADS / room).rglob("*.[ch]"))
+
+    assert files
+    assert [str(file) for file in files if _included(file) - ROOMS[room]] == []
+
+
+def test_no_workload_includes_a_header_of_the_harness() -> None:
+    """Whichever folder it lies in: `null` is beside the harness."""
+    files = [WORKLOADS / group / f"{name}.c" for group, name in LISTED]
+
+    assert [str(file) for file in files if "harness" in _included(file)] == []

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 /* The curve over sizes from 512 bytes to all that memory allows, which all of these workloads have.
  * Every size is a multiple of 512, so that unrolled passes have no remainder. */
