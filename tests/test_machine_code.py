@@ -174,7 +174,7 @@ def test_its_answer_is_the_classical_program_s_to_the_last_bit(tmp_path: Path) -
     """1.67 for this matrix, from the bytes and from the source alike: no fused operation, no other order."""
     made, program = tmp_path / "linp_code.c", tmp_path / "residual"
     text = (built.source() / "cpu" / "linp_code.c").read_text()
-    made.write_text(text.replace("../workload.h", str(ROOT / "workloads" / "workload.h")))
+    made.write_text(text.replace("../api/workload.h", str(ROOT / "workloads" / "api" / "workload.h")))
     files = [ROOT / "tests" / "harness" / "residual.c", made, ROOT / "workloads" / "cpu" / "linp.c"]
     subprocess.run(["cc", "-std=gnu11", "-O1", f"-I{ROOT / 'workloads'}", "-o", program, *files], check=True)
     answer = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True)
@@ -191,7 +191,7 @@ def entering() -> list[Path]:
     """The workloads whose system calls are made by kernel_call.h, themselves or through handle.h."""
     files = sorted((ROOT / "workloads" / "syscall").glob("*.c"))
     return [
-        file for file in files if re.search(r'#include "../(kernel_call|file/handle)\.h"', file.read_text())
+        file for file in files if re.search(r'#include "../api/(kernel_call|handle)\.h"', file.read_text())
     ]
 
 

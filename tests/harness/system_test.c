@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "../../workloads/harness/clock.h"
-#include "../../workloads/harness/sockets.h"
+#include "../../workloads/api/sockets.h"
 #include "../../workloads/harness/system.h"
 #include "../../workloads/harness/tree.h"
-#include "../../workloads/workload.h"
+#include "../../workloads/api/workload.h"
 
 enum { CHILDREN = 150, SHARED = 4096, UP = 3, STATUS = 7 };
 
