@@ -27,7 +27,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """How requests are made: by clients that wait for their answers, or at a rate whatever the server does."""
+    """How requests are made: by clients that wait for answers, or at a rate whatever the server does."""
 
     connection: str  # "keep-alive", "new", "http/1.0"
     rate: float | None  # requests a second; None: each client at its own pace
