@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -28,7 +28,7 @@ def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> N
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH_PIPED)
-    console.print(Text(_answer(levels, server)))
+    console.print(Text(_answer(levels, server, pattern)))
     console.print()
     console.print(_table(levels, pattern))
     for sentence in _notes(levels, pattern):
@@ -46,17 +46,18 @@ def print_json(levels: Sequence[Level], server: Target, pattern: Pattern) -> Non
     sys.stdout.write("\n")
 
 
-def _answer(levels: Sequence[Level], server: Target) -> str:
+def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
     best = max(levels, key=lambda one: one.rate.value)
     tail = best.latency_ns.get(_TAIL)
     within = f", 99 % of them within {time_ns(tail.value)}" if tail else ""
+    url, rate, clients = printable(server.url), _with(best.rate, digits), _clients(best.clients)
+    if pattern.rate:
+        answered = f"answered {rate} of the {digits(pattern.rate)} requests a second that were due"
+        return f"{url} {answered} (with {clients}{within})."
     limited = (
         "; the load generator was the limit there, so the server may serve more" if _limited(best) else ""
     )
-    return (
-        f"{printable(server.url)} served at most {_with(best.rate, digits)} requests a second "
-        f"(with {_clients(best.clients)}{within}){limited}."
-    )
+    return f"{url} served at most {rate} requests a second (with {clients}{within}){limited}."
 
 
 def _clients(number: int) -> str:
@@ -67,11 +68,10 @@ def _limited(level: Level) -> bool:
     return level.client_limited * 2 > level.trials
 
 
-def _with(estimate: Estimate, say: object) -> str:
+def _with(estimate: Estimate, say: Callable[[float], str]) -> str:
     """The estimate with its interval."""
-    assert callable(say)
     if estimate.low is None or estimate.high is None:
-        return str(say(estimate.value))
+        return say(estimate.value)
     return f"{say(estimate.value)} [{say(estimate.low)}, {say(estimate.high)}]"
 
 
