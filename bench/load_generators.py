@@ -3,7 +3,8 @@
     python bench/load_generators.py [ROUNDS]
 
 Starts nginx (one worker) on processor 0 and each client in turn on processor 1, in random order within a
-round, a second each; prints medians of the ratios, ours over wrk's, with their intervals. Needs nginx and wrk.
+round, a second each; prints medians of the ratios, ours over wrk's, with their intervals.
+Needs nginx and wrk.
 """
 
 import os
