@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from steelyard.cli import archiving, building, listing, measuring, watching
+from steelyard.cli import archiving, building, listing, loading, measuring, watching
 from steelyard.cli.verb import Family, Verb, declare, made
 from steelyard.errors import UnknownName
 
@@ -23,6 +23,7 @@ VERBS: tuple[Verb | Family, ...] = (
     measuring.PLAN,
     measuring.REPORT,
     watching.WATCH,
+    loading.LOAD,
     building.BUILD,
     listing.LIST,
     archiving.ARCHIVE,
