@@ -1,6 +1,9 @@
 # make          build, and install into .venv; .venv/bin/steelyard is then the command
 # make demo     compare this machine's kernel with two others, and write report.html
 # make test     run the tests
+# make dist     a source distribution and a wheel of the last commit, in dist/
+# make site     the documents as a site, in site/
+# make install  install that wheel below PREFIX (/usr/local), in an environment of its own, with its manual
 #
 # Each installs what it needs first (as root or with sudo: Debian packages; else it names them), and does
 # again only what has changed.
@@ -15,7 +18,9 @@ VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 SOURCES  := $(shell find src workloads monitor meson.build pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 
-.PHONY: all demo test check format clean
+PREFIX   ?= /usr/local
+
+.PHONY: all demo test check format dist site install clean
 
 all: .stamps/installed
 
@@ -30,8 +35,19 @@ check: .stamps/installed
 	$(VENV)/ruff check src tests bench
 	$(VENV)/mypy
 
+dist: .stamps/release
+	scripts/make-dist dist
+
+site: .stamps/release
+	$(VENV)/mkdocs build --quiet --strict
+
+install: dist
+	$(PYTHON) -m venv $(PREFIX)/lib/steelyard
+	$(PREFIX)/lib/steelyard/bin/pip install --quiet --force-reinstall dist/steelyard-*.whl
+	scripts/link-into $(PREFIX) $(PREFIX)/lib/steelyard
+
 clean:
-	rm -rf .venv build .stamps
+	rm -rf .venv build dist site .stamps
 
 .stamps/packages: scripts/install-packages
 	@mkdir -p .stamps
@@ -48,6 +64,13 @@ clean:
 .stamps/environment: .stamps/packages pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(VENV)/pip install --quiet --upgrade meson-python meson ninja
+	@touch $@
+
+# What only a release and its documents need.
+.stamps/release: .stamps/environment
+	$(VENV)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	    print(*extras["dist"], *extras["docs"], sep="\n")' > .stamps/wanted-for-release
+	$(VENV)/pip install --quiet --requirement .stamps/wanted-for-release
 	@touch $@
 
 .stamps/installed: .stamps/environment $(SOURCES)

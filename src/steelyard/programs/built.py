@@ -111,6 +111,14 @@ def monitor() -> Path:
     return path
 
 
+def client() -> Path:
+    """The program that loads servers. Raises Unsupported."""
+    path = _folder() / "steelyard-client"
+    if not path.is_file():
+        raise Unsupported("the load generator is not built; build Steelyard again: make")
+    return path
+
+
 def _folder() -> Path:
     return Path(str(resources.files("steelyard").joinpath("programs")))
 
