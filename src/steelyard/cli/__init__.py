@@ -5,7 +5,6 @@ imported by the verbs that need them, so that --help answers at once.
 """
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -13,8 +12,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from steelyard import interruption
+from steelyard import interruption, streams
 from steelyard.errors import SteelyardError, SystemFailed, UnknownName, UsageError
+from steelyard.text import shortened, shown
 
 if TYPE_CHECKING:
     from steelyard.archive.experiments import Experiment
@@ -51,9 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("steelyard: interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        _close_output()
+        streams.forget_output()
         return 0
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         _say(f"steelyard: {error}")
         return 1
 
@@ -69,12 +69,10 @@ def _command_apart(words: list[str]) -> tuple[list[str], list[str]]:
 def entry() -> NoReturn:
     """The installed command. The first Ctrl-C ends what is being done, and what is known is reported; a
     second one, and a request to terminate, end that too: all is put in order first."""
+    streams.put_in_order()
     interruption.take()
     status = main()
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _close_output()
+    status = streams.finish() or status
     interruption.ignore()
     sys.exit(status)
 
@@ -87,13 +85,8 @@ def _put_in_order() -> None:
         _say(f"steelyard: {sentence}")
 
 
-def _close_output() -> None:
-    """Whoever read us has seen enough; Python would complain again when it flushes at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    streams.say(text)
 
 
 # The verbs
@@ -124,7 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
         archive=_archive(arguments),
         directory=arguments.directory,
         resume=not arguments.new,
-        command=shlex.join(["steelyard", *sys.argv[1:]]),
+        command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
         watch=arguments.watch,
     )
     done = experiment.carry_out(order, report.onlooker(html))
@@ -351,7 +344,8 @@ def _archive(arguments: argparse.Namespace) -> Path:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        _say(f"{self.prog}: {shortened(message, 400)}; see {self.prog} --help")
+        self.exit(2)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,6 @@ other. A build's name says what it is, such as clang-musl-O3, and a system runs 
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from steelyard import text
 from steelyard.errors import SteelyardError, Unsupported, UsageError
 from steelyard.programs import built
 
@@ -117,7 +117,7 @@ def _check(build: Build) -> None:
 
 def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
     flags = [
-        *(source / "compile-flags").read_text().split(),
+        *text.of_file(source / "compile-flags").split(),
         f"-{build.level}",
         f'-DSTEELYARD_VERSION="{version("steelyard")}"',
         *_includes(build),
@@ -157,9 +157,7 @@ def _includes(build: Build) -> list[str]:
         return []  # zig brings its own
     if build.libc == "musl" and "clang" in build.compiler:
         machine = os.uname().machine
-        own = subprocess.run(
-            [build.compiler, "-print-resource-dir"], stdout=subprocess.PIPE, text=True, check=True
-        ).stdout.strip()
+        own = text.answer_of([build.compiler, "-print-resource-dir"]).stdout.strip()
         return [
             f"--target={machine}-linux-musl",
             "-nostdinc",
@@ -186,9 +184,7 @@ def _rpc() -> tuple[list[str], list[str]] | None:
     found = []
     for what in ("--cflags", "--libs"):
         try:
-            answer = subprocess.run(
-                ["pkg-config", what, "libtirpc"], capture_output=True, text=True, check=False
-            )
+            answer = text.answer_of(["pkg-config", what, "libtirpc"])
         except FileNotFoundError:
             return None
         if answer.returncode:
@@ -198,6 +194,6 @@ def _rpc() -> tuple[list[str], list[str]] | None:
 
 
 def _call(command: list[str]) -> None:
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    answer = text.answer_of(command)
     if answer.returncode:
         raise SteelyardError(f"{command[0]} failed: {answer.stderr.strip()[-2000:]}")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard import systems
+from steelyard import streams, systems
 from steelyard.analysis import standing
 from steelyard.archive import experiments
 from steelyard.archive.events import CALLS
@@ -90,7 +90,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
         is_new = True
         if found is not None:
             made = replace(made, seed=found.header["seed"])
-            print(f"steelyard: going on with {found.name}", file=sys.stderr)
+            streams.say(f"steelyard: going on with {found.name}")
             is_new = False
         else:
             details = _details(members, directory, order.command) | {"watched": order.watch}

@@ -69,7 +69,7 @@ def interpreter_of(program: Path) -> str | None:
     for number in range(count):
         kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", image, at + number * size)
         if kind == _PT_INTERP:
-            return image[offset : offset + length].split(b"\0")[0].decode()
+            return image[offset : offset + length].split(b"\0")[0].decode(errors="surrogateescape")
     return None
 
 
