@@ -36,7 +36,7 @@ class StudyError(UsageError):
     """A study file is wrong: names the file, the key, the value, and what is allowed."""
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
-        where = f"study {shortened(shown(file), 200)}: {shortened(shown(key), 120)}"
+        where = f"study {file}: {shortened(shown(key), 120)}"
         super().__init__(f"{where} is {quoted(value)}, but must be {allowed}")
 
 

@@ -5,9 +5,9 @@ import codecs
 import re
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
-_QUOTED_MOST = 60  # characters of a quoted value
+_QUOTED_MOST, _PATH_MOST = 60, 200  # characters of a quoted value, of a file's name
 # Our own signs, where a stream cannot show them.
 _PLAIN = {
     "µ": "u", "×": "x", "·": ".", "–": "-", "−": "-", "─": "-", "…": "...", "≈": "~", "≤": "<=", "≥": ">=",
@@ -59,9 +59,10 @@ def shortened(text: str, most: int) -> str:
 
 def quoted(value: object) -> str:
     """The value as a message quotes it: a text in quotes, all shortened and on one line."""
-    if isinstance(value, str):
+    if isinstance(value, str | PurePath):
+        most = _QUOTED_MOST if isinstance(value, str) else _PATH_MOST
         # Escaping makes it longer.
-        return f"'{shortened(shown(shortened(value, _QUOTED_MOST)), _QUOTED_MOST)}'"
+        return f"'{shortened(shown(shortened(str(value), most)), most)}'"
     return shortened(_outlined(value, levels=3), _QUOTED_MOST)
 
 

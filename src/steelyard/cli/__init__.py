@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from steelyard import interruption, streams
 from steelyard.errors import SteelyardError, SystemFailed, UnknownName, UsageError
-from steelyard.text import shortened, shown
+from steelyard.text import quoted, shortened, shown
 
 if TYPE_CHECKING:
     from steelyard.archive.experiments import Experiment
@@ -170,7 +170,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
     if arguments.words:
         raise UsageError(
-            f"'{arguments.words[0]}' stands before any --; a command is written after it: "
+            f"{quoted(arguments.words[0])} stands before any --; a command is written after it: "
             f"steelyard watch -- {shlex.join(arguments.words)}"
         )
     top = asked.number("--top", arguments.top)
@@ -222,7 +222,7 @@ def _report_file(arguments: argparse.Namespace) -> AbstractContextManager[TextIO
         return open(arguments.output, "w", encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            f"--output is '{arguments.output}', which cannot be written: {error.strerror}"
+            f"--output is {quoted(arguments.output)}, which cannot be written: {error.strerror}"
         ) from error
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from steelyard import text
 from steelyard.errors import SteelyardError, Unsupported, UsageError
 from steelyard.programs import built
+from steelyard.text import quoted
 
 COMPILERS = ("gcc", "clang", "zig")
 LIBCS = ("glibc", "musl")
@@ -89,9 +90,11 @@ def _zig(build: Build) -> list[str]:
 
 def _check_target(build: Build) -> None:
     if not _is_zig(build):
-        raise UsageError(f"the target is '{build.target}', but {build.compiler} builds for this machine only")
+        raise UsageError(
+            f"the target is {quoted(build.target)}, but {build.compiler} builds for this machine"
+        )
     if build.target not in TARGETS:
-        raise UsageError(f"the target is '{build.target}', and must be one of {', '.join(TARGETS)}")
+        raise UsageError(f"the target is {quoted(build.target)}, and must be one of {', '.join(TARGETS)}")
     if build.shared:
         raise UsageError("a shared build is for this machine's glibc: zig's programs are static")
     _zig(build)
@@ -104,7 +107,7 @@ def _check(build: Build) -> None:
         ("level", build.level, LEVELS),
     ):
         if value not in allowed:
-            raise UsageError(f"the {what} is '{value}', and must be one of {', '.join(allowed)}")
+            raise UsageError(f"the {what} is {quoted(value)}, and must be one of {', '.join(allowed)}")
     if build.target or _is_zig(build):
         _check_target(build)
     elif shutil.which(build.compiler) is None:

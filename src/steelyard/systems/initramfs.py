@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from steelyard.errors import Unsupported, UsageError
-from steelyard.text import of_file
+from steelyard.text import of_file, quoted
 
 _DIRECTORIES = ("dev", "proc", "sys", "tmp", "run", "disk", "modules")
 _ALIGNED = 4
@@ -55,9 +55,11 @@ def version_of(kernel: Path) -> str:
         with open(kernel, "rb") as file:
             setup = file.read(0x8000)
     except OSError as error:
-        raise UsageError(f"kernel is '{kernel}', which cannot be read: {error.strerror}") from error
+        raise UsageError(f"kernel is {quoted(kernel)}, which cannot be read: {error.strerror}") from error
     if len(setup) < 0x210 or setup[0x202:0x206] != b"HdrS":
-        raise UsageError(f"kernel is '{kernel}', but must be the image of a Linux kernel for x86 (a vmlinuz)")
+        raise UsageError(
+            f"kernel is {quoted(kernel)}, but must be the image of a Linux kernel for x86 (a vmlinuz)"
+        )
     (at,) = struct.unpack_from("<H", setup, 0x20E)
     return setup[at + 0x200 :].split(b"\0")[0].split(b" ")[0].decode(errors="replace")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.systems.system import Place, System
-from steelyard.text import last_line, of_file
+from steelyard.text import last_line, of_file, quoted
 
 _COPY_LIMIT_S = 120
 
@@ -185,7 +185,7 @@ def _no_host(place: Place) -> list[str]:
 def to_host(name: str, host: str) -> System:
     """The system that is that host. Raises UsageError for a host that ssh would take for an option."""
     if host.startswith("-") or any(character.isspace() for character in host):
-        raise UsageError(f"system '{name}': '{host}' is not a host's name")
+        raise UsageError(f"system {quoted(name)}: {quoted(host)} is not a host's name")
     return System(
         name,
         f"the host {host}, by ssh",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.errors import UnknownName, UsageError
+from steelyard.text import quoted
 from steelyard.watch.monitor import BACKENDS, USUAL_BUDGET, Order
 
 _UNITS = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
@@ -20,7 +21,8 @@ def duration_ns(option: str, text: str) -> int:
     value = round(float(match[1]) * _UNITS[match[2]]) if match else 0
     if value < _SHORTEST_NS:
         raise UsageError(
-            f"{option} is '{text}', but must be a time of 1ms or more: a number and ms, s, m or h, such as 5s"
+            f"{option} is {quoted(text)}, but must be a time of 1ms or more: a number and ms, s, m or h, such "
+            "as 5s"
         )
     return value
 
@@ -29,7 +31,9 @@ def one_in(text: str) -> int:
     """The 20 in "1/20". Raises UsageError."""
     match = re.fullmatch(r"1/([1-9][0-9]{0,8})", text)
     if not match:
-        raise UsageError(f"--children is '{text}', but must be one in so many, such as 1/20; 1/1 is all")
+        raise UsageError(
+            f"--children is {quoted(text)}, but must be one in so many, such as 1/20; 1/1 is all"
+        )
     return int(match[1])
 
 
@@ -38,14 +42,16 @@ def share(text: str) -> float:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", text)
     value = float(match[1]) / 100 if match else 0.0
     if not 1e-6 <= value <= 1:
-        raise UsageError(f"--budget is '{text}', but must be a share from 0.0001% to 100%, such as 0.5%")
+        raise UsageError(
+            f"--budget is {quoted(text)}, but must be a share from 0.0001% to 100%, such as 0.5%"
+        )
     return value
 
 
 def number(option: str, text: str, *, most: int = _MOST) -> int:
     """A whole number from 1 to `most`. Raises UsageError."""
     if not re.fullmatch(r"[1-9][0-9]{0,11}", text) or int(text) > most:
-        raise UsageError(f"{option} is '{text}', but must be a whole number from 1 to {most}")
+        raise UsageError(f"{option} is {quoted(text)}, but must be a whole number from 1 to {most}")
     return int(text)
 
 
@@ -58,7 +64,7 @@ def may_be_written(option: str, path: Path) -> None:
         (not os.access(folder, os.W_OK), "its directory may not be written"),
     ):
         if wrong:
-            raise UsageError(f"{option} is '{path}', which cannot be written: {why}")
+            raise UsageError(f"{option} is {quoted(path)}, which cannot be written: {why}")
 
 
 def order(
@@ -81,17 +87,19 @@ def order(
         raise UsageError("watch what? -p PID, --cgroup PATH, or -- COMMAND, such as: steelyard watch -- make")
     if command and (pids or cgroup):
         also = f"-p {pids[0]}" if pids else f"--cgroup {cgroup}"
-        raise UsageError(f"'{command[0]}' is a command, which is watched alone; leave out {also}, or it")
+        raise UsageError(
+            f"{quoted(command[0])} is a command, which is watched alone; leave out {also}, or it"
+        )
     if pids and cgroup:
         raise UsageError(f"-p {pids[0]} and --cgroup {cgroup} are not watched together; give one of them")
     if budget and detail != "budget":
         raise UsageError(
-            f"--budget is '{budget}', but --detail {detail} keeps to none; leave one of them out"
+            f"--budget is {quoted(budget)}, but --detail {detail} keeps to none; leave one of them out"
         )
     if backend is not None and backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
     if cgroup and not (Path(cgroup) / "cgroup.procs").exists():
-        raise UsageError(f"--cgroup is '{cgroup}', which is no directory of a control group")
+        raise UsageError(f"--cgroup is {quoted(Path(cgroup))}, which is no directory of a control group")
     return Order(
         command=tuple(command),
         pids=_pids(pids),
@@ -114,5 +122,5 @@ def _pids(texts: Sequence[str]) -> tuple[int, ...]:
     pids = tuple(dict.fromkeys(number("-p", text) for text in texts))
     for pid in pids:
         if not Path(f"/proc/{pid}").exists():
-            raise UsageError(f"-p is '{pid}', but there is no such process")
+            raise UsageError(f"-p is {quoted(pid)}, but there is no such process")
     return pids

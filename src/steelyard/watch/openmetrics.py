@@ -18,7 +18,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_text
 
 from steelyard.errors import UsageError
-from steelyard.text import shown
+from steelyard.text import quoted, shown
 from steelyard.watch.model import Monitor
 from steelyard.watch.tally import OTHERS, Sums, Tally
 
@@ -110,8 +110,8 @@ def parse(text: str) -> Address:
         or (":" in host) != is_bracketed
     ):
         raise UsageError(
-            f"--openmetrics is '{text}', but must be an address and a port below 65536, such as :9435 (for "
-            "this host alone), 192.0.2.1:9435 or [::1]:9435"
+            f"--openmetrics is {quoted(text)}, but must be an address and a port below 65536, such as :9435 (for this "
+            " host alone), 192.0.2.1:9435 or [::1]:9435"
         )
     return Address(host or LOOPBACK, int(port))
 
@@ -129,7 +129,7 @@ def serve(
         server = _Server((str(place[0]), address.port), _handler(collector), family=family)
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise UsageError(f"--openmetrics is '{address}', where nobody can listen: {why}") from error
+        raise UsageError(f"--openmetrics is {quoted(address)}, where nobody can listen: {why}") from error
     thread = threading.Thread(target=server.serve_forever, name="openmetrics", daemon=True)
     thread.start()
     try:
