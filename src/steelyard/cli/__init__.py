@@ -5,6 +5,7 @@ imported by the verbs that need them, so that --help answers at once.
 """
 
 import argparse
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -379,6 +380,15 @@ def _declare_place(verb: argparse._ActionsContainer) -> None:
     )
 
 
+def _whole(option: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise UsageError(f"{option} is {quoted(text)}, but must be a whole number of at most 18 digits")
+        return int(text)
+
+    return read
+
+
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
         from importlib.metadata import version
@@ -399,7 +409,9 @@ def _declare_choice(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m (default: the study's)"
     )
-    verb.add_argument("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
+    verb.add_argument(
+        "--seed", type=_whole("--seed"), metavar="N", help="of the random order (default: drawn)"
+    )
 
 
 def _declare_measuring(verb: argparse.ArgumentParser) -> None:
@@ -473,7 +485,9 @@ def _declare_run(verb: argparse.ArgumentParser) -> None:
 def _declare_plan(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("study", help="bundled name or file")
     verb.add_argument("--systems", nargs="+", metavar="SYSTEM", help="in place of the study's")
-    verb.add_argument("--blocks", type=int, default=1, metavar="N", help="print so many blocks (default: 1)")
+    verb.add_argument(
+        "--blocks", type=_whole("--blocks"), default=1, metavar="N", help="print so many blocks (default: 1)"
+    )
     _declare_choice(verb)
     _declare_format(verb)
 

@@ -40,7 +40,8 @@ def _ready(kind: str, root: str) -> None:
         raise UsageError(f"root is {quoted(Path(root))}, but must be a directory with a userland in it")
     if missing:
         raise UsageError(
-            f"root is {quoted(Path(root))}, but must be a userland with a shell and a libc: it has no {missing[0]}"
+            f"root is {quoted(Path(root))}, but must be a userland with a shell and a libc: it has no "
+            f"{missing[0]}"
         )
     if os.geteuid():
         raise Unsupported(f"system {quoted(kind)} cannot start: another root directory takes root's rights")
@@ -55,8 +56,8 @@ def _prepare(root: str, place: Place) -> None:
     interpreter = interpreter_of(place.program)
     if interpreter and not _is_there(Path(root) / interpreter.lstrip("/")):
         raise Unsupported(
-            f"the load program needs the libc that {interpreter} belongs to, and the userland {quoted(Path(root))} "
-            "has none; run a build that is linked statically, such as native's"
+            f"the load program needs the libc that {interpreter} belongs to, and the userland "
+            f"{quoted(Path(root))} has none; run a build that is linked statically, such as native's"
         )
     _work(place).mkdir()
     shutil.copy(place.program, _work(place) / "steelyard-load")

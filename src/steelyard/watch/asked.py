@@ -11,18 +11,19 @@ from steelyard.watch.monitor import BACKENDS, USUAL_BUDGET, Order
 
 _UNITS = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _SHORTEST_NS = 10**6  # a reading costs tens of microseconds at the least
+_LONGEST_NS = 10_000 * 3600 * 10**9
 _MOST_PIDS = 4096
 _MOST = 2**31 - 1
 
 
 def duration_ns(option: str, text: str) -> int:
     """The ns in "250ms", "5s", "1.5m" or "1h". Raises UsageError."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(ms|s|m|h)", text)
     value = round(float(match[1]) * _UNITS[match[2]]) if match else 0
-    if value < _SHORTEST_NS:
+    if not _SHORTEST_NS <= value <= _LONGEST_NS:
         raise UsageError(
-            f"{option} is {quoted(text)}, but must be a time of 1ms or more: a number and ms, s, m or h, such "
-            "as 5s"
+            f"{option} is {quoted(text)}, but must be a time of 1ms or more: a number (below 10000h) and ms, "
+            "s, m or h, such as 5s"
         )
     return value
 
@@ -39,7 +40,7 @@ def one_in(text: str) -> int:
 
 def share(text: str) -> float:
     """The 0.005 in "0.5%". Raises UsageError."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", text)
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)%", text)
     value = float(match[1]) / 100 if match else 0.0
     if not 1e-6 <= value <= 1:
         raise UsageError(

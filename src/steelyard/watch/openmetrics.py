@@ -110,8 +110,8 @@ def parse(text: str) -> Address:
         or (":" in host) != is_bracketed
     ):
         raise UsageError(
-            f"--openmetrics is {quoted(text)}, but must be an address and a port below 65536, such as :9435 (for this "
-            " host alone), 192.0.2.1:9435 or [::1]:9435"
+            f"--openmetrics is {quoted(text)}, but must be an address and a port below 65536, such as :9435 "
+            "(for this host alone), 192.0.2.1:9435 or [::1]:9435"
         )
     return Address(host or LOOPBACK, int(port))
 
