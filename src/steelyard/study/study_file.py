@@ -240,10 +240,10 @@ class _Reader:
     def named_parts(self, key: str) -> dict[str, "_Reader"]:
         part = self.part(key)
         for name, value in part._tree.items():
-            if not isinstance(value, dict):
-                raise self.wrong(f"{key}.{name}", value, f"a table [{key}.NAME]")
             if not name.isprintable() or not 0 < len(name) <= bounds.NAME_MOST:
                 raise self.wrong(key, name, f"a name of 1 to {bounds.NAME_MOST} printable characters")
+            if not isinstance(value, dict):
+                raise self.wrong(f"{key}.{name}", value, f"a table [{key}.{name}]")
         return {name: part.part(name) for name in list(part._tree)}
 
     def finish(self) -> None:
