@@ -10,7 +10,7 @@ from steelyard.text import shown
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
-from steelyard.watch.monitor import Order
+from steelyard.watch.order import Order
 
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command
