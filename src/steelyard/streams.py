@@ -36,26 +36,22 @@ def finish() -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        forget_output()
+        return 0
     except SteelyardError as error:
         say(f"steelyard: {error}")
-        forget_output()
         return error.exit_status
     return 0
-
-
-def forget_output() -> None:
-    """Nobody takes it: Python would complain again when it flushes at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class _Output(io.FileIO):
     def write(self, part: Any) -> int:
         try:
             return super().write(part) or 0
-        except BrokenPipeError:
-            raise
         except OSError as error:
+            # Said once: what is still to be written goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            if isinstance(error, BrokenPipeError):
+                raise
             raise SteelyardError(f"standard output cannot be written: {error.strerror}") from error
 
 

@@ -34,8 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         output.say("steelyard: interrupted")
         return _INTERRUPTED
-    except BrokenPipeError:
-        streams.forget_output()
+    except BrokenPipeError:  # whoever read us has read enough
         return 0
     except (OSError, UnicodeError) as error:
         output.say(f"steelyard: {error}")

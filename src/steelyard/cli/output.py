@@ -17,7 +17,14 @@ def archive(text: str | None) -> Path:
     """The archive of that option's text."""
     from steelyard.archive import experiments
 
-    return Path(text) if text else experiments.default_root()
+    root = Path(text) if text else experiments.default_root()
+    try:
+        str(root).encode()
+    except UnicodeEncodeError:  # what writes and reads Parquet takes no other
+        raise UsageError(
+            f"the archive is {quoted(root)}, but must be a directory with a UTF-8 name"
+        ) from None
+    return root
 
 
 def may_be_written(option: str, path: Path) -> None:

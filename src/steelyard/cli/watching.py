@@ -44,11 +44,12 @@ def _measure(options: WatchOptions, *, top: int) -> int:
             session.wait(running, order, onlookers=onlookers, look_s=shown.look_s)
         watch, status = running.finish()
         # A command that could not be executed is no process: the monitor has said why.
-        if watch is not None and (watch.processes or not status):
+        if watch is not None and (watch.processes or status <= 0):
             _report(watch, sentences.watched(order), options, top=top, file=file)
-    if watch is None and status < 0:
-        raise SystemFailed(f"the monitor was killed by signal {-status} before it had begun")
-    return status if status >= 0 else SystemFailed.exit_status
+    if status < 0:
+        left = "before it had begun" if watch is None else "what it had told until then is reported"
+        raise SystemFailed(f"the monitor was killed by signal {-status}: {left}")
+    return status
 
 
 def _report_kept(options: WatchOptions, name: str, *, top: int) -> int:

@@ -183,6 +183,8 @@ def _directory(order: Order) -> Path:
     directory = Path(order.directory or tempfile.gettempdir()).absolute()
     if not directory.is_dir() or not os.access(directory, os.W_OK):
         raise UsageError(f"--directory is {quoted(directory)}, but must be a directory that can be written")
+    if any(ord(character) < 32 for character in str(directory)):  # a tab or a line end ends it in the ledger
+        raise UsageError(f"--directory is {quoted(directory)}, but must be one without control characters")
     return directory
 
 
