@@ -55,7 +55,7 @@ Condition = Callable[[Sequence[int]], AbstractContextManager[Seen]]
 
 
 def watch_program() -> Path:
-    return programs.load("glibc").with_name("steelyard-watch")
+    return programs.monitor()
 
 
 def build(name: str, *libraries: str) -> Path:

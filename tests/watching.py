@@ -33,7 +33,7 @@ Record = Mapping[str, Any]
 
 def program() -> Path:
     """steelyard-watch, as it was installed."""
-    return programs.load("glibc").with_name("steelyard-watch")
+    return programs.monitor()
 
 
 @cache
