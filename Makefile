@@ -70,8 +70,10 @@ build-asan/build.ninja: meson.options | .stamps/environment
 
 .stamps/environment: .stamps/packages pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(VENV)/python scripts/requirements > .stamps/requirements
-	$(VENV)/pip install --quiet --upgrade --requirement .stamps/requirements
+	$(VENV)/python -c 'import tomllib; read = tomllib.load(open("pyproject.toml", "rb")); \
+	    print(*read["build-system"]["requires"], *read["project"]["dependencies"], \
+	        *read["project"]["optional-dependencies"]["test"], sep="\n")' > .stamps/requirements
+	$(VENV)/pip install --quiet --requirement .stamps/requirements
 	@touch $@
 
 # meson-python's own way to find the sources would ask ninja at each start of the command: a path does as well.

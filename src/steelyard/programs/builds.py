@@ -124,7 +124,7 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
     ]
     files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
     is_foreign = build.target and not build.target.startswith(os.uname().machine)
-    files.append(_machine_code(build, source, draft) if is_foreign else programs.machine_code())
+    files.append(_machine_code(build, source, draft) if is_foreign else built.machine_code())
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
     commands = [
         [*_compiler(build), *flags, "-c", str(file), "-o", str(made)]
