@@ -4,6 +4,9 @@
 # make test     everything that CI runs
 # make check    ruff and mypy alone
 # make format   bring the sources into the project's form
+# make dist     a source distribution and a wheel of the last commit, in dist/
+# make site     the documents as a site, in site/
+# make install  install that wheel below PREFIX (/usr/local), in an environment of its own, with its manual
 #
 # Each installs what it needs first (as root or with sudo: Debian packages; else it names them), and does
 # again only what has changed. The Python of src/ is used where it stands: only C is built.
@@ -17,9 +20,10 @@ TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fspro
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 NINJA    := $(VENV)/ninja --quiet -C
-CHECKED  := --wipe -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
+PREFIX   ?= /usr/local
+CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
 
-.PHONY: all demo quick test check format clean
+.PHONY: all demo quick test check format dist site install clean
 
 all: .stamps/installed
 	$(NINJA) build
@@ -42,6 +46,17 @@ check: .stamps/environment
 	$(VENV)/ruff format --check src tests bench
 	$(VENV)/mypy
 
+dist: .stamps/release
+	scripts/make-dist dist
+
+site: .stamps/release
+	$(VENV)/mkdocs build --quiet --strict
+
+install: dist
+	$(PYTHON) -m venv $(PREFIX)/lib/steelyard
+	$(PREFIX)/lib/steelyard/bin/pip install --quiet --force-reinstall dist/steelyard-*.whl
+	scripts/link-into $(PREFIX) $(PREFIX)/lib/steelyard
+
 # Of C only the lines that differ from the last commit: a table keeps its columns.
 format: .stamps/environment
 	$(VENV)/ruff format src tests bench
@@ -49,7 +64,7 @@ format: .stamps/environment
 	! command -v git-clang-format || git clang-format HEAD -- '*.c' '*.h' || true
 
 clean:
-	rm -rf .venv build build-clang build-asan .stamps
+	rm -rf .venv build build-clang build-asan dist site .stamps
 
 build-clang/build.ninja: meson.options | .stamps/environment
 	CC=clang $(VENV)/meson setup $(CHECKED) $(@D)
@@ -74,6 +89,13 @@ build-asan/build.ninja: meson.options | .stamps/environment
 	    print(*read["build-system"]["requires"], *read["project"]["dependencies"], \
 	        *read["project"]["optional-dependencies"]["test"], sep="\n")' > .stamps/requirements
 	$(VENV)/pip install --quiet --requirement .stamps/requirements
+	@touch $@
+
+# What only a release and its documents need.
+.stamps/release: .stamps/environment
+	$(VENV)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	    print(*extras["dist"], *extras["docs"], sep="\n")' > .stamps/wanted-for-release
+	$(VENV)/pip install --quiet --requirement .stamps/wanted-for-release
 	@touch $@
 
 # meson-python's own way to find the sources would ask ninja at each start of the command: a path does as well.

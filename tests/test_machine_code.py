@@ -188,7 +188,7 @@ def entering() -> list[Path]:
     """The workloads whose system calls are made by kernel_call.h, themselves or through handle.h."""
     files = sorted((ROOT / "workloads" / "syscall").glob("*.c"))
     return [
-        file for file in files if re.search(r'#include "../(kernel_call|file/handle)\.h"', file.read_text())
+        file for file in files if re.search(r'#include "../api/(kernel_call|handle)\.h"', file.read_text())
     ]
 
 

@@ -92,7 +92,8 @@ def test_more_iterations_take_each_process_longer() -> None:
 
 def test_a_process_that_is_killed_is_named_and_the_others_are_told() -> None:
     """As many iterations as take seconds; one of the members is killed from outside."""
-    command = [built.load("glibc"), "run", "linpack_processes", "processes=4", "iterations=12000"]
+    settings = ("processes=4", "iterations=12000", "limit_ms=600000")
+    command = [built.load("glibc"), "run", "linpack_processes", *settings]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as running:
         victim = _third_member(running.pid)
         os.kill(victim, signal.SIGKILL)
@@ -118,7 +119,7 @@ def _third_member(agent: int) -> int:
         for process in Path("/proc").iterdir():
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
-                if words[1:2] == [b"member"] and words[4:5] == [b"2"] and _descends(int(process.name), agent):
+                if words[1:2] == [b"member"] and words[5:6] == [b"2"] and _descends(int(process.name), agent):
                     return int(process.name)
             except (OSError, ValueError):
                 continue

@@ -17,7 +17,7 @@
  */
 #include <math.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { NUMBERS = 3000, KINDS = 4, GROUP = NUMBERS / KINDS, WORDS = 4, WORD_BITS = 16 };
 enum { TOP_BIT = 0x8000, EXPONENT_MOST = 16 };

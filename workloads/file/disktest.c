@@ -10,8 +10,8 @@
  *              system's fingerprint. Each record read is checked to be the one asked for.
  * After        Disktest of the PEGASUS paper (Silva).
  */
-#include "../workload.h"
-#include "handle.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 enum { RECORDS = 1000, RECORD_BYTES = 512 };
 

@@ -11,7 +11,7 @@
  *              processor's caches is written to memory.
  * After        lmdd of lmbench (McVoy and Staelin, 1996).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "contents.h"
 
 static uint64_t size = 8388608, block = 65536;

@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "contents.h"
 
 static uint64_t size = 8388608, block = 65536;

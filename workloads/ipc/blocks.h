@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { SIZE_LEAST = 512, SIZE_MOST = 1 << 20 };
 

@@ -15,8 +15,8 @@
  */
 #include <unistd.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 #include "blocks.h"
 
 static struct {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { SIZE_MOST = 65536 };
 

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 /* The other process's work: until `in` ends, or a message of no bytes comes. */
 static inline void answer(int in, int out)

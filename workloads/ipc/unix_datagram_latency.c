@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "round_trip.h"
 
 static struct {

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "blocks.h"
 
 static struct {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "loopback.h"
 
 enum { HEAD_MOST = 1024, READ_MOST = 65536 };

@@ -13,7 +13,7 @@
  *              memcmp. No packet leaves the machine.
  * After        lat_http of lmbench (McVoy and Staelin).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "http.h"
 
 static uint64_t size = 1024;

@@ -11,7 +11,7 @@
  *              machine.
  * After        bw_http of lmbench (McVoy and Staelin).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "http.h"
 
 static uint64_t size = HTTP_BODY_MOST;

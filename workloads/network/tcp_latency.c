@@ -10,7 +10,7 @@
  *              the one that was sent.
  * After        lat_tcp of lmbench (McVoy and Staelin, 1996).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "loopback.h"
 
 static struct {

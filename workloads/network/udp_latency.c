@@ -13,7 +13,7 @@
  */
 #include <errno.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "loopback.h"
 
 enum { PATIENCE_S = 5 };

@@ -20,7 +20,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "program.h"
 
 static struct program program;

@@ -15,7 +15,7 @@
  */
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "program.h"
 
 enum { STATUS = 42 }; /* that nobody returns by mistake: it proves that the child ran */

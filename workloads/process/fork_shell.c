@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "program.h"
 
 /* The path comes as an argument, $0, so that no shell reads its characters as its language. */

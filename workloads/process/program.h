@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness/tree.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { NOT_EXECUTED = 127 }; /* the exit status of a child whose execve failed, as in shells */
 

@@ -13,13 +13,13 @@
  *              stays on its maker's.
  * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
 #include <stdio.h>
 
-#include "../harness/tree.h"
-#include "../harness/windows/error.h"
+#include "../api/system.h"
+#include "../api/windows/error.h"
 
 static char line[MAX_PATH * 4 + 8];
 

@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { DESCRIPTORS_MOST = 1000, DESCRIPTORS_BESIDE = 64, PATIENCE_MS = 10000 };
 

@@ -20,7 +20,7 @@ static uint64_t descriptors = 100, ready = 1;
 #ifdef __linux__
 #include <sys/epoll.h>
 
-#include "../kernel_call.h"
+#include "../api/kernel_call.h"
 
 static struct {
 	struct descriptors d;

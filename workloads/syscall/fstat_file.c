@@ -9,8 +9,8 @@
  *              layout, and by libc elsewhere.
  * After        lat_syscall fstat of lmbench (McVoy and Staelin, 1996).
  */
-#include "../file/handle.h"
-#include "../workload.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
 #define BY_NUMBER 0

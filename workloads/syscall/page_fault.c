@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { SIZE_LEAST = 4096, SIZE_MOST = 67108864 };
 

@@ -7,7 +7,7 @@
  *              list is copied into memory that the kernel takes for the call.
  * After        lat_select file of lmbench (McVoy and Staelin), which knows select alone.
  */
-#include "../kernel_call.h"
+#include "../api/kernel_call.h"
 #include "descriptors.h"
 
 static uint64_t descriptors = 100;

@@ -10,7 +10,7 @@
  *              calls of select.
  * After        lat_select file of lmbench (McVoy and Staelin).
  */
-#include "../kernel_call.h"
+#include "../api/kernel_call.h"
 #include "descriptors.h"
 
 static uint64_t descriptors = 100;

@@ -10,8 +10,8 @@
  *              answers too: which it is stands in the system's fingerprint.
  * After        lat_syscall stat of lmbench (McVoy and Staelin, 1996), which gives the whole path.
  */
-#include "../file/handle.h"
-#include "../workload.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
 #define BY_NUMBER 0

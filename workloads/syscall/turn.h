@@ -12,11 +12,11 @@
 
 #include <unistd.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
-#include "../harness/windows/error.h"
+#include "../api/windows/error.h"
 #endif
 
 enum { TURN_OBJECTS_MOST = 4 };

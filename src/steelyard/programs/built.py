@@ -111,6 +111,14 @@ def monitor() -> Path:
     return path
 
 
+def client() -> Path:
+    """The program that loads servers. Raises Unsupported."""
+    path = _built("client", "steelyard-client")
+    if not path.is_file():
+        raise Unsupported("the load generator is not built; build Steelyard again: make")
+    return path
+
+
 def _root() -> Path:
     """The source tree, or what of it was installed: the same names stand below."""
     package = Path(str(resources.files("steelyard")))

@@ -9,7 +9,7 @@ from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
-from steelyard.watch.monitor import Order
+from steelyard.watch.order import Order
 
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command

@@ -1,0 +1,36 @@
+"""Where the words of the command line go: data to standard output, progress and advice to standard error."""
+
+import os
+import sys
+from pathlib import Path
+
+from steelyard.errors import UsageError
+
+
+def say(text: str) -> None:
+    """Tells the person, not the program that reads our output."""
+    print(text, file=sys.stderr)
+
+
+def close() -> None:
+    """Whoever read us has read enough; Python would complain again when it flushes at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def archive(text: str | None) -> Path:
+    """The archive of that option's text."""
+    from steelyard.archive import experiments
+
+    return Path(text) if text else experiments.default_root()
+
+
+def may_be_written(option: str, path: Path) -> None:
+    """Raises UsageError where a file is to be made that cannot be: better now than when all is measured."""
+    folder = path.absolute().parent
+    for wrong, why in (
+        (not folder.is_dir(), "there is no such directory"),
+        (path.is_dir(), "it is a directory"),
+        (not os.access(folder, os.W_OK), "its directory may not be written"),
+    ):
+        if wrong:
+            raise UsageError(f"{option} is '{path}', which cannot be written: {why}")
