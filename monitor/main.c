@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../workloads/harness/parameters.h"
-#include "../workloads/harness/record.h"
+#include "../workloads/api/record.h"
 #include "command.h"
 #include "monitor.h"
 #include "outside.h"

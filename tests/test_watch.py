@@ -659,7 +659,7 @@ def test_shares_of_children_that_are_none_are_quoted(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "0.5", "0%", "101%", "-1%", "%", "1 %", "0.00000001%"])
 def test_budgets_that_are_none_are_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=f"--budget is '{re.escape(text)}', but must be"):
-        asked.share(text)
+        asked.share("--budget", text)
 
 
 def test_an_order_becomes_the_monitors_command_line() -> None:

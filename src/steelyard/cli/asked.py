@@ -218,13 +218,13 @@ def one_in(text: str) -> int:
     return int(match[1])
 
 
-def share(text: str) -> float:
+def share(option: str, text: str, *, least: float = 1e-6) -> float:
     """The 0.005 in "0.5%". Raises UsageError."""
     match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)%", text)
-    value = float(match[1]) / 100 if match else 0.0
-    if not 1e-6 <= value <= 1:
+    value = float(match[1]) / 100 if match else -1.0
+    if not least <= value <= 1:
         raise UsageError(
-            f"--budget is {quoted(text)}, but must be a share from 0.0001% to 100%, such as 0.5%"
+            f"{option} is {quoted(text)}, but must be a share from {100 * least:g}% to 100%, such as 0.5%"
         )
     return value
 
@@ -255,7 +255,7 @@ def order(asked: WatchOptions) -> Order:
         every_ns=duration_ns("--every", every) if every else None,
         for_ns=duration_ns("--for", asked.until) if asked.until else None,
         children=one_in(asked.children) if asked.children else 1,
-        budget=share(asked.budget) if asked.budget else USUAL_BUDGET,
+        budget=share("--budget", asked.budget) if asked.budget else USUAL_BUDGET,
         slots=number("--slots", asked.slots, most=1 << 20) if asked.slots else None,
         threads=asked.threads,
         prove=asked.prove,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from steelyard import streams
-from steelyard.cli import archiving, building, listing, measuring, watching
+from steelyard.cli import archiving, building, listing, loading, measuring, watching
 from steelyard.cli.verb import Family, Verb, declare, made
 from steelyard.errors import UnknownName
 from steelyard.text import shortened
@@ -25,6 +25,7 @@ VERBS: tuple[Verb | Family, ...] = (
     measuring.PLAN,
     measuring.REPORT,
     watching.WATCH,
+    loading.LOAD,
     building.BUILD,
     listing.LIST,
     archiving.ARCHIVE,

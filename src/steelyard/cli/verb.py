@@ -27,9 +27,8 @@ class Option:
 
     @property
     def help(self) -> str:
-        """What the help page says of it; "" if it is not shown there."""
-        text = str(self.words.get("help", ""))
-        return "" if text == argparse.SUPPRESS else text
+        """What the help page says of it."""
+        return str(self.words.get("help", "")).replace("%%", "%")
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ TARGETS = (
     "x86_64-freebsd",
     "x86_64-linux-musl",
 )  # by zig, known to build
-_CODE = "linp_code.c"
 _LINK = ("-s", "-Wl,--gc-sections", "-Wl,-z,noseparate-code")  # zig knows the first two
 
 
@@ -123,12 +122,12 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         *text.of_file(source / "compile-flags").split(),
         f"-{build.level}",
         f'-DSTEELYARD_VERSION="{version("steelyard")}"',
+        f"-I{source / 'cpu'}",
         *_includes(build),
     ]
     files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
-    if build.target and not build.target.startswith(os.uname().machine):
-        files = [file for file in files if file.name != _CODE] + [_machine_code(build, source, draft)]
-        flags.append(f"-I{source / 'cpu'}")
+    is_foreign = build.target and not build.target.startswith(os.uname().machine)
+    files.append(_machine_code(build, source, draft) if is_foreign else built.machine_code())
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
     commands = [
         [*_compiler(build), *flags, "-c", str(file), "-o", str(made)]
@@ -142,7 +141,7 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
 
 def _machine_code(build: Build, source: Path, draft: Path) -> Path:
     """The machine code that all programs of another architecture than this one share."""
-    made = draft / _CODE
+    made = draft / "linp_code.c"
     script = [sys.executable, str(source / "build-code"), "linp", str(source / "cpu" / "linp.c"), str(made)]
     _call([*script, *_compiler(build)])
     return made

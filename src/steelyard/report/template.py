@@ -24,7 +24,7 @@ _BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript
 
 
 def render(name: str, shown: Mapping[str, Any], *, filters: Mapping[str, Callable[..., Any]]) -> str:
-    """The page by that template, beside this file, with the charts' JavaScript as its `bundle`."""
+    """The page by that template of pages/, with the charts' JavaScript as its `bundle`."""
     prepare()
     environment = _environment()
     environment.filters |= filters
@@ -85,7 +85,7 @@ def _umask() -> int:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "pages"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

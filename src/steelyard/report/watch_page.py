@@ -77,7 +77,11 @@ def html(account: Account, *, watched: str) -> str:
     shown = {
         "account": account,
         "head": account.watch.head,
-        "watched": watched,
+        "version": account.watch.head.version,
+        "title": watched,
+        "finds": "a program, call or number",
+        "made_from": f" {account.watch.head.version}",
+        "panels_json": {},
         "first": _first(account),
         "more": _more(account.total),
         "counted": sentences.counted(account),
@@ -99,7 +103,7 @@ def html(account: Account, *, watched: str) -> str:
         "charts": {"config": charts.CONFIG, "forests": {}},
         "figure_specs": pictures,
     }
-    return template.render("watch_page.html", shown, filters=_FILTERS)
+    return template.render("watch.html", shown, filters=_FILTERS)
 
 
 def _used(one: Process) -> int:

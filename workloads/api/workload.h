@@ -1,4 +1,5 @@
-/* workload.h -- what a workload file sees: its descriptor, and the few words it may say.
+/* workload.h -- what every workload file sees: its descriptor, and the few words it may say. What only some
+ * need is beside it: the headers of api/ are all that a workload may know of the program around it.
  *
  * A workload is one file in its group's folder and one line of list.def. Each trial is a fresh process,
  * so its state is file-scope and no hook takes a context. The hooks are called in this order:
@@ -34,6 +35,9 @@ FORMAT_OF(1, 2) int fail_check(const char *format, ...);
 /* Ends the trial as unsupported on this system: `reason` is a sentence fragment for people. */
 FORMAT_OF(1, 2) int unsupported(const char *format, ...);
 
+/* What one of these three said last; empty if none has said anything. */
+const char *outcome_why(void);
+
 /* The directory in which this trial, and no other, may make files. */
 const char *trial_directory(void);
 
@@ -48,6 +52,9 @@ const char *trial_directory(void);
 #define APART __attribute__((noinline, noipa))
 #endif
 
+/* A function that is none, as if it were written wherever it is called: for a part of what is timed. */
+#define INLINED static inline __attribute__((always_inline))
+
 /* The next number of Marsaglia's 32-bit xorshift: the same sequence from the same state everywhere. */
 static inline uint32_t next_number(uint32_t *state)
 {
@@ -55,6 +62,21 @@ static inline uint32_t next_number(uint32_t *state)
 	*state ^= *state >> 17;
 	*state ^= *state << 5;
 	return *state;
+}
+
+/* The numbers below `count` in a random order (Fisher and Yates), the same everywhere. */
+static inline void random_order(uint32_t order[], uint32_t count)
+{
+	uint32_t state = 2463534242u;
+
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	for (uint32_t i = count - 1; i > 0; i--) {
+		uint32_t other = next_number(&state) % (i + 1), held = order[i];
+
+		order[i] = order[other];
+		order[other] = held;
+	}
 }
 
 /* Does `statement` as often as `operations` says. Sixty-four stand in a row before the counter is
@@ -126,6 +148,10 @@ int write_whole(int file, const void *from, size_t bytes);
 uint64_t memory_bytes(void);
 uint64_t memory_allowed(void);
 
+/* Reads a whole decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1
+ * if `text` is anything but digits or does not fit. */
+int parse_number(const char *text, uint64_t *value);
+
 /* What a request may set by `name=value`: a number, refused outside least..most, or a text. */
 struct parameter {
 	const char *name;
@@ -137,7 +163,7 @@ struct parameter {
 #define NUMBER(name_, summary_, value_, least_, most_)                                 \
 	{ .name = (name_), .summary = (summary_), .value = (value_), .least = (least_), \
 	  .most = (most_) }
-#define TEXT(name_, summary_, text_, most_) \
+#define STRING(name_, summary_, text_, most_) \
 	{ .name = (name_), .summary = (summary_), .most = (most_), .text = (text_) }
 
 /* One timed activity. A workload has one called "time" or "bandwidth", or up to PHASES_MOST named ones
@@ -179,7 +205,11 @@ struct workload {
 	int (*before)(uint64_t operations); /* makes ready what the batch uses up; with run only; or NULL */
 	int (*run)(uint64_t operations);
 	void (*teardown)(void);
-	void (*tell)(uint64_t copy); /* after all else, however it went: writes records of its own; or NULL */
+	/* After all else, however it went: writes records of its own (record.h) to `file`; or NULL. */
+	void (*tell)(uint64_t copy, int file);
+	/* In a process that it has started by "member NAME ARGUMENT ...": does that process's work.
+	 * Returns its exit status. Or NULL. */
+	int (*member)(int argc, char *argv[]);
 	const struct phase     *phases;     /* instead of run; ends with a NULL metric */
 	const struct parameter *parameters; /* ends with a NULL name; or NULL */
 	struct sweep           *sweep;      /* or NULL */

@@ -8,7 +8,7 @@
 #ifndef STEELYARD_FILE_HANDLE_H
 #define STEELYARD_FILE_HANDLE_H
 
-#include "../workload.h"
+#include "workload.h"
 
 enum handle_use {
 	HANDLE_READ,       /* the file is there */
@@ -18,7 +18,7 @@ enum handle_use {
 };
 
 #ifdef _WIN32
-#include "../harness/windows/error.h"
+#include "windows/error.h"
 
 typedef HANDLE  handle;
 typedef wchar_t name_letter; /* the functions that take bytes would translate them first */
@@ -109,7 +109,7 @@ static inline int handle_unmap(void *start, size_t bytes)
 	return UnmapViewOfFile(start) ? 0 : windows_failed();
 }
 #else
-#include "../kernel_call.h"
+#include "kernel_call.h"
 
 typedef int  handle;
 typedef char name_letter;

@@ -1,7 +1,7 @@
 /* record.h -- writes records: one JSON object a line, as docs/records.md has them.
  *
- * A record is built in memory between record_open and record_close, and leaves in one piece.
- * Only the harness calls these. A process builds one record at a time.
+ * A record is built in memory between record_open and record_close, and leaves in one piece. A process
+ * builds one at a time. Of the workloads those write records that have a `tell`; nobody else prints.
  */
 #ifndef STEELYARD_RECORD_H
 #define STEELYARD_RECORD_H

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../../workload.h"
+#include "../workload.h"
 
 static inline int sockets_begin(void)
 {

@@ -13,7 +13,4 @@ int windows_failed_as(DWORD error);
 /* The number of Windows that errno carries; 0: it is one of the C library's. */
 DWORD windows_error(int error);
 
-/* Whether this is Wine, which has the interface of Windows; and if so, its version. */
-const char *wine_version(void);
-
 #endif
