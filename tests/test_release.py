@@ -1,4 +1,4 @@
-"""A release: what `make dist` makes of the last commit holds all that is needed and nothing else, and runs where
+"""A release: what `make dist` makes of the last commit has all that is needed and no more, and runs where
 only Python is installed."""
 
 import email
