@@ -127,8 +127,9 @@ def bare(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(standard, root / str(standard).lstrip("/"), ignore=without)
     python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
     modules = list((standard / "lib-dynload").glob("*.so"))
-    # The wheels of numpy, scipy and DuckDB take the C++ runtime for given, as every manylinux wheel may.
-    runtimes = [found for name in ("libstdc++.so.6", "libgcc_s.so.1") if (found := _library(name))]
+    # What every manylinux wheel may take for given; numpy's, scipy's and DuckDB's do.
+    given = ("stdc++.so.6", "gcc_s.so.1", "dl.so.2", "pthread.so.0", "rt.so.1", "util.so.1", "m.so.6")
+    runtimes = [found for name in given if (found := _library(f"lib{name}"))]
     for file in {python, Path("/bin/sh"), *runtimes}:
         put(file, root)
     for file in {
@@ -157,12 +158,16 @@ def inside(root: Path, script: str) -> subprocess.CompletedProcess[str]:
     )
     words = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c", begin, script]
     return subprocess.run(
-        words, capture_output=True, text=True, env={"HOME": "/root", "PATH": "/bin", "LANG": "C.UTF-8"}
+        words,
+        capture_output=True,
+        text=True,
+        env={"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"},
     )
 
 
 def test_it_is_installed_and_compares_where_there_is_no_compiler(bare: Path) -> None:
     python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    assert inside(bare, "command -v sh").stdout.strip().endswith("/sh")
     for name in ("gcc", "cc", "clang", "musl-gcc", "make", "ninja", "meson"):
         assert inside(bare, f"command -v {name}").returncode != 0, f"{name} is there"
     done = inside(bare, f"{python} -m pip install --quiet --no-index --find-links /packages steelyard 2>&1")
