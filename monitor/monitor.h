@@ -158,15 +158,15 @@ extern const struct backend bpf_backend, perf_backend, taskstats_backend, ptrace
 struct outside {
 	int   stop;           /* a signal asked us to end */
 	pid_t command;        /* our child; 0: none */
-	int   command_ended, command_status; /* reaped, by outside_look or by the backend */
-	int   backend_reaps;  /* set by one that reaps our children itself: outside_look then reports that one changed */
-	int   signal_file;    /* readable when a signal of ours has come: give it to outside_look */
+	int   command_ended, command_status; /* reaped, by outside_check or by the backend */
+	int   backend_reaps;  /* set by one that reaps our children itself: outside_check then reports that one changed */
+	int   signal_file;    /* readable when a signal of ours has come: give it to outside_check */
 	int   control_file;   /* readable when WOKEN_BY_CONTROL is due; -1: none */
 };
 extern struct outside outside;
 /* Takes the signals that have come, and reaps our child if it has ended; does not wait. Returns whether
  * anything has changed. */
-int outside_look(void);
+int outside_check(void);
 /* The waiting of a backend that has nothing to do until then. `file` (or -1) readable ends it like time. */
 enum woken wait_quietly(uint64_t until_ns, int file);
 

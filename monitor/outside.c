@@ -67,7 +67,7 @@ static void take(const struct signalfd_siginfo *taken)
 		kill(outside.command, (int)taken->ssi_signo);
 }
 
-int outside_look(void)
+int outside_check(void)
 {
 	struct signalfd_siginfo taken;
 	int                     changed;
@@ -104,7 +104,7 @@ enum woken wait_quietly(uint64_t until_ns, int file)
 			return WOKEN_BY_SIGNAL;
 		if (ready == 0)
 			return WOKEN_BY_TIME;
-		if (files[0].revents && outside_look())
+		if (files[0].revents && outside_check())
 			return WOKEN_BY_SIGNAL;
 		if (files[1].revents)
 			return WOKEN_BY_CONTROL;

@@ -14,7 +14,7 @@ from steelyard.watch.monitor import Order
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command
 _NAMED = 6  # processes
-CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/bpf/windows.c has it
+CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/backends/bpf/budget.c
 
 
 def watched(order: Order) -> str:

@@ -28,8 +28,8 @@
 #include <unistd.h>
 
 #include "monitor.h"
-#include "procfs.h"
-#include "seen.h"
+#include "kernel/procfs.h"
+#include "follow/meters.h"
 
 enum {
 	OPTIONS = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
@@ -40,7 +40,7 @@ enum {
 };
 
 struct tracee {
-	struct seen_thread seen;   /* without a process: its parent's stop has not told of it yet */
+	struct thread_meter seen;   /* without a process: its parent's stop has not told of it yet */
 	struct tracee     *chain;
 	pid_t              thread;
 	int                is_attaching; /* it was interrupted, to begin counting */
@@ -104,9 +104,9 @@ static void take_out(struct tracee *tracee)
 	s.tracees--;
 }
 
-static struct tracee *add_tracee(struct seen *process, pid_t thread, uint64_t begin_ns)
+static struct tracee *add_tracee(struct meter *process, pid_t thread, uint64_t begin_ns)
 {
-	struct tracee *tracee = (struct tracee *)seen_thread(process, thread, begin_ns, sizeof *tracee);
+	struct tracee *tracee = (struct tracee *)meter_add_thread(process, thread, begin_ns, sizeof *tracee);
 
 	tracee->seen.record.figure[signals] = 0;
 	tracee->seen.record.calls_known = s.counts_calls;
@@ -350,7 +350,7 @@ static void count_last(struct tracee *tracee)
 /* -- Births -- */
 
 /* Whether the next child of that process is followed: the first, and then each so many. */
-static int is_chosen(struct seen *process)
+static int is_chosen(struct meter *process)
 {
 	return (process->record.children - 1) % s.order->children == 0;
 }
@@ -359,26 +359,26 @@ static int is_chosen(struct seen *process)
 static void begin_newborn(struct tracee *tracee)
 {
 	if (tracee->is_leaving) {
-		struct seen *process = tracee->seen.process;
+		struct meter *process = tracee->seen.process;
 
 		ptrace(PTRACE_DETACH, tracee->thread, 0, 0);
 		take_out(tracee);
 		process->is_unfollowed = 1;
-		seen_end(process, UNKNOWN, -1);
+		meter_end(process, UNKNOWN, -1);
 		return;
 	}
 	if (tracee->thread == tracee->seen.process->record.pid)
-		seen_begin(tracee->seen.process, now_ns(), 1);
+		meter_begin(tracee->seen.process, now_ns(), 1);
 	else
-		seen_begin_thread(&tracee->seen, now_ns(), 1);
+		meter_begin_thread(&tracee->seen, now_ns(), 1);
 	resume(tracee, 0);
 }
 
 /* Gives a new tracee its place, whichever came first: its own stop or that of its parent. */
-static void place_newborn(pid_t thread, struct seen *parent, int is_thread)
+static void place_newborn(pid_t thread, struct meter *parent, int is_thread)
 {
 	struct tracee *early = find(thread), *tracee;
-	struct seen   *process = parent;
+	struct meter   *process = parent;
 	uint64_t       now = now_ns();
 
 	if (early) {
@@ -388,7 +388,7 @@ static void place_newborn(pid_t thread, struct seen *parent, int is_thread)
 	}
 	if (!is_thread) {
 		parent->record.children++;
-		process = seen_process(thread, parent, now);
+		process = meter_add(thread, parent, now);
 	}
 	tracee = add_tracee(process, thread, now);
 	tracee->is_newborn = 1;
@@ -437,7 +437,7 @@ static void keep_early(pid_t thread)
 }
 
 /* `process` is about to end, or has: no stop will tell of a child that is not known yet. */
-static void place_orphans(struct seen *process)
+static void place_orphans(struct meter *process)
 {
 	for (size_t i = 0; s.early && i < BUCKETS; i++)
 		for (struct tracee *tracee = s.table[i], *next; tracee; tracee = next) {
@@ -452,7 +452,7 @@ static void place_orphans(struct seen *process)
 				free(tracee);
 				s.lost_events++;
 			} else if (status.group == process->record.pid || status.parent == process->record.pid ||
-			           !seen_find(status.parent)) {
+			           !meter_find(status.parent)) {
 				place_newborn(tracee->thread, process, status.group == process->record.pid);
 			}
 		}
@@ -470,7 +470,7 @@ static struct tracee *take_over(struct tracee *first, pid_t former)
 		return first;
 	if (first) {
 		take_out(first);
-		seen_end_thread(&first->seen, now_ns(), 0);
+		meter_end_thread(&first->seen, now_ns(), 0);
 	}
 	take_out(tracee);
 	tracee->seen.thread = tracee->seen.process->record.pid;
@@ -481,16 +481,16 @@ static struct tracee *take_over(struct tracee *first, pid_t former)
 
 static void stopped_at_exec(struct tracee *tracee)
 {
-	struct seen  *process;
+	struct meter  *process;
 	unsigned long former = 0;
 
 	if (!ptrace(PTRACE_GETEVENTMSG, tracee->thread, 0, &former))
 		tracee = take_over(tracee, (pid_t)former);
 	process = tracee->seen.process;
 	if (process->has_begun) {
-		seen_exec(process);
+		meter_exec(process);
 	} else {
-		seen_begin(process, now_ns(), 0);
+		meter_begin(process, now_ns(), 0);
 		process->record.attached = 0;
 		tracee->seen.record.attached = 0;
 	}
@@ -507,7 +507,7 @@ static void stopped_at_end(struct tracee *tracee)
 {
 	/* The last sight of its memory. Its times are read again when it is a zombie, unless another thread's exec
 	 * takes it away before. */
-	seen_look_thread(&tracee->seen);
+	meter_read_thread(&tracee->seen);
 	if (is_counting(tracee))
 		count_last(tracee);
 	if (s.early)
@@ -519,7 +519,7 @@ static void stopped_at_end(struct tracee *tracee)
 static void look_last(const siginfo_t *told)
 {
 	struct tracee *tracee = find(told->si_pid);
-	struct seen   *process;
+	struct meter   *process;
 	uint64_t       now = now_ns();
 	int            status = told->si_status << 8;
 
@@ -539,15 +539,15 @@ static void look_last(const siginfo_t *told)
 		place_orphans(process);
 	take_out(tracee);
 	if (tracee->thread != process->record.pid) {
-		seen_look_thread(&tracee->seen);
-		seen_end_thread(&tracee->seen, now, status);
+		meter_read_thread(&tracee->seen);
+		meter_end_thread(&tracee->seen, now, status);
 		return;
 	}
 	/* Death by SIGKILL is a signal that shows in no stop. */
 	if (told->si_code != CLD_EXITED && told->si_status == SIGKILL)
 		tracee->seen.record.figure[signals]++;
-	seen_look(process, now);
-	seen_end(process, now, status);
+	meter_read(process, now);
+	meter_end(process, now, status);
 }
 
 /* -- Signals -- */
@@ -675,7 +675,7 @@ static enum woken wait_until(uint64_t until_ns)
 		int is_busy;
 
 		/* First of all the signals, so that one that comes later wakes the wait. */
-		outside_look();
+		outside_check();
 		is_busy = take_stops();
 		if (outside.stop || outside.command_ended)
 			return WOKEN_BY_SIGNAL;
@@ -696,7 +696,7 @@ static int seize(pid_t thread)
 }
 
 struct attaching {
-	struct seen *process;
+	struct meter *process;
 	size_t       added;
 	int          error; /* of a thread that could not be attached */
 };
@@ -740,7 +740,7 @@ static void attach_thread(pid_t thread, void *context)
 }
 
 /* Returns the process, or NULL with errno: ESRCH if it has ended. */
-static struct seen *attach(pid_t pid, struct seen *parent)
+static struct meter *attach(pid_t pid, struct meter *parent)
 {
 	struct attaching   attaching = { 0 };
 	struct procfs_stat stat = { 0 };
@@ -753,7 +753,7 @@ static struct seen *attach(pid_t pid, struct seen *parent)
 		errno = ESRCH;
 		return NULL;
 	}
-	attaching.process = seen_process(pid, parent, stat.begin_ns);
+	attaching.process = meter_add(pid, parent, stat.begin_ns);
 	attaching.process->record.parent = stat.parent;
 	attaching.process->record.attached = 1;
 	do {
@@ -765,13 +765,13 @@ static struct seen *attach(pid_t pid, struct seen *parent)
 			struct tracee *tracee = (struct tracee *)attaching.process->threads;
 
 			take_out(tracee);
-			seen_end_thread(&tracee->seen, UNKNOWN, -1);
+			meter_end_thread(&tracee->seen, UNKNOWN, -1);
 		}
-		seen_end(attaching.process, UNKNOWN, -1);
+		meter_end(attaching.process, UNKNOWN, -1);
 		errno = attaching.error ? attaching.error : ESRCH;
 		return NULL;
 	}
-	seen_begin(attaching.process, now_ns(), 0);
+	meter_begin(attaching.process, now_ns(), 0);
 	return attaching.process;
 }
 
@@ -791,7 +791,7 @@ static int is_our_line(pid_t pid)
 }
 
 struct family {
-	struct seen *parent;
+	struct meter *parent;
 	pid_t       *passed_over; /* by --children, so that no pass counts them again */
 	size_t       passed_count;
 	size_t       added;
@@ -801,7 +801,7 @@ static void attach_child(pid_t pid, void *context)
 {
 	struct family *family = context;
 
-	if (seen_find(pid) || pid == s.order->except || is_our_line(pid))
+	if (meter_find(pid) || pid == s.order->except || is_our_line(pid))
 		return;
 	for (size_t i = 0; i < family->passed_count; i++)
 		if (family->passed_over[i] == pid)
@@ -815,7 +815,7 @@ static void attach_child(pid_t pid, void *context)
 	} else {
 		s.unfollowed++;
 	}
-	if (seen_find(pid))
+	if (meter_find(pid))
 		return;
 	family->passed_over =
 		realloc(family->passed_over, (family->passed_count + 1) * sizeof *family->passed_over);
@@ -832,12 +832,12 @@ static void attach_families(void)
 
 	do {
 		family.added = 0;
-		for (struct seen *process = seen_first; process; process = process->next) {
+		for (struct meter *process = meters_first; process; process = process->next) {
 			family.parent = process;
 			procfs_children(process->record.pid, attach_child, &family);
 		}
 	} while (family.added);
-	for (struct seen *process = seen_first; process; process = process->next)
+	for (struct meter *process = meters_first; process; process = process->next)
 		process->record.children = 0; /* those that it has from now on */
 	free(family.passed_over);
 }
@@ -860,11 +860,11 @@ static int say_why(pid_t pid, int error, char *why, size_t why_room)
 
 static int begin_command(pid_t child, char *why, size_t why_room)
 {
-	struct seen *process;
+	struct meter *process;
 
 	if (seize(child))
 		return say_why(child, errno, why, why_room);
-	process = seen_process(child, NULL, now_ns());
+	process = meter_add(child, NULL, now_ns());
 	process->record.parent = getpid();
 	add_tracee(process, child, process->record.begin_ns);
 	return 0;
@@ -874,7 +874,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 {
 	s.order = order;
 	s.counts_calls = order->detail == CALLS || order->detail == LATENCY;
-	seen_open(order);
+	meters_open(order);
 	outside.backend_reaps = 1; /* tracees are told of as children are */
 	if (child)
 		return begin_command(child, why, why_room);
@@ -887,7 +887,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 			return say_why(order->pids[i], errno, why, why_room);
 		s.lost_events++; /* it has ended since it was named */
 	}
-	if (!seen_first)
+	if (!meters_first)
 		return say_why(order->pids[0], ESRCH, why, why_room);
 	attach_families();
 	return 0;
@@ -897,9 +897,9 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 
 static void read_all(uint64_t now)
 {
-	for (struct seen *process = seen_first; process; process = process->next)
-		if (process->has_begun && !seen_look(process, now))
-			seen_read(process, now);
+	for (struct meter *process = meters_first; process; process = process->next)
+		if (process->has_begun && !meter_read(process, now))
+			meter_write_reading(process, now);
 }
 
 static void end(struct account *account)
@@ -909,14 +909,14 @@ static void end(struct account *account)
 	/* What has stopped by now is let go; what runs, the kernel lets go at our end. */
 	take_stops();
 	now = now_ns();
-	while (seen_first) {
-		if (seen_first->has_begun)
-			seen_look(seen_first, now);
-		for (struct seen_thread *thread = seen_first->threads; thread; thread = thread->next)
+	while (meters_first) {
+		if (meters_first->has_begun)
+			meter_read(meters_first, now);
+		for (struct thread_meter *thread = meters_first->threads; thread; thread = thread->next)
 			take_out((struct tracee *)thread);
-		seen_end(seen_first, UNKNOWN, -1);
+		meter_end(meters_first, UNKNOWN, -1);
 	}
-	seen_total(&account->total);
+	meters_total(&account->total);
 	account->hits = s.hits;
 	account->maps_bytes = 0;
 	account->lost_slots = 0;
@@ -1008,6 +1008,6 @@ const struct backend ptrace_backend = {
 	.begin = begin,
 	.wait = wait_until,
 	.read = read_all,
-	.total = seen_total,
+	.total = meters_total,
 	.end = end,
 };

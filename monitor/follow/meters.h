@@ -9,13 +9,13 @@
 #define STEELYARD_SEEN_H
 
 #include "monitor.h"
-#include "procfs.h"
+#include "kernel/procfs.h"
 
-struct seen;
+struct meter;
 
-struct seen_thread {
-	struct seen_thread *next;           /* of its process */
-	struct seen        *process;
+struct thread_meter {
+	struct thread_meter *next;           /* of its process */
+	struct meter        *process;
 	pid_t               thread;
 	struct process      record;         /* its own; signals and calls are the backend's to count */
 	uint64_t            first[FIGURES]; /* what it had cost when it began to be watched */
@@ -24,13 +24,13 @@ struct seen_thread {
 	int                 is_there;       /* the backend's */
 };
 
-struct seen {
-	struct seen        *next, *previous; /* in the order they were seen */
-	struct seen        *chain;
+struct meter {
+	struct meter        *next, *previous; /* in the order they were seen */
+	struct meter        *chain;
 	struct process      record;
 	struct process      before;          /* as the last reading had it */
 	int                 was_read;
-	struct seen_thread *threads;
+	struct thread_meter *threads;
 	uint64_t            ended[FIGURES];  /* of threads that have ended */
 	struct procfs_clocks first_clocks;
 	uint64_t            first_faults_minor, first_faults_major;
@@ -44,28 +44,28 @@ struct seen {
 };
 
 /* All that are seen now. */
-extern struct seen *seen_first;
+extern struct meter *meters_first;
 
-void seen_open(const struct order *order);
-struct seen *seen_find(pid_t pid);
+void meters_open(const struct order *order);
+struct meter *meter_find(pid_t pid);
 /* A new one, with no thread yet. `parent` may be NULL: it was named, or is the command. */
-struct seen *seen_process(pid_t pid, const struct seen *parent, uint64_t begin_ns);
-struct seen_thread *seen_thread(struct seen *process, pid_t thread, uint64_t begin_ns, size_t size);
+struct meter *meter_add(pid_t pid, const struct meter *parent, uint64_t begin_ns);
+struct thread_meter *meter_add_thread(struct meter *process, pid_t thread, uint64_t begin_ns, size_t size);
 /* From now on its figures count. What it has cost until now does not, unless it `is_new`: then that is its own. */
-void seen_begin(struct seen *process, uint64_t now, int is_new);
-void seen_begin_thread(struct seen_thread *thread, uint64_t now, int is_new);
+void meter_begin(struct meter *process, uint64_t now, int is_new);
+void meter_begin_thread(struct thread_meter *thread, uint64_t now, int is_new);
 /* Its program has just begun: name and memory are another's now. */
-void seen_exec(struct seen *process);
+void meter_exec(struct meter *process);
 /* Reads what a thread has cost by now. -1: it has gone. */
-int seen_look_thread(struct seen_thread *thread);
+int meter_read_thread(struct thread_meter *thread);
 /* The same of a process and each of its threads, into its record. -1: it has gone, and the record is as it was. */
-int seen_look(struct seen *process, uint64_t now);
-void seen_read(struct seen *process, uint64_t now);
+int meter_read(struct meter *process, uint64_t now);
+void meter_write_reading(struct meter *process, uint64_t now);
 /* Takes it out; it counts from now on as it was last looked at. Writes its record if threads are to be. */
-void seen_end_thread(struct seen_thread *thread, uint64_t end_ns, int status);
+void meter_end_thread(struct thread_meter *thread, uint64_t end_ns, int status);
 /* Writes its record as it was last looked at, and forgets it. */
-void seen_end(struct seen *process, uint64_t end_ns, int status);
+void meter_end(struct meter *process, uint64_t end_ns, int status);
 /* Of all seen until now: see the backend's total. */
-uint64_t seen_total(struct process *total);
+uint64_t meters_total(struct process *total);
 
 #endif

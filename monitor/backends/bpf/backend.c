@@ -8,14 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../cgroup.h"
-#include "../monitor.h"
+#include "kernel/cgroup.h"
+#include "monitor.h"
 #include "gather.h"
 #include "hooks.h"
-#include "windows.h"
+#include "budget.h"
 
-/* Ends are written without waking us: this often we look whether the last has come. */
-#define LAST_LOOK_NS UINT64_C(500000000)
+/* Ends are written without waking us: this often we check whether the last has come. */
+#define LAST_CHECK_NS UINT64_C(500000000)
 #define MINUTE_NS UINT64_C(60000000000)
 /* How long threads that have exited may take to be over: tearing down a large memory, a grace period of RCU. */
 #define FINAL_STEP_NS UINT64_C(5000000)
@@ -96,7 +96,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		return -1;
 	if (can_count(order))
 		hooks_calibrate();
-	if (windows_begin(order)) {
+	if (budget_begin(order)) {
 		snprintf(why, why_room, "the hook on system calls was refused");
 		return -1;
 	}
@@ -110,7 +110,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	}
 	if (attach(order, why, why_room))
 		return -1;
-	gather_look();
+	gather_refresh();
 	ends_with_the_last = order->pid_count > 0;
 	gather_ended();
 	return 0;
@@ -124,22 +124,22 @@ static enum woken wait(uint64_t until_ns)
 		enum woken woken;
 
 		if (ends_with_the_last)
-			next = now + LAST_LOOK_NS;
+			next = now + LAST_CHECK_NS;
 		if (until_ns < next)
 			next = until_ns;
-		if (windows_next() < next)
-			next = windows_next();
+		if (budget_next() < next)
+			next = budget_next();
 		woken = wait_quietly(next, hooks_file());
-		windows_turn();
+		budget_turn();
 		/* A window must end on time: what is to be written can wait. */
-		if (!windows_is_open()) {
+		if (!budget_window_is_open()) {
 			hooks_settle();
 			gather_ended();
 			gather_fold();
 		}
 		if (woken != WOKEN_BY_TIME)
 			return woken;
-		if (ends_with_the_last && !windows_is_open() && gather_is_empty())
+		if (ends_with_the_last && !budget_window_is_open() && gather_is_empty())
 			return WOKEN_BY_END;
 		if (now_ns() >= until_ns)
 			return WOKEN_BY_TIME;
@@ -148,24 +148,24 @@ static enum woken wait(uint64_t until_ns)
 
 static void read_all(uint64_t now)
 {
-	gather_look();
+	gather_refresh();
 	gather_ended();
 	gather_readings(now);
 }
 
 static uint64_t total(struct process *sum)
 {
-	gather_look();
+	gather_refresh();
 	gather_ended();
 	return gather_total(sum);
 }
 
 /* Those that have exited are over when they have been left for the last time and reaped; those that are not held,
- * after a grace period of RCU besides. Zombies are not, and are known by a look, but for those without a slot. */
+ * after a grace period of RCU besides. Zombies are not, and are known by a walk, but for those without a slot. */
 static void await_final(void)
 {
 	for (int step = 0; step < FINAL_STEPS; step++) {
-		hooks_look_thoroughly();
+		hooks_refresh_all();
 		gather_ended();
 		if (!gather_unfinished() && (!hooks_unfinished() || step > SHARED_STEPS))
 			break;
@@ -179,7 +179,7 @@ static void end(struct account *account)
 {
 	struct process sum;
 
-	windows_end();
+	budget_end();
 	hooks_calls_off();
 	await_final();
 	process_clear(&sum);

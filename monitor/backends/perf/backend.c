@@ -31,13 +31,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cgroup.h"
-#include "exits.h"
-#include "look.h"
+#include "kernel/cgroup.h"
+#include "kernel/exits.h"
+#include "kernel/snapshot.h"
 #include "monitor.h"
-#include "perf/kinds.h"
-#include "perf/rings.h"
-#include "tree.h"
+#include "kinds.h"
+#include "rings.h"
+#include "follow/family.h"
 
 enum { PROCESSORS_MOST = 1024, THREADS_MOST = 4096, WHY = 256 };
 /* Pages of a ring, at most: of a counter (170 ended tasks a page) and of a processor's births and deaths. */
@@ -301,7 +301,7 @@ static struct root *root_of(pid_t thread)
 
 static struct member *ours(pid_t pid, uint64_t at_ns)
 {
-	struct member *member = tree_find(pid);
+	struct member *member = family_find(pid);
 
 	return member && member->process.attached && at_ns < member->process.watched_ns ? NULL : member;
 }
@@ -353,7 +353,7 @@ static void adopt(struct member *member, const struct member *parent, uint64_t a
 
 static void take_fork(const struct task_record *event)
 {
-	struct member *parent = tree_find(event->parent);
+	struct member *parent = family_find(event->parent);
 	struct member *member;
 
 	close_what_is_double(event);
@@ -369,18 +369,18 @@ static void take_fork(const struct task_record *event)
 	}
 	if (!parent)
 		return;
-	member = tree_find(event->pid);
+	member = family_find(event->pid);
 	if (member && member->process.attached && event->at_ns <= member->process.watched_ns) {
 		adopt(member, parent, event->at_ns);
 		return;
 	}
-	member = tree_fork(event->parent, event->pid, event->at_ns);
+	member = family_fork(event->parent, event->pid, event->at_ns);
 	begin_in_family(member, parent, event->at_ns);
 }
 
 static void take_name(const struct task_record *event)
 {
-	struct member *member = tree_find(event->pid);
+	struct member *member = family_find(event->pid);
 	int            by_exec = (event->misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
 
 	if (!member || (!by_exec && event->thread != event->pid))
@@ -390,7 +390,7 @@ static void take_name(const struct task_record *event)
 		member->process.watched_ns = event->at_ns;
 		by_exec = 0;
 	}
-	tree_program(member, event->name, by_exec);
+	family_program(member, event->name, by_exec);
 }
 
 static void take_event(const struct task_record *event)
@@ -407,7 +407,7 @@ static void take_event(const struct task_record *event)
 	default:
 		member = ours(event->pid, event->at_ns);
 		if (member)
-			tree_thread_ends(member, event->at_ns);
+			family_thread_ends(member, event->at_ns);
 	}
 }
 
@@ -435,7 +435,7 @@ static void deal_reads(uint64_t now)
 
 	for (size_t i = 0; i < s.read_count; i++) {
 		struct read_record *record = &s.reads[i];
-		struct member      *member = tree_find(record->pid);
+		struct member      *member = family_find(record->pid);
 
 		if (member && member->counts) {
 			((uint64_t *)member->counts)[record->kind] += record->value;
@@ -496,7 +496,7 @@ static void finish(struct member *member)
 	struct origin *origin = member->origin;
 	uint64_t       counts[KINDS_MOST];
 
-	tree_sum_up(member);
+	family_sum_up(member);
 	if (is_origin(member)) {
 		if (!own_counts(origin, counts))
 			kinds_tell(&member->process, counts);
@@ -519,7 +519,7 @@ static void finish(struct member *member)
 	if (member->process.pid == outside.command && outside.command_ended)
 		member->process.status = outside.command_status;
 	s.ended++;
-	tree_write(member);
+	family_write(member);
 }
 
 static void take_all(int is_last)
@@ -531,16 +531,16 @@ static void take_all(int is_last)
 	/* In this order a thread's end is known when its counts are. */
 	take_reads(now);
 	take_events(is_last ? UNKNOWN : now - LATE_NS);
-	tree_take_accounts(&s.exits);
+	family_take_accounts(&s.exits);
 	deal_reads(now);
 	if (is_sweep)
 		s.swept_ns = now;
 	/* The youngest stand first: what a process has made is finished before it. */
-	for (struct member *member = tree_first(); member; member = next) {
+	for (struct member *member = family_first(); member; member = next) {
 		int is_late;
 
 		next = member->next;
-		if (!tree_is_dead(member, is_sweep))
+		if (!family_is_dead(member, is_sweep))
 			continue;
 		is_late = is_last || (member->dead_ns < now && now - member->dead_ns > SWEEP_NS);
 		if (is_complete(member) || (is_late && !(is_origin(member) && member->origin->open && !is_last)))
@@ -746,7 +746,7 @@ static struct origin *new_origin(struct member *member)
 static size_t open_roots(const struct member *member)
 {
 	static pid_t threads[THREADS_MOST];
-	size_t       count = look_threads(member->process.pid, threads, THREADS_MOST);
+	size_t       count = snapshot_threads(member->process.pid, threads, THREADS_MOST);
 	size_t       found = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -767,8 +767,8 @@ static int attach_all(const pid_t pids[], size_t count)
 
 	do {
 		found = 0;
-		tree_attach_all(&s.exits, pids, count);
-		for (struct member *member = tree_first(); member; member = member->next) {
+		family_attach_all(&s.exits, pids, count);
+		for (struct member *member = family_first(); member; member = member->next) {
 			size_t opened;
 
 			if (!member->origin)
@@ -802,7 +802,7 @@ static void choose_pages(size_t threads)
 
 static int begin_with_command(pid_t child)
 {
-	struct member *member = tree_attach(&s.exits, child);
+	struct member *member = family_attach(&s.exits, child);
 
 	member->process.attached = 0;
 	member->process.figure[virtual_begin] = member->process.figure[memory_begin] = UNKNOWN;
@@ -835,7 +835,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	memset(&s.account, 0, sizeof s.account);
 	for (int i = 0; i < FIGURES; i++)
 		s.account.unfollowed_figure[i] = UNKNOWN;
-	tree_begin(order, &s.account);
+	family_begin(order, &s.account);
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	s.boot_offset_ns = now_ns() - ((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec);
 	s.swept_ns = now_ns();
@@ -851,14 +851,14 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 
 static enum woken wait_for(uint64_t until_ns)
 {
-	return tree_wait(until_ns, PACE_NS, take_all);
+	return family_wait(until_ns, PACE_NS, take_all);
 }
 
 static int look_now(struct member *member)
 {
 	uint64_t counts[KINDS_MOST];
 
-	if (tree_look(&s.exits, member))
+	if (family_refresh(&s.exits, member))
 		return -1;
 	if (is_origin(member) && !own_counts(member->origin, counts))
 		kinds_tell(&member->process, counts);
@@ -868,13 +868,13 @@ static int look_now(struct member *member)
 static void tell_reading(uint64_t at_ns)
 {
 	take_all(0);
-	for (struct member *member = tree_first(); member; member = member->next) {
+	for (struct member *member = family_first(); member; member = member->next) {
 		if (member->left_out || look_now(member))
 			continue;
-		write_reading(at_ns, &member->process, &member->told);
-		process_free_calls(&member->told);
-		process_clear(&member->told);
-		process_add(&member->told, &member->process);
+		write_reading(at_ns, &member->process, &member->reported);
+		process_free_calls(&member->reported);
+		process_clear(&member->reported);
+		process_add(&member->reported, &member->process);
 	}
 }
 
@@ -884,8 +884,8 @@ static uint64_t total(struct process *sum)
 	uint64_t counts[KINDS_MOST] = { 0 };
 
 	take_all(0);
-	process_add(sum, &tree_sum);
-	for (struct member *member = tree_first(); member; member = member->next)
+	process_add(sum, &family_sum);
+	for (struct member *member = family_first(); member; member = member->next)
 		if (!look_now(member))
 			process_add(sum, &member->process);
 	for (size_t i = 0; i < s.roots; i++)
@@ -895,12 +895,12 @@ static uint64_t total(struct process *sum)
 		sum->figure[switches_voluntary] += s.ended;
 	for (int i = virtual_begin; i < FIGURES; i++)
 		sum->figure[i] = UNKNOWN;
-	return tree_seen;
+	return family_size;
 }
 
 static int is_waited_for(struct member *member)
 {
-	int is_dead = tree_is_dead(member, 1);
+	int is_dead = family_is_dead(member, 1);
 
 	return is_dead ? !(is_origin(member) && member->origin->open) : member->gone_ns != UNKNOWN;
 }
@@ -912,7 +912,7 @@ static void wait_for_the_last(void)
 		int is_waiting = 0;
 
 		take_all(0);
-		for (struct member *member = tree_first(); member; member = member->next)
+		for (struct member *member = family_first(); member; member = member->next)
 			is_waiting |= is_waited_for(member);
 		if (!is_waiting)
 			return;
@@ -955,11 +955,11 @@ static void end(struct account *account)
 	process_clear(&sum);
 	total(&sum);
 	take_all(1);
-	while ((member = tree_first())) {
+	while ((member = family_first())) {
 		if (look_now(member))
 			finish(member);
 		else
-			tree_write(member);
+			family_write(member);
 	}
 	leave_closing_to_a_child();
 	for (size_t i = 0; i < s.roots; i++)

@@ -1,16 +1,16 @@
-/* tree.h -- the processes that are watched, where they are followed by the kernel's messages of births and
- * deaths: of perf.c and taskstats.c. One entry for each from its birth to its record. */
-#ifndef STEELYARD_TREE_H
-#define STEELYARD_TREE_H
+/* family.h -- the processes that are watched, where the kernel's messages of births and deaths are followed: an
+ * entry for each from its birth to its record. */
+#ifndef STEELYARD_FAMILY_H
+#define STEELYARD_FAMILY_H
 
-#include "exits.h"
+#include "kernel/exits.h"
 #include "monitor.h"
 
 struct member {
 	struct member *next, *before; /* of all */
 	struct member *in_bucket;     /* of those with the same hash */
 	struct process process;
-	struct process told;          /* what the last reading said */
+	struct process reported;          /* what the last reading said */
 	uint64_t       running;       /* its threads that have not ended */
 	uint64_t       exits;         /* those that have */
 	uint64_t       accounts;      /* of those, that have come */
@@ -26,35 +26,36 @@ struct member {
 	void          *counts;        /* perf.c's; freed with it */
 };
 
-/* The account is told of children that are left out. */
-void tree_begin(const struct order *order, struct account *account);
-struct member *tree_find(pid_t pid);
-struct member *tree_add(pid_t pid);
+/* Children that are left out are added to the account. */
+void family_begin(const struct order *order, struct account *account);
+struct member *family_find(pid_t pid);
+struct member *family_add(pid_t pid);
 /* A child has been made. Returns it, or NULL if the parent is none of ours. */
-struct member *tree_fork(pid_t parent, pid_t child, uint64_t at_ns);
+struct member *family_fork(pid_t parent, pid_t child, uint64_t at_ns);
 /* It runs another program from now on. */
-void tree_program(struct member *member, const char *name, int by_exec);
+void family_program(struct member *member, const char *name, int by_exec);
 /* A thread of it has ended. */
-void tree_thread_ends(struct member *member, uint64_t at_ns);
+void family_thread_ends(struct member *member, uint64_t at_ns);
 /* One that runs already: its figures count from now. `exits` may not be open. */
-struct member *tree_attach(struct exits *exits, pid_t pid);
+struct member *family_attach(struct exits *exits, pid_t pid);
 /* It and all that descend from it. Returns how many were new. */
-size_t tree_attach_all(struct exits *exits, const pid_t pids[], size_t count);
+size_t family_attach_all(struct exits *exits, const pid_t pids[], size_t count);
 /* Takes the accounts of threads that have ended. */
-void tree_take_accounts(struct exits *exits);
+void family_take_accounts(struct exits *exits);
 /* Has its figures say what it has cost by now. Returns -1 if it has ended. */
-int tree_look(struct exits *exits, struct member *member);
+int family_refresh(struct exits *exits, struct member *member);
 /* The figures of one that has ended, from its accounts if all of them have come; else all UNKNOWN. */
-void tree_sum_up(struct member *member);
-/* Whether it has ended, as messages say; with `look` as /proc says too, some time later: one may be lost. */
-int tree_is_dead(struct member *member, int look);
+void family_sum_up(struct member *member);
+/* True once exit messages have come for all its threads; with `checks_proc` also some time after /proc has shown it
+ * gone: messages can be lost. */
+int family_is_dead(struct member *member, int checks_proc);
 /* Writes its record (or adds it to those left out, and in any case to the sum of all), and forgets it. */
-void tree_write(struct member *member);
-struct member *tree_first(void);
+void family_write(struct member *member);
+struct member *family_first(void);
 /* A backend's wait: takes what has come, by take(0), every so often. */
-enum woken tree_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int));
+enum woken family_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int));
 /* What has been written so far, as one process; and how many there were and are. */
-extern struct process tree_sum;
-extern uint64_t       tree_seen;
+extern struct process family_sum;
+extern uint64_t       family_size;
 
 #endif

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../monitor.h"
+#include "monitor.h"
 #include "accounting.h"
 
 /* The maps as memory. */
@@ -17,7 +17,7 @@ extern struct hooks {
 	size_t      cell_bytes;
 	size_t      maps_bytes;
 	uint64_t    hook_ns;   /* what a hit on a system call costs; UNKNOWN: not calibrated */
-	uint32_t    look;      /* number of the last look */
+	uint32_t    walk;      /* number of the last walk over tasks */
 	uint32_t    calibrated; /* slot of a process of ours that was watched for that, and is in nobody's account */
 } hooks;
 
@@ -41,17 +41,17 @@ int  hooks_are_spent(void);
 /* A window opens, with calls counted or not, and closes; each returns the moment. */
 uint64_t hooks_open_window(int counting);
 uint64_t hooks_close_window(void);
-/* How long the thread of that slot ran in the window that closed last. Look before. */
+/* How long the thread of that slot ran in the window that closed last. Refresh before. */
 uint64_t hooks_ran_in_window(uint32_t slot);
 /* The command's process: its account begins with its exec. */
 int hooks_hold(pid_t child);
 /* Takes in these processes, with their threads and descendants. Returns how many tasks that were. */
 int  hooks_attach(const pid_t pids[], size_t count);
 /* Brings the row of every watched task that has run up to date, and takes in what was moved into the cgroup. */
-void hooks_look(void);
-/* The same of all, those included that have exited: their rows' `seen` is then hooks.look. */
-void hooks_look_thoroughly(void);
-/* Finds which of those that have exited are over by now. A look does so too. */
+void hooks_refresh(void);
+/* The same of all, those included that have exited: their rows' `walk` is then hooks.walk. */
+void hooks_refresh_all(void);
+/* Finds which of those that have exited are over by now. A refresh does so too. */
 void hooks_settle(void);
 /* How many have exited, and are not over, of those who have no slot of their own. */
 uint64_t hooks_unfinished(void);
@@ -66,7 +66,7 @@ uint32_t hooks_slots_highest(void);
 int hooks_lost_slots(void);
 /* How many rows were ever given to somebody. */
 uint32_t hooks_enrolled(void);
-/* The slots that the last look found changed; NULL if they are too many to be told. */
+/* The slots that the last walk found changed; NULL if there were too many. */
 const uint32_t *hooks_changed(size_t *count);
 /* Which call a cell stands for. Returns 0 if it stands for none. */
 int hooks_call_of(uint32_t cell, enum abi *abi, uint32_t *number);

@@ -1,12 +1,12 @@
-/* tree.c -- see tree.h. */
-#include "tree.h"
+/* family.c -- see family.h. */
+#include "follow/family.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "look.h"
+#include "kernel/snapshot.h"
 
 enum { BUCKETS = 4096, THREADS_MOST = 4096 };
 /* For messages of what /proc knows already. */
@@ -23,8 +23,8 @@ static struct account *ours;
 static uint32_t        one_in;
 static pid_t           excepted; /* who reads us */
 static uint64_t        born; /* children so far, for one in so many */
-struct process         tree_sum;
-uint64_t               tree_seen;
+struct process         family_sum;
+uint64_t               family_size;
 
 /* Accounts whose process is not known: of others, or of a child whose birth is still on its way. */
 static struct {
@@ -33,15 +33,15 @@ static struct {
 	uint64_t      round;
 } early;
 
-void tree_begin(const struct order *order, struct account *account)
+void family_begin(const struct order *order, struct account *account)
 {
 	one_in = order->children;
 	excepted = order->except;
 	ours = account;
-	process_clear(&tree_sum);
+	process_clear(&family_sum);
 }
 
-struct member *tree_first(void)
+struct member *family_first(void)
 {
 	return first;
 }
@@ -55,25 +55,25 @@ static struct member **place_of(pid_t pid)
 	return place;
 }
 
-struct member *tree_find(pid_t pid)
+struct member *family_find(pid_t pid)
 {
 	return *place_of(pid);
 }
 
-struct member *tree_add(pid_t pid)
+struct member *family_add(pid_t pid)
 {
 	struct member **place = place_of(pid);
 	struct member  *member;
 
 	/* Its number has been given away again: what is known of the first one has to do. */
 	if (*place)
-		tree_write(*place);
+		family_write(*place);
 	place = place_of(pid);
 	member = calloc(1, sizeof *member);
 	if (!member)
 		abort();
 	process_clear(&member->process);
-	process_clear(&member->told);
+	process_clear(&member->reported);
 	account_clear(&member->account);
 	account_clear(&member->base);
 	member->process.pid = pid;
@@ -86,19 +86,19 @@ struct member *tree_add(pid_t pid)
 		first->before = member;
 	first = member;
 	*place = member;
-	tree_seen++;
+	family_size++;
 	return member;
 }
 
-struct member *tree_fork(pid_t parent, pid_t child, uint64_t at_ns)
+struct member *family_fork(pid_t parent, pid_t child, uint64_t at_ns)
 {
-	struct member *from = tree_find(parent);
+	struct member *from = family_find(parent);
 	struct member *member;
 
 	if (!from)
 		return NULL;
 	from->process.children++;
-	member = tree_add(child);
+	member = family_add(child);
 	member->process.parent = parent;
 	member->process.generation = from->process.generation + 1;
 	member->process.begin_ns = member->process.watched_ns = at_ns;
@@ -108,7 +108,7 @@ struct member *tree_fork(pid_t parent, pid_t child, uint64_t at_ns)
 	return member;
 }
 
-void tree_program(struct member *member, const char *name, int by_exec)
+void family_program(struct member *member, const char *name, int by_exec)
 {
 	if (by_exec)
 		memcpy(member->process.program_before, member->process.program,
@@ -116,7 +116,7 @@ void tree_program(struct member *member, const char *name, int by_exec)
 	snprintf(member->process.program, sizeof member->process.program, "%s", name);
 }
 
-void tree_thread_ends(struct member *member, uint64_t at_ns)
+void family_thread_ends(struct member *member, uint64_t at_ns)
 {
 	member->exits++;
 	if (member->running && --member->running == 0)
@@ -137,7 +137,7 @@ static void leave_out(const struct member *member)
 	}
 }
 
-void tree_write(struct member *member)
+void family_write(struct member *member)
 {
 	struct member **place = place_of(member->process.pid);
 
@@ -146,7 +146,7 @@ void tree_write(struct member *member)
 		leave_out(member);
 	else
 		write_process(&member->process);
-	process_add(&tree_sum, &member->process);
+	process_add(&family_sum, &member->process);
 	*place = member->in_bucket;
 	if (member->before)
 		member->before->next = member->next;
@@ -155,25 +155,25 @@ void tree_write(struct member *member)
 	if (member->next)
 		member->next->before = member->before;
 	process_free_calls(&member->process);
-	process_free_calls(&member->told);
+	process_free_calls(&member->reported);
 	free(member->counts);
 	free(member);
 }
 
-struct member *tree_attach(struct exits *exits, pid_t pid)
+struct member *family_attach(struct exits *exits, pid_t pid)
 {
 	static pid_t   threads[THREADS_MOST];
-	struct member *member = tree_add(pid);
+	struct member *member = family_add(pid);
 	size_t         count;
 
 	member->process.attached = 1;
 	member->process.watched_ns = now_ns();
-	if (look(pid, &member->process)) {
+	if (snapshot_of(pid, &member->process)) {
 		member->running = 0;
 		member->dead_ns = member->process.watched_ns;
 		return member;
 	}
-	count = look_threads(pid, threads, THREADS_MOST);
+	count = snapshot_threads(pid, threads, THREADS_MOST);
 	member->running = count;
 	for (size_t i = 0; i < count && exits->file >= 0; i++) {
 		struct task_account account;
@@ -189,18 +189,18 @@ struct member *tree_attach(struct exits *exits, pid_t pid)
 	return member;
 }
 
-size_t tree_attach_all(struct exits *exits, const pid_t pids[], size_t count)
+size_t family_attach_all(struct exits *exits, const pid_t pids[], size_t count)
 {
 	struct kin *kin;
-	size_t      found = look_descendants(pids, count, &kin);
+	size_t      found = snapshot_descendants(pids, count, &kin);
 	size_t      added = 0;
 
 	for (size_t i = 0; i < found; i++) {
 		struct member *member;
 
-		if (tree_find(kin[i].pid) || kin[i].pid == excepted || kin[i].pid == getpid())
+		if (family_find(kin[i].pid) || kin[i].pid == excepted || kin[i].pid == getpid())
 			continue;
-		member = tree_attach(exits, kin[i].pid);
+		member = family_attach(exits, kin[i].pid);
 		member->process.generation = kin[i].generation;
 		added++;
 	}
@@ -210,7 +210,7 @@ size_t tree_attach_all(struct exits *exits, const pid_t pids[], size_t count)
 
 static int take_account(const struct task_account *account)
 {
-	struct member *member = tree_find(account->pid);
+	struct member *member = family_find(account->pid);
 
 	if (!member)
 		return 0;
@@ -234,7 +234,7 @@ static void keep_early(const struct task_account *account)
 	early.list[early.count++] = (struct early){ *account, early.round };
 }
 
-void tree_take_accounts(struct exits *exits)
+void family_take_accounts(struct exits *exits)
 {
 	struct task_account account;
 	size_t              kept = 0;
@@ -269,7 +269,7 @@ static void tell_from_proc(struct member *member, const struct process *now)
 	}
 }
 
-int tree_look(struct exits *exits, struct member *member)
+int family_refresh(struct exits *exits, struct member *member)
 {
 	static pid_t        threads[THREADS_MOST];
 	struct task_account sum = member->account;
@@ -277,7 +277,7 @@ int tree_look(struct exits *exits, struct member *member)
 	size_t              count;
 
 	process_clear(&now);
-	if (look(member->process.pid, &now))
+	if (snapshot_of(member->process.pid, &now))
 		return -1;
 	memcpy(member->process.program, now.program, sizeof now.program);
 	for (int i = virtual_begin; i < FIGURES; i++)
@@ -286,7 +286,7 @@ int tree_look(struct exits *exits, struct member *member)
 	tell_from_proc(member, &now);
 	if (exits->file < 0)
 		return 0;
-	count = look_threads(member->process.pid, threads, THREADS_MOST);
+	count = snapshot_threads(member->process.pid, threads, THREADS_MOST);
 	for (size_t i = 0; i < count; i++) {
 		struct task_account account;
 
@@ -302,7 +302,7 @@ int tree_look(struct exits *exits, struct member *member)
 	return 0;
 }
 
-void tree_sum_up(struct member *member)
+void family_sum_up(struct member *member)
 {
 	uint64_t *figure = member->process.figure;
 
@@ -313,19 +313,19 @@ void tree_sum_up(struct member *member)
 		tell(member, &member->account);
 }
 
-int tree_is_dead(struct member *member, int is_to_be_looked_at)
+int family_is_dead(struct member *member, int checks_proc)
 {
 	struct process now;
 	pid_t          threads[64];
 
 	if (!member->running && !member->process.attached)
 		return 1;
-	if (member->running && !is_to_be_looked_at)
+	if (member->running && !checks_proc)
 		return 0;
 	process_clear(&now);
-	if (!look(member->process.pid, &now)) {
+	if (!snapshot_of(member->process.pid, &now)) {
 		if (!member->running)
-			member->running = look_threads(member->process.pid, threads, 64);
+			member->running = snapshot_threads(member->process.pid, threads, 64);
 		member->dead_ns = member->gone_ns = UNKNOWN;
 		return 0;
 	}
@@ -341,14 +341,14 @@ int tree_is_dead(struct member *member, int is_to_be_looked_at)
 	return 1;
 }
 
-enum woken tree_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int))
+enum woken family_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int))
 {
 	for (;;) {
 		uint64_t   pace_ns = now_ns() + step_ns;
 		enum woken woken;
 
 		take(0);
-		if (!tree_first() && (!outside.command || outside.command_ended))
+		if (!family_first() && (!outside.command || outside.command_ended))
 			return WOKEN_BY_END;
 		woken = wait_quietly(pace_ns < until_ns ? pace_ns : until_ns, -1);
 		if (woken != WOKEN_BY_TIME || pace_ns >= until_ns)

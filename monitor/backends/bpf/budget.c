@@ -1,8 +1,8 @@
-/* windows.c -- see windows.h.
+/* budget.c -- see budget.h.
  *
  * Calls are counted one by one as long as there is credit. It grows with time by the budget's share, up to what
  * CREDIT_NS of time give, and every hit of the hook, by whichever process of the machine, takes the hook's price from
- * it. Nobody has to look at that all the time: each processor is allowed some hits, and who has made them wakes us.
+ * it. Nobody has to check that all the time: each processor is allowed some hits, and who has made them wakes us.
  *
  * When the credit is used up, calls are hooked in windows alone. Time is cut into periods, and in each lies one window,
  * at a random place: so that what a process does at regular times is met as often as not. What is counted in windows is
@@ -15,7 +15,7 @@
  * When windows show that counting all would be within the budget, all is counted again: from the end of a period on, so
  * that each window stands for a whole one.
  */
-#include "windows.h"
+#include "budget.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ static void turn_counting(void)
 		sample();
 }
 
-int windows_begin(const struct order *order)
+int budget_begin(const struct order *order)
 {
 	if (order->detail != BUDGET)
 		return 0;
@@ -182,7 +182,7 @@ int windows_begin(const struct order *order)
 	return 0;
 }
 
-uint64_t windows_next(void)
+uint64_t budget_next(void)
 {
 	return s.is_used ? s.next_ns : UNKNOWN;
 }
@@ -217,7 +217,7 @@ static void open_window(void)
 	if (s.is_hooked)
 		hooks_calls_on();
 	if (s.is_proof) {
-		gather_look();
+		gather_refresh();
 		totals(&s.run_before, &s.work_before);
 	}
 	s.begin_ns = hooks_open_window(s.is_hooked);
@@ -232,7 +232,7 @@ static void close_window(void)
 
 	end_ns = hooks_close_window();
 	length_ns = end_ns - s.begin_ns;
-	gather_look();
+	gather_refresh();
 	if (s.is_hooked)
 		gather_window(s.begin_ns, end_ns, (double)s.period_ns / PERIOD_LEAST_NS);
 	if (s.is_proof) {
@@ -271,7 +271,7 @@ static void end_period(void)
 	count_all();
 }
 
-void windows_turn(void)
+void budget_turn(void)
 {
 	if (s.is_used && s.counts_all)
 		turn_counting();
@@ -285,12 +285,12 @@ void windows_turn(void)
 		open_window();
 }
 
-int windows_is_open(void)
+int budget_window_is_open(void)
 {
 	return s.is_open;
 }
 
-void windows_end(void)
+void budget_end(void)
 {
 	if (s.is_open)
 		close_window();

@@ -29,7 +29,7 @@ typedef int32_t  s32;
 #include "accounting.skel.h"
 #pragma GCC diagnostic pop
 
-#include "../cgroup.h"
+#include "kernel/cgroup.h"
 
 /* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at LATENCY
  * 26. A slot is in use until its thread is found to be over, or (not held) some tens of ms after its end, which a
@@ -256,16 +256,16 @@ static int sample_processors(char *why, size_t why_room)
 	return 0;
 }
 
-static int look_by_ourselves(char *why, size_t why_room)
+static int walk_ourselves(char *why, size_t why_room)
 {
 	union bpf_iter_link_info     which = { .task.tid = (u32)getpid() };
 	struct bpf_iter_attach_opts options = {
 		.sz = sizeof options, .link_info = &which, .link_info_len = sizeof which,
 	};
 
-	s.self = bpf_program__attach_iter(s.skeleton->progs.on_look, &options);
+	s.self = bpf_program__attach_iter(s.skeleton->progs.on_walk, &options);
 	if (!s.self)
-		snprintf(why, why_room, "a look at one task alone was refused: %s", strerror(errno));
+		snprintf(why, why_room, "a walk over one task alone was refused: %s", strerror(errno));
 	return s.self ? 0 : -1;
 }
 
@@ -278,14 +278,14 @@ int hooks_on(const struct order *order, char *why, size_t why_room)
 	    hook_in(skeleton->progs.on_exec, &skeleton->links.on_exec, why, why_room) ||
 	    hook_in(skeleton->progs.on_signal, &skeleton->links.on_signal, why, why_room) ||
 	    hook_in(skeleton->progs.on_fork, &skeleton->links.on_fork, why, why_room) ||
-	    hook_in(skeleton->progs.on_look, &skeleton->links.on_look, why, why_room))
+	    hook_in(skeleton->progs.on_walk, &skeleton->links.on_walk, why, why_room))
 		return -1;
 	if (order->cgroup && hook_in(skeleton->progs.on_cgroup, &skeleton->links.on_cgroup, why, why_room))
 		return -1;
 	if (order->detail == PROFILE && sample_processors(why, why_room))
 		return -1;
-	s.walk_file = bpf_link__fd(skeleton->links.on_look);
-	return skeleton->rodata->holds ? look_by_ourselves(why, why_room) : 0;
+	s.walk_file = bpf_link__fd(skeleton->links.on_walk);
+	return skeleton->rodata->holds ? walk_ourselves(why, why_room) : 0;
 }
 
 int hooks_calls_on(void)
@@ -503,7 +503,7 @@ static void walk(int link_file)
 	char text[256];
 	int  file = bpf_iter_create(link_file);
 
-	s.skeleton->bss->look = ++hooks.look;
+	s.skeleton->bss->walk = ++hooks.walk;
 	if (file < 0)
 		return;
 	while (read(file, text, sizeof text) > 0)
@@ -539,20 +539,20 @@ int hooks_attach(const pid_t pids[], size_t count)
 	return take_in();
 }
 
-void hooks_look(void)
+void hooks_refresh(void)
 {
 	s.skeleton->bss->changed_count = 0;
-	if (s.skeleton->bss->looks_wanted) {
-		s.skeleton->bss->looks_wanted = 0;
+	if (s.skeleton->bss->wants_walk) {
+		s.skeleton->bss->wants_walk = 0;
 		take_in();
 	}
 	walk(s.self ? bpf_link__fd(s.self) : s.walk_file);
 }
 
-void hooks_look_thoroughly(void)
+void hooks_refresh_all(void)
 {
 	s.skeleton->bss->is_thorough = 1;
-	hooks_look();
+	hooks_refresh();
 	s.skeleton->bss->is_thorough = 0;
 }
 

@@ -7,7 +7,7 @@
 #ifndef STEELYARD_ACCOUNTING_H
 #define STEELYARD_ACCOUNTING_H
 
-/* Rows that a look found changed; more than that, and all are to be looked at. */
+/* Rows that a walk found changed; more than that, and all are to be read. */
 enum { CHANGED = 4096 };
 
 enum row_state { ROW_FREE, ROW_LIVE, ROW_EXITED, ROW_OVER };
@@ -32,9 +32,9 @@ struct row {
 	__s32 pid, process;    /* thread and thread group */
 	__s32 parent;          /* process */
 	__u32 generation;
-	__u32 processor;       /* that it ran on at the last look, plus one; 0: on none */
+	__u32 processor;       /* that it ran on at the last walk, plus one; 0: on none */
 	__u32 by_group;        /* whether `status` is that of the whole process, ended by one for all */
-	__u64 looked_run_ns;   /* its run time then: all that a look at an idle thread needs is in these 64 bytes */
+	__u64 read_run_ns;     /* its run time then: all that reading an idle thread needs is in these 64 bytes */
 	__u64 begin_ns;        /* of its process */
 	__u64 watched_ns;
 	__u64 end_ns;          /* 0: it runs */
@@ -43,20 +43,20 @@ struct row {
 	__u64 signals;
 	char  program[PROGRAM_NAME], program_before[PROGRAM_NAME];
 	struct counters base;  /* when it came to be watched */
-	struct counters now;   /* when it was last looked at; final once ROW_OVER */
-	__u64 adjusted_user_ns, adjusted_system_ns; /* of the process: what wait4 was told; 0: nobody asked */
+	struct counters now;   /* when it was last read; final once ROW_OVER */
+	__u64 adjusted_user_ns, adjusted_system_ns; /* of the process: what wait4 gave; 0: nobody asked */
 	__u64 virtual_begin, virtual_end, virtual_peak;
 	__u64 memory_begin, memory_end, memory_peak;
 	__u64 swap_end;
 	__u64 entered_ns;      /* into the system call that it is in; 0: none that we saw begin */
-	__u32 seen;            /* the last look that brought `now` up to date */
+	__u32 walk;            /* number of the last walk that brought `now` up to date */
 	__u32 window;          /* that window_ns is of */
 	__u64 window_ns;       /* it ran in that one, up to its last switch */
 	__u32 late;            /* calls of its may be missing: it was taken in after its birth, or amid its exit */
 } __attribute__((aligned(64)));
 
 /* A type of call: how many in the lower half, errors in the upper. The sum of differences is exact as long
- * as fewer than 2^32 calls are made between two looks. At PROFILE: samples. */
+ * as fewer than 2^32 calls are made between two readings. At PROFILE: samples. */
 struct cell {
 	__u64 count;
 };
@@ -96,7 +96,7 @@ struct allowance {
 	__u64 hits, wake_at;
 } __attribute__((aligned(64)));
 
-/* Slots of the last so many threads that have exited; whoever comes after them looks whether they are over. */
+/* Slots of the last so many threads that have exited; whoever comes after them checks whether they are over. */
 enum { LEAVING = 128 };
 
 /* A task's storage. */

@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cgroup.h"
-#include "exits.h"
-#include "look.h"
+#include "kernel/cgroup.h"
+#include "kernel/exits.h"
+#include "kernel/snapshot.h"
 #include "monitor.h"
-#include "tree.h"
+#include "follow/family.h"
 
 enum { SOCKET_BUFFER = 16 << 20 };
 /* How often the sockets are emptied. They hold what some 10,000 births and ends say. */
@@ -117,7 +117,7 @@ static uint64_t boottime_of(const struct proc_event *event)
 /* Of those that we found running, messages from before then may still be under way. */
 static struct member *ours(pid_t pid, uint64_t at_ns)
 {
-	struct member *member = tree_find(pid);
+	struct member *member = family_find(pid);
 
 	return member && member->process.attached && at_ns < member->process.watched_ns ? NULL : member;
 }
@@ -130,9 +130,9 @@ static void take_fork(const struct proc_event *event)
 	struct member *member;
 
 	if (event->event_data.fork.child_pid == process) {
-		member = tree_find(process);
+		member = family_find(process);
 		if (!member || !member->process.attached || at_ns > member->process.watched_ns)
-			tree_fork(parent, process, at_ns);
+			family_fork(parent, process, at_ns);
 		return;
 	}
 	member = ours(process, at_ns);
@@ -144,20 +144,20 @@ static void take_fork(const struct proc_event *event)
 
 static void take_exec(const struct proc_event *event)
 {
-	struct member *member = tree_find(event->event_data.exec.process_tgid);
+	struct member *member = family_find(event->event_data.exec.process_tgid);
 	struct process now;
 
 	if (!member)
 		return;
 	process_clear(&now);
-	look(member->process.pid, &now);
+	snapshot_of(member->process.pid, &now);
 	if (member->process.pid == s.command && s.command_runs) {
 		s.command_runs = 0;
 		member->process.watched_ns = boottime_of(event);
 		/* It may be gone by now, and its children have its name. */
-		tree_program(member, *now.program ? now.program : s.command_name, 0);
+		family_program(member, *now.program ? now.program : s.command_name, 0);
 	} else {
-		tree_program(member, now.program, 1);
+		family_program(member, now.program, 1);
 	}
 }
 
@@ -167,7 +167,7 @@ static void take_exit(const struct proc_event *event)
 
 	if (!member)
 		return;
-	tree_thread_ends(member, boottime_of(event));
+	family_thread_ends(member, boottime_of(event));
 	/* All threads of a group that ends at once have its status; else the last one has. */
 	member->process.status = (int)event->event_data.exit.exit_code;
 }
@@ -200,8 +200,8 @@ static void finish(struct member *member)
 		s.account.lost_events++;
 	else if (member->accounts < member->exits)
 		s.account.lost_events += member->exits - member->accounts;
-	tree_sum_up(member);
-	tree_write(member);
+	family_sum_up(member);
+	family_write(member);
 }
 
 /* Takes what has come, and writes a record of those that ended. */
@@ -213,14 +213,14 @@ static void take_all(int is_last)
 
 	/* In this order an ended task's account is there when its end is known. */
 	take_events();
-	tree_take_accounts(&s.exits);
+	family_take_accounts(&s.exits);
 	now = now_ns();
 	is_sweep = is_last || now - s.swept_ns >= SWEEP_NS;
 	if (is_sweep)
 		s.swept_ns = now;
-	for (struct member *member = tree_first(); member; member = next) {
+	for (struct member *member = family_first(); member; member = next) {
 		next = member->next;
-		if (!tree_is_dead(member, is_sweep))
+		if (!family_is_dead(member, is_sweep))
 			continue;
 		if ((member->exits && member->accounts >= member->exits) || now - member->dead_ns > 2 * PACE_NS || is_last)
 			finish(member);
@@ -279,7 +279,7 @@ static const char *const *missing(const struct order *order)
 /* Until a pass over /proc finds nobody new: births since the first are in the socket as well. */
 static void attach_all(const pid_t pids[], size_t count)
 {
-	while (tree_attach_all(&s.exits, pids, count))
+	while (family_attach_all(&s.exits, pids, count))
 		;
 }
 
@@ -300,14 +300,14 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	memset(&s.account, 0, sizeof s.account);
 	for (int i = 0; i < FIGURES; i++)
 		s.account.unfollowed_figure[i] = UNKNOWN;
-	tree_begin(order, &s.account);
+	family_begin(order, &s.account);
 	if (exits_open(&s.exits, why, why_room) || open_events(why, why_room))
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	s.boot_offset_ns = (int64_t)now_ns() - ((int64_t)time.tv_sec * 1000000000 + time.tv_nsec);
 	s.swept_ns = now_ns();
 	if (child) {
-		member = tree_attach(&s.exits, child);
+		member = family_attach(&s.exits, child);
 		member->process.attached = 0;
 		/* Of our own program, until the exec. */
 		member->process.figure[virtual_begin] = member->process.figure[memory_begin] = UNKNOWN;
@@ -325,31 +325,31 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 
 static enum woken wait(uint64_t until_ns)
 {
-	return tree_wait(until_ns, PACE_NS, take_all);
+	return family_wait(until_ns, PACE_NS, take_all);
 }
 
 static void tell_reading(uint64_t at_ns)
 {
 	take_all(0);
-	for (struct member *member = tree_first(); member; member = member->next) {
-		if (member->left_out || tree_look(&s.exits, member))
+	for (struct member *member = family_first(); member; member = member->next) {
+		if (member->left_out || family_refresh(&s.exits, member))
 			continue;
-		write_reading(at_ns, &member->process, &member->told);
-		memcpy(member->told.figure, member->process.figure, sizeof member->told.figure);
+		write_reading(at_ns, &member->process, &member->reported);
+		memcpy(member->reported.figure, member->process.figure, sizeof member->reported.figure);
 	}
 }
 
 static uint64_t total(struct process *sum)
 {
 	take_all(0);
-	process_add(sum, &tree_sum);
-	for (struct member *member = tree_first(); member; member = member->next) {
-		tree_look(&s.exits, member);
+	process_add(sum, &family_sum);
+	for (struct member *member = family_first(); member; member = member->next) {
+		family_refresh(&s.exits, member);
 		process_add(sum, &member->process);
 	}
 	for (int i = virtual_begin; i < FIGURES; i++)
 		sum->figure[i] = UNKNOWN;
-	return tree_seen;
+	return family_size;
 }
 
 /* Messages of those that have ended may be under way. */
@@ -359,8 +359,8 @@ static void wait_for_the_last(void)
 		int is_waiting = 0;
 
 		take_all(0);
-		for (struct member *member = tree_first(); member; member = member->next)
-			is_waiting |= tree_is_dead(member, 1) || member->gone_ns != UNKNOWN;
+		for (struct member *member = family_first(); member; member = member->next)
+			is_waiting |= family_is_dead(member, 1) || member->gone_ns != UNKNOWN;
 		if (!is_waiting)
 			return;
 		usleep(2000);
@@ -376,11 +376,11 @@ static void end(struct account *account)
 	total(&sum);
 	wait_for_the_last();
 	take_all(1);
-	while ((member = tree_first())) {
-		if (tree_look(&s.exits, member))
+	while ((member = family_first())) {
+		if (family_refresh(&s.exits, member))
 			finish(member);
 		else
-			tree_write(member);
+			family_write(member);
 	}
 	s.account.lost_events += s.exits.lost;
 	exits_close(&s.exits);

@@ -1,7 +1,7 @@
 /* absent.c -- in place of the backend that needs BPF, where it could not be built. */
 #include <stdio.h>
 
-#include "../monitor.h"
+#include "monitor.h"
 
 static int probe(const struct order *order, char *why, size_t why_room)
 {

@@ -1,5 +1,5 @@
 /* exits.c -- see exits.h. The protocol is that of Documentation/accounting/taskstats.rst. */
-#include "exits.h"
+#include "kernel/exits.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Some 20,000 ended tasks between two looks. */
+/* Some 20,000 ended tasks between two readings. */
 enum { SOCKET_BUFFER = 16 << 20, MESSAGE_ROOM = 4096 };
 /* Of an attribute and of a message of generic netlink; both are aligned already. */
 enum { ATTRIBUTE_HEAD = sizeof(struct nlattr), MESSAGE_HEAD = NLMSG_HDRLEN + sizeof(struct genlmsghdr) };
@@ -210,7 +210,7 @@ static void take(const void *from, size_t length, struct task_account *account)
 	account->figure[switches_voluntary] = raw.nvcsw;
 	account->figure[switches_involuntary] = raw.nivcsw;
 	/* All input and output is rounded down to multiples of 1024 by the kernel (bacct_add_tsk and its like in
-	 * kernel/tsacct.c), numbers of calls too: of those too little remains to be told. */
+	 * kernel/tsacct.c), numbers of calls too: too little of those remains to be said. */
 	account->figure[characters_read] = raw.read_char;
 	account->figure[characters_written] = raw.write_char;
 	account->figure[bytes_read] = raw.read_bytes;

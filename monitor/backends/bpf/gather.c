@@ -33,7 +33,7 @@ struct thread {
 	struct counters read;
 	int            is_missed;     /* calls of its were not counted, in pauses that are over, */
 	uint64_t       missed_run_ns; /* in which it ran for so long */
-	uint32_t       pause;         /* the pause before which it was looked at last: */
+	uint32_t       pause;         /* the pause before which it was read last: */
 	int            was_running;
 	uint64_t       run_ns, switches; /* as they were then */
 };
@@ -54,7 +54,7 @@ static struct {
 	}                  *windows;
 	size_t              window_count;
 	uint64_t            windows_ns;
-	int                 has_looked;
+	int                 has_refreshed;
 	uint32_t            enrolled;  /* rows known to have been given */
 	uint64_t            folded_ns; /* when gather_fold last did its work */
 	uint64_t           *unslotted; /* row 0's cells as far as folded */
@@ -199,7 +199,7 @@ static void costs_into(const struct row *row, struct process *process)
 	process->figure[switches_voluntary] = less(now->switches_voluntary, base->switches_voluntary);
 	process->figure[switches_involuntary] = less(now->switches_involuntary, base->switches_involuntary);
 	/* It has exited and is not final: its times and switches are of some moment before. */
-	if (row->state == ROW_EXITED && row->seen != hooks.look)
+	if (row->state == ROW_EXITED && row->walk != hooks.walk)
 		for (int i = 0; i < 7; i++)
 			process->figure[not_yet_final[i]] = UNKNOWN;
 	process->figure[signals] = row->signals;
@@ -277,14 +277,14 @@ static void calls_into(const uint64_t *cells, const uint64_t *folded, struct pro
 }
 
 /* Pauses in the counting. A thread that did not run in one made no call in it: whether it ran is told by its run time
- * and its switches, for whoever was on no processor at the look before, and is on none now. */
+ * and its switches, for whoever was on no processor at the reading before, and is on none now. */
 
 static uint64_t switches_of(const struct row *row)
 {
 	return row->now.switches_voluntary + row->now.switches_involuntary;
 }
 
-/* What it has missed of the pause that goes on, as of the last look. */
+/* What it has missed of the pause that goes on, as of the last reading. */
 static void missed_in_pause(uint32_t slot, int *is_missed, uint64_t *missed_run_ns)
 {
 	const struct row    *row = &hooks.rows[slot];
@@ -502,9 +502,9 @@ int gather_is_empty(void)
 	return 1;
 }
 
-/* Looks and readings */
+/* Readings */
 
-/* A first look changes everything, and a later one what has run. It is not told again: it must be kept. */
+/* A first walk changes everything, and a later one what has run. It does not say so again: it must be kept. */
 static void note_change(uint32_t slot)
 {
 	struct thread *thread = &s.threads[slot];
@@ -515,19 +515,19 @@ static void note_change(uint32_t slot)
 	thread->owner->is_changed = 1;
 }
 
-void gather_look(void)
+void gather_refresh(void)
 {
 	size_t          count;
 	const uint32_t *changed;
 
-	hooks_look();
+	hooks_refresh();
 	adopt_new();
 	changed = hooks_changed(&count);
 	for (size_t i = 0; changed && i < count; i++)
 		note_change(changed[i]);
-	for (uint32_t slot = 1; (!changed || !s.has_looked) && slot <= hooks_slots_highest(); slot++)
+	for (uint32_t slot = 1; (!changed || !s.has_refreshed) && slot <= hooks_slots_highest(); slot++)
 		note_change(slot);
-	s.has_looked = 1;
+	s.has_refreshed = 1;
 }
 
 /* When the last of its threads has exited, and how; while one runs, it runs. */
@@ -769,7 +769,7 @@ void gather_fold(void)
 
 void gather_pause(void)
 {
-	gather_look();
+	gather_refresh();
 	s.pause++;
 	for (uint32_t slot = 0; slot <= hooks_slots_highest(); slot++) {
 		struct thread    *thread = &s.threads[slot];
@@ -795,7 +795,7 @@ void gather_resume(void)
 
 	hooks_count(1);
 	now = now_ns();
-	gather_look();
+	gather_refresh();
 	for (uint32_t slot = 0; slot <= hooks_slots_highest(); slot++) {
 		struct thread *thread = &s.threads[slot];
 		int            is_missed;
@@ -826,7 +826,7 @@ uint32_t gather_unfinished(void)
 
 		/* A first thread may wait for its parent for ever; the others are on their way. */
 		count += slot != hooks.calibrated && row->state == ROW_EXITED &&
-		         (row->seen != hooks.look || row->pid != row->process);
+		         (row->walk != hooks.walk || row->pid != row->process);
 	}
 	return count;
 }

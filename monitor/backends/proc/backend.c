@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "monitor.h"
-#include "procfs.h"
-#include "seen.h"
+#include "kernel/procfs.h"
+#include "follow/meters.h"
 
 enum { LOOK_NS = 100000000 /* where no interval is asked for */ };
 
@@ -35,8 +35,8 @@ static struct {
 
 static void refresh_thread(pid_t thread, void *context)
 {
-	struct seen        *process = context;
-	struct seen_thread *found = process->threads;
+	struct meter        *process = context;
+	struct thread_meter *found = process->threads;
 	struct procfs_stat  stat;
 	int                 directory;
 
@@ -47,10 +47,10 @@ static void refresh_thread(pid_t thread, void *context)
 		if (directory < 0)
 			return;
 		if (!procfs_stat(directory, &stat)) {
-			found = seen_thread(process, thread, stat.begin_ns, sizeof *found);
+			found = meter_add_thread(process, thread, stat.begin_ns, sizeof *found);
 			/* Of one that was attached, threads that come later are new. */
 			if (process->has_begun)
-				seen_begin_thread(found, now_ns(), 1);
+				meter_begin_thread(found, now_ns(), 1);
 		}
 		close(directory);
 	}
@@ -59,23 +59,23 @@ static void refresh_thread(pid_t thread, void *context)
 }
 
 /* Brings the list of its threads up to date. */
-static void refresh_threads(struct seen *process, uint64_t now)
+static void refresh_threads(struct meter *process, uint64_t now)
 {
-	for (struct seen_thread *thread = process->threads; thread; thread = thread->next)
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
 		thread->is_there = 0;
 	procfs_threads(process->record.pid, refresh_thread, process);
-	for (struct seen_thread *thread = process->threads, *next; thread; thread = next) {
+	for (struct thread_meter *thread = process->threads, *next; thread; thread = next) {
 		next = thread->next;
 		if (!thread->is_there)
-			seen_end_thread(thread, now, -1);
+			meter_end_thread(thread, now, -1);
 	}
 }
 
 /* A process that is not seen yet. `parent` NULL: it was named, or is the command. NULL if it has gone. */
-static struct seen *add(pid_t pid, struct seen *parent, int is_new)
+static struct meter *add(pid_t pid, struct meter *parent, int is_new)
 {
 	struct procfs_stat stat;
-	struct seen       *process;
+	struct meter       *process;
 	int                directory = procfs_open(pid, 0);
 
 	if (directory < 0 || procfs_stat(directory, &stat)) {
@@ -83,14 +83,14 @@ static struct seen *add(pid_t pid, struct seen *parent, int is_new)
 			close(directory);
 		return NULL;
 	}
-	process = seen_process(pid, parent, stat.begin_ns);
+	process = meter_add(pid, parent, stat.begin_ns);
 	process->directory = directory;
 	process->run_ns = UNKNOWN; /* look at it, whatever its clock says */
 	process->record.attached = !is_new;
 	if (!parent)
 		process->record.parent = stat.parent;
 	refresh_threads(process, now_ns());
-	seen_begin(process, now_ns(), is_new);
+	meter_begin(process, now_ns(), is_new);
 	if (is_new) /* it began before we saw it */
 		process->record.figure[virtual_begin] = process->record.figure[memory_begin] = UNKNOWN;
 	return process;
@@ -98,17 +98,17 @@ static struct seen *add(pid_t pid, struct seen *parent, int is_new)
 
 /* A child of one that is followed: so is the first, and then each so many. The others stay in the list, so that each
  * is passed over once. */
-static void add_child(struct seen *parent, pid_t pid, int is_new)
+static void add_child(struct meter *parent, pid_t pid, int is_new)
 {
-	struct seen *child;
+	struct meter *child;
 
-	if (pid == getpid() || pid == s.order->except || seen_find(pid))
+	if (pid == getpid() || pid == s.order->except || meter_find(pid))
 		return;
 	if (parent->children++ % s.order->children == 0) {
 		add(pid, parent, is_new);
 		return;
 	}
-	child = seen_process(pid, parent, now_ns());
+	child = meter_add(pid, parent, now_ns());
 	child->is_unfollowed = 1;
 	child->directory = procfs_open(pid, 0);
 	s.unfollowed++;
@@ -134,9 +134,9 @@ static void found_orphan(pid_t pid, void *context)
 
 /* What its parent was told of it, if it waited for it: a parent that has more from its children had one that was not
  * seen. */
-static void tell_parent(struct seen *process)
+static void tell_parent(struct meter *process)
 {
-	struct seen       *parent = seen_find(process->record.parent);
+	struct meter       *parent = meter_find(process->record.parent);
 	struct procfs_stat stat;
 
 	if (!parent)
@@ -147,12 +147,12 @@ static void tell_parent(struct seen *process)
 		parent->children_faults += stat.faults_minor + stat.children_faults_minor;
 }
 
-static void compare_with_children(struct seen *process)
+static void compare_with_children(struct meter *process)
 {
 	struct procfs_clocks clocks;
 	struct procfs_stat   stat;
 
-	for (struct seen *child = seen_first; child; child = child->next)
+	for (struct meter *child = meters_first; child; child = child->next)
 		if (child->record.parent == process->record.pid && procfs_clocks(child->record.pid, &clocks))
 			process->has_lost_child = 1; /* the next look at it will find that out */
 
@@ -161,16 +161,16 @@ static void compare_with_children(struct seen *process)
 		s.lost_events++;
 }
 
-static void finish(struct seen *process, uint64_t end_ns, int status)
+static void finish(struct meter *process, uint64_t end_ns, int status)
 {
 	/* There may have been more than any look saw. */
 	process->record.threads = UNKNOWN;
 	process->record.children = UNKNOWN;
-	seen_end(process, end_ns, status);
+	meter_end(process, end_ns, status);
 }
 
 /* It has gone since the last look at it. */
-static void lose(struct seen *process, uint64_t now)
+static void lose(struct meter *process, uint64_t now)
 {
 	if (!process->is_unfollowed) {
 		if (!process->is_zombie)
@@ -183,7 +183,7 @@ static void lose(struct seen *process, uint64_t now)
 /* -- Looks -- */
 
 /* Returns whether it is still there. */
-static int look(struct seen *process, uint64_t now)
+static int look(struct meter *process, uint64_t now)
 {
 	struct procfs_clocks clocks;
 	struct procfs_stat   stat;
@@ -202,7 +202,7 @@ static int look(struct seen *process, uint64_t now)
 	process->run_ns = clocks.run_ns;
 	if (stat.threads != 1 || !process->threads || process->threads->next)
 		refresh_threads(process, now);
-	if (seen_look(process, now)) {
+	if (meter_read(process, now)) {
 		lose(process, now);
 		return 0;
 	}
@@ -218,11 +218,11 @@ static int look(struct seen *process, uint64_t now)
 
 static void look_at_all(uint64_t now)
 {
-	struct seen *command = s.command ? seen_find(s.command) : NULL;
+	struct meter *command = s.command ? meter_find(s.command) : NULL;
 
 	if (command)
 		procfs_children(getpid(), found_orphan, command);
-	for (struct seen *process = seen_first, *next; process; process = next) {
+	for (struct meter *process = meters_first, *next; process; process = next) {
 		next = process->next;
 		if (look(process, now))
 			next = process->next; /* which may be a child that this look has found */
@@ -231,7 +231,7 @@ static void look_at_all(uint64_t now)
 
 /* -- Our own children: the command, and its orphans -- */
 
-static int is_failed_exec(const struct seen *process, const siginfo_t *told)
+static int is_failed_exec(const struct meter *process, const siginfo_t *told)
 {
 	return process->record.pid == s.command && told->si_code == CLD_EXITED && told->si_status >= 125 &&
 	       told->si_status <= 127 && !strcmp(process->record.program, s.our_program);
@@ -240,16 +240,16 @@ static int is_failed_exec(const struct seen *process, const siginfo_t *told)
 /* A zombie, not reaped yet: all its figures are final. */
 static void look_last(const siginfo_t *told, int status)
 {
-	struct seen *process = seen_find(told->si_pid);
+	struct meter *process = meter_find(told->si_pid);
 	uint64_t     now = now_ns();
 
 	if (!process) {
-		found_orphan(told->si_pid, seen_find(s.command));
-		process = seen_find(told->si_pid);
+		found_orphan(told->si_pid, meter_find(s.command));
+		process = meter_find(told->si_pid);
 	}
 	if (!process)
 		return;
-	if (!process->is_unfollowed && !seen_look(process, now)) {
+	if (!process->is_unfollowed && !meter_read(process, now)) {
 		process->is_zombie = 1;
 		compare_with_children(process);
 	}
@@ -293,19 +293,19 @@ static void allow_files(void)
 static void begin_families(void)
 {
 	/* The list grows while it is gone through. */
-	for (struct seen *process = seen_first; process; process = process->next)
+	for (struct meter *process = meters_first; process; process = process->next)
 		if (!process->is_unfollowed)
 			procfs_children(process->record.pid, found_attached_child, process);
 }
 
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
 {
-	struct seen *command;
+	struct meter *command;
 
 	s.order = order;
 	s.command = child;
 	s.next_look_ns = order->every_ns ? UNKNOWN : now_ns() + LOOK_NS;
-	seen_open(order);
+	meters_open(order);
 	allow_files();
 	if (child) {
 		if (prctl(PR_SET_CHILD_SUBREAPER, 1) || !(command = add(child, NULL, 0))) {
@@ -319,9 +319,9 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		return 0;
 	}
 	for (size_t i = 0; i < order->pid_count; i++)
-		if (order->pids[i] != order->except && !seen_find(order->pids[i]) && !add(order->pids[i], NULL, 0))
+		if (order->pids[i] != order->except && !meter_find(order->pids[i]) && !add(order->pids[i], NULL, 0))
 			s.lost_events++; /* it has ended since it was named */
-	if (!seen_first) {
+	if (!meters_first) {
 		snprintf(why, why_room, "process %d has ended, or is hidden from us", (int)order->pids[0]);
 		return -1;
 	}
@@ -335,12 +335,12 @@ static enum woken wait_until(uint64_t until_ns)
 		uint64_t   wake_ns = s.next_look_ns < until_ns ? s.next_look_ns : until_ns, now;
 		enum woken woken;
 
-		outside_look();
+		outside_check();
 		if (s.command)
 			reap();
 		if (outside.stop || outside.command_ended)
 			return WOKEN_BY_SIGNAL;
-		if (!seen_first)
+		if (!meters_first)
 			return WOKEN_BY_END;
 		woken = wait_quietly(wake_ns, -1);
 		now = now_ns();
@@ -358,8 +358,8 @@ static enum woken wait_until(uint64_t until_ns)
 static void read_all(uint64_t now)
 {
 	look_at_all(now);
-	for (struct seen *process = seen_first; process; process = process->next)
-		seen_read(process, now);
+	for (struct meter *process = meters_first; process; process = process->next)
+		meter_write_reading(process, now);
 }
 
 static void end(struct account *account)
@@ -367,9 +367,9 @@ static void end(struct account *account)
 	if (s.command)
 		reap();
 	look_at_all(now_ns());
-	while (seen_first)
-		finish(seen_first, UNKNOWN, -1);
-	seen_total(&account->total);
+	while (meters_first)
+		finish(meters_first, UNKNOWN, -1);
+	meters_total(&account->total);
 	account->hits = 0;
 	account->maps_bytes = 0;
 	account->lost_slots = 0;
@@ -428,6 +428,6 @@ const struct backend proc_backend = {
 	.begin = begin,
 	.wait = wait_until,
 	.read = read_all,
-	.total = seen_total,
+	.total = meters_total,
 	.end = end,
 };

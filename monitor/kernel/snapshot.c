@@ -1,11 +1,11 @@
-/* look.c -- see look.h. */
-#include "look.h"
+/* snapshot.c -- see snapshot.h. */
+#include "kernel/snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "procfs.h"
+#include "kernel/procfs.h"
 
 /* A first thread may have ended before the others: then it waits for them as a zombie. */
 static int has_ended(const struct procfs_stat *stat)
@@ -13,7 +13,7 @@ static int has_ended(const struct procfs_stat *stat)
 	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
 
-int look(pid_t pid, struct process *process)
+int snapshot_of(pid_t pid, struct process *process)
 {
 	struct procfs_clocks clocks;
 	struct procfs_status status;
@@ -62,7 +62,7 @@ static void add_thread(pid_t thread, void *context)
 		threads->list[threads->count++] = thread;
 }
 
-size_t look_threads(pid_t pid, pid_t threads[], size_t most)
+size_t snapshot_threads(pid_t pid, pid_t threads[], size_t most)
 {
 	struct threads found = { threads, 0, most };
 
@@ -103,7 +103,7 @@ static int is_among(const struct kin *kin, size_t count, pid_t pid)
 	return 0;
 }
 
-size_t look_descendants(const pid_t pids[], size_t count, struct kin **kin)
+size_t snapshot_descendants(const pid_t pids[], size_t count, struct kin **kin)
 {
 	struct everybody all = { 0 };
 	size_t           found = 0;

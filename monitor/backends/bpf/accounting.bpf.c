@@ -1,7 +1,7 @@
 /* accounting.bpf.c -- follows processes from fork to the end, and counts their system calls.
  *
  * Measures     nothing that the kernel counts already: that is read, at the end of each thread and when the monitor
- *              looks. System calls are counted where they return, in the caller's own cells.
+ *              asks. System calls are counted where they return, in the caller's own cells.
  * Costs        a few hundred ns at each fork, exec and exit of the machine's processes; with the hook on system
  *              calls, what an empty program there costs, for every process of the machine, and one or two ns.
  *              docs/monitor.md has the figures.
@@ -96,15 +96,15 @@ struct place    places[PLACES];
 u32             cell_of[TABLES * NUMBERS];
 u32             cells_used;
 u32             counting;      /* whether calls are being counted at this moment */
-u32             attaching;     /* whether a look at all tasks takes in targets */
-u32             is_thorough;   /* whether a look finds those too that have exited, and takes in who should be */
-u32             only_settles;  /* whether a look looks at nobody but those who have exited */
+u32             attaching;     /* whether a walk takes in targets */
+u32             is_thorough;   /* whether a walk finds those too that have exited */
+u32             only_settles;  /* whether a walk reads nobody but those who have exited */
 u32             enrolled;      /* rows that were ever given */
-u32             changed[CHANGED]; /* slots that the last look found changed, */
+u32             changed[CHANGED]; /* slots that the last walk found changed, */
 u32             changed_count; /* so many */
-u32             attached;      /* how many the last look took in */
-u32             looks_wanted;  /* a look should take in targets */
-u32             look;          /* number of the look */
+u32             attached;      /* how many the last walk took in */
+u32             wants_walk;    /* a walk should take in targets */
+u32             walk;          /* its number */
 u32             slots_highest; /* in use so far */
 u32             wake_below;    /* slots: fewer of them free wake the reader */
 u32             slots_free;
@@ -175,7 +175,7 @@ static __always_inline bool find(struct pt_regs *regs, u32 *slot)
 	return true;
 }
 
-static __always_inline void look_at(struct task_struct *task, struct counters *now)
+static __always_inline void read_counters(struct task_struct *task, struct counters *now)
 {
 	now->user_ticks_ns = task->utime;
 	now->system_ticks_ns = task->stime;
@@ -205,7 +205,7 @@ static __always_inline u64 not_negative(s64 count)
 	return count < 0 ? 0 : count;
 }
 
-static __always_inline void look_at_memory(struct task_struct *task, struct row *row)
+static __always_inline void read_memory(struct task_struct *task, struct row *row)
 {
 	struct mm_struct *mm = task->mm;
 
@@ -289,8 +289,8 @@ static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32
 	row->begin_ns = task->group_leader->start_boottime;
 	row->watched_ns = is_new ? task->start_boottime : bpf_ktime_get_boot_ns();
 	name(task, row->program);
-	look_at(task, &row->now);
-	look_at_memory(task, row);
+	read_counters(task, &row->now);
+	read_memory(task, row);
 	row->virtual_begin = row->virtual_end;
 	row->memory_begin = row->memory_end;
 	if (holds)
@@ -309,9 +309,9 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!mine || mine->kind == TAG_HELD)
 		return 0;
 	if (mine->kind == TAG_NONE) {
-		/* It is being taken in at this very moment: the next look finds its child. */
+		/* It is being taken in at this very moment: the next walk finds its child. */
 		__sync_fetch_and_add(&lost_tasks, 1);
-		looks_wanted = 1;
+		wants_walk = 1;
 		return 0;
 	}
 	follow = mine->kind == TAG_FOLLOWED;
@@ -330,10 +330,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	tag = bpf_task_storage_get(&tags, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag) {
-		/* It is refused while this processor is within another such request, which was interrupted: the look at
-		 * all tasks when attaching. The next one takes the child in. */
+		/* It is refused while this processor is within another such request, which was interrupted: the walk
+		 * over all tasks when attaching. The next one takes the child in. */
 		__sync_fetch_and_add(&lost_tasks, 1);
-		looks_wanted = 1;
+		wants_walk = 1;
 		return 0;
 	}
 	tag->generation = mine->generation + !is_thread;
@@ -374,7 +374,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	__builtin_memcpy(row->program_before, row->program, PROGRAM_NAME);
 	name(task, row->program);
 	row->pid = task->pid;
-	look_at_memory(task, row);
+	read_memory(task, row);
 	row->virtual_begin = row->virtual_end;
 	row->memory_begin = row->memory_end;
 	return 0;
@@ -678,7 +678,7 @@ static __always_inline void conclude(struct task_struct *task, u32 slot, struct 
 {
 	struct signal_struct *signal = task->signal;
 
-	look_at(task, &row->now);
+	read_counters(task, &row->now);
 	status_into(task, row);
 	row->adjusted_user_ns = signal->prev_cputime.utime;
 	row->adjusted_system_ns = signal->prev_cputime.stime;
@@ -711,8 +711,8 @@ static __noinline int settle_up(u32 slot)
 		conclude(task, slot, row);
 	} else {
 		if (is_dead(task)) {
-			look_at(task, &row->now);
-			row->seen = look;
+			read_counters(task, &row->now);
+			row->walk = walk;
 		}
 		task = bpf_kptr_xchg(&place->task, task);
 		if (!task)
@@ -754,8 +754,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	row->end_ns = bpf_ktime_get_boot_ns();
 	status_into(task, row);
 	name(task, row->program);
-	look_at(task, &row->now);
-	look_at_memory(task, row);
+	read_counters(task, &row->now);
+	read_memory(task, row);
 	row->state = ROW_EXITED;
 	__sync_fetch_and_add(&exited, 1);
 	if (holds)
@@ -763,7 +763,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-/* It has been reaped, nobody looks at it any more, and a grace period of RCU is over. This is in the middle of
+/* It has been reaped, nobody refers to it any more, and a grace period of RCU is over. This is in the middle of
  * whatever runs then on that processor; a kernel may run no program amid a process that it protects (seen: process
  * 1), so that an end goes unseen. Therefore those that have a slot are held instead, where that can be had. */
 SEC("tp_btf/sched_process_free")
@@ -785,7 +785,7 @@ int BPF_PROG(on_free, struct task_struct *task)
 			conclude(task, slot, row);
 		return 0;
 	}
-	look_at(task, &last);
+	read_counters(task, &last);
 	add(tag->kind == TAG_UNFOLLOWED ? &unfollowed_costs : &row->now, &last);
 	__sync_fetch_and_add(&shared_ends, 1);
 	return 0;
@@ -847,7 +847,7 @@ static __always_inline void attach(struct task_struct *task)
 	attached++;
 }
 
-/* Brings a row up to date. Of a thread that has not run since it was looked at last nothing can have changed, but
+/* Brings a row up to date. Of a thread that has not run since it was read last nothing can have changed, but
  * what others took from its memory: a thousand sleepers must cost next to nothing. */
 static __always_inline void refresh(struct task_struct *task, u32 slot)
 {
@@ -858,14 +858,14 @@ static __always_inline void refresh(struct task_struct *task, u32 slot)
 		return;
 	if (row->processor != processor)
 		row->processor = processor;
-	if (!is_thorough && !processor && row->looked_run_ns == task->se.sum_exec_runtime)
+	if (!is_thorough && !processor && row->read_run_ns == task->se.sum_exec_runtime)
 		return;
 	if (changed_count < CHANGED)
 		changed[changed_count & (CHANGED - 1)] = slot;
 	changed_count++;
-	row->seen = look;
-	look_at(task, &row->now);
-	row->looked_run_ns = row->now.run_ns;
+	row->walk = walk;
+	read_counters(task, &row->now);
+	row->read_run_ns = row->now.run_ns;
 	if (row->state == ROW_LIVE && task->exit_state) {
 		/* It exited while it was being taken in. */
 		row->late = 1;
@@ -877,11 +877,11 @@ static __always_inline void refresh(struct task_struct *task, u32 slot)
 	}
 	if (row->state != ROW_LIVE)
 		return;
-	look_at_memory(task, row);
+	read_memory(task, row);
 	name(task, row->program);
 }
 
-static long look_at_slot(u32 index, void *context)
+static long refresh_slot(u32 index, void *context)
 {
 	u32                 slot = index + 1;
 	struct row         *row = bpf_map_lookup_elem(&rows, &slot);
@@ -897,7 +897,7 @@ static long look_at_slot(u32 index, void *context)
 	return slot >= slots_highest;
 }
 
-/* Without references every task is looked at, and ours are picked out; `several` tells who is asked for his tag. */
+/* Without references every task is visited, and ours are picked out; `several` tells who is asked for his tag. */
 static __always_inline bool is_ours(struct task_struct *task)
 {
 	u64           key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
@@ -907,16 +907,16 @@ static __always_inline bool is_ours(struct task_struct *task)
 }
 
 /* A walk over all tasks takes in who is to be watched. With references it may be one over ourselves alone: those who
- * are watched are looked at when it is over. */
+ * are watched are read when it is over. */
 SEC("iter/task")
-int on_look(struct bpf_iter__task *context)
+int on_walk(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 	struct tag         *tag;
 
 	if (!task) {
 		if (holds)
-			bpf_loop(slots, look_at_slot, NULL, 0);
+			bpf_loop(slots, refresh_slot, NULL, 0);
 		return 0;
 	}
 	if (only_settles || (!attaching && (holds || !is_ours(task))))
@@ -949,10 +949,10 @@ int BPF_PROG(on_cgroup, struct cgroup *cgroup, const char *path, struct task_str
 	}
 	if (tag->kind != TAG_NONE)
 		return 0;
-	/* Its other threads come with it, and are found by the next look. */
+	/* Its other threads come with it, and are found by the next walk. */
 	slot = task->tgid;
 	bpf_map_update_elem(&targets, &slot, &slot, 0);
-	looks_wanted = 1;
+	wants_walk = 1;
 	enrol(task, tag, task->real_parent->tgid, false);
 	slot = tag->slot;
 	row = bpf_map_lookup_elem(&rows, &slot);

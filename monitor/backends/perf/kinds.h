@@ -2,7 +2,7 @@
 #ifndef STEELYARD_PERF_KINDS_H
 #define STEELYARD_PERF_KINDS_H
 
-#include "../monitor.h"
+#include "monitor.h"
 
 enum { KINDS_MOST = 96 };
 

@@ -1,5 +1,5 @@
 /* procfs.c -- see procfs.h. */
-#include "procfs.h"
+#include "kernel/procfs.h"
 
 #include <ctype.h>
 #include <dirent.h>

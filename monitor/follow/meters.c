@@ -1,5 +1,5 @@
-/* seen.c -- see seen.h. */
-#include "seen.h"
+/* meters.c -- see meters.h. */
+#include "follow/meters.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,31 +7,31 @@
 
 enum { FIRST_LEVEL = virtual_begin /* figures.def has the levels last */, BUCKETS = 4096 };
 
-struct seen *seen_first;
+struct meter *meters_first;
 
 static struct {
-	struct seen   *last, *table[BUCKETS];
+	struct meter   *last, *table[BUCKETS];
 	int            write_threads;
 	struct process ended;     /* all that have ended, as one */
 	uint64_t       processes; /* that there were */
 } s;
 
-void seen_open(const struct order *order)
+void meters_open(const struct order *order)
 {
 	s.write_threads = order->threads;
 	process_clear(&s.ended);
 }
 
-static struct seen **place_of(pid_t pid)
+static struct meter **place_of(pid_t pid)
 {
-	struct seen **link = &s.table[(unsigned)pid % BUCKETS];
+	struct meter **link = &s.table[(unsigned)pid % BUCKETS];
 
 	while (*link && (*link)->record.pid != pid)
 		link = &(*link)->chain;
 	return link;
 }
 
-struct seen *seen_find(pid_t pid)
+struct meter *meter_find(pid_t pid)
 {
 	return *place_of(pid);
 }
@@ -65,9 +65,9 @@ static void add(uint64_t *sum, uint64_t part)
 		*sum = *sum == UNKNOWN ? part : *sum + part;
 }
 
-struct seen *seen_process(pid_t pid, const struct seen *parent, uint64_t begin_ns)
+struct meter *meter_add(pid_t pid, const struct meter *parent, uint64_t begin_ns)
 {
-	struct seen *process = make(sizeof *process), **link = place_of(pid);
+	struct meter *process = make(sizeof *process), **link = place_of(pid);
 
 	process->chain = *link;
 	*link = process;
@@ -87,14 +87,14 @@ struct seen *seen_process(pid_t pid, const struct seen *parent, uint64_t begin_n
 	if (s.last)
 		s.last->next = process;
 	else
-		seen_first = process;
+		meters_first = process;
 	s.last = process;
 	return process;
 }
 
-struct seen_thread *seen_thread(struct seen *process, pid_t thread, uint64_t begin_ns, size_t size)
+struct thread_meter *meter_add_thread(struct meter *process, pid_t thread, uint64_t begin_ns, size_t size)
 {
-	struct seen_thread *made = make(size);
+	struct thread_meter *made = make(size);
 
 	process_clear(&made->record);
 	forget_figures(made->first);
@@ -110,11 +110,11 @@ struct seen_thread *seen_thread(struct seen *process, pid_t thread, uint64_t beg
 	return made;
 }
 
-void seen_begin_thread(struct seen_thread *thread, uint64_t now, int is_new)
+void meter_begin_thread(struct thread_meter *thread, uint64_t now, int is_new)
 {
 	thread->record.watched_ns = is_new ? thread->record.begin_ns : now;
 	thread->record.attached = !is_new;
-	seen_look_thread(thread);
+	meter_read_thread(thread);
 	if (is_new) {
 		memset(thread->first, 0, sizeof thread->first);
 		return;
@@ -123,7 +123,7 @@ void seen_begin_thread(struct seen_thread *thread, uint64_t now, int is_new)
 	thread->our_switches = 0;
 }
 
-static void take_levels(struct seen *process, const uint64_t last[FIGURES])
+static void take_levels(struct meter *process, const uint64_t last[FIGURES])
 {
 	if (last[virtual_end] == UNKNOWN)
 		return;
@@ -132,13 +132,13 @@ static void take_levels(struct seen *process, const uint64_t last[FIGURES])
 			process->record.figure[i] = last[i];
 }
 
-static void begin_levels(struct seen *process)
+static void begin_levels(struct meter *process)
 {
 	process->record.figure[virtual_begin] = process->record.figure[virtual_end];
 	process->record.figure[memory_begin] = process->record.figure[memory_end];
 }
 
-void seen_begin(struct seen *process, uint64_t now, int is_new)
+void meter_begin(struct meter *process, uint64_t now, int is_new)
 {
 	struct procfs_stat stat;
 	int                directory = procfs_open(process->record.pid, 0);
@@ -156,27 +156,27 @@ void seen_begin(struct seen *process, uint64_t now, int is_new)
 			process->first_faults_major = stat.faults_major;
 		}
 	}
-	for (struct seen_thread *thread = process->threads; thread; thread = thread->next)
-		seen_begin_thread(thread, now, is_new);
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
+		meter_begin_thread(thread, now, is_new);
 	begin_levels(process);
 	if (directory >= 0)
 		close(directory);
 }
 
-void seen_exec(struct seen *process)
+void meter_exec(struct meter *process)
 {
 	int directory = procfs_open(process->record.pid, 0);
 
 	memcpy(process->record.program_before, process->record.program, sizeof process->record.program);
 	procfs_program(directory, process->record.program);
-	for (struct seen_thread *thread = process->threads; thread; thread = thread->next)
-		seen_look_thread(thread);
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
+		meter_read_thread(thread);
 	begin_levels(process);
 	if (directory >= 0)
 		close(directory);
 }
 
-int seen_look_thread(struct seen_thread *thread)
+int meter_read_thread(struct thread_meter *thread)
 {
 	pid_t                pid = thread->process->record.pid;
 	struct procfs_status status;
@@ -207,7 +207,7 @@ int seen_look_thread(struct seen_thread *thread)
 }
 
 /* What a thread has cost since it is watched, into its record. */
-static void reckon_thread(struct seen_thread *thread, uint64_t now)
+static void reckon_thread(struct thread_meter *thread, uint64_t now)
 {
 	uint64_t *figure = thread->record.figure;
 	uint64_t  life = now - thread->record.watched_ns, busy;
@@ -237,12 +237,12 @@ static void add_of_threads(uint64_t sum[FIGURES], const uint64_t part[FIGURES])
 		add(&sum[of_threads[i]], part[of_threads[i]]);
 }
 
-static void reckon_process(struct seen *process, uint64_t now)
+static void reckon_process(struct meter *process, uint64_t now)
 {
 	uint64_t sum[FIGURES];
 
 	memcpy(sum, process->ended, sizeof sum);
-	for (struct seen_thread *thread = process->threads; thread; thread = thread->next) {
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next) {
 		reckon_thread(thread, now);
 		add_of_threads(sum, thread->record.figure);
 	}
@@ -250,7 +250,7 @@ static void reckon_process(struct seen *process, uint64_t now)
 		process->record.figure[of_threads[i]] = sum[of_threads[i]];
 }
 
-static void reckon_clocks(struct seen *process, const struct procfs_clocks *clocks)
+static void reckon_clocks(struct meter *process, const struct procfs_clocks *clocks)
 {
 	uint64_t *figure = process->record.figure;
 
@@ -260,7 +260,7 @@ static void reckon_clocks(struct seen *process, const struct procfs_clocks *cloc
 	              &figure[cpu_user_ns], &figure[cpu_system_ns]);
 }
 
-int seen_look(struct seen *process, uint64_t now)
+int meter_read(struct meter *process, uint64_t now)
 {
 	struct procfs_clocks clocks;
 	struct procfs_stat   stat;
@@ -279,14 +279,14 @@ int seen_look(struct seen *process, uint64_t now)
 	reckon_clocks(process, &clocks);
 	process->record.figure[faults_minor] = grown(stat.faults_minor, process->first_faults_minor);
 	process->record.figure[faults_major] = grown(stat.faults_major, process->first_faults_major);
-	for (struct seen_thread *thread = process->threads; thread; thread = thread->next)
-		seen_look_thread(thread);
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
+		meter_read_thread(thread);
 	reckon_process(process, now);
 	return 0;
 }
 
 /* A copy for comparison: numbers of calls alone. */
-static void remember(struct seen *process)
+static void remember(struct meter *process)
 {
 	struct process *before = &process->before;
 
@@ -301,7 +301,7 @@ static void remember(struct seen *process)
 	}
 }
 
-void seen_read(struct seen *process, uint64_t now)
+void meter_write_reading(struct meter *process, uint64_t now)
 {
 	if (!process->has_begun || process->is_unfollowed)
 		return;
@@ -310,10 +310,10 @@ void seen_read(struct seen *process, uint64_t now)
 	remember(process);
 }
 
-void seen_end_thread(struct seen_thread *thread, uint64_t end_ns, int status)
+void meter_end_thread(struct thread_meter *thread, uint64_t end_ns, int status)
 {
-	struct seen         *process = thread->process;
-	struct seen_thread **link = &process->threads;
+	struct meter         *process = thread->process;
+	struct thread_meter **link = &process->threads;
 
 	reckon_thread(thread, end_ns == UNKNOWN ? now_ns() : end_ns);
 	add_of_threads(process->ended, thread->record.figure);
@@ -331,9 +331,9 @@ void seen_end_thread(struct seen_thread *thread, uint64_t end_ns, int status)
 	free(thread);
 }
 
-static void unlink_process(struct seen *process)
+static void unlink_process(struct meter *process)
 {
-	struct seen **link = place_of(process->record.pid);
+	struct meter **link = place_of(process->record.pid);
 
 	while (*link != process)
 		link = &(*link)->chain;
@@ -341,17 +341,17 @@ static void unlink_process(struct seen *process)
 	if (process->previous)
 		process->previous->next = process->next;
 	else
-		seen_first = process->next;
+		meters_first = process->next;
 	if (process->next)
 		process->next->previous = process->previous;
 	else
 		s.last = process->previous;
 }
 
-void seen_end(struct seen *process, uint64_t end_ns, int status)
+void meter_end(struct meter *process, uint64_t end_ns, int status)
 {
 	while (process->threads)
-		seen_end_thread(process->threads, end_ns, status);
+		meter_end_thread(process->threads, end_ns, status);
 	process->record.end_ns = end_ns;
 	process->record.status = status;
 	if (process->has_begun && !process->is_unfollowed) {
@@ -366,15 +366,15 @@ void seen_end(struct seen *process, uint64_t end_ns, int status)
 	free(process);
 }
 
-uint64_t seen_total(struct process *total)
+uint64_t meters_total(struct process *total)
 {
 	uint64_t now = now_ns();
 
 	process_add(total, &s.ended);
-	for (struct seen *process = seen_first; process; process = process->next) {
+	for (struct meter *process = meters_first; process; process = process->next) {
 		if (!process->has_begun || process->is_unfollowed)
 			continue;
-		seen_look(process, now);
+		meter_read(process, now);
 		process_add(total, &process->record);
 	}
 	for (int i = FIRST_LEVEL; i < FIGURES; i++)
