@@ -283,7 +283,7 @@ static void write_mark(const struct backend *backend, const char *id)
 	record_text("id", id);
 	record_number("at_ns", now_ns());
 	record_number("processes", processes);
-	write_figures(total.figure, 0);
+	write_figures(total.figure, SUMS);
 	if (total.calls_known)
 		write_calls_briefly(&total, NULL);
 	else
@@ -387,7 +387,7 @@ static void write_end(const struct account *account, const char *stopped_by)
 	write_known("unfollowed", account->unfollowed);
 	if (account->unfollowed && account->unfollowed != UNKNOWN) {
 		record_object("unfollowed_figures");
-		write_figures(account->unfollowed_figure, 0);
+		write_figures(account->unfollowed_figure, SUMS);
 		record_object_close();
 	} else {
 		record_null("unfollowed_figures");

@@ -8,14 +8,6 @@
 
 #include "../workloads/harness/record.h"
 
-static const char *const figure_names[FIGURES] = {
-#define FIGURE(name) #name,
-#define LEVEL(name)  #name,
-#include "figures.def"
-#undef FIGURE
-#undef LEVEL
-};
-
 static int          records_file = 1;
 static enum detail  written_detail;
 static int          is_broken;
@@ -52,11 +44,11 @@ void write_known(const char *key, uint64_t value)
 		record_number(key, value);
 }
 
-void write_figures(const uint64_t figure[FIGURES], int with_levels)
+void write_figures(const uint64_t figure[FIGURES], unsigned kinds)
 {
 	for (int i = 0; i < FIGURES; i++)
-		if (with_levels || !figure_is_level[i])
-			write_known(figure_names[i], figure[i]);
+		if (figures[i].kind & kinds)
+			write_known(figures[i].name, figure[i]);
 }
 
 static const char *name_of(const struct call_type *call, char room[32])
@@ -192,7 +184,7 @@ static void write_members(const struct process *process)
 	                              ? (uint64_t)WTERMSIG(process->status) : UNKNOWN);
 	write_known("threads", process->threads);
 	write_known("children", process->children);
-	write_figures(process->figure, 1);
+	write_figures(process->figure, ALL);
 	write_known("samples_user", process->samples_user);
 	write_known("samples_kernel", process->samples_kernel);
 	write_calls(process);
@@ -291,7 +283,7 @@ void write_reading(uint64_t at_ns, const struct process *process, const struct p
 		record_text("program", process->program);
 	for (int i = 0; i < FIGURES; i++)
 		if (!before || process->figure[i] != before->figure[i])
-			write_known(figure_names[i], process->figure[i]);
+			write_known(figures[i].name, process->figure[i]);
 	if (process->calls_known)
 		write_calls_briefly(process, before);
 	write_close();

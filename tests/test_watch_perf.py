@@ -1,6 +1,7 @@
 """The monitor by perf's inherited counters: each process's share, against strace, wait4 and known numbers."""
 
 import collections
+import os
 import re
 import signal
 import subprocess
@@ -183,16 +184,19 @@ def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
 def test_what_found_no_room_is_counted_and_nobody_is_given_it(tmp_path: Path) -> None:
     program = built(
         tmp_path,
-        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
-        "int main(void) { usleep(300000); for (int i = 0; i < 1999; i++) {"
+        "#include <signal.h>\n#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
+        "int main(void) { raise(SIGSTOP); for (int i = 0; i < 1999; i++) {"
         " if (!fork()) { syscall(SYS_getppid); _exit(0); } wait(NULL); } return 5; }",
     )
     watching.need("perf", "calls")
     with watching.begun("--backend", "perf", "--detail", "calls", "--", program) as found:
+        monitor = found.process.pid
         found.await_record("watch")
-        time.sleep(0.15)
+        child = int(Path(f"/proc/{monitor}/task/{monitor}/children").read_text())
+        watching.until(lambda: watching.state(child) == "T", "the stop")
         found.process.send_signal(signal.SIGSTOP)
-        time.sleep(2.5)
+        os.kill(child, signal.SIGCONT)
+        watching.until(lambda: watching.state(child) == "Z", "the end")
         found.process.send_signal(signal.SIGCONT)
         found.finish()
 

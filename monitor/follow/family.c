@@ -23,8 +23,9 @@ static struct account *ours;
 static uint32_t        one_in;
 static pid_t           excepted; /* who reads us */
 static uint64_t        born; /* children so far, for one in so many */
-struct process         family_sum;
-uint64_t               family_size;
+static size_t          member_size;
+static struct process  written; /* all of them, as one */
+static uint64_t        members; /* there were and are */
 
 /* Accounts whose process is not known: of others, or of a child whose birth is still on its way. */
 static struct {
@@ -33,12 +34,14 @@ static struct {
 	uint64_t      round;
 } early;
 
-void family_begin(const struct order *order, struct account *account)
+void family_begin(const struct order *order, struct account *account, size_t size)
 {
 	one_in = order->children;
 	excepted = order->except;
 	ours = account;
-	process_clear(&family_sum);
+	member_size = size;
+	process_clear(&written);
+	figures_forget(account->unfollowed_figure, ALL);
 }
 
 struct member *family_first(void)
@@ -69,13 +72,12 @@ struct member *family_add(pid_t pid)
 	if (*place)
 		family_write(*place);
 	place = place_of(pid);
-	member = calloc(1, sizeof *member);
+	member = calloc(1, member_size);
 	if (!member)
 		abort();
 	process_clear(&member->process);
 	process_clear(&member->reported);
-	account_clear(&member->account);
-	account_clear(&member->base);
+	figures_forget(member->account.figure, ALL);
 	member->process.pid = pid;
 	member->process.children = 0;
 	member->process.threads = 1;
@@ -86,7 +88,7 @@ struct member *family_add(pid_t pid)
 		first->before = member;
 	first = member;
 	*place = member;
-	family_size++;
+	members++;
 	return member;
 }
 
@@ -103,7 +105,6 @@ struct member *family_fork(pid_t parent, pid_t child, uint64_t at_ns)
 	member->process.generation = from->process.generation + 1;
 	member->process.begin_ns = member->process.watched_ns = at_ns;
 	memcpy(member->process.program, from->process.program, sizeof member->process.program);
-	member->origin = from->origin;
 	member->left_out = from->left_out || born++ % one_in != 0;
 	return member;
 }
@@ -123,30 +124,18 @@ void family_thread_ends(struct member *member, uint64_t at_ns)
 		member->dead_ns = at_ns;
 }
 
-static void leave_out(const struct member *member)
-{
-	ours->unfollowed++;
-	for (int i = 0; i < FIGURES; i++) {
-		uint64_t value = member->process.figure[i];
-
-		if (value == UNKNOWN)
-			continue;
-		if (ours->unfollowed_figure[i] == UNKNOWN)
-			ours->unfollowed_figure[i] = 0;
-		ours->unfollowed_figure[i] += value;
-	}
-}
-
 void family_write(struct member *member)
 {
 	struct member **place = place_of(member->process.pid);
 
 	member->process.end_ns = member->dead_ns != UNKNOWN ? member->dead_ns : member->gone_ns;
-	if (member->left_out)
-		leave_out(member);
-	else
+	if (member->left_out) {
+		ours->unfollowed++;
+		figures_add(ours->unfollowed_figure, member->process.figure, SUMS);
+	} else {
 		write_process(&member->process);
-	process_add(&family_sum, &member->process);
+	}
+	process_add(&written, &member->process);
 	*place = member->in_bucket;
 	if (member->before)
 		member->before->next = member->next;
@@ -156,7 +145,6 @@ void family_write(struct member *member)
 		member->next->before = member->before;
 	process_free_calls(&member->process);
 	process_free_calls(&member->reported);
-	free(member->counts);
 	free(member);
 }
 
@@ -179,13 +167,20 @@ struct member *family_attach(struct exits *exits, pid_t pid)
 		struct task_account account;
 
 		if (!exits_ask(exits, threads[i], &account))
-			account_add(&member->base, &account);
+			figures_add(member->base, account.figure, SUMS);
 	}
 	memcpy(member->first, member->process.figure, sizeof member->first);
-	for (int i = 0; i < virtual_begin; i++)
-		member->process.figure[i] = UNKNOWN;
-	member->process.figure[virtual_begin] = member->process.figure[virtual_end];
-	member->process.figure[memory_begin] = member->process.figure[memory_end];
+	figures_forget(member->process.figure, SUMS);
+	figures_begin(member->process.figure);
+	return member;
+}
+
+struct member *family_attach_command(struct exits *exits, pid_t pid)
+{
+	struct member *member = family_attach(exits, pid);
+
+	member->process.attached = 0;
+	figures_forget(member->process.figure, BEGIN); /* of our own program */
 	return member;
 }
 
@@ -214,7 +209,7 @@ static int take_account(const struct task_account *account)
 
 	if (!member)
 		return 0;
-	account_add(&member->account, account);
+	figures_add(member->account.figure, account->figure, ALL);
 	member->accounts++;
 	if (account->thread == account->pid) {
 		memcpy(member->process.program, account->program, sizeof member->process.program);
@@ -225,12 +220,7 @@ static int take_account(const struct task_account *account)
 
 static void keep_early(const struct task_account *account)
 {
-	if (early.count == early.room) {
-		early.room = early.room ? 2 * early.room : 64;
-		early.list = realloc(early.list, early.room * sizeof *early.list);
-		if (!early.list)
-			abort();
-	}
+	early.list = list_grow(early.list, early.count, &early.room, sizeof *early.list);
 	early.list[early.count++] = (struct early){ *account, early.round };
 }
 
@@ -251,66 +241,59 @@ void family_take_accounts(struct exits *exits)
 			keep_early(&account);
 }
 
-static void tell(struct member *member, const struct task_account *account)
+static void take_accounts_of(struct member *member, const uint64_t figure[FIGURES])
 {
-	struct task_account since = *account;
+	uint64_t since[FIGURES];
 
-	account_subtract(&since, &member->base);
-	account_tell(&since, member->process.figure);
+	memcpy(since, figure, sizeof since);
+	figures_subtract(since, member->base, SUMS);
+	figures_split_time(since);
+	figures_take(member->process.figure, since, SUMS);
+	/* A peak may be known better already: the kernel brings it up to date late. */
+	figures_add(member->process.figure, since, PEAK);
 }
 
-static void tell_from_proc(struct member *member, const struct process *now)
+static void take_snapshot(struct member *member, const struct process *now)
 {
-	for (int i = 0; i < virtual_begin; i++) {
-		uint64_t value = now->figure[i], first_value = member->process.attached ? member->first[i] : 0;
+	uint64_t since[FIGURES];
 
-		if (value != UNKNOWN && first_value != UNKNOWN)
-			member->process.figure[i] = value > first_value ? value - first_value : 0;
-	}
+	memcpy(since, now->figure, sizeof since);
+	figures_subtract(since, member->first, SUMS);
+	figures_take(member->process.figure, since, SUMS | END | PEAK);
 }
 
 int family_refresh(struct exits *exits, struct member *member)
 {
-	static pid_t        threads[THREADS_MOST];
-	struct task_account sum = member->account;
-	struct process      now;
-	size_t              count;
+	static pid_t   threads[THREADS_MOST];
+	uint64_t       sum[FIGURES];
+	struct process now;
+	size_t         count;
 
 	process_clear(&now);
 	if (snapshot_of(member->process.pid, &now))
 		return -1;
 	memcpy(member->process.program, now.program, sizeof now.program);
-	for (int i = virtual_begin; i < FIGURES; i++)
-		if (now.figure[i] != UNKNOWN)
-			member->process.figure[i] = now.figure[i];
-	tell_from_proc(member, &now);
-	if (exits->file < 0)
-		return 0;
-	count = snapshot_threads(member->process.pid, threads, THREADS_MOST);
-	for (size_t i = 0; i < count; i++) {
-		struct task_account account;
+	if (exits->file >= 0) {
+		memcpy(sum, member->account.figure, sizeof sum);
+		count = snapshot_threads(member->process.pid, threads, THREADS_MOST);
+		for (size_t i = 0; i < count; i++) {
+			struct task_account account;
 
-		if (!exits_ask(exits, threads[i], &account))
-			account_add(&sum, &account);
+			if (!exits_ask(exits, threads[i], &account))
+				figures_add(sum, account.figure, ALL);
+		}
+		take_accounts_of(member, sum);
 	}
-	tell(member, &sum);
 	/* The process's own clock is up to date, where the threads' accounts wait for the next tick. */
-	if (now.figure[run_ns] != UNKNOWN)
-		for (int i = cpu_user_ns; i <= run_ns; i++)
-			member->process.figure[i] = UNKNOWN;
-	tell_from_proc(member, &now);
+	take_snapshot(member, &now);
 	return 0;
 }
 
 void family_sum_up(struct member *member)
 {
-	uint64_t *figure = member->process.figure;
-
-	for (int i = 0; i < virtual_begin; i++)
-		figure[i] = UNKNOWN;
-	figure[virtual_end] = figure[memory_end] = figure[swap_end] = UNKNOWN;
+	figures_forget(member->process.figure, SUMS | END);
 	if (member->exits && member->accounts >= member->exits)
-		tell(member, &member->account);
+		take_accounts_of(member, member->account.figure);
 }
 
 int family_is_dead(struct member *member, int checks_proc)
@@ -354,4 +337,27 @@ enum woken family_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int))
 		if (woken != WOKEN_BY_TIME || pace_ns >= until_ns)
 			return woken;
 	}
+}
+
+void family_write_readings(uint64_t at_ns, int (*refresh)(struct member *))
+{
+	for (struct member *member = first; member; member = member->next) {
+		if (member->left_out || refresh(member))
+			continue;
+		write_reading(at_ns, &member->process, &member->reported);
+		process_free_calls(&member->reported);
+		process_clear(&member->reported);
+		process_add(&member->reported, &member->process);
+	}
+}
+
+uint64_t family_total(struct process *sum, int (*refresh)(struct member *))
+{
+	process_add(sum, &written);
+	for (struct member *member = first; member; member = member->next) {
+		refresh(member);
+		process_add(sum, &member->process);
+	}
+	figures_forget(sum->figure, LEVELS);
+	return members;
 }

@@ -8,53 +8,52 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
-enum { CGROUP2_MAGIC = 0x63677270, CGROUP1_MAGIC = 0x27e0eb };
+#include "procfs.h"
 
-/* The options of the file system with that device number, as mountinfo has them at the line's end. */
-static int options_of(dev_t device, char *options, size_t room)
+/* Of the file system with that device number: its type, and its options between commas. mountinfo has both behind
+ * a line's " - ". */
+struct mounted {
+	char type[32], options[4096];
+};
+
+static int find_mounted(dev_t device, struct mounted *mounted)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	FILE *file = procfs_file("self/mountinfo");
 	char  line[4096];
 	int   found = 0;
 
 	while (file && !found && fgets(line, sizeof line, file)) {
 		unsigned int major_number, minor_number;
-		char        *last = strrchr(line, ' ');
+		const char  *behind = strstr(line, " - ");
 
-		if (!last || sscanf(line, "%*d %*d %u:%u", &major_number, &minor_number) != 2)
+		if (!behind || sscanf(line, "%*d %*d %u:%u", &major_number, &minor_number) != 2 ||
+		    makedev(major_number, minor_number) != device)
 			continue;
-		if (makedev(major_number, minor_number) != device)
-			continue;
-		snprintf(options, room, ",%.*s,", (int)strcspn(last + 1, "\n"), last + 1);
-		found = 1;
+		strcpy(mounted->options, ",");
+		found = sscanf(behind, " - %31s %*s %4093s", mounted->type, mounted->options + 1) == 2;
+		strcat(mounted->options, ",");
 	}
 	if (file)
 		fclose(file);
-	return found;
+	return found ? 0 : -1;
 }
 
 /* Version 1 has a hierarchy for each mount; /proc/self/cgroup numbers them: "4:cpu,cpuacct:/path". */
-static int hierarchy_of(dev_t device)
+static int hierarchy_of(const struct mounted *mounted)
 {
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	char  options[4096], line[4096];
+	FILE *file = procfs_file("self/cgroup");
+	char  line[4096];
 	int   found = -1;
 
-	if (!options_of(device, options, sizeof options)) {
-		if (file)
-			fclose(file);
-		return -1;
-	}
 	while (file && found < 0 && fgets(line, sizeof line, file)) {
 		char *controllers = strchr(line, ':'), *end, wanted[260];
 
 		if (!controllers || !(end = strpbrk(controllers + 1, ",:")) || end == controllers + 1)
 			continue;
 		snprintf(wanted, sizeof wanted, ",%.*s,", (int)(end - controllers - 1), controllers + 1);
-		if (strstr(options, wanted))
+		if (strstr(mounted->options, wanted))
 			found = atoi(line);
 	}
 	if (file)
@@ -64,38 +63,31 @@ static int hierarchy_of(dev_t device)
 
 int cgroup_find(const char *directory, struct cgroup_key *key, char *why, size_t why_room)
 {
-	struct stat   node;
-	struct statfs system;
+	struct stat    node;
+	struct mounted mounted;
 
-	if (stat(directory, &node) || statfs(directory, &system)) {
+	if (stat(directory, &node)) {
 		snprintf(why, why_room, "control group '%s': %s", directory, strerror(errno));
 		return -1;
 	}
 	key->id = node.st_ino;
-	if (system.f_type == CGROUP2_MAGIC)
-		key->hierarchy = 0;
-	else if (system.f_type != CGROUP1_MAGIC || (key->hierarchy = hierarchy_of(node.st_dev)) < 0) {
-		snprintf(why, why_room, "control group '%s': it is no directory of a control group", directory);
-		return -1;
+	key->hierarchy = -1;
+	if (!find_mounted(node.st_dev, &mounted)) {
+		if (!strcmp(mounted.type, "cgroup2"))
+			key->hierarchy = 0;
+		else if (!strcmp(mounted.type, "cgroup"))
+			key->hierarchy = hierarchy_of(&mounted);
 	}
-	return 0;
+	if (key->hierarchy >= 0)
+		return 0;
+	snprintf(why, why_room, "control group '%s': it is no directory of a control group", directory);
+	return -1;
 }
 
 struct members {
 	pid_t *list;
 	size_t count, room;
 };
-
-static void add_member(struct members *members, pid_t pid)
-{
-	if (members->count == members->room) {
-		members->room = members->room ? 2 * members->room : 64;
-		members->list = realloc(members->list, members->room * sizeof *members->list);
-		if (!members->list)
-			abort();
-	}
-	members->list[members->count++] = pid;
-}
 
 static void add_members(const char *directory, struct members *members)
 {
@@ -107,8 +99,10 @@ static void add_members(const char *directory, struct members *members)
 
 	snprintf(path, sizeof path, "%s/cgroup.procs", directory);
 	file = fopen(path, "re");
-	while (file && fscanf(file, "%d", &pid) == 1)
-		add_member(members, (pid_t)pid);
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		members->list = list_grow(members->list, members->count, &members->room, sizeof *members->list);
+		members->list[members->count++] = (pid_t)pid;
+	}
 	if (file)
 		fclose(file);
 	below = opendir(directory);

@@ -194,16 +194,15 @@ static void take(const void *from, size_t length, struct task_account *account)
 
 	memset(&raw, 0, sizeof raw);
 	memcpy(&raw, from, length < sizeof raw ? length : sizeof raw);
-	account_clear(account);
+	figures_forget(account->figure, ALL);
 	account->thread = (pid_t)raw.ac_pid;
 	account->pid = raw.version >= 12 ? (pid_t)raw.ac_tgid : 0;
 	account->exit_code = (int)raw.ac_exitcode;
 	memcpy(account->program, raw.ac_comm, sizeof account->program - 1);
 	/* What the names promise is the other way round: "real" is the ticks, "virtual" the scheduler's ns. */
-	account->run_ns = raw.cpu_run_virtual_total;
-	account->user_ticks_ns = raw.ac_utime * 1000;
-	account->system_ticks_ns = raw.ac_stime * 1000;
-	account->figure[run_ns] = account->run_ns;
+	account->figure[run_ns] = raw.cpu_run_virtual_total;
+	account->figure[cpu_user_ns] = raw.ac_utime * 1000;
+	account->figure[cpu_system_ns] = raw.ac_stime * 1000;
 	account->figure[wait_ns] = raw.cpu_delay_total;
 	account->figure[faults_minor] = raw.ac_minflt;
 	account->figure[faults_major] = raw.ac_majflt;
@@ -273,57 +272,4 @@ int exits_ask(struct exits *exits, pid_t thread, struct task_account *account)
 		return -1;
 	length = answer_of(exits->asking, answer, sizeof answer);
 	return length > 0 && task_of(answer, (size_t)length, account) ? 0 : -1;
-}
-
-void account_clear(struct task_account *account)
-{
-	memset(account, 0, sizeof *account);
-	for (int i = 0; i < FIGURES; i++)
-		account->figure[i] = UNKNOWN;
-}
-
-void account_add(struct task_account *sum, const struct task_account *part)
-{
-	sum->run_ns += part->run_ns;
-	sum->user_ticks_ns += part->user_ticks_ns;
-	sum->system_ticks_ns += part->system_ticks_ns;
-	for (int i = 0; i < FIGURES; i++) {
-		if (part->figure[i] == UNKNOWN)
-			continue;
-		if (sum->figure[i] == UNKNOWN)
-			sum->figure[i] = part->figure[i];
-		else if (!figure_is_level[i])
-			sum->figure[i] += part->figure[i];
-		else if (sum->figure[i] < part->figure[i])
-			sum->figure[i] = part->figure[i];
-	}
-}
-
-static uint64_t less(uint64_t from, uint64_t what)
-{
-	return from > what ? from - what : 0;
-}
-
-void account_subtract(struct task_account *account, const struct task_account *base)
-{
-	account->run_ns = less(account->run_ns, base->run_ns);
-	account->user_ticks_ns = less(account->user_ticks_ns, base->user_ticks_ns);
-	account->system_ticks_ns = less(account->system_ticks_ns, base->system_ticks_ns);
-	for (int i = 0; i < FIGURES; i++)
-		if (!figure_is_level[i] && account->figure[i] != UNKNOWN && base->figure[i] != UNKNOWN)
-			account->figure[i] = less(account->figure[i], base->figure[i]);
-}
-
-void account_tell(const struct task_account *account, uint64_t figure[FIGURES])
-{
-	for (int i = 0; i < FIGURES; i++) {
-		/* A peak may be known better already: the kernel brings it up to date late. */
-		if (account->figure[i] == UNKNOWN ||
-		    (figure_is_level[i] && figure[i] != UNKNOWN && figure[i] > account->figure[i]))
-			continue;
-		figure[i] = account->figure[i];
-	}
-	if (account->figure[run_ns] != UNKNOWN)
-		cputime_split(account->run_ns, account->user_ticks_ns, account->system_ticks_ns,
-		              &figure[cpu_user_ns], &figure[cpu_system_ns]);
 }

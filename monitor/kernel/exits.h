@@ -22,11 +22,10 @@ struct exits {
 	uint64_t lost;      /* messages, at least */
 };
 
-/* What is known of one thread, or the sum of several: figures, with the ticks that split the run time apart. */
+/* What is known of one thread, or the sum of several. */
 struct task_account {
 	pid_t    thread, pid;  /* pid: 0 where the kernel does not say (before 5.19) */
-	uint64_t run_ns, user_ticks_ns, system_ticks_ns;
-	uint64_t figure[FIGURES]; /* all but cpu_user_ns, cpu_system_ns */
+	uint64_t figure[FIGURES]; /* processor time in ticks, for figures_split_time */
 	int      exit_code;    /* as wait4 gives it */
 	char     program[16];
 };
@@ -38,13 +37,5 @@ void exits_close(struct exits *exits);
 int exits_next(struct exits *exits, struct task_account *account);
 /* A live thread's account so far. Returns 0, or -1 if there is none of that number. */
 int exits_ask(struct exits *exits, pid_t thread, struct task_account *account);
-
-/* `sum` plus a thread; levels as the larger. A cleared sum is what account_clear made. */
-void account_clear(struct task_account *account);
-void account_add(struct task_account *sum, const struct task_account *part);
-/* Takes a beginning away from figures that only grow. */
-void account_subtract(struct task_account *account, const struct task_account *base);
-/* The figures of a process of which that is the account, its run time split as the kernel splits it. */
-void account_tell(const struct task_account *account, uint64_t figure[FIGURES]);
 
 #endif

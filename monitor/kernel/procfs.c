@@ -1,27 +1,42 @@
 /* procfs.c -- see procfs.h. */
-#include "kernel/procfs.h"
+#include "procfs.h"
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NAME_ROOM = 64, FILE_ROOM = 16384, TICKS_PER_SECOND = 100 /* USER_HZ, on every Linux */ };
+enum { FILE_ROOM = 16384 };
+static const uint64_t TICK_NS = 10000000; /* USER_HZ is 100 on every Linux */
+static const char    *root = "/proc";
+
+void procfs_use(const char *directory)
+{
+	root = directory;
+}
+
+FILE *procfs_file(const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/%s", root, name);
+	return fopen(path, "re");
+}
 
 int procfs_open(pid_t pid, pid_t thread)
 {
-	char name[NAME_ROOM];
+	char path[PATH_MAX];
 
 	if (thread)
-		snprintf(name, sizeof name, "/proc/%d/task/%d", (int)pid, (int)thread);
+		snprintf(path, sizeof path, "%s/%d/task/%d", root, (int)pid, (int)thread);
 	else
-		snprintf(name, sizeof name, "/proc/%d", (int)pid);
-	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		snprintf(path, sizeof path, "%s/%d", root, (int)pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* The whole file, ended by a zero. Returns its length, or -1. */
@@ -40,6 +55,38 @@ static ssize_t slurp(int directory, const char *name, char room[FILE_ROOM])
 	return count < 0 || filled == 0 ? -1 : filled;
 }
 
+/* The number that a text begins with, after spaces; UNKNOWN if it is below 0 or too large. Moves the text behind it.
+ * Returns -1 if there is none. */
+static int number(const char **text, int base, uint64_t *value)
+{
+	const char *digits = *text + strspn(*text, " \t");
+	char       *behind;
+
+	if (!isxdigit((unsigned char)digits[*digits == '-']))
+		return -1;
+	errno = 0;
+	*value = strtoull(digits, &behind, base);
+	if (*digits == '-' || errno)
+		*value = UNKNOWN;
+	if (behind == digits)
+		return -1;
+	*text = behind;
+	return 0;
+}
+
+/* The whole text as the number of a process or a thread; 0 if it is none. */
+static pid_t pid_in(const char *text)
+{
+	uint64_t pid;
+
+	return number(&text, 10, &pid) || *text || pid > INT_MAX ? 0 : (pid_t)pid;
+}
+
+static uint64_t times(uint64_t value, uint64_t unit)
+{
+	return value > UNKNOWN / unit ? UNKNOWN : value * unit;
+}
+
 int procfs_program(int directory, char program[16])
 {
 	char    room[FILE_ROOM];
@@ -47,7 +94,8 @@ int procfs_program(int directory, char program[16])
 
 	if (length < 1)
 		return -1;
-	room[length - 1] = '\0'; /* the line's end; the name itself may hold any other byte */
+	if (room[length - 1] == '\n') /* the line's end; the name itself may hold any other byte, and such ends too */
+		room[length - 1] = '\0';
 	snprintf(program, 16, "%.15s", room);
 	return 0;
 }
@@ -59,8 +107,8 @@ static int take(const char *line, const char *name, int base, uint64_t *value)
 
 	if (strncmp(line, name, length) || line[length] != ':')
 		return 0;
-	*value = strtoull(line + length + 1, NULL, base);
-	return 1;
+	line += length + 1;
+	return !number(&line, base, value);
 }
 
 struct field {
@@ -70,15 +118,14 @@ struct field {
 };
 
 /* Takes from each line of a file the fields it has. */
-static void take_fields(char *text, const struct field *fields, size_t count, uint64_t figure[FIGURES])
+static void take_fields(const char *text, const struct field *fields, size_t count, uint64_t figure[FIGURES])
 {
-	char    *rest;
 	uint64_t value;
 
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+	for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
 		for (size_t i = 0; i < count; i++)
 			if (take(line, fields[i].name, 10, &value))
-				figure[fields[i].figure] = value * fields[i].unit;
+				figure[fields[i].figure] = times(value, fields[i].unit);
 }
 
 int procfs_status(int directory, struct procfs_status *status, uint64_t figure[FIGURES])
@@ -98,7 +145,7 @@ int procfs_status(int directory, struct procfs_status *status, uint64_t figure[F
 	if (slurp(directory, "status", room) < 0)
 		return -1;
 	/* The name comes first, with its line ends escaped: what follows a line's end is the kernel's. */
-	for (char *line = room; line; line = strchr(line, '\n'), line += line != NULL) {
+	for (const char *line = room; line; line = strchr(line, '\n'), line += line != NULL) {
 		if (take(line, "Tgid", 10, &value))
 			status->group = (pid_t)value;
 		else if (take(line, "PPid", 10, &value))
@@ -115,35 +162,43 @@ int procfs_status(int directory, struct procfs_status *status, uint64_t figure[F
 	return 0;
 }
 
-int procfs_stat(int directory, struct procfs_stat *stat)
+int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES])
 {
-	static const uint64_t tick_ns = 1000000000 / TICKS_PER_SECOND;
+	/* As proc(5) counts them. The name, in parentheses, may hold any byte; behind it all is the kernel's. */
+	enum { PARENT = 4, MINOR = 10, CHILDREN_MINOR, MAJOR, USER = 14, SYSTEM, COUNT = 20, START = 22, FIELDS };
 	char        room[FILE_ROOM];
-	const char *behind;
-	int         parent;
-	uint64_t    user, system, begin;
+	uint64_t    field[FIELDS];
+	const char *place;
 
-	if (slurp(directory, "stat", room) < 0 || !(behind = strrchr(room, ')')))
+	if (slurp(directory, "stat", room) < 0 || !(place = strrchr(room, ')')) || place[1] != ' ' || !place[2])
 		return -1;
-	if (sscanf(behind + 1,
-	           " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %" SCNu64 " %" SCNu64
-	           " %*d %*d %*d %*d %" SCNu64 " %*d %" SCNu64,
-	           &stat->state, &parent, &stat->faults_minor, &stat->children_faults_minor, &stat->faults_major,
-	           &user, &system, &stat->threads, &begin) != 9)
+	stat->state = place[2];
+	place += 3;
+	for (int i = PARENT; i < FIELDS; i++)
+		if (number(&place, 10, &field[i]) || *place != ' ')
+			return -1; /* cut short */
+	if (field[PARENT] > INT_MAX)
 		return -1;
-	stat->parent = (pid_t)parent;
-	stat->user_ns = user * tick_ns;
-	stat->system_ns = system * tick_ns;
-	stat->begin_ns = begin * tick_ns;
+	stat->parent = (pid_t)field[PARENT];
+	stat->children_faults_minor = field[CHILDREN_MINOR];
+	stat->threads = field[COUNT];
+	stat->begin_ns = times(field[START], TICK_NS);
+	if (!figure)
+		return 0;
+	figure[faults_minor] = field[MINOR];
+	figure[faults_major] = field[MAJOR];
+	figure[cpu_user_ns] = times(field[USER], TICK_NS);
+	figure[cpu_system_ns] = times(field[SYSTEM], TICK_NS);
 	return 0;
 }
 
 int procfs_schedstat(int directory, uint64_t figure[FIGURES])
 {
-	char     room[FILE_ROOM];
-	uint64_t run, wait;
+	char        room[FILE_ROOM];
+	const char *place = room;
+	uint64_t    run, wait;
 
-	if (slurp(directory, "schedstat", room) < 0 || sscanf(room, "%" SCNu64 " %" SCNu64, &run, &wait) != 2)
+	if (slurp(directory, "schedstat", room) < 0 || number(&place, 10, &run) || number(&place, 10, &wait))
 		return -1;
 	figure[run_ns] = run;
 	figure[wait_ns] = wait;
@@ -153,9 +208,12 @@ int procfs_schedstat(int directory, uint64_t figure[FIGURES])
 int procfs_io(int directory, uint64_t figure[FIGURES])
 {
 	static const struct field fields[] = {
-		{ "rchar", characters_read, 1 },   { "wchar", characters_written, 1 },
-		{ "syscr", reads, 1 },             { "syscw", writes, 1 },
-		{ "read_bytes", bytes_read, 1 },   { "write_bytes", bytes_written, 1 },
+		{ "rchar", characters_read, 1 },
+		{ "wchar", characters_written, 1 },
+		{ "syscr", reads, 1 },
+		{ "syscw", writes, 1 },
+		{ "read_bytes", bytes_read, 1 },
+		{ "write_bytes", bytes_written, 1 },
 		{ "cancelled_write_bytes", bytes_cancelled, 1 },
 	};
 	char room[FILE_ROOM];
@@ -178,45 +236,59 @@ static int read_clock(pid_t pid, int which, uint64_t *ns)
 	return 0;
 }
 
-int procfs_clocks(pid_t pid, struct procfs_clocks *clocks)
+int procfs_clocks(pid_t pid, uint64_t figure[FIGURES])
 {
 	enum { BOTH_TICKS, USER_TICKS, EXACT };
-	struct procfs_clocks read = { 0 };
-	uint64_t             both;
+	uint64_t user, both, exact;
 
 	/* User ticks first: one that comes between would else make them more than all. */
-	if (read_clock(pid, USER_TICKS, &read.user_ticks_ns) || read_clock(pid, BOTH_TICKS, &both) ||
-	    read_clock(pid, EXACT, &read.run_ns))
+	if (read_clock(pid, USER_TICKS, &user) || read_clock(pid, BOTH_TICKS, &both) ||
+	    read_clock(pid, EXACT, &exact))
 		return -1;
-	read.system_ticks_ns = both - read.user_ticks_ns;
-	*clocks = read;
+	figure[cpu_user_ns] = user;
+	figure[cpu_system_ns] = both - user;
+	figure[run_ns] = exact;
 	return 0;
 }
 
-/* Calls `each` for every number among the names in a directory. */
+int procfs_totals(pid_t pid, int directory, struct procfs_stat *stat, uint64_t figure[FIGURES])
+{
+	uint64_t clocks[FIGURES];
+
+	figures_forget(clocks, ALL);
+	if (procfs_clocks(pid, clocks) || procfs_stat(directory, stat, figure))
+		return -1;
+	figures_take(figure, clocks, TOTAL);
+	return 0;
+}
+
+/* Calls `each` for every number among the names in a directory of the root. */
 static void each_number(const char *name, void (*each)(pid_t number, void *context), void *context)
 {
-	DIR           *directory = opendir(name);
+	char           path[PATH_MAX];
+	DIR           *directory;
 	struct dirent *entry;
 
+	snprintf(path, sizeof path, "%s/%s", root, name);
+	directory = opendir(path);
 	while (directory && (entry = readdir(directory)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			each((pid_t)atoi(entry->d_name), context);
+		if (pid_in(entry->d_name))
+			each(pid_in(entry->d_name), context);
 	if (directory)
 		closedir(directory);
 }
 
 void procfs_threads(pid_t pid, void (*each)(pid_t thread, void *context), void *context)
 {
-	char name[NAME_ROOM];
+	char name[32];
 
-	snprintf(name, sizeof name, "/proc/%d/task", (int)pid);
+	snprintf(name, sizeof name, "%d/task", (int)pid);
 	each_number(name, each, context);
 }
 
 void procfs_processes(void (*each)(pid_t pid, void *context), void *context)
 {
-	each_number("/proc", each, context);
+	each_number(".", each, context);
 }
 
 struct search {
@@ -229,15 +301,15 @@ struct search {
 static void children_of_thread(pid_t thread, void *context)
 {
 	struct search *search = context;
-	char           room[FILE_ROOM], name[NAME_ROOM], *rest;
-	int            directory = procfs_open(search->parent, 0);
+	char           room[FILE_ROOM], *rest;
+	int            directory = procfs_open(search->parent, thread);
 
-	snprintf(name, sizeof name, "task/%d/children", (int)thread);
-	if (slurp(directory, name, room) == FILE_ROOM - 1)
+	if (slurp(directory, "children", room) == FILE_ROOM - 1)
 		search->too_many = 1;
 	else
-		for (char *word = strtok_r(room, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-			search->each((pid_t)atoi(word), search->context);
+		for (char *word = strtok_r(room, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest))
+			if (pid_in(word))
+				search->each(pid_in(word), search->context);
 	close(directory);
 }
 
@@ -247,7 +319,7 @@ static void compare_parent(pid_t pid, void *context)
 	struct procfs_stat stat;
 	int                directory = procfs_open(pid, 0);
 
-	if (directory >= 0 && !procfs_stat(directory, &stat) && stat.parent == search->parent)
+	if (directory >= 0 && !procfs_stat(directory, &stat, NULL) && stat.parent == search->parent)
 		search->each(pid, search->context);
 	close(directory);
 }
@@ -255,12 +327,13 @@ static void compare_parent(pid_t pid, void *context)
 void procfs_children(pid_t pid, void (*each)(pid_t child, void *context), void *context)
 {
 	struct search search = { .parent = pid, .each = each, .context = context };
+	FILE         *own = procfs_file("thread-self/children");
 
 	/* A kernel without CONFIG_PROC_CHILDREN has no such files. */
-	if (access("/proc/thread-self/children", R_OK) == 0)
+	if (own) {
+		fclose(own);
 		procfs_threads(pid, children_of_thread, &search);
-	else
-		search.too_many = 1;
-	if (search.too_many)
-		each_number("/proc", compare_parent, &search);
+	}
+	if (!own || search.too_many)
+		procfs_processes(compare_parent, &search);
 }

@@ -7,7 +7,14 @@
 #ifndef STEELYARD_PROCFS_H
 #define STEELYARD_PROCFS_H
 
+#include <stdio.h>
+
 #include "monitor.h"
+
+/* From now on all of this is read below that directory, in place of /proc: for tests. It must stay there. */
+void procfs_use(const char *directory);
+/* A file of /proc that is no process's, to read; NULL with errno. The caller closes it. */
+FILE *procfs_file(const char *name);
 
 struct procfs_status {
 	pid_t    group, parent, tracer; /* tracer: 0 for none */
@@ -19,8 +26,6 @@ struct procfs_stat {
 	pid_t    parent;
 	uint64_t begin_ns;              /* to a clock tick, as all times here are */
 	uint64_t threads;
-	uint64_t user_ns, system_ns;
-	uint64_t faults_minor, faults_major;
 	uint64_t children_faults_minor; /* of those children that it has waited for */
 };
 
@@ -29,18 +34,19 @@ int procfs_open(pid_t pid, pid_t thread);
 int procfs_program(int directory, char program[16]);
 /* Fills the levels of memory, unless the process is a zombie, and the *thread's* switches. `figure` may be NULL. */
 int procfs_status(int directory, struct procfs_status *status, uint64_t figure[FIGURES]);
-int procfs_stat(int directory, struct procfs_stat *stat);
+/* Fills faults, and processor time in coarser ticks, of the process or the thread. `figure` may be NULL. */
+int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES]);
 /* The thread's run_ns and wait_ns; of a process's directory those of its first thread. */
 int procfs_schedstat(int directory, uint64_t figure[FIGURES]);
 /* The thread's input and output. Of a process's directory the kernel adds what its ended children did. */
 int procfs_io(int directory, uint64_t figure[FIGURES]);
 
-/* The processor time of a whole process, ended threads included, and the ticks that found it in user and in
- * system mode; of a zombie too. By its number, not by a directory. */
-struct procfs_clocks {
-	uint64_t run_ns, user_ticks_ns, system_ticks_ns;
-};
-int procfs_clocks(pid_t pid, struct procfs_clocks *clocks);
+/* The processor time of a whole process, ended threads included, in ticks, and exactly; of a zombie too. By its number,
+ * not by a directory. */
+int procfs_clocks(pid_t pid, uint64_t figure[FIGURES]);
+/* All figures of kind TOTAL of a process, by number and directory: that its directory, opened before, can still be read
+ * shows that the number was its own. */
+int procfs_totals(pid_t pid, int directory, struct procfs_stat *stat, uint64_t figure[FIGURES]);
 
 /* Calls `each` for every process there is, every thread, or every child of any thread. */
 void procfs_processes(void (*each)(pid_t pid, void *context), void *context);

@@ -15,18 +15,15 @@ static int has_ended(const struct procfs_stat *stat)
 
 int snapshot_of(pid_t pid, struct process *process)
 {
-	struct procfs_clocks clocks;
 	struct procfs_status status;
 	struct procfs_stat   stat;
 	uint64_t             figure[FIGURES];
 	int                  directory = procfs_open(pid, 0);
-	int                  is_known = !procfs_clocks(pid, &clocks);
 
-	for (int i = 0; i < FIGURES; i++)
-		figure[i] = UNKNOWN;
+	figures_forget(figure, ALL);
 	if (directory < 0)
 		return -1;
-	if (procfs_stat(directory, &stat) || has_ended(&stat)) {
+	if (procfs_totals(pid, directory, &stat, figure) || has_ended(&stat)) {
 		close(directory);
 		return -1;
 	}
@@ -34,17 +31,10 @@ int snapshot_of(pid_t pid, struct process *process)
 	process->threads = stat.threads;
 	process->begin_ns = stat.begin_ns;
 	procfs_program(directory, process->program);
-	process->figure[faults_minor] = stat.faults_minor;
-	process->figure[faults_major] = stat.faults_major;
-	process->figure[run_ns] = is_known ? clocks.run_ns : UNKNOWN;
-	if (is_known)
-		cputime_split(clocks.run_ns, clocks.user_ticks_ns, clocks.system_ticks_ns,
-		              &process->figure[cpu_user_ns], &process->figure[cpu_system_ns]);
+	figures_split_time(figure);
 	/* Switches are there too, but of the first thread alone. */
-	if (!procfs_status(directory, &status, figure))
-		for (int i = virtual_begin; i < FIGURES; i++)
-			if (figure[i] != UNKNOWN)
-				process->figure[i] = figure[i];
+	procfs_status(directory, &status, figure);
+	figures_take(process->figure, figure, TOTAL | LEVELS);
 	close(directory);
 	return 0;
 }
@@ -80,18 +70,13 @@ static void add_process(pid_t pid, void *context)
 	struct everybody  *all = context;
 	struct procfs_stat stat;
 	int                directory = procfs_open(pid, 0);
-	int                is_there = directory >= 0 && !procfs_stat(directory, &stat) && !has_ended(&stat);
+	int                is_there = directory >= 0 && !procfs_stat(directory, &stat, NULL) && !has_ended(&stat);
 
 	if (directory >= 0)
 		close(directory);
 	if (!is_there)
 		return;
-	if (all->count == all->room) {
-		all->room = all->room ? 2 * all->room : 256;
-		all->list = realloc(all->list, all->room * sizeof *all->list);
-		if (!all->list)
-			abort();
-	}
+	all->list = list_grow(all->list, all->count, &all->room, sizeof *all->list);
 	all->list[all->count++] = (struct kin){ .pid = pid, .parent = stat.parent };
 }
 

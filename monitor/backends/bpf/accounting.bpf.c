@@ -177,21 +177,9 @@ static __always_inline bool find(struct pt_regs *regs, u32 *slot)
 
 static __always_inline void read_counters(struct task_struct *task, struct counters *now)
 {
-	now->user_ticks_ns = task->utime;
-	now->system_ticks_ns = task->stime;
-	now->run_ns = task->se.sum_exec_runtime;
-	now->wait_ns = task->sched_info.run_delay;
-	now->faults_minor = task->min_flt;
-	now->faults_major = task->maj_flt;
-	now->switches_voluntary = task->nvcsw;
-	now->switches_involuntary = task->nivcsw;
-	now->reads = task->ioac.syscr;
-	now->characters_read = task->ioac.rchar;
-	now->writes = task->ioac.syscw;
-	now->characters_written = task->ioac.wchar;
-	now->bytes_read = task->ioac.read_bytes;
-	now->bytes_written = task->ioac.write_bytes;
-	now->bytes_cancelled = task->ioac.cancelled_write_bytes;
+#define COUNTER(name, source) now->name = task->source;
+	COUNTERS_OF_TASK(COUNTER)
+#undef COUNTER
 }
 
 /* A macro, because the kernel's own array is wider than ours: the index must be part of the relocated access. */

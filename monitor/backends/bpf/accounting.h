@@ -14,14 +14,29 @@ enum row_state { ROW_FREE, ROW_LIVE, ROW_EXITED, ROW_OVER };
 
 enum { PROGRAM_NAME = 16 };
 
-/* As the kernel has them: ticks of user and system mode in ns, memory in pages. */
+/* The figures that the kernel counts of a task anyway, and where its task_struct has them; user and system time in
+ * ticks, as ns. */
+#define COUNTERS_OF_TASK(COUNTER)                            \
+	COUNTER(cpu_user_ns, utime)                          \
+	COUNTER(cpu_system_ns, stime)                        \
+	COUNTER(run_ns, se.sum_exec_runtime)                 \
+	COUNTER(wait_ns, sched_info.run_delay)               \
+	COUNTER(faults_minor, min_flt)                       \
+	COUNTER(faults_major, maj_flt)                       \
+	COUNTER(switches_voluntary, nvcsw)                   \
+	COUNTER(switches_involuntary, nivcsw)                \
+	COUNTER(reads, ioac.syscr)                           \
+	COUNTER(characters_read, ioac.rchar)                 \
+	COUNTER(writes, ioac.syscw)                          \
+	COUNTER(characters_written, ioac.wchar)              \
+	COUNTER(bytes_read, ioac.read_bytes)                 \
+	COUNTER(bytes_written, ioac.write_bytes)             \
+	COUNTER(bytes_cancelled, ioac.cancelled_write_bytes)
+
 struct counters {
-	__u64 user_ticks_ns, system_ticks_ns;
-	__u64 run_ns, wait_ns;
-	__u64 faults_minor, faults_major;
-	__u64 switches_voluntary, switches_involuntary;
-	__u64 reads, characters_read, writes, characters_written;
-	__u64 bytes_read, bytes_written, bytes_cancelled;
+#define COUNTER(name, source) __u64 name;
+	COUNTERS_OF_TASK(COUNTER)
+#undef COUNTER
 };
 enum { COUNTERS = sizeof(struct counters) / sizeof(__u64) };
 

@@ -188,28 +188,16 @@ static void costs_into(const struct row *row, struct process *process)
 	const struct counters *now = &row->now, *base = &row->base;
 	uint64_t               end_ns = row->end_ns ? row->end_ns : now_ns();
 
-	process->figure[cpu_user_ns] = less(now->user_ticks_ns, base->user_ticks_ns);
-	process->figure[cpu_system_ns] = less(now->system_ticks_ns, base->system_ticks_ns);
-	process->figure[run_ns] = less(now->run_ns, base->run_ns);
-	process->figure[wait_ns] = less(now->wait_ns, base->wait_ns);
+#define COUNTER(name, source) process->figure[name] = less(now->name, base->name);
+	COUNTERS_OF_TASK(COUNTER)
+#undef COUNTER
+	process->figure[signals] = row->signals;
 	process->figure[blocked_ns] = less(less(end_ns, row->watched_ns),
 	                                   process->figure[run_ns] + process->figure[wait_ns]);
-	process->figure[faults_minor] = less(now->faults_minor, base->faults_minor);
-	process->figure[faults_major] = less(now->faults_major, base->faults_major);
-	process->figure[switches_voluntary] = less(now->switches_voluntary, base->switches_voluntary);
-	process->figure[switches_involuntary] = less(now->switches_involuntary, base->switches_involuntary);
 	/* It has exited and is not final: its times and switches are of some moment before. */
 	if (row->state == ROW_EXITED && row->walk != hooks.walk)
 		for (int i = 0; i < 7; i++)
 			process->figure[not_yet_final[i]] = UNKNOWN;
-	process->figure[signals] = row->signals;
-	process->figure[reads] = less(now->reads, base->reads);
-	process->figure[characters_read] = less(now->characters_read, base->characters_read);
-	process->figure[writes] = less(now->writes, base->writes);
-	process->figure[characters_written] = less(now->characters_written, base->characters_written);
-	process->figure[bytes_read] = less(now->bytes_read, base->bytes_read);
-	process->figure[bytes_written] = less(now->bytes_written, base->bytes_written);
-	process->figure[bytes_cancelled] = less(now->bytes_cancelled, base->bytes_cancelled);
 	memory_into(row, process);
 }
 
@@ -341,8 +329,7 @@ static void write_thread(uint32_t slot)
 	thread.children = row->children;
 	name_into(row, &thread);
 	costs_into(row, &thread);
-	cputime_split(thread.figure[run_ns], thread.figure[cpu_user_ns], thread.figure[cpu_system_ns],
-	              &thread.figure[cpu_user_ns], &thread.figure[cpu_system_ns]);
+	figures_split_time(thread.figure);
 	calls_into(cells_of(slot), NULL, &thread);
 	missed_into(slot, &thread);
 	write_process(&thread);
@@ -382,16 +369,14 @@ static void windows_into(struct process *process)
 /* Ticks become the kernel's split of the exact time: its own, where a parent has asked for it. */
 static void split(struct process *process, const struct member *member)
 {
-	uint64_t *user = &process->figure[cpu_user_ns], *system = &process->figure[cpu_system_ns];
+	int is_adjusted = member && !process->attached && member->adjusted_user_ns + member->adjusted_system_ns;
 
-	if (process->figure[run_ns] == UNKNOWN)
-		return;
-	if (member && !process->attached && member->adjusted_user_ns + member->adjusted_system_ns) {
-		*user = member->adjusted_user_ns;
-		*system = member->adjusted_system_ns;
-		return;
+	if (is_adjusted && process->figure[run_ns] != UNKNOWN) {
+		process->figure[cpu_user_ns] = member->adjusted_user_ns;
+		process->figure[cpu_system_ns] = member->adjusted_system_ns;
+	} else {
+		figures_split_time(process->figure);
 	}
-	cputime_split(process->figure[run_ns], *user, *system, user, system);
 }
 
 static void complete(struct process *process, const struct member *member)

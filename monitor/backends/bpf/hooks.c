@@ -654,21 +654,10 @@ void hooks_account(struct account *account)
 	account->lost_calls = 0;
 	account->hits_of_all = s.detail == BUDGET ? hooks_hits() : UNKNOWN;
 	account->unfollowed = s.skeleton->bss->unfollowed;
-	account->unfollowed_figure[run_ns] = costs->run_ns;
-	account->unfollowed_figure[wait_ns] = costs->wait_ns;
-	cputime_split(costs->run_ns, costs->user_ticks_ns, costs->system_ticks_ns,
-	              &account->unfollowed_figure[cpu_user_ns], &account->unfollowed_figure[cpu_system_ns]);
-	account->unfollowed_figure[faults_minor] = costs->faults_minor;
-	account->unfollowed_figure[faults_major] = costs->faults_major;
-	account->unfollowed_figure[switches_voluntary] = costs->switches_voluntary;
-	account->unfollowed_figure[switches_involuntary] = costs->switches_involuntary;
-	account->unfollowed_figure[reads] = costs->reads;
-	account->unfollowed_figure[characters_read] = costs->characters_read;
-	account->unfollowed_figure[writes] = costs->writes;
-	account->unfollowed_figure[characters_written] = costs->characters_written;
-	account->unfollowed_figure[bytes_read] = costs->bytes_read;
-	account->unfollowed_figure[bytes_written] = costs->bytes_written;
-	account->unfollowed_figure[bytes_cancelled] = costs->bytes_cancelled;
+#define COUNTER(name, source) account->unfollowed_figure[name] = costs->name;
+	COUNTERS_OF_TASK(COUNTER)
+#undef COUNTER
+	figures_split_time(account->unfollowed_figure);
 }
 
 void hooks_off(void)

@@ -212,7 +212,6 @@ static void tell_calls(struct process *process, const uint64_t counts[])
 
 void kinds_tell(struct process *process, const uint64_t counts[])
 {
-	uint64_t user = process->figure[cpu_user_ns], system = process->figure[cpu_system_ns];
 	uint64_t switches = UNKNOWN;
 
 	for (size_t i = 0; i < kinds.count; i++)
@@ -226,8 +225,6 @@ void kinds_tell(struct process *process, const uint64_t counts[])
 		process->figure[switches_voluntary] = switches > process->figure[switches_involuntary]
 		                                              ? switches - process->figure[switches_involuntary] : 0;
 	/* The shares that the ticks gave, of the time that is exact. */
-	if (user != UNKNOWN && system != UNKNOWN)
-		cputime_split(process->figure[run_ns], user, system, &process->figure[cpu_user_ns],
-		              &process->figure[cpu_system_ns]);
+	figures_split_time(process->figure);
 	tell_calls(process, counts);
 }

@@ -1,10 +1,10 @@
-/* proc.c -- the monitor by looking into /proc: no privilege, no tracing, and nothing at all for the watched to do.
+/* backend.c -- the monitor by reading /proc now and then: no privilege, no tracing, nothing for the watched to do.
  *
- * Costs        the watched processes nothing. Us, at each look, one clock read for a process that has not run
+ * Costs        the watched processes nothing. Us, at each pass, one clock read for a process that has not run
  *              since the last, and some files for one that has.
- * Loses        what happens between two looks: a process that came and went is not seen; of one that has ended,
- *              all after the last look at it, unless it was our own child. lost_events has the processes whose end
- *              was missed, and one for each process that had a child which no look saw.
+ * Loses        what happens between two passes: a process that came and went is not seen; of one that has ended,
+ *              all after the last pass, unless it was our own child. lost_events has the processes whose end was
+ *              missed, and one for each process that had a child which no pass found.
  * Beware       we are the subreaper of our command: a descendant whose parent has ended becomes our child, so that
  *              we find it, and learn what it cost to the end. getppid() then tells it our number; without us it would
  *              be that of init, or of the session's own subreaper.
@@ -13,166 +13,194 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "monitor.h"
-#include "kernel/procfs.h"
 #include "follow/meters.h"
+#include "kernel/procfs.h"
+#include "monitor.h"
 
-enum { LOOK_NS = 100000000 /* where no interval is asked for */ };
+enum { PACE_NS = 100000000 /* where no interval is asked for */ };
+
+struct thread {
+	struct thread_meter meter;
+	int                 is_there; /* the last pass has found it */
+};
+
+struct subject {
+	struct meter meter;
+	int          directory;       /* open as long as it is watched */
+	uint64_t     run_ns;          /* its clock at the last pass */
+	uint64_t     children;        /* that were found */
+	uint64_t     children_faults; /* of those of them that have ended, and of theirs */
+	int          is_zombie, has_lost_child;
+};
 
 static struct {
 	const struct order *order;
 	pid_t               command;
-	uint64_t            next_look_ns; /* UNKNOWN: the readings are the looks */
+	uint64_t            next_pass_ns; /* UNKNOWN: the readings are the passes */
 	uint64_t            lost_events, unfollowed;
 	char                our_program[16];
 } s;
+
+static struct subject *find(pid_t pid)
+{
+	return (struct subject *)meter_find(pid);
+}
+
+static struct subject *first(void)
+{
+	return (struct subject *)meters_first;
+}
+
+static struct subject *next(const struct subject *subject)
+{
+	return (struct subject *)subject->meter.next;
+}
 
 /* -- Births -- */
 
 static void refresh_thread(pid_t thread, void *context)
 {
-	struct meter        *process = context;
-	struct thread_meter *found = process->threads;
-	struct procfs_stat  stat;
-	int                 directory;
+	struct subject      *process = context;
+	struct thread_meter *found = process->meter.threads;
+	struct procfs_stat   stat;
+	int                  directory;
 
 	while (found && found->thread != thread)
 		found = found->next;
 	if (!found) {
-		directory = procfs_open(process->record.pid, thread);
+		directory = procfs_open(process->meter.record.pid, thread);
 		if (directory < 0)
 			return;
-		if (!procfs_stat(directory, &stat)) {
-			found = meter_add_thread(process, thread, stat.begin_ns, sizeof *found);
+		if (!procfs_stat(directory, &stat, NULL)) {
+			found = meter_add_thread(&process->meter, thread, stat.begin_ns);
 			/* Of one that was attached, threads that come later are new. */
-			if (process->has_begun)
+			if (process->meter.has_begun)
 				meter_begin_thread(found, now_ns(), 1);
 		}
 		close(directory);
 	}
 	if (found)
-		found->is_there = 1;
+		((struct thread *)found)->is_there = 1;
 }
 
 /* Brings the list of its threads up to date. */
-static void refresh_threads(struct meter *process, uint64_t now)
+static void refresh_threads(struct subject *process, uint64_t now)
 {
-	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
-		thread->is_there = 0;
-	procfs_threads(process->record.pid, refresh_thread, process);
-	for (struct thread_meter *thread = process->threads, *next; thread; thread = next) {
-		next = thread->next;
-		if (!thread->is_there)
+	for (struct thread_meter *thread = process->meter.threads; thread; thread = thread->next)
+		((struct thread *)thread)->is_there = 0;
+	procfs_threads(process->meter.record.pid, refresh_thread, process);
+	for (struct thread_meter *thread = process->meter.threads, *after; thread; thread = after) {
+		after = thread->next;
+		if (!((struct thread *)thread)->is_there)
 			meter_end_thread(thread, now, -1);
 	}
 }
 
-/* A process that is not seen yet. `parent` NULL: it was named, or is the command. NULL if it has gone. */
-static struct meter *add(pid_t pid, struct meter *parent, int is_new)
+/* A process that is not watched yet. `parent` NULL: it was named, or is the command. NULL if it has gone. */
+static struct subject *add(pid_t pid, struct subject *parent, int is_new)
 {
 	struct procfs_stat stat;
-	struct meter       *process;
+	struct subject    *process;
 	int                directory = procfs_open(pid, 0);
 
-	if (directory < 0 || procfs_stat(directory, &stat)) {
+	if (directory < 0 || procfs_stat(directory, &stat, NULL)) {
 		if (directory >= 0)
 			close(directory);
 		return NULL;
 	}
-	process = meter_add(pid, parent, stat.begin_ns);
+	process = (struct subject *)meter_add(pid, (struct meter *)parent, stat.begin_ns);
 	process->directory = directory;
-	process->run_ns = UNKNOWN; /* look at it, whatever its clock says */
-	process->record.attached = !is_new;
+	process->run_ns = UNKNOWN; /* read it, whatever its clock says */
+	process->meter.record.attached = !is_new;
 	if (!parent)
-		process->record.parent = stat.parent;
+		process->meter.record.parent = stat.parent;
 	refresh_threads(process, now_ns());
-	meter_begin(process, now_ns(), is_new);
-	if (is_new) /* it began before we saw it */
-		process->record.figure[virtual_begin] = process->record.figure[memory_begin] = UNKNOWN;
+	meter_begin(&process->meter, now_ns(), is_new);
+	if (is_new) /* it began before we found it */
+		figures_forget(process->meter.record.figure, BEGIN);
 	return process;
 }
 
 /* A child of one that is followed: so is the first, and then each so many. The others stay in the list, so that each
  * is passed over once. */
-static void add_child(struct meter *parent, pid_t pid, int is_new)
+static void add_child(struct subject *parent, pid_t pid, int is_new)
 {
-	struct meter *child;
+	struct subject *child;
 
-	if (pid == getpid() || pid == s.order->except || meter_find(pid))
+	if (pid == getpid() || pid == s.order->except || find(pid))
 		return;
 	if (parent->children++ % s.order->children == 0) {
 		add(pid, parent, is_new);
 		return;
 	}
-	child = meter_add(pid, parent, now_ns());
-	child->is_unfollowed = 1;
+	child = (struct subject *)meter_add(pid, (struct meter *)parent, now_ns());
+	child->meter.is_unfollowed = 1;
 	child->directory = procfs_open(pid, 0);
 	s.unfollowed++;
 }
 
-static void found_child(pid_t pid, void *context)
+/* Also one whose parent has ended: which that was is not known any more. */
+static void add_new_child(pid_t pid, void *context)
 {
 	add_child(context, pid, 1);
 }
 
-static void found_attached_child(pid_t pid, void *context)
+static void add_attached_child(pid_t pid, void *context)
 {
 	add_child(context, pid, 0);
-}
-
-/* One whose parent has ended: which that was is not known any more. */
-static void found_orphan(pid_t pid, void *context)
-{
-	add_child(context, pid, 1);
 }
 
 /* -- Ends -- */
 
 /* What its parent was told of it, if it waited for it: a parent that has more from its children had one that was not
- * seen. */
-static void tell_parent(struct meter *process)
+ * found. */
+static void tell_parent(struct subject *process)
 {
-	struct meter       *parent = meter_find(process->record.parent);
+	struct subject    *parent = find(process->meter.record.parent);
 	struct procfs_stat stat;
+	uint64_t           own[FIGURES];
 
 	if (!parent)
 		return;
-	if (!process->is_zombie || procfs_stat(process->directory, &stat))
+	if (!process->is_zombie || procfs_stat(process->directory, &stat, own))
 		parent->has_lost_child = 1;
 	else
-		parent->children_faults += stat.faults_minor + stat.children_faults_minor;
+		parent->children_faults += own[faults_minor] + stat.children_faults_minor;
 }
 
-static void compare_with_children(struct meter *process)
+static void compare_with_children(struct subject *process)
 {
-	struct procfs_clocks clocks;
-	struct procfs_stat   stat;
+	uint64_t           clocks[FIGURES];
+	struct procfs_stat stat;
 
-	for (struct meter *child = meters_first; child; child = child->next)
-		if (child->record.parent == process->record.pid && procfs_clocks(child->record.pid, &clocks))
-			process->has_lost_child = 1; /* the next look at it will find that out */
+	for (struct subject *child = first(); child; child = next(child))
+		if (child->meter.record.parent == process->meter.record.pid &&
+		    procfs_clocks(child->meter.record.pid, clocks))
+			process->has_lost_child = 1; /* the next pass will find that out */
 
-	if (!process->has_lost_child && !process->record.attached && s.order->children == 1 &&
-	    !procfs_stat(process->directory, &stat) && stat.children_faults_minor > process->children_faults)
+	if (!process->has_lost_child && !process->meter.record.attached && s.order->children == 1 &&
+	    !procfs_stat(process->directory, &stat, NULL) &&
+	    stat.children_faults_minor > process->children_faults)
 		s.lost_events++;
 }
 
-static void finish(struct meter *process, uint64_t end_ns, int status)
+static void finish(struct subject *process, uint64_t end_ns, int status)
 {
-	/* There may have been more than any look saw. */
-	process->record.threads = UNKNOWN;
-	process->record.children = UNKNOWN;
-	meter_end(process, end_ns, status);
+	/* There may have been more than any pass found. */
+	process->meter.record.threads = UNKNOWN;
+	process->meter.record.children = UNKNOWN;
+	if (process->directory >= 0)
+		close(process->directory);
+	meter_end(&process->meter, end_ns, status);
 }
 
-/* It has gone since the last look at it. */
-static void lose(struct meter *process, uint64_t now)
+/* It has gone since the last pass. */
+static void lose(struct subject *process, uint64_t now)
 {
-	if (!process->is_unfollowed) {
+	if (!process->meter.is_unfollowed) {
 		if (!process->is_zombie)
 			s.lost_events++;
 		tell_parent(process);
@@ -180,29 +208,29 @@ static void lose(struct meter *process, uint64_t now)
 	finish(process, now, -1);
 }
 
-/* -- Looks -- */
+/* -- Passes -- */
 
 /* Returns whether it is still there. */
-static int look(struct meter *process, uint64_t now)
+static int refresh(struct subject *process, uint64_t now)
 {
-	struct procfs_clocks clocks;
-	struct procfs_stat   stat;
+	uint64_t           clocks[FIGURES];
+	struct procfs_stat stat;
 
-	if (procfs_clocks(process->record.pid, &clocks)) {
+	if (procfs_clocks(process->meter.record.pid, clocks)) {
 		lose(process, now);
 		return 0;
 	}
 	/* One that has not run has done nothing, and made no child. */
-	if (process->is_unfollowed || clocks.run_ns == process->run_ns)
+	if (process->meter.is_unfollowed || clocks[run_ns] == process->run_ns)
 		return 1;
-	if (procfs_stat(process->directory, &stat)) {
+	if (procfs_stat(process->directory, &stat, NULL)) {
 		lose(process, now); /* its number is another's now */
 		return 0;
 	}
-	process->run_ns = clocks.run_ns;
-	if (stat.threads != 1 || !process->threads || process->threads->next)
+	process->run_ns = clocks[run_ns];
+	if (stat.threads != 1 || !process->meter.threads || process->meter.threads->next)
 		refresh_threads(process, now);
-	if (meter_read(process, now)) {
+	if (meter_read(&process->meter, now)) {
 		lose(process, now);
 		return 0;
 	}
@@ -211,66 +239,66 @@ static int look(struct meter *process, uint64_t now)
 		compare_with_children(process);
 		tell_parent(process);
 	} else {
-		procfs_children(process->record.pid, found_child, process);
+		procfs_children(process->meter.record.pid, add_new_child, process);
 	}
 	return 1;
 }
 
-static void look_at_all(uint64_t now)
+static void refresh_all(uint64_t now)
 {
-	struct meter *command = s.command ? meter_find(s.command) : NULL;
+	struct subject *command = s.command ? find(s.command) : NULL;
 
 	if (command)
-		procfs_children(getpid(), found_orphan, command);
-	for (struct meter *process = meters_first, *next; process; process = next) {
-		next = process->next;
-		if (look(process, now))
-			next = process->next; /* which may be a child that this look has found */
+		procfs_children(getpid(), add_new_child, command);
+	for (struct subject *process = first(), *after; process; process = after) {
+		after = next(process);
+		if (refresh(process, now))
+			after = next(process); /* which may be a child that this pass has found */
 	}
 }
 
 /* -- Our own children: the command, and its orphans -- */
 
-static int is_failed_exec(const struct meter *process, const siginfo_t *told)
+static int is_failed_exec(const struct subject *process, const siginfo_t *info)
 {
-	return process->record.pid == s.command && told->si_code == CLD_EXITED && told->si_status >= 125 &&
-	       told->si_status <= 127 && !strcmp(process->record.program, s.our_program);
+	return process->meter.record.pid == s.command && info->si_code == CLD_EXITED && info->si_status >= 125 &&
+	       info->si_status <= 127 && !strcmp(process->meter.record.program, s.our_program);
 }
 
 /* A zombie, not reaped yet: all its figures are final. */
-static void look_last(const siginfo_t *told, int status)
+static void take_end(const siginfo_t *info, int status)
 {
-	struct meter *process = meter_find(told->si_pid);
-	uint64_t     now = now_ns();
+	struct subject *process = find(info->si_pid);
+	uint64_t        now = now_ns();
 
 	if (!process) {
-		found_orphan(told->si_pid, meter_find(s.command));
-		process = meter_find(told->si_pid);
+		add_new_child(info->si_pid, find(s.command));
+		process = find(info->si_pid);
 	}
 	if (!process)
 		return;
-	if (!process->is_unfollowed && !meter_read(process, now)) {
+	if (!process->meter.is_unfollowed && !meter_read(&process->meter, now)) {
 		process->is_zombie = 1;
 		compare_with_children(process);
 	}
-	if (is_failed_exec(process, told))
-		process->is_unfollowed = 1; /* no program of theirs has run */
+	if (is_failed_exec(process, info))
+		process->meter.is_unfollowed = 1; /* no program of theirs has run */
 	finish(process, now, status);
 }
 
 static void reap(void)
 {
 	for (;;) {
-		siginfo_t told = { 0 };
+		siginfo_t info = { 0 };
 		int       status;
 
-		if (waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) || !told.si_pid)
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
 			return;
-		status = told.si_code == CLD_EXITED ? told.si_status << 8
-		                                    : told.si_status | (told.si_code == CLD_DUMPED ? 0x80 : 0);
-		look_last(&told, status);
-		waitpid(told.si_pid, &status, WNOHANG);
-		if (told.si_pid == s.command) {
+		status = info.si_code == CLD_EXITED ? info.si_status << 8
+		                                    : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
+		take_end(&info, status);
+		waitpid(info.si_pid, &status, WNOHANG);
+		if (info.si_pid == s.command) {
 			outside.command_status = status;
 			outside.command_ended = 1;
 		}
@@ -279,47 +307,36 @@ static void reap(void)
 
 /* -- The seam -- */
 
-/* A descriptor for each process stays open. */
-static void allow_files(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static void begin_families(void)
 {
 	/* The list grows while it is gone through. */
-	for (struct meter *process = meters_first; process; process = process->next)
-		if (!process->is_unfollowed)
-			procfs_children(process->record.pid, found_attached_child, process);
+	for (struct subject *process = first(); process; process = next(process))
+		if (!process->meter.is_unfollowed)
+			procfs_children(process->meter.record.pid, add_attached_child, process);
 }
 
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
 {
-	struct meter *command;
+	struct subject *command;
 
 	s.order = order;
 	s.command = child;
-	s.next_look_ns = order->every_ns ? UNKNOWN : now_ns() + LOOK_NS;
-	meters_open(order);
-	allow_files();
+	s.next_pass_ns = order->every_ns ? UNKNOWN : now_ns() + PACE_NS;
+	meters_open(order, sizeof(struct subject), sizeof(struct thread));
+	allow_many_files();
 	if (child) {
 		if (prctl(PR_SET_CHILD_SUBREAPER, 1) || !(command = add(child, NULL, 0))) {
 			snprintf(why, why_room, "the command cannot be watched: %s", strerror(errno));
 			return -1;
 		}
 		outside.backend_reaps = 1;
-		command->record.attached = 0;
-		memcpy(s.our_program, command->record.program, sizeof s.our_program);
-		command->record.figure[virtual_begin] = command->record.figure[memory_begin] = UNKNOWN;
+		command->meter.record.attached = 0;
+		memcpy(s.our_program, command->meter.record.program, sizeof s.our_program);
+		figures_forget(command->meter.record.figure, BEGIN);
 		return 0;
 	}
 	for (size_t i = 0; i < order->pid_count; i++)
-		if (order->pids[i] != order->except && !meter_find(order->pids[i]) && !add(order->pids[i], NULL, 0))
+		if (order->pids[i] != order->except && !find(order->pids[i]) && !add(order->pids[i], NULL, 0))
 			s.lost_events++; /* it has ended since it was named */
 	if (!meters_first) {
 		snprintf(why, why_room, "process %d has ended, or is hidden from us", (int)order->pids[0]);
@@ -332,7 +349,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 static enum woken wait_until(uint64_t until_ns)
 {
 	for (;;) {
-		uint64_t   wake_ns = s.next_look_ns < until_ns ? s.next_look_ns : until_ns, now;
+		uint64_t   wake_ns = s.next_pass_ns < until_ns ? s.next_pass_ns : until_ns, now;
 		enum woken woken;
 
 		outside_check();
@@ -344,9 +361,9 @@ static enum woken wait_until(uint64_t until_ns)
 			return WOKEN_BY_END;
 		woken = wait_quietly(wake_ns, -1);
 		now = now_ns();
-		if (now >= s.next_look_ns) {
-			look_at_all(now);
-			s.next_look_ns = now + LOOK_NS;
+		if (now >= s.next_pass_ns) {
+			refresh_all(now);
+			s.next_pass_ns = now + PACE_NS;
 		}
 		if (woken == WOKEN_BY_CONTROL)
 			return woken;
@@ -357,7 +374,7 @@ static enum woken wait_until(uint64_t until_ns)
 
 static void read_all(uint64_t now)
 {
-	look_at_all(now);
+	refresh_all(now);
 	for (struct meter *process = meters_first; process; process = process->next)
 		meter_write_reading(process, now);
 }
@@ -366,9 +383,9 @@ static void end(struct account *account)
 {
 	if (s.command)
 		reap();
-	look_at_all(now_ns());
+	refresh_all(now_ns());
 	while (meters_first)
-		finish(meters_first, UNKNOWN, -1);
+		finish(first(), UNKNOWN, -1);
 	meters_total(&account->total);
 	account->hits = 0;
 	account->maps_bytes = 0;
@@ -379,12 +396,12 @@ static void end(struct account *account)
 
 static int probe(const struct order *order, char *why, size_t why_room)
 {
-	struct procfs_clocks clocks;
-	struct procfs_stat   stat;
-	const char          *reason = NULL;
-	int                  directory = procfs_open(getpid(), 0);
+	struct procfs_stat stat;
+	uint64_t           figure[FIGURES];
+	const char        *reason = NULL;
+	int                directory = procfs_open(getpid(), 0);
 
-	if (directory < 0 || procfs_stat(directory, &stat) || procfs_clocks(getpid(), &clocks))
+	if (directory < 0 || procfs_totals(getpid(), directory, &stat, figure))
 		reason = "/proc is not there";
 	else if (order->detail != LIFE)
 		reason = "calls cannot be seen in /proc: only detail life can be had from it";
@@ -404,9 +421,9 @@ static const char *const *missing(const struct order *order)
 	static const char *said[12];
 	size_t             count = 0;
 
-	said[count++] = "a process that came and went between two looks was not seen";
-	said[count++] = "of a process or a thread that has ended, what it cost after the last look at it, and how it ended, "
-	                "is not known, unless it was the command or an orphan of it";
+	said[count++] = "a process that came and went between two readings of /proc was not seen";
+	said[count++] = "of a process or a thread that has ended, what it cost after the last reading, and how it "
+	                "ended, is not known, unless it was the command or an orphan of it";
 	said[count++] = "system calls by type, signals, and how many threads and children a process had";
 	said[count++] = "memory at the beginning of a program, unless the watch began later";
 	said[count++] = "input and output of processes that are another user's";

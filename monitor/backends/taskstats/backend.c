@@ -294,23 +294,17 @@ static void attach_cgroup(const char *directory)
 
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
 {
-	struct member  *member;
 	struct timespec time;
 
 	memset(&s.account, 0, sizeof s.account);
-	for (int i = 0; i < FIGURES; i++)
-		s.account.unfollowed_figure[i] = UNKNOWN;
-	family_begin(order, &s.account);
+	family_begin(order, &s.account, sizeof(struct member));
 	if (exits_open(&s.exits, why, why_room) || open_events(why, why_room))
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	s.boot_offset_ns = (int64_t)now_ns() - ((int64_t)time.tv_sec * 1000000000 + time.tv_nsec);
 	s.swept_ns = now_ns();
 	if (child) {
-		member = family_attach(&s.exits, child);
-		member->process.attached = 0;
-		/* Of our own program, until the exec. */
-		member->process.figure[virtual_begin] = member->process.figure[memory_begin] = UNKNOWN;
+		family_attach_command(&s.exits, child);
 		s.command = child;
 		s.command_runs = 1;
 		s.command_name = strrchr(order->command[0], '/');
@@ -328,28 +322,21 @@ static enum woken wait(uint64_t until_ns)
 	return family_wait(until_ns, PACE_NS, take_all);
 }
 
-static void tell_reading(uint64_t at_ns)
+static int refresh(struct member *member)
+{
+	return family_refresh(&s.exits, member);
+}
+
+static void read_all(uint64_t at_ns)
 {
 	take_all(0);
-	for (struct member *member = family_first(); member; member = member->next) {
-		if (member->left_out || family_refresh(&s.exits, member))
-			continue;
-		write_reading(at_ns, &member->process, &member->reported);
-		memcpy(member->reported.figure, member->process.figure, sizeof member->reported.figure);
-	}
+	family_write_readings(at_ns, refresh);
 }
 
 static uint64_t total(struct process *sum)
 {
 	take_all(0);
-	process_add(sum, &family_sum);
-	for (struct member *member = family_first(); member; member = member->next) {
-		family_refresh(&s.exits, member);
-		process_add(sum, &member->process);
-	}
-	for (int i = virtual_begin; i < FIGURES; i++)
-		sum->figure[i] = UNKNOWN;
-	return family_size;
+	return family_total(sum, refresh);
 }
 
 /* Messages of those that have ended may be under way. */
@@ -377,7 +364,7 @@ static void end(struct account *account)
 	wait_for_the_last();
 	take_all(1);
 	while ((member = family_first())) {
-		if (family_refresh(&s.exits, member))
+		if (refresh(member))
 			finish(member);
 		else
 			family_write(member);
@@ -396,7 +383,7 @@ const struct backend taskstats_backend = {
 	.missing = missing,
 	.begin = begin,
 	.wait = wait,
-	.read = tell_reading,
+	.read = read_all,
 	.total = total,
 	.end = end,
 };
