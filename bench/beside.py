@@ -35,7 +35,7 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from steelyard import programs
+from steelyard.programs import built
 from steelyard.statistics import signed_rank
 
 BEYOND = 0.03
@@ -187,7 +187,7 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     given = options()
-    load = given.program or programs.load("glibc")
+    load = given.program or built.load("glibc")
     print(machine.describe(), flush=True)
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "contents"

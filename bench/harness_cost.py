@@ -12,14 +12,14 @@ import subprocess
 
 import machine
 
-from steelyard import programs
+from steelyard.programs import built
 
 ROUNDS = 20
 
 
 def per_operation_ns(workload: str) -> float:
     """The lower quartile of one trial's batches of its first metric, in ns per operation."""
-    answer = subprocess.run([programs.load("glibc"), "run", workload], stdout=subprocess.PIPE, check=True)
+    answer = subprocess.run([built.load("glibc"), "run", workload], stdout=subprocess.PIPE, check=True)
     samples = next(
         record for record in map(json.loads, answer.stdout.splitlines()) if record["record"] == "samples"
     )
@@ -27,7 +27,7 @@ def per_operation_ns(workload: str) -> float:
 
 
 def main() -> None:
-    names = [workload.name for workload in programs.catalogue().workloads]
+    names = [workload.name for workload in built.catalogue().workloads]
     found: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(ROUNDS):
         for name in random.sample(names, len(names)):

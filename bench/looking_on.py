@@ -15,11 +15,12 @@ from pathlib import Path
 import machine
 from rich.console import Console
 
-from steelyard import experiment, standing
-from steelyard.plan import Plan
+from steelyard.analysis import standing
+from steelyard.analysis.standing import Judge
 from steelyard.report.during import Shown
-from steelyard.runner import Standing
-from steelyard.standing import Judge
+from steelyard.running import experiment
+from steelyard.running.runner import Standing
+from steelyard.study.plan import Plan
 
 
 class Counted(io.StringIO):

@@ -3,12 +3,12 @@
 import json
 import subprocess
 
-from steelyard import programs
+from steelyard.programs import built
 
 
 def describe() -> str:
     """One line: processor, kernel, hypervisor, memory."""
-    answer = subprocess.run([programs.load("glibc"), "describe"], stdout=subprocess.PIPE, check=True)
+    answer = subprocess.run([built.load("glibc"), "describe"], stdout=subprocess.PIPE, check=True)
     facts = json.loads(answer.stdout)
     return (
         f"{facts['cpu_model']}, {facts['cpu_count']} processors, {facts['memory_bytes'] / 2**30:.0f} GiB, "

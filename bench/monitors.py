@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from steelyard import programs
+from steelyard.programs import built
 
 HERE = Path(__file__).parent
 # The tests' own programs, whose calls and lives are known.
@@ -55,7 +55,7 @@ Condition = Callable[[Sequence[int]], AbstractContextManager[Seen]]
 
 
 def watch_program() -> Path:
-    return programs.load("glibc").with_name("steelyard-watch")
+    return built.load("glibc").with_name("steelyard-watch")
 
 
 def build(name: str, *libraries: str) -> Path:

@@ -19,7 +19,7 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from steelyard import programs
+from steelyard.programs import built
 from steelyard.statistics import multiprogramming, signed_rank
 from steelyard.statistics.multiprogramming import Moments
 
@@ -29,8 +29,8 @@ ROOT = Path(__file__).parent.parent
 def build(directory: Path) -> Path:
     """processes_by_hand with the bytes that all programs share."""
     program = directory / "processes_by_hand"
-    files = [ROOT / "bench" / "processes_by_hand.c", programs.source() / "cpu" / "linp_code.c"]
-    include = f"-I{programs.source() / 'cpu'}"
+    files = [ROOT / "bench" / "processes_by_hand.c", built.source() / "cpu" / "linp_code.c"]
+    include = f"-I{built.source() / 'cpu'}"
     subprocess.run(["cc", "-std=gnu11", "-O2", "-static", "-s", include, "-o", program, *files], check=True)
     return program
 
@@ -42,7 +42,7 @@ def by_hand(program: Path, processes: int, iterations: int) -> float:
 
 def kept(processes: int, iterations: int, *, place: int = 0) -> tuple[float, float]:
     """The time of all together, and the price."""
-    command = [programs.load("glibc"), "run", "linpack_processes", f"processes={processes}"]
+    command = [built.load("glibc"), "run", "linpack_processes", f"processes={processes}"]
     command += [f"iterations={iterations}", f"place={place}", "limit_ms=600000"]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     records = [json.loads(line) for line in answer.stdout.splitlines()]

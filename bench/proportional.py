@@ -15,8 +15,9 @@ import sys
 import machine
 import numpy as np
 
-from steelyard import programs, study_file
+from steelyard.programs import built
 from steelyard.statistics import signed_rank
+from steelyard.study import study_file
 
 PAIRS = 12
 BATCH_MS = 10
@@ -24,7 +25,7 @@ BATCH_MS = 10
 
 def batch_ns(workload: str, operations: int) -> float:
     """The lower quartile of ten batches of so many operations."""
-    command = [programs.load("glibc"), "run", workload, f"operations={operations}", "batches=10", "place=1"]
+    command = [built.load("glibc"), "run", workload, f"operations={operations}", "batches=10", "place=1"]
     answer = subprocess.run([*command, "warmup_ns=20000000"], stdout=subprocess.PIPE, check=True)
     found = next(one for one in map(json.loads, answer.stdout.splitlines()) if one["record"] == "samples")
     return float(np.quantile(found["durations_ns"], 0.25))

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import machine
 
-from steelyard import archive, plan, study_file
-from steelyard.journal import Journal
-from steelyard.plan import Plan
-from steelyard.records import Outcome, Samples, Usage
-from steelyard.runner import Started
+from steelyard.archive import experiments
+from steelyard.archive.events import Outcome, Samples, Started, Usage
+from steelyard.archive.journal import Journal
+from steelyard.study import plan, study_file
+from steelyard.study.plan import Plan
 
 SAMPLES = 1_000_000
 BLOCKS = 28
@@ -37,14 +37,14 @@ def make(root: Path) -> int:
             for cell in made.cells
         },
     }  # fmt: skip
-    experiment = archive.create(root, made, budget_s=1, same="", details=details)
+    experiment = experiments.create(root, made, budget_s=1, same="", details=details)
     journal = Journal(experiment.path)
     for system in made.systems:
         hello = {"program_sha256": "0", "compiler": "", "libc": ""}
         journal.append(Started(system, 1, hello, {"kernel": "none"}, 0.1))
     count = sum(_append(journal, made, number) for number in range(BLOCKS))
     journal.close()
-    archive.close(experiment)
+    experiments.close(experiment)
     return count
 
 

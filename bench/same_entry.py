@@ -23,7 +23,7 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from steelyard import builds, programs
+from steelyard.programs import builds, built
 from steelyard.statistics import signed_rank
 
 ENTRY_FLAGS = ["-std=c11", "-O2", "-D_GNU_SOURCE", "-static", "-falign-functions=64", "-falign-loops=32"]
@@ -100,10 +100,10 @@ def _loads(directory: Path) -> dict[str, Path]:
     """Builds the load program in both layouts for both libcs, unless it is there already."""
     moved = directory / "moved"
     if not moved.exists():
-        shutil.copytree(programs.source(), moved)
+        shutil.copytree(built.source(), moved)
         (moved / "cpu" / "a_ballast.c").write_text(BALLAST)
     made = {}
-    for layout, source in (("", programs.source()), (" moved", moved)):
+    for layout, source in (("", built.source()), (" moved", moved)):
         for libc in ("glibc", "musl"):
             place = directory / f"load-{libc}{layout.strip()}"
             if not place.exists():

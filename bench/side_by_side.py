@@ -25,7 +25,7 @@ import machine
 import numpy as np
 import syscall_agreement
 
-from steelyard import programs
+from steelyard.programs import built
 from steelyard.statistics import signed_rank
 
 BATCHES, WARM = 20, 10  # by_hand prints its ten warming batches first
@@ -198,7 +198,7 @@ def main() -> None:
     lines = []
     with tempfile.TemporaryDirectory() as directory:
         plain, fast = compile_by_hand(Path(directory))
-        run = Programs(given.program or programs.load("glibc"), plain, fast, given.batch_ns)
+        run = Programs(given.program or built.load("glibc"), plain, fast, given.batch_ns)
         for case in cases():
             if given.names and case.by_hand not in given.names:
                 continue

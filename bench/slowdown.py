@@ -29,8 +29,8 @@ from typing import Any
 import machine
 import numpy as np
 
-from steelyard import builds, programs
-from steelyard.builds import Build
+from steelyard.programs import builds, built
+from steelyard.programs.builds import Build
 from steelyard.statistics import signed_rank, verdict
 
 PAIRS = 60
@@ -51,7 +51,7 @@ def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
     """A program whose workloads turn so many times besides their work."""
     source = directory / "source"
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(programs.source(), source)
+    shutil.copytree(built.source(), source)
     for workload, many in turns.items():
         name, old, new = PLACES[workload]
         text = (source / name).read_text()

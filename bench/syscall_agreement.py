@@ -15,7 +15,7 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from steelyard import programs
+from steelyard.programs import built
 from steelyard.statistics import signed_rank
 
 PAIRS = 60
@@ -30,7 +30,7 @@ def floor(durations: list[int]) -> float:
 
 
 def by_workload() -> float:
-    command = [programs.load("glibc"), "run", "syscall", f"operations={OPERATIONS}", f"batches={BATCHES}"]
+    command = [built.load("glibc"), "run", "syscall", f"operations={OPERATIONS}", f"batches={BATCHES}"]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     samples = next(
         record for record in map(json.loads, answer.stdout.splitlines()) if record["record"] == "samples"

@@ -18,12 +18,13 @@ from pathlib import Path
 
 import machine
 
-from steelyard import archive, comparison, rows
-from steelyard.archive import Experiment
-from steelyard.observations import Observations
-from steelyard.rows import Rows
+from steelyard.analysis import comparison, rows
+from steelyard.analysis.model import Comparison
+from steelyard.analysis.observations import Observations
+from steelyard.analysis.rows import Rows
+from steelyard.archive import experiments
+from steelyard.archive.experiments import Experiment
 from steelyard.statistics import verdict
-from steelyard.weighing import Comparison
 
 MOMENTS_S = (5, 10, 20, 30, 60, 120, 300, 600)
 BEYOND = 1.1
@@ -37,12 +38,12 @@ def measured(arguments: argparse.Namespace, root: str) -> Experiment:
         arguments.study, "--budget", arguments.budget, "--archive", root,
     ]  # fmt: skip
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    return archive.find(Path(root), None)
+    return experiments.find(Path(root), None)
 
 
 def by(found: Experiment, whole: Rows, until_s: float) -> dict[What, Comparison]:
     """The comparisons by what had been measured so long after the first trial had begun."""
-    with archive.connect(found) as connection:
+    with experiments.connect(found) as connection:
         kept = {
             (block, system, cell)
             for block, system, cell in connection.execute(
@@ -75,10 +76,10 @@ def main() -> None:
     print(machine.describe(), flush=True)
     with tempfile.TemporaryDirectory() as root:
         if arguments.experiment:
-            found = archive.find(Path(), arguments.experiment)
+            found = experiments.find(Path(), arguments.experiment)
         else:
             found = measured(arguments, root)
-        with archive.connect(found) as connection:
+        with experiments.connect(found) as connection:
             whole = rows.read(connection)
         report(found, whole)
 

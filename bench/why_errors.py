@@ -15,12 +15,13 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from steelyard import archive, spending
-from steelyard.observations import Observations
-from steelyard.spending import TIME, Spent
+from steelyard.analysis import spending
+from steelyard.analysis.host_costs import Costs
+from steelyard.analysis.observations import Observations
+from steelyard.analysis.spending import TIME, Spent
+from steelyard.archive import experiments
 from steelyard.statistics import false_discovery
 from steelyard.statistics.signed_rank import Array
-from steelyard.why import Costs
 
 METRICS = 30
 PAIRS = (2, 3, 4, 5, 6, 8, 12, 16)
@@ -125,10 +126,10 @@ def of_unlike(draw: Draw, pairs: int, reports: int) -> float:
 
 def of_itself(root: Path, pairs: int, reports: int) -> Mapping[str, float]:
     """The share of reports with any claim, of each system of an experiment held against itself."""
-    experiment = archive.find(root, None)
+    experiment = experiments.find(root, None)
     chance = np.random.default_rng(pairs)
     shares = {}
-    with archive.connect(experiment) as connection:
+    with experiments.connect(experiment) as connection:
         costs = Costs(Observations(experiment, connection, baseline=None))
     for system in costs.seen.names:
         trials = [

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard import archive, programs
-from steelyard import plan as plans
-from steelyard.archive import Experiment
-from steelyard.journal import Journal
-from steelyard.plan import Plan, Trial
-from steelyard.records import Group, Outcome, Process, Samples, Usage
-from steelyard.runner import Look, Started
-from steelyard.study import MARGINS, Design, Levels, Study
+from steelyard.archive import experiments
+from steelyard.archive.events import Group, Look, Outcome, Process, Samples, Started, Usage
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.journal import Journal
+from steelyard.programs import built
+from steelyard.study import plan as plans
+from steelyard.study.model import MARGINS, Design, Levels, Study
+from steelyard.study.plan import Plan, Trial
 
 SECOND_NS = 1_000_000_000
 
@@ -47,7 +47,7 @@ BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they ar
 SIZES = tuple(round(64 * 2 ** (number / 2)) * 64 for number in range(28))
 
 
-def quick(workload: programs.Workload, *, operations: int = 1) -> str:
+def quick(workload: built.Workload, *, operations: int = 1) -> str:
     """The request that has a workload run once, and no longer than it must: of a curve one size, of many
     processes a few."""
     few = {
@@ -232,7 +232,7 @@ def started(system: str, boot: int = 1, **fingerprint: Any) -> Started:
 
 def new(root: Path, made: Plan, *, boot_systems: Sequence[str] = (), same: str = "same") -> Experiment:
     """An experiment with nothing in it yet."""
-    return archive.create(root, made, budget_s=100.0, same=same, details=details(boot_systems))
+    return experiments.create(root, made, budget_s=100.0, same=same, details=details(boot_systems))
 
 
 def experiment(
@@ -264,7 +264,7 @@ def experiment(
         journal.append(replace(told, began=float(count)))
     journal.append(Look(1, ()))
     journal.close()
-    return archive.close(found) if closed else found
+    return experiments.close(found) if closed else found
 
 
 @contextmanager

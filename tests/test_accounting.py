@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import accounting, programs
-from steelyard.accounting import Accountant, Called, Figure
+from steelyard.archive.events import Called, Figure
 from steelyard.errors import Unsupported
+from steelyard.programs import built
+from steelyard.running import host_monitor
+from steelyard.running.host_monitor import Accountant
 from steelyard.watch.model import Mark
 
 FAKE_WATCH = Path(__file__).with_name("fake_watch.py")
@@ -47,7 +49,7 @@ def test_what_was_between_is_the_difference_of_two_marks() -> None:
     before = _mark(100, {"read": (10, 1), "write": (3, 0)}, cpu_user_ns=5, faults_minor=7)
     after = _mark(400, {"read": (15, 1), "write": (3, 0), "close": (2, 2)}, cpu_user_ns=25, faults_minor=7)
 
-    found = accounting.between(before, after)
+    found = host_monitor.between(before, after)
 
     assert found.figures == (Figure("span_ns", 300), Figure("cpu_user_ns", 20), Figure("faults_minor", 0))
     assert found.calls == (Called("close", 2, 2), Called("read", 5, 0))
@@ -57,8 +59,8 @@ def test_what_is_not_known_is_left_out_and_never_0() -> None:
     before = _mark(0, None, cpu_user_ns=None, wait_ns=9, signals=4)
     after = _mark(1, {"read": (1, None)}, cpu_user_ns=3, wait_ns=None, signals=3)
 
-    assert accounting.between(before, after) == accounting.Account((Figure("span_ns", 1),), None)
-    counted = accounting.between(_mark(0, {}), _mark(1, {"read": (1, None)}))
+    assert host_monitor.between(before, after) == host_monitor.Account((Figure("span_ns", 1),), None)
+    counted = host_monitor.between(_mark(0, {}), _mark(1, {"read": (1, None)}))
     assert counted.calls == (Called("read", 1, None),)
 
 
@@ -66,7 +68,7 @@ def test_a_split_of_run_time_that_shifted_keeps_its_sum() -> None:
     before = _mark(0, None, cpu_user_ns=50, cpu_system_ns=10)
     after = _mark(1, None, cpu_user_ns=47, cpu_system_ns=33)
 
-    figures = {one.figure: one.value for one in accounting.between(before, after).figures}
+    figures = {one.figure: one.value for one in host_monitor.between(before, after).figures}
     assert (figures["cpu_user_ns"], figures["cpu_system_ns"]) == (0, 20)
 
 
@@ -100,7 +102,7 @@ def test_a_monitor_that_dies_gives_no_mark_and_no_error(log: Path, monkeypatch: 
 
 def test_a_monitor_that_answers_late_is_not_asked_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _behave(monkeypatch, log, "mute=1")
-    monkeypatch.setattr(accounting, "_MARK_LIMIT_S", 0.1)
+    monkeypatch.setattr(host_monitor, "_MARK_LIMIT_S", 0.1)
     accountant = Accountant(os.getpid(), detail="life", may_stop=True)
 
     assert [accountant.mark(), accountant.mark()] == [None, None]
@@ -165,7 +167,7 @@ def test_calls_are_counted_by_stopping_processes_only_where_that_is_allowed(
 def test_the_monitor_ends_when_the_laboratory_is_killed(log: Path, tmp_path: Path) -> None:
     script = (
         "import os, time\n"
-        "from steelyard.accounting import Accountant\n"
+        "from steelyard.running.host_monitor import Accountant\n"
         "one = Accountant(os.getpid(), detail='life', may_stop=True)\n"
         "one.mark()\n"
         "print('up', flush=True)\n"
@@ -189,7 +191,7 @@ def test_the_monitor_ends_when_the_laboratory_is_killed(log: Path, tmp_path: Pat
 def real() -> Path:
     """The monitor that was built, where it can count by BPF."""
     try:
-        program = programs.monitor()
+        program = built.monitor()
     except Unsupported as error:
         pytest.skip(str(error))
     assert program.stat().st_mode & stat.S_IXUSR
@@ -232,7 +234,7 @@ def test_the_calls_of_a_process_between_two_marks_are_counted_exactly(real: Path
 
     assert before is not None
     assert after is not None
-    found = accounting.between(before, after)
+    found = host_monitor.between(before, after)
     assert found.calls is not None
     counts = {one.call: (one.calls, one.errors) for one in found.calls}
     assert counts["getppid"] == (10_007, 0)
@@ -264,5 +266,5 @@ def test_many_processes_between_two_marks_are_all_in_them_though_nobody_reads(
     assert after is not None
     assert before.processes is not None
     assert after.processes == before.processes + 500
-    figures = {one.figure: one.value for one in accounting.between(before, after).figures}
+    figures = {one.figure: one.value for one in host_monitor.between(before, after).figures}
     assert figures["faults_minor"] > 500

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from steelyard import allocation
-from steelyard.allocation import Offer
-from steelyard.study import Cell
+from steelyard.running import allocation
+from steelyard.running.allocation import Offer
+from steelyard.study.model import Cell
 
 CELLS = tuple(Cell(f"w{number:02}") for number in range(40))
 

@@ -13,15 +13,17 @@ import building
 import duckdb
 import pytest
 
-from steelyard import archive, journal, study_file, summary
-from steelyard import plan as plans
-from steelyard.archive import Experiment
+from steelyard.analysis import weigh
+from steelyard.archive import experiments, journal
+from steelyard.archive.events import Outcome
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError, UnknownName, UsageError
-from steelyard.journal import Journal
-from steelyard.plan import Plan, Trial
-from steelyard.records import Outcome
 from steelyard.report import console, page
-from steelyard.study import Cell
+from steelyard.study import plan as plans
+from steelyard.study import study_file
+from steelyard.study.model import Cell
+from steelyard.study.plan import Plan, Trial
 
 PLAN = building.plan("sieve", "disktest", copies=(1, 2), blocks=3)
 TABLES = (
@@ -45,7 +47,7 @@ def _experiment(root: Path, *, closed: bool = False) -> Experiment:
 
 
 def _rows(found: Experiment) -> dict[str, list[tuple[Any, ...]]]:
-    with archive.connect(found) as connection:
+    with experiments.connect(found) as connection:
         return {
             table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
             for table in TABLES
@@ -63,7 +65,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
     found = _experiment(tmp_path)
     before = _rows(found)
 
-    archive.close(found)
+    experiments.close(found)
 
     assert found.closed
     assert _rows(found) == before
@@ -84,7 +86,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
 
 def test_columns_have_the_same_names_and_types_open_and_closed(tmp_path: Path) -> None:
     def described(found: Experiment) -> dict[str, Any]:
-        with archive.connect(found) as connection:
+        with experiments.connect(found) as connection:
             return {
                 table: [row[:2] for row in connection.execute(f"DESCRIBE {table}").fetchall()]
                 for table in TABLES
@@ -92,7 +94,7 @@ def test_columns_have_the_same_names_and_types_open_and_closed(tmp_path: Path) -
 
     found = _experiment(tmp_path)
     before = described(found)
-    archive.close(found)
+    experiments.close(found)
 
     assert described(found) == before
 
@@ -102,7 +104,7 @@ def test_a_row_says_what_happened_in_a_trial(tmp_path: Path) -> None:
     trial = plans.visit(PLAN, Cell("disktest", (("copies", 2),)), 0)[0]
     columns = "system, boot, workload, cell, copies, pad, status, host_ns, guest_ns, clock_doubt_ns, pressure"
 
-    with archive.connect(found) as connection:
+    with experiments.connect(found) as connection:
         (row,) = connection.execute(
             f"SELECT {columns} FROM trials WHERE block = 0 AND position = 0 AND cell = ?",
             [trial.cell.label],
@@ -123,7 +125,7 @@ def test_a_row_says_what_happened_in_a_trial(tmp_path: Path) -> None:
 def test_every_batch_is_a_row_under_its_trial_copy_and_metric(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
 
-    with archive.connect(found) as connection:
+    with experiments.connect(found) as connection:
         rows = connection.execute(
             """SELECT copy, metric, batch, operations, duration_ns FROM samples JOIN trials USING (trial)
                WHERE block = 2 AND system = 'a' AND cell = 'disktest copies=2'
@@ -155,7 +157,7 @@ def test_whole_numbers_come_back_exactly_as_measured(tmp_path: Path, closed: boo
 
     found = building.experiment(tmp_path, building.plan(blocks=1), measured, closed=closed)
 
-    with archive.connect(found) as connection:
+    with experiments.connect(found) as connection:
         sampled = connection.execute(
             "SELECT operations, duration_ns FROM samples WHERE trial = 1 ORDER BY batch"
         ).fetchall()
@@ -184,14 +186,14 @@ def test_a_damaged_line_is_named_before_sql_meets_it(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(lines) + b"\n")
 
     with pytest.raises(ArchiveError, match="line 6 is damaged"):
-        archive.connect(found)
+        experiments.connect(found)
 
 
 def test_an_experiment_without_a_single_event_can_be_opened_and_closed(tmp_path: Path) -> None:
     found = building.new(tmp_path, PLAN)
     assert _rows(found) == {table: [] for table in TABLES}
 
-    archive.close(found)
+    experiments.close(found)
 
     assert _rows(found) == {table: [] for table in TABLES}
 
@@ -202,14 +204,14 @@ def test_an_experiment_without_a_single_event_can_be_opened_and_closed(tmp_path:
 def test_closing_leaves_nothing_but_the_header_and_the_tables(tmp_path: Path) -> None:
     found = _experiment(tmp_path, closed=True)
 
-    assert sorted(_files(found)) == sorted([archive.HEADER, *(f"{table}.parquet" for table in TABLES)])
+    assert sorted(_files(found)) == sorted([experiments.HEADER, *(f"{table}.parquet" for table in TABLES)])
 
 
 def test_closing_a_closed_experiment_changes_nothing(tmp_path: Path) -> None:
     found = _experiment(tmp_path, closed=True)
     before = _files(found)
 
-    archive.close(found)
+    experiments.close(found)
 
     assert _files(found) == before
 
@@ -221,7 +223,7 @@ def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
     found = _experiment(tmp_path)
     before = _rows(found)
     journal_text = (found.path / journal.NAME).read_bytes()
-    archive.close(found)
+    experiments.close(found)
     # As a crash leaves it: some tables renamed, the next one half written, the journal still there.
     for table in TABLES[renamed:]:
         (found.path / f"{table}.parquet").unlink()
@@ -230,7 +232,7 @@ def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
 
     assert not found.closed
     assert _rows(found) == before
-    archive.close(found)
+    experiments.close(found)
     assert found.closed
     assert _rows(found) == before
     assert len(_files(found)) == 1 + len(TABLES)
@@ -243,7 +245,7 @@ def test_an_experiment_is_not_closed_before_every_table_is_in_its_place(tmp_path
     (found.path / f".{table}.parquet").mkdir()  # where its draft would be written
 
     with pytest.raises(ArchiveError):
-        archive.close(found)
+        experiments.close(found)
 
     assert not found.closed
     assert _rows(found) == before
@@ -254,12 +256,12 @@ def test_a_full_disk_leaves_an_experiment_open_and_closable(tmp_path: Path) -> N
     before = _rows(found)
 
     with building.no_room_beyond(300), pytest.raises(ArchiveError, match="cannot be written"):
-        archive.close(found)
+        experiments.close(found)
 
     assert not found.closed
     assert _rows(found) == before
     assert [name for name in _files(found) if name.startswith(".")] == []
-    archive.close(found)
+    experiments.close(found)
     assert _rows(found) == before
 
 
@@ -269,7 +271,7 @@ def test_a_full_disk_at_the_start_leaves_the_other_experiments_to_be_read(tmp_pa
     with building.no_room_beyond(100), pytest.raises(ArchiveError, match="cannot be written"):
         building.new(tmp_path, PLAN)
 
-    assert [one.name for one in archive.experiments(tmp_path)] == [found.name]
+    assert [one.name for one in experiments.experiments(tmp_path)] == [found.name]
 
 
 @pytest.mark.parametrize("size", [0, 1])
@@ -281,8 +283,8 @@ def test_an_experiment_killed_while_it_was_made_does_not_bar_the_others(tmp_path
     if size:
         (other / journal.NAME).write_bytes(b"")
 
-    assert [one.name for one in archive.experiments(tmp_path)] == [found.name]
-    assert archive.find(tmp_path, None).name == found.name
+    assert [one.name for one in experiments.experiments(tmp_path)] == [found.name]
+    assert experiments.find(tmp_path, None).name == found.name
 
 
 def test_an_open_experiment_without_its_journal_is_refused_by_name(tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ def test_an_open_experiment_without_its_journal_is_refused_by_name(tmp_path: Pat
     (found.path / journal.NAME).unlink()
 
     with pytest.raises(ArchiveError, match=found.name):
-        archive.connect(found)
+        experiments.connect(found)
 
 
 def test_an_archive_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None:
@@ -305,7 +307,7 @@ def test_an_archive_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> No
 
 
 def _created(found: Experiment, moment: float) -> None:
-    path = found.path / archive.HEADER
+    path = found.path / experiments.HEADER
     path.write_text(json.dumps(dict(found.header) | {"created": moment}))
 
 
@@ -314,56 +316,62 @@ def test_experiments_come_oldest_first_and_the_newest_is_found_without_a_name(tm
     for one, moment in zip(made, (30.0, 10.0, 20.0), strict=True):
         _created(one, moment)
 
-    assert [one.name for one in archive.experiments(tmp_path)] == [made[1].name, made[2].name, made[0].name]
-    assert archive.find(tmp_path, None).name == made[0].name
+    assert [one.name for one in experiments.experiments(tmp_path)] == [
+        made[1].name,
+        made[2].name,
+        made[0].name,
+    ]
+    assert experiments.find(tmp_path, None).name == made[0].name
 
 
 def test_an_experiment_is_found_by_its_name_and_by_its_directory(tmp_path: Path) -> None:
     made = [building.new(tmp_path, PLAN) for _ in range(2)]
 
-    assert archive.find(tmp_path, made[0].name).path == made[0].path
-    assert archive.find(tmp_path / "elsewhere", str(made[0].path)).path == made[0].path
+    assert experiments.find(tmp_path, made[0].name).path == made[0].path
+    assert experiments.find(tmp_path / "elsewhere", str(made[0].path)).path == made[0].path
 
 
 def test_a_name_that_is_nearly_one_is_suggested(tmp_path: Path) -> None:
     found = building.new(tmp_path, PLAN)
 
     with pytest.raises(UnknownName, match=f"did you mean '{found.name}'") as refusal:
-        archive.find(tmp_path, found.name[:-1])
+        experiments.find(tmp_path, found.name[:-1])
     assert str(tmp_path) in str(refusal.value)
 
 
 def test_an_archive_with_nothing_in_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="holds no experiment yet; run one"):
-        archive.find(tmp_path, None)
+        experiments.find(tmp_path, None)
 
 
 def test_the_header_alone_says_what_was_to_be_done(tmp_path: Path) -> None:
     found = building.new(tmp_path, PLAN)
-    again = archive.find(tmp_path, found.name)
+    again = experiments.find(tmp_path, found.name)
 
     assert again.header["study_text"] == PLAN.study.text
     assert again.header["systems"] == ["a", "b"]
     assert again.header["seed"] == PLAN.seed
-    assert archive.cells_of(again) == PLAN.cells
+    assert experiments.cells_of(again) == PLAN.cells
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff"])
 def test_a_damaged_header_is_named(tmp_path: Path, content: bytes) -> None:
     found = building.new(tmp_path, PLAN)
-    (found.path / archive.HEADER).write_bytes(content)
+    (found.path / experiments.HEADER).write_bytes(content)
 
     with pytest.raises(ArchiveError, match=f"{found.name} is damaged"):
-        archive.find(tmp_path, str(found.path))
+        experiments.find(tmp_path, str(found.path))
 
 
 def test_an_experiment_of_a_later_version_is_refused(tmp_path: Path) -> None:
     found = building.new(tmp_path, PLAN)
-    header = dict(found.header) | {"version": archive.VERSION + 1}
-    (found.path / archive.HEADER).write_text(json.dumps(header))
+    header = dict(found.header) | {"version": experiments.VERSION + 1}
+    (found.path / experiments.HEADER).write_text(json.dumps(header))
 
-    with pytest.raises(ArchiveError, match=f"of version {archive.VERSION + 1}; this Steelyard reads up to"):
-        archive.find(tmp_path, found.name)
+    with pytest.raises(
+        ArchiveError, match=f"of version {experiments.VERSION + 1}; this Steelyard reads up to"
+    ):
+        experiments.find(tmp_path, found.name)
 
 
 # --- going on with an unfinished experiment
@@ -374,18 +382,18 @@ def test_the_newest_open_experiment_of_the_same_identity_is_gone_on_with(tmp_pat
     for one, moment in ((older, 1.0), (newer, 2.0), (other, 3.0)):
         _created(one, moment)
 
-    found = archive.unfinished(tmp_path, "x")
+    found = experiments.unfinished(tmp_path, "x")
     assert found is not None
     assert found.name == newer.name
-    archive.close(newer)
-    found = archive.unfinished(tmp_path, "x")
+    experiments.close(newer)
+    found = experiments.unfinished(tmp_path, "x")
     assert found is not None
     assert found.name == older.name
-    assert archive.unfinished(tmp_path, "z") is None
+    assert experiments.unfinished(tmp_path, "z") is None
 
 
 def _identity(made: Plan, *, budget_s: float = 60.0, programs: tuple[str, ...] = ("p", "q")) -> str:
-    return archive.identity(made, budget_s=budget_s, programs=programs)
+    return experiments.identity(made, budget_s=budget_s, programs=programs)
 
 
 def _with_study(**changes: Any) -> Plan:
@@ -423,20 +431,20 @@ def test_the_identity_changes_with_whatever_matters(change: str) -> None:
 
 def test_two_experiments_are_not_measured_at_once(tmp_path: Path) -> None:
     with (
-        archive.measuring(tmp_path),
+        experiments.measuring(tmp_path),
         pytest.raises(ArchiveError, match="another experiment is being measured"),
-        archive.measuring(tmp_path),
+        experiments.measuring(tmp_path),
     ):
         pass
 
-    with archive.measuring(tmp_path):
+    with experiments.measuring(tmp_path):
         pass  # it is free again
 
 
 def test_the_holder_is_named_and_its_end_frees_the_place(tmp_path: Path) -> None:
     script = (
-        "import sys, pathlib; from steelyard import archive\n"
-        "with archive.measuring(pathlib.Path(sys.argv[1])):\n"
+        "import sys, pathlib; from steelyard.archive import experiments\n"
+        "with experiments.measuring(pathlib.Path(sys.argv[1])):\n"
         "    print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
@@ -444,11 +452,11 @@ def test_the_holder_is_named_and_its_end_frees_the_place(tmp_path: Path) -> None
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(ArchiveError, match=f"by process {holder.pid}"), archive.measuring(tmp_path):
+        with pytest.raises(ArchiveError, match=f"by process {holder.pid}"), experiments.measuring(tmp_path):
             pass
         holder.kill()
 
-    with archive.measuring(tmp_path):
+    with experiments.measuring(tmp_path):
         pass
 
 
@@ -460,9 +468,9 @@ def test_merging_copies_closed_experiments_once_and_open_ones_not(tmp_path: Path
     closed = _experiment(there, closed=True)
     _experiment(there)
 
-    assert archive.merge(here, there) == 1
-    assert archive.merge(here, there) == 0
-    (copy,) = archive.experiments(here)
+    assert experiments.merge(here, there) == 1
+    assert experiments.merge(here, there) == 0
+    (copy,) = experiments.experiments(here)
     assert copy.path != closed.path
     assert _files(copy) == _files(closed)
     assert _rows(copy) == _rows(closed)
@@ -474,8 +482,8 @@ def test_merging_does_not_touch_what_is_there(tmp_path: Path) -> None:
     before = _files(mine)
     _experiment(there, closed=True)
 
-    assert archive.merge(here, there) == 1
-    assert len(archive.experiments(here)) == 2
+    assert experiments.merge(here, there) == 1
+    assert len(experiments.experiments(here)) == 2
     assert _files(mine) == before
 
 
@@ -484,17 +492,17 @@ def test_a_merge_that_was_cut_short_can_be_done_again(tmp_path: Path) -> None:
     closed = _experiment(there, closed=True)
     draft = here / "experiments" / f".{closed.name}.draft"
     draft.mkdir(parents=True)
-    (draft / archive.HEADER).write_text("{")
+    (draft / experiments.HEADER).write_text("{")
 
-    assert archive.experiments(here) == []
-    assert archive.merge(here, there) == 1
+    assert experiments.experiments(here) == []
+    assert experiments.merge(here, there) == 1
     assert not draft.exists()
-    assert _files(archive.experiments(here)[0]) == _files(closed)
+    assert _files(experiments.experiments(here)[0]) == _files(closed)
 
 
 def test_what_is_no_archive_cannot_be_merged(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="is no archive"):
-        archive.merge(tmp_path / "here", tmp_path)
+        experiments.merge(tmp_path / "here", tmp_path)
 
 
 # --- exporting
@@ -510,7 +518,7 @@ def test_an_export_s_form_follows_its_ending(tmp_path: Path) -> None:
     expected = _rows(found)["samples"]
     files = {ending: tmp_path / f"samples{ending}" for ending in (".csv", ".json", ".parquet")}
     for file in files.values():
-        archive.export(found, "samples", file)
+        experiments.export(found, "samples", file)
 
     with open(files[".csv"], newline="") as lines:
         told = [tuple(_read(name, value) for name, value in row.items()) for row in csv.DictReader(lines)]
@@ -527,14 +535,14 @@ def test_an_export_of_another_ending_is_refused(tmp_path: Path, name: str) -> No
     found = _experiment(tmp_path)
 
     with pytest.raises(UsageError, match=r"\.csv, \.json, \.parquet"):
-        archive.export(found, "samples", tmp_path / name)
+        experiments.export(found, "samples", tmp_path / name)
 
 
 def test_an_export_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
 
     with pytest.raises(ArchiveError, match=r"nowhere/samples\.csv"):
-        archive.export(found, "samples", tmp_path / "nowhere" / "samples.csv")
+        experiments.export(found, "samples", tmp_path / "nowhere" / "samples.csv")
 
 
 # A glob's characters, too: DuckDB takes a path with them for a pattern.
@@ -543,8 +551,8 @@ def test_an_archive_may_lie_in_any_directory(tmp_path: Path, name: str) -> None:
     found = _experiment(tmp_path / name)
     before = _rows(found)
 
-    archive.close(found)
-    archive.export(found, "trials", tmp_path / name / "out put's.csv")
+    experiments.close(found)
+    experiments.export(found, "trials", tmp_path / name / "out put's.csv")
 
     assert _rows(found) == before
     assert (tmp_path / name / "out put's.csv").exists()
@@ -552,9 +560,9 @@ def test_an_archive_may_lie_in_any_directory(tmp_path: Path, name: str) -> None:
 
 def test_cells_come_back_from_the_header_as_they_went_in(tmp_path: Path) -> None:
     made = building.plan("sieve", copies=(1, 2))
-    found = archive.find(tmp_path, building.new(tmp_path, made).name)
+    found = experiments.find(tmp_path, building.new(tmp_path, made).name)
 
-    assert archive.cells_of(found) == (Cell("sieve", (("copies", 1),)), Cell("sieve", (("copies", 2),)))
+    assert experiments.cells_of(found) == (Cell("sieve", (("copies", 1),)), Cell("sieve", (("copies", 2),)))
 
 
 def test_a_journal_written_in_two_sittings_is_one_experiment(tmp_path: Path) -> None:
@@ -577,7 +585,7 @@ def _of_version_4(found: Experiment) -> Experiment:
     and looks that say after how many blocks."""
     header = dict(found.header) | {"version": 4, "looks": [3, 6, 8], "steelyard": "0.1.0"}
     del header["blocks"]
-    (found.path / archive.HEADER).write_text(json.dumps(header))
+    (found.path / experiments.HEADER).write_text(json.dumps(header))
     if found.closed:
         _rewrite(found.path / "trials.parquet", "* REPLACE (trial - 1 AS position)")
         _rewrite(found.path / "events.parquet", "* EXCLUDE (round, reopened) REPLACE (3::BIGINT AS blocks)")
@@ -593,7 +601,7 @@ def _of_version_4(found: Experiment) -> Experiment:
                 del line["round"], line["reopened"]
                 line["blocks"] = 3
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return archive.find(found.path.parent.parent, found.name)
+    return experiments.find(found.path.parent.parent, found.name)
 
 
 def _rewrite(file: Path, columns: str) -> None:
@@ -609,16 +617,16 @@ def test_an_archive_of_version_4_gives_the_same_verdicts(tmp_path: Path, closed:
 
     made = building.plan("sieve", "disktest", copies=(1, 2), blocks=8)
     found = building.experiment(tmp_path, made, measured, closed=closed)
-    expected = summary.of(found)
+    expected = weigh.of(found)
 
     old = _of_version_4(found)
 
-    weighing = summary.of(old)
+    weighing = weigh.of(old)
     assert old.header["version"] == 4
     assert weighing.comparisons == expected.comparisons
     assert {one.verdict for one in weighing.comparisons} == {"slower"}
     assert weighing.indices == expected.indices
-    with archive.connect(old) as connection:
+    with experiments.connect(old) as connection:
         looks = connection.execute(
             "SELECT blocks, round, reopened FROM events WHERE kind = 'look'"
         ).fetchall()
@@ -635,10 +643,10 @@ def test_an_archive_of_version_4_can_be_shown_and_exported(
     made = replace(made, study=replace(made.study, text=study))
     old = _of_version_4(building.experiment(tmp_path, made, building.outcome, closed=closed))
 
-    weighing = summary.of(old)
+    weighing = weigh.of(old)
     console.print_weighing(weighing, tables=())
     told = page.html(weighing, tables=())
-    archive.export(old, "events", tmp_path / "events.csv")
+    experiments.export(old, "events", tmp_path / "events.csv")
 
     assert "same" in capsys.readouterr().out
     assert "of at most 8" in told

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import builds, cli, experiment, programs, systems
-from steelyard.builds import Build
+from steelyard import cli, systems
 from steelyard.errors import Unsupported, UsageError
+from steelyard.programs import builds, built
+from steelyard.programs.builds import Build
+from steelyard.running import experiment
 
 
 @pytest.fixture(autouse=True)
@@ -58,13 +60,13 @@ def test_a_further_build_runs_the_same_workloads(build: Build) -> None:
 
     place = builds.make(build)
 
-    assert programs.load(build.name) == place
-    assert build.name in programs.builds()
+    assert built.load(build.name) == place
+    assert build.name in built.builds()
     answer = subprocess.run(
         [place, "run", "sieve", "batches=1", "warmup_ns=0"], capture_output=True, check=True
     )
     assert b'"status":"ok"' in answer.stdout
-    greeting = programs.greeting(build.name)
+    greeting = built.greeting(build.name)
     assert greeting["compiler"].startswith(build.compiler)
     assert greeting["libc"].startswith(build.libc)
     assert systems.find(f"native+{build.name}").program == build.name
@@ -92,7 +94,7 @@ def test_every_system_is_crossed_with_every_build(tmp_path: Path) -> None:
 def test_the_command_prints_the_builds_name(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(builds, "make", lambda build: programs.build_place(build.name))
+    monkeypatch.setattr(builds, "make", lambda build: built.build_place(build.name))
     assert cli.main(["build", "--level", "O1"]) == 0
     assert capsys.readouterr().out == "gcc-glibc-O1\n"
     monkeypatch.undo()

@@ -10,16 +10,16 @@ import building
 import numpy as np
 import pytest
 
-from steelyard import archive, comparison, journal, rows, standing, summary
-from steelyard.archive import Experiment
+from steelyard.analysis import comparison, rows, standing, weigh
+from steelyard.analysis.model import Comparison, Index, Standing, Trouble, Weighing
+from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL, Observations, Value
+from steelyard.archive import experiments, journal
+from steelyard.archive.events import Outcome, Samples
+from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
-from steelyard.observations import COST, FLOOR, GROUP, TYPICAL, Observations, Value
-from steelyard.plan import Plan, Trial
-from steelyard.records import Outcome, Samples
-from steelyard.runner import Standing
 from steelyard.statistics import verdict
-from steelyard.study import Cell
-from steelyard.weighing import Comparison, Index, Trouble, Weighing
+from steelyard.study.model import Cell
+from steelyard.study.plan import Plan, Trial
 
 Times = Callable[[Trial], float]
 DIRECTIONS = (verdict.FASTER, verdict.SLOWER, verdict.FASTER_OPEN, verdict.SLOWER_OPEN)
@@ -32,7 +32,7 @@ def _noise(trial: Trial, deviation: float) -> float:
 
 
 def _weigh(root: Path, made: Plan, measured: Callable[[Trial], Outcome | None], **others: object) -> Weighing:
-    return summary.of(building.experiment(root, made, measured, **others))  # type: ignore[arg-type]
+    return weigh.of(building.experiment(root, made, measured, **others))  # type: ignore[arg-type]
 
 
 def _times(times: Times) -> Callable[[Trial], Outcome]:
@@ -46,7 +46,7 @@ def _only(weighing: Weighing) -> Comparison:
 
 @contextmanager
 def _observing(found: Experiment, baseline: str | None = None) -> Iterator[Observations]:
-    with archive.connect(found) as connection:
+    with experiments.connect(found) as connection:
         yield Observations(found, rows.read(connection), connection, baseline=baseline)
 
 
@@ -162,8 +162,8 @@ def test_the_margin_is_the_group_s_and_another_may_take_its_place(tmp_path: Path
         tmp_path, made, _times(lambda trial: 1000 * (1.1 if trial.system == "b" else 1))
     )
 
-    usual = {one.group: (one.margin, one.verdict) for one in summary.of(found).comparisons}
-    wide = {one.group: (one.margin, one.verdict) for one in summary.of(found, margin=0.5).comparisons}
+    usual = {one.group: (one.margin, one.verdict) for one in weigh.of(found).comparisons}
+    wide = {one.group: (one.margin, one.verdict) for one in weigh.of(found, margin=0.5).comparisons}
 
     assert usual == {"cpu": (0.01, verdict.SLOWER), "file": (0.2, verdict.SLOWER_OPEN)}
     assert {margin for margin, _ in wide.values()} == {0.5}
@@ -243,22 +243,22 @@ def test_every_system_is_weighed_against_the_first_or_the_one_that_is_named(tmp_
     )
 
     def ratios(baseline: str | None) -> dict[str, float]:
-        weighing = summary.of(found, baseline=baseline)
+        weighing = weigh.of(found, baseline=baseline)
         return {one.system: one.ratio.value for one in weighing.comparisons if one.ratio}
 
     assert ratios(None) == pytest.approx({"b": 0.5, "c": 0.25})
     assert ratios("c") == pytest.approx({"a": 4.0, "b": 2.0})
     with pytest.raises(UnknownName, match="did you mean"):
-        summary.of(found, baseline="aa")
+        weigh.of(found, baseline="aa")
 
 
 def test_open_and_closed_experiments_weigh_the_same(tmp_path: Path) -> None:
     found = building.experiment(
         tmp_path, building.plan("sieve", "shell"), _times(lambda trial: 1000 * _noise(trial, 0.01))
     )
-    before = summary.of(found)
-    archive.close(found)
-    after = summary.of(found)
+    before = weigh.of(found)
+    experiments.close(found)
+    after = weigh.of(found)
 
     assert after.comparisons == before.comparisons
     assert after.indices == before.indices
@@ -357,7 +357,7 @@ def test_where_a_system_boots_its_boots_are_what_is_counted(tmp_path: Path) -> N
     assert list(units) == pytest.approx(
         [np.mean([by_block[block] for block in range(first, first + 4)]) for first in (0, 4, 8)]
     )
-    one = _only(summary.of(found))
+    one = _only(weigh.of(found))
     assert (one.blocks, one.boots, one.verdict) == (12, 3, verdict.UNRESOLVED)
     assert "3 boots are too few: one system's own trials differ by up to 1.05 times here" in one.flags
 
@@ -385,7 +385,7 @@ def test_one_boot_alone_is_flagged_whichever_of_the_two_it_is(tmp_path: Path, ba
         boot_systems=("b",),
     )
 
-    one = _only(summary.of(found, baseline=baseline))
+    one = _only(weigh.of(found, baseline=baseline))
 
     assert one.verdict in (verdict.SLOWER, verdict.FASTER)
     assert any("this boot only" in flag for flag in one.flags)
@@ -568,7 +568,7 @@ def test_a_verdict_that_rests_on_disturbed_blocks_is_withdrawn(tmp_path: Path) -
         return building.outcome(trial, 1000 * factor * _noise(trial, 1e-5), pressure=0.9 if hit else 0.0)
 
     found = building.experiment(tmp_path, building.plan(blocks=24), measured)
-    one = _only(summary.of(found))
+    one = _only(weigh.of(found))
 
     assert one.verdict == verdict.UNRESOLVED
     assert one.flags[:2] == (
@@ -659,7 +659,7 @@ def test_the_geometric_mean_is_the_inverse_when_the_baseline_is_exchanged(tmp_pa
         ),
     )
 
-    forth, back = (_indices(summary.of(found, baseline=name)) for name in ("a", "b"))
+    forth, back = (_indices(weigh.of(found, baseline=name)) for name in ("a", "b"))
 
     assert list(forth) == list(back)
     for group in forth:
@@ -678,7 +678,7 @@ def test_comparisons_turn_round_when_the_baseline_is_exchanged(tmp_path: Path) -
         _times(lambda trial: 1000 * (1.2 if trial.system == "b" else 1) * _noise(trial, 0.01)),
     )
 
-    forth, back = (summary.of(found, baseline=name).comparisons for name in ("a", "b"))
+    forth, back = (weigh.of(found, baseline=name).comparisons for name in ("a", "b"))
 
     for one, other in zip(forth, back, strict=True):
         assert (one.verdict, other.verdict) == (verdict.SLOWER, verdict.FASTER)
@@ -948,13 +948,13 @@ def test_verdicts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path, seed: i
             )
         ),
     )
-    before = summary.of(found)
+    before = weigh.of(found)
     path = found.path / journal.NAME
     lines = path.read_bytes().splitlines(keepends=True)
     random.Random(seed).shuffle(lines)
     path.write_bytes(b"".join(lines))
 
-    after = summary.of(found)
+    after = weigh.of(found)
 
     assert len({one.verdict for one in before.comparisons}) > 2
     assert after.comparisons == before.comparisons

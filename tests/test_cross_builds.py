@@ -13,9 +13,10 @@ import building
 import pytest
 from test_systems import run
 
-from steelyard import builds, programs, systems
-from steelyard.builds import Build
+from steelyard import systems
 from steelyard.errors import Unsupported, UsageError
+from steelyard.programs import builds, built
+from steelyard.programs.builds import Build
 from steelyard.systems import userland
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import check
@@ -33,7 +34,7 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     assert cache is not None
     monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache.mkdir("zig")))
     # The programs are of one source: of a changed one they are made anew.
-    source = hashlib.sha256(programs.load("glibc").read_bytes()).hexdigest()[:12]
+    source = hashlib.sha256(built.load("glibc").read_bytes()).hexdigest()[:12]
     monkeypatch.setenv("STEELYARD_PROGRAMS", str(cache.mkdir(f"cross-builds-{source}")))
 
 
@@ -71,7 +72,7 @@ def test_it_is_built_for_what_it_says(target: str, machine: int, loader: str | N
 def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: Path) -> None:
     """The agent starts itself anew by the emulator: nothing registered with the kernel helps it."""
     system = systems.find("qemu-aarch64")
-    if not programs.build_place(system.program).is_file():
+    if not built.build_place(system.program).is_file():
         builds.make(Build("zig", target=AARCH64))
     try:
         check(system)
@@ -86,13 +87,13 @@ def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: P
         emulated = [_words(one) for one in descendants(agent._process.pid)]
         assert all(b"qemu-aarch64" in words.split(b"\0")[0] for words in emulated), emulated
         assert agent.ask("stop 0", "end")["status"] == "stopped"
-        for workload in programs.catalogue().workloads:
+        for workload in built.catalogue().workloads:
             heard = run(agent, building.quick(workload))
             assert heard[-1]["status"] in ("ok", "unsupported"), (workload.name, heard[-1])
         begin, *_, end = run(agent, "trial 2 linpack batches=1 operations=2")
         assert end["status"] == "ok"
         # Machine code of its own: a comparison with this machine's says that they differ.
-        assert begin["code_sha256"] not in (None, programs.catalogue().find("linpack").code_sha256)
+        assert begin["code_sha256"] not in (None, built.catalogue().find("linpack").code_sha256)
         end = run(agent, "trial 2 fork_shell batches=1 operations=1")[-1]
         assert "would not run under the emulator" in end["reason"]
     assert list(tmp_path.iterdir()) == []
@@ -124,4 +125,4 @@ def test_a_build_that_is_not_there_is_asked_for_by_its_command(
 ) -> None:
     monkeypatch.setenv("STEELYARD_PROGRAMS", str(tmp_path))
     with pytest.raises(Unsupported, match="steelyard build --cc zig --target aarch64-linux-musl --level O2"):
-        programs.load("zig-aarch64-linux-musl-O2")
+        built.load("zig-aarch64-linux-musl-O2")

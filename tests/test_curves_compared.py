@@ -7,10 +7,10 @@ from pathlib import Path
 import building
 import pytest
 
-from steelyard import summary
-from steelyard.plan import Trial
-from steelyard.records import Outcome
+from steelyard.analysis import weigh
+from steelyard.archive.events import Outcome
 from steelyard.statistics import verdict
+from steelyard.study.plan import Trial
 
 KNEE = 1 << 20
 
@@ -40,7 +40,7 @@ def _weighing(tmp_path: Path, *, high: float = 1.0, low: float = 1.0, knee: int 
         return building.curve(trial, speed)
 
     plan = building.plan("memory_read", blocks=blocks)
-    return summary.of(building.experiment(tmp_path, plan, measured))
+    return weigh.of(building.experiment(tmp_path, plan, measured))
 
 
 def test_a_bandwidth_is_shown_as_one_and_more_of_it_is_better(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_systems_are_compared_over_the_sizes_that_both_have(tmp_path: Path) -> N
         sizes = building.SIZES if trial.system == "a" else building.SIZES[:8]
         return building.curve(trial, lambda size: staircase(size, high=40000.0, low=100.0), sizes=sizes)
 
-    found = summary.of(building.experiment(tmp_path, building.plan("memory_read"), measured))
+    found = weigh.of(building.experiment(tmp_path, building.plan("memory_read"), measured))
 
     assert found.comparisons[0].ratio is not None
     assert found.comparisons[0].ratio.value == pytest.approx(1.0)
@@ -116,7 +116,7 @@ def test_it_is_told_from_which_size_a_system_pages(tmp_path: Path) -> None:
         faults = 3 if trial.system == "b" else 0
         return building.curve(trial, lambda size: 1000.0, faults=faults)
 
-    (curve,) = summary.of(building.experiment(tmp_path, building.plan("memory_read"), measured)).curves
+    (curve,) = weigh.of(building.experiment(tmp_path, building.plan("memory_read"), measured)).curves
 
     assert [line.paging_from for line in curve.lines] == [None, max(building.SIZES)]
 
@@ -131,7 +131,7 @@ def test_an_overhead_is_subtracted_trial_by_trial(tmp_path: Path) -> None:
             trial, samples=(*told, *building.outcome(trial, switch, metrics=("switch",)).samples)
         )
 
-    found = summary.of(building.experiment(tmp_path, building.plan("context_switch"), measured))
+    found = weigh.of(building.experiment(tmp_path, building.plan("context_switch"), measured))
 
     switch = next(one for one in found.comparisons if one.metric == "switch")
     assert switch.baseline_value is not None
@@ -144,7 +144,7 @@ def test_what_is_not_more_than_its_overhead_is_said_not_to_be_resolved(tmp_path:
     def measured(trial: Trial) -> Outcome:
         return building.outcome(trial)  # both phases take the same time
 
-    found = summary.of(building.experiment(tmp_path, building.plan("context_switch"), measured))
+    found = weigh.of(building.experiment(tmp_path, building.plan("context_switch"), measured))
 
     switch = next(one for one in found.comparisons if one.metric == "switch")
     assert switch.ratio is None
@@ -157,7 +157,7 @@ def test_operations_that_overlap_are_a_finding(tmp_path: Path) -> None:
         several = building.outcome(trial, 0.25, metrics=("add_parallel",)).samples
         return building.outcome(trial, samples=(*alone, *several))
 
-    found = summary.of(building.experiment(tmp_path, building.plan("integer_operations"), measured)).findings
+    found = weigh.of(building.experiment(tmp_path, building.plan("integer_operations"), measured)).findings
 
     assert [(one.system, one.what) for one in found] == [
         ("a", "integer_operations: add at once"),

@@ -11,13 +11,22 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from steelyard import programs
-from steelyard.archive import Experiment
-from steelyard.report import answers, console, notes, phrases, plain
+from steelyard.analysis.model import (
+    Comparison,
+    CurveComparison,
+    Index,
+    PartRatio,
+    SystemFacts,
+    Trouble,
+    Weighing,
+)
+from steelyard.archive.experiments import Experiment
+from steelyard.programs import built
+from steelyard.report import answers, console, notes, plain
 from steelyard.report.answers import Answer
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, CurveComparison, Index, PartRatio, SystemFacts, Trouble, Weighing
+from steelyard.words import phrases
 
 GROUPS = {
     "syscall": "syscall", "read_zero": "syscall", "write_null": "syscall", "stat_file": "syscall",
@@ -123,7 +132,7 @@ KERNEL = [compared(name, 20.0) for name, group in GROUPS.items() if phrases.GROU
 
 
 def test_every_workload_has_a_phrase_and_every_group_words() -> None:
-    catalogue = programs.catalogue().workloads
+    catalogue = built.catalogue().workloads
 
     assert {one.name for one in catalogue} == set(phrases.PHRASES)
     assert {one.group for one in catalogue} - {"harness"} == set(phrases.GROUPS)

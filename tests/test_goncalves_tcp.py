@@ -13,15 +13,17 @@ from pathlib import Path
 import building
 import pytest
 
-from steelyard import plan as plans
-from steelyard import programs, study_file, summary
+from steelyard.analysis import weigh
+from steelyard.analysis.model import Weighing
+from steelyard.archive.events import Outcome
 from steelyard.errors import UnknownName
-from steelyard.plan import Trial
-from steelyard.records import Outcome
-from steelyard.report import published
-from steelyard.report.papers import NOTHING, Printed
-from steelyard.study import CellTable, Study, TableFigure
-from steelyard.weighing import Weighing
+from steelyard.papers import tables
+from steelyard.papers.source import NOTHING, Printed
+from steelyard.programs import built
+from steelyard.study import plan as plans
+from steelyard.study import study_file
+from steelyard.study.model import CellTable, Study, TableFigure
+from steelyard.study.plan import Trial
 
 STUDY = study_file.read("goncalves-tcp")
 (TABLE,) = STUDY.cell_tables
@@ -60,11 +62,11 @@ def weighing(tmp_path: Path) -> Weighing:
         each = (10_000 if trial.system == "native" else 40_000) * (1.5 if library else 1)
         return building.outcome(trial, each * requests, operations=1, batches=1)
 
-    return summary.of(building.experiment(tmp_path, made, measured))
+    return weigh.of(building.experiment(tmp_path, made, measured))
 
 
 def _table(weighing: Weighing, **changes: object) -> Printed:
-    (found,) = published.tables(weighing, _study(**changes))
+    (found,) = tables.tables(weighing, _study(**changes))
     return found
 
 
@@ -153,7 +155,7 @@ def test_every_row_has_a_text_for_every_heading(weighing: Weighing) -> None:
 
 
 def _perform(*settings: str, under: tuple[str, ...] = ()) -> dict[str, object]:
-    command = [*under, str(programs.load("glibc")), "run", "tcp_echo", *settings]
+    command = [*under, str(built.load("glibc")), "run", "tcp_echo", *settings]
     answer = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
     end: dict[str, object] = json.loads(answer.stdout.splitlines()[-1])
     return end
@@ -191,7 +193,7 @@ def test_requests_of_any_size_come_back_whole(size: int, library: int) -> None:
 
 @pytest.mark.parametrize("library", [0, 1])
 def test_a_server_that_dies_fails_the_trial_with_the_reason(library: int) -> None:
-    command = [str(programs.load("glibc")), "run", "tcp_echo", "requests=100000000", f"library={library}"]
+    command = [str(built.load("glibc")), "run", "tcp_echo", "requests=100000000", f"library={library}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as agent:
         os.kill(_grandchild(agent.pid), signal.SIGKILL)
         assert agent.stdout is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import programs
+from steelyard.programs import built
 
 ROOT = Path(__file__).parent.parent
 HARNESS = ROOT / "workloads" / "harness"
@@ -81,7 +81,7 @@ def test_the_c_parts_build_alone_without_a_warning(tmp_path: Path, compiler: str
     assert json.loads(answer.stdout.splitlines()[-1])["status"] == "ok"
 
 
-def _one_size(workload: programs.Workload) -> str:
+def _one_size(workload: built.Workload) -> str:
     if workload.sweeps is None:
         return ""
     return " from=64 to=64" if workload.sweeps == "stride" else " from=4096 to=4096"
@@ -93,7 +93,7 @@ def test_the_sanitizers_find_nothing_in_any_workload(tmp_path: Path) -> None:
     subprocess.run(["gcc", *FLAGS, *sanitizers, "-o", program, *sources(tmp_path, "gcc"), "-lm"], check=True)
     requests = "".join(
         f"trial {one.name} {one.name} operations=3 batches=2 copies=2{_one_size(one)}\n"
-        for one in programs.catalogue().workloads
+        for one in built.catalogue().workloads
     )
 
     agent = subprocess.Popen(
@@ -112,12 +112,12 @@ def test_the_sanitizers_find_nothing_in_any_workload(tmp_path: Path) -> None:
     ends = [record for record in records if record["record"] == "end"]
     assert complaints == ""
     assert [end["reason"] for end in ends if end["status"] not in ("ok", "unsupported")] == []
-    assert len(ends) == len(programs.catalogue().workloads)
+    assert len(ends) == len(built.catalogue().workloads)
 
 
 def test_the_programs_are_static_and_small_enough_to_carry_anywhere() -> None:
     for libc in ("glibc", "musl"):
-        program = programs.load(libc)
+        program = built.load(libc)
         described = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True)
         assert "INTERP" not in described.stdout
         assert program.stat().st_size < 2_000_000
@@ -125,7 +125,7 @@ def test_the_programs_are_static_and_small_enough_to_carry_anywhere() -> None:
 
 def test_the_agent_names_its_own_checksum() -> None:
     for libc in ("glibc", "musl"):
-        program = programs.load(libc)
+        program = built.load(libc)
         answer = subprocess.run([program, "--version"], capture_output=True, check=True)
         assert json.loads(answer.stdout)["program_sha256"] == hashlib.sha256(program.read_bytes()).hexdigest()
 
@@ -187,7 +187,7 @@ def test_a_wrong_request_is_refused_by_name(request_line: str, reason: str) -> N
 
 def _agent(directory: str = "/tmp") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [programs.load("glibc"), "agent", directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [built.load("glibc"), "agent", directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
 
@@ -256,7 +256,7 @@ def test_the_fingerprint_reads_the_root_it_is_given(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
 
     answer = subprocess.run(
-        [programs.load("glibc"), "describe", "/a b/c", tmp_path], capture_output=True, check=True
+        [built.load("glibc"), "describe", "/a b/c", tmp_path], capture_output=True, check=True
     )
     system = json.loads(answer.stdout)
 
@@ -272,9 +272,7 @@ def test_the_fingerprint_reads_the_root_it_is_given(tmp_path: Path) -> None:
 
 
 def test_a_fact_that_cannot_be_had_is_null(tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [programs.load("glibc"), "describe", "/", tmp_path], capture_output=True, check=True
-    )
+    answer = subprocess.run([built.load("glibc"), "describe", "/", tmp_path], capture_output=True, check=True)
     system = json.loads(answer.stdout)
 
     for fact in (
@@ -297,7 +295,7 @@ def test_the_guard_ends_all_that_came_of_its_command(tmp_path: Path) -> None:
     marker = f"9{os.getpid()}.5"
     script = f"setsid sleep {marker} & sleep {marker} & sleep 0.3; kill -STOP $!; echo ready; wait"
     guard = subprocess.Popen(
-        [programs.load("glibc"), "guard", str(reading), scratch, "sh", "-c", script],
+        [built.load("glibc"), "guard", str(reading), scratch, "sh", "-c", script],
         pass_fds=(reading,), stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     os.close(reading)
@@ -315,7 +313,7 @@ def test_the_guard_ends_all_that_came_of_its_command(tmp_path: Path) -> None:
 def test_the_guard_passes_on_how_its_command_ended(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     answer = subprocess.run(
-        [programs.load("glibc"), "guard", str(reading), tmp_path / "none", "sh", "-c", "exit 7"],
+        [built.load("glibc"), "guard", str(reading), tmp_path / "none", "sh", "-c", "exit 7"],
         pass_fds=(reading,), check=False,
     )  # fmt: skip
     os.close(reading)

@@ -8,11 +8,11 @@ from pathlib import Path
 import building
 import pytest
 
-from steelyard import journal
+from steelyard.archive import journal
+from steelyard.archive.events import Accounted, Look
+from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
-from steelyard.journal import Journal
-from steelyard.runner import Accounted, Look
-from steelyard.study import Cell
+from steelyard.study.model import Cell
 
 PLAN = building.plan("sieve", "shell", blocks=4)
 CELLS = {cell.label: cell for cell in PLAN.cells}

@@ -1,81 +1,118 @@
-"""The modules stand in a list, and each imports only from earlier ones."""
+"""The modules of each package stand in a list, and each imports only from earlier ones."""
 
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import steelyard
 
-PACKAGE = Path(steelyard.__file__).parent
+ROOT = Path(steelyard.__file__).parent
+PACKAGES = sorted(path.parent for path in ROOT.rglob("__init__.py"))
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+
+# Who reads an archive needs nothing that measures; who draws or tells reads no tables.
+NEVER = [
+    ("archive", "running"),
+    ("analysis", "running"),
+    ("words", "archive"),
+    ("papers", "archive"),
+    ("papers", "duckdb"),
+    ("report", "duckdb"),
+]
 
 
-def _order() -> list[str]:
+def _name(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+@cache
+def _order(package: Path) -> list[str]:
     """The list in the package's docstring: what stands between the colon and the full stop."""
-    found = re.search(r"imports only from earlier ones:(.*?)\.", steelyard.__doc__ or "", re.DOTALL)
-    assert found, "the package's docstring has no list of modules"
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    if not (members := _members(package)):
+        return []
+    found = re.search(r"imports only from earlier ones:(.*?)\.", " ".join(text.split()))
+    assert found, f"the docstring of {package.name} has no list of its modules: {', '.join(members)}"
     return [name.strip() for name in found[1].split(",")]
 
 
-ORDER = _order()
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+def _members(package: Path) -> list[str]:
+    modules = (path.stem for path in package.glob("*.py") if path.name != "__init__.py")
+    return sorted([*modules, *(path.parent.name for path in package.glob("*/__init__.py"))])
 
 
-def _layer(file: Path) -> str:
-    """The name under which the list knows a file: a package counts as one."""
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def _dotted(file: Path) -> tuple[str, ...]:
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def _imported(node: ast.AST, file: Path) -> Iterator[str]:
-    """The names, as the list knows them, that one statement imports."""
+def _imported(node: ast.AST) -> Iterator[tuple[str, ...]]:
+    """What one statement imports, as paths below the package; of others their first name."""
     if isinstance(node, ast.Import):
         for alias in node.names:
-            top, _, rest = alias.name.partition(".")
-            if top == "steelyard":
-                yield rest.partition(".")[0]
+            parts = tuple(alias.name.split("."))
+            yield parts[1:] if parts[0] == "steelyard" else parts[:1]
     elif isinstance(node, ast.ImportFrom):
-        module = node.module or ""
-        if node.level:
-            around = ("steelyard", *file.relative_to(PACKAGE).parts[:-1])
-            module = ".".join([*around[: len(around) - node.level + 1], *filter(None, [module])])
-        top, _, rest = module.partition(".")
-        if top == "steelyard":
-            yield from [rest.partition(".")[0]] if rest else [alias.name for alias in node.names]
+        parts = tuple((node.module or "").split("."))
+        if parts[0] == "steelyard":
+            yield from ((*parts[1:], alias.name) for alias in node.names)
+        else:
+            yield parts[:1]
 
 
-def _imports(file: Path, *, in_functions_only: bool = False) -> set[str]:
+def _imports(file: Path, *, in_functions_only: bool = False) -> set[tuple[str, ...]]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     roots: list[ast.AST] = [tree]
     if in_functions_only:
         functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
         roots = [node for node in ast.walk(tree) if isinstance(node, functions)]
-    return {name for root in roots for node in ast.walk(root) for name in _imported(node, file)}
+    return {path for root in roots for node in ast.walk(root) for path in _imported(node)}
 
 
-def _siblings(file: Path) -> set[str]:
-    """Within a package, modules may import one another."""
-    return {_layer(file)} if file.parent != PACKAGE else set()
+def _is_later(mine: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether the other module stands after mine, or beside it in no list, where their paths part."""
+    package = ROOT
+    for own, theirs in zip(mine, other, strict=False):
+        if own != theirs:
+            order = _order(package)
+            return theirs in order and order.index(theirs) > order.index(own)
+        package /= own
+    return False
 
 
-def _name(file: Path) -> str:
-    return str(file.relative_to(PACKAGE))
+@pytest.mark.parametrize("package", PACKAGES, ids=_name)
+def test_the_list_names_every_module_once_and_nothing_else(package: Path) -> None:
+    assert sorted(_order(package)) == _members(package)
 
 
-def test_the_list_names_every_module_once_and_nothing_else() -> None:
-    assert sorted(ORDER) == sorted({_layer(file) for file in FILES})
-
-
-@pytest.mark.parametrize("file", FILES, ids=_name)
+@pytest.mark.parametrize("file", MODULES, ids=_name)
 def test_a_module_imports_only_from_earlier_ones(file: Path) -> None:
-    mine = _layer(file)
-    allowed = set(ORDER[: ORDER.index(mine)]) | _siblings(file)
+    mine = _dotted(file)
 
-    assert _imports(file) - allowed == set()
+    assert [other for other in _imports(file) if _is_later(mine, other)] == []
 
 
-@pytest.mark.parametrize("file", FILES, ids=_name)
-def test_only_the_command_line_imports_inside_functions(file: Path) -> None:
-    if _layer(file) != "cli":
-        assert _imports(file, in_functions_only=True) - _siblings(file) == set()
+@pytest.mark.parametrize("package", PACKAGES, ids=_name)
+def test_a_package_itself_imports_only_its_own_modules_and_earlier_ones(package: Path) -> None:
+    mine = _dotted(package / "__init__.py")
+
+    assert [other for other in _imports(package / "__init__.py") if mine and _is_later(mine, other)] == []
+
+
+@pytest.mark.parametrize(("room", "other"), NEVER)
+def test_some_rooms_know_nothing_of_others(room: str, other: str) -> None:
+    files = sorted((ROOT / room).rglob("*.py"))
+
+    assert files
+    assert [_name(file) for file in files if any(path[0] == other for path in _imports(file))] == []
+
+
+@pytest.mark.parametrize("file", MODULES, ids=_name)
+def test_only_the_command_line_and_reports_import_other_rooms_inside_functions(file: Path) -> None:
+    if _dotted(file)[0] not in ("cli", "report"):
+        rooms = set(_order(ROOT)) - {_dotted(file)[0]}
+        assert [path for path in _imports(file, in_functions_only=True) if path[0] in rooms] == []

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import builds, programs
 from steelyard.errors import SteelyardError
+from steelyard.programs import builds, built
 
 ROOT = Path(__file__).parent.parent
 BUILD_CODE = ROOT / "workloads" / "build-code"
@@ -23,7 +23,7 @@ FORBIDDEN = re.compile(r"^(syscall|sysenter|int\d*|into|hlt|in|out|rd\w*|xgetbv|
 @cache
 def code() -> bytes:
     """As it was built into the programs."""
-    text = (programs.source() / "cpu" / "linp_code.c").read_text()
+    text = (built.source() / "cpu" / "linp_code.c").read_text()
     listed = text[text.index("bytes[") : text.index("};")]
     return bytes(int(byte, 16) for byte in re.findall(r"0x([0-9a-f]{2})\b", listed))
 
@@ -69,7 +69,7 @@ def escapes(content: bytes, directory: Path) -> list[str]:
 
 
 pytestmark = pytest.mark.skipif(
-    programs.catalogue().find("linpack").code_sha256 is None or shutil.which("objdump") is None,
+    built.catalogue().find("linpack").code_sha256 is None or shutil.which("objdump") is None,
     reason="objdump is not installed",
 )
 
@@ -104,7 +104,7 @@ def test_the_proof_would_see(what: str, escape: bytes, tmp_path: Path) -> None:
 
 def test_it_takes_no_more_stack_than_it_says(tmp_path: Path) -> None:
     """What it subtracts from the stack pointer and pushes, all of it together."""
-    text = (programs.source() / "cpu" / "linp_code.c").read_text()
+    text = (built.source() / "cpu" / "linp_code.c").read_text()
     stated = int(re.search(r"\.stack = (\d+)", text)[1])  # type: ignore[index]
     taken = 8
     for _, name, operands in disassembled(code(), tmp_path):
@@ -120,7 +120,7 @@ def test_it_takes_no_more_stack_than_it_says(tmp_path: Path) -> None:
 
 
 def test_its_digest_is_what_the_program_says() -> None:
-    said = {one.code_sha256 for one in programs.catalogue().workloads if one.code_sha256}
+    said = {one.code_sha256 for one in built.catalogue().workloads if one.code_sha256}
 
     assert said == {hashlib.sha256(code()).hexdigest()}
 
@@ -128,7 +128,7 @@ def test_its_digest_is_what_the_program_says() -> None:
 @pytest.mark.parametrize("build", ["glibc", "musl", "windows"])
 def test_every_program_holds_the_very_same_bytes(build: str) -> None:
     try:
-        program = programs.load(build)
+        program = built.load(build)
     except SteelyardError as error:
         pytest.skip(str(error))
 
@@ -138,7 +138,7 @@ def test_every_program_holds_the_very_same_bytes(build: str) -> None:
 def test_a_build_by_another_compiler_holds_them_too(tmp_path: Path) -> None:
     """`steelyard build` takes the bytes as they are, and compiles only the rest."""
     place = tmp_path / "gcc-glibc-O0"
-    builds.compile_to(place, builds.Build(level="O0"), source=programs.source())
+    builds.compile_to(place, builds.Build(level="O0"), source=built.source())
 
     assert code() in place.read_bytes()
     answer = subprocess.run([place, "run", "linpack", "operations=2"], stdout=subprocess.PIPE, check=True)
@@ -173,7 +173,7 @@ def test_code_that_does_not_stand_alone_is_refused(source: str, why: str, tmp_pa
 def test_its_answer_is_the_classical_program_s_to_the_last_bit(tmp_path: Path) -> None:
     """1.67 for this matrix, from the bytes and from the source alike: no fused operation, no other order."""
     made, program = tmp_path / "linp_code.c", tmp_path / "residual"
-    text = (programs.source() / "cpu" / "linp_code.c").read_text()
+    text = (built.source() / "cpu" / "linp_code.c").read_text()
     made.write_text(text.replace("../workload.h", str(ROOT / "workloads" / "workload.h")))
     files = [ROOT / "tests" / "harness" / "residual.c", made, ROOT / "workloads" / "cpu" / "linp.c"]
     subprocess.run(["cc", "-std=gnu11", "-O1", f"-I{ROOT / 'workloads'}", "-o", program, *files], check=True)

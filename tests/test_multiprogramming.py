@@ -8,13 +8,15 @@ import building
 import numpy as np
 import pytest
 
-from steelyard import archive, summary, timelines
-from steelyard.plan import Trial
-from steelyard.records import Count, Outcome, Samples
+from steelyard.analysis import weigh
+from steelyard.analysis.model import Multiprogramming
+from steelyard.archive import experiments
+from steelyard.archive.events import Count, Outcome, Samples
+from steelyard.drawing import timelines
 from steelyard.report import plain
 from steelyard.statistics import multiprogramming as statistics
 from steelyard.statistics.multiprogramming import Moments
-from steelyard.weighing import Multiprogramming
+from steelyard.study.plan import Trial
 
 
 def moments(began: list[float], ended: list[float], *, processors: int = 2) -> Moments:
@@ -100,7 +102,7 @@ def group_trial(trial: Trial, *, alone: float, total: float, processes: int = 4)
     )
 
 
-def weigh(tmp_path: Path, *, closed: bool = False, failing: str = "") -> summary.Weighing:
+def weigh(tmp_path: Path, *, closed: bool = False, failing: str = "") -> weigh.Weighing:
     made = building.plan("linpack_processes", blocks=8)
 
     def measured(trial: Trial) -> Outcome:
@@ -116,10 +118,10 @@ def weigh(tmp_path: Path, *, closed: bool = False, failing: str = "") -> summary
         slower = 1.5 if trial.system == "b" else 1.0
         return group_trial(trial, alone=10.0, total=20.0 * slower)
 
-    return summary.of(building.experiment(tmp_path, made, measured, closed=closed))
+    return weigh.of(building.experiment(tmp_path, made, measured, closed=closed))
 
 
-def of_system(weighing: summary.Weighing, system: str) -> Multiprogramming:
+def of_system(weighing: weigh.Weighing, system: str) -> Multiprogramming:
     return next(one for one in weighing.multiprogramming if one.system == system)
 
 
@@ -154,7 +156,7 @@ def test_other_bytes_are_said_to_differ(tmp_path: Path) -> None:
         told = group_trial(trial, alone=10.0, total=20.0)
         return dataclasses.replace(told, code_sha256=trial.system * 64)
 
-    weighing = summary.of(building.experiment(tmp_path, made, measured))
+    weighing = weigh.of(building.experiment(tmp_path, made, measured))
 
     said = f"the machine code differs: SHA-256 {'a' * 16} on a, {'b' * 16} on b"
     assert all(said in one.flags for one in weighing.comparisons)
@@ -192,7 +194,7 @@ def test_a_count_that_is_higher_is_better(tmp_path: Path) -> None:
             trial, metrics=("count",), samples=(), counts=(Count(0, "count", "processes", value),)
         )
 
-    (one,) = summary.of(building.experiment(tmp_path, made, measured, closed=True)).comparisons
+    (one,) = weigh.of(building.experiment(tmp_path, made, measured, closed=True)).comparisons
 
     assert (one.unit, one.direction, one.verdict) == ("processes", "higher", "faster")
     assert one.value is not None
@@ -203,7 +205,7 @@ def test_a_count_that_is_higher_is_better(tmp_path: Path) -> None:
 
 def test_the_members_can_be_asked_for_by_sql(tmp_path: Path) -> None:
     weighing = weigh(tmp_path, closed=True)
-    with archive.connect(weighing.experiment) as connection:
+    with experiments.connect(weighing.experiment) as connection:
         rows = connection.execute(
             "SELECT count(*), min(began_ns), max(ended_ns) FROM members WHERE metric = 'together'"
         ).fetchone()
@@ -216,7 +218,7 @@ def test_an_experiment_of_an_earlier_version_has_no_members(tmp_path: Path) -> N
     for table in ("members", "counts"):
         (weighing.experiment.path / f"{table}.parquet").unlink()
 
-    again = summary.of(archive.find(tmp_path, None))
+    again = weigh.of(experiments.find(tmp_path, None))
 
     assert again.multiprogramming == ()
     assert len(again.comparisons) == len(weighing.comparisons)
@@ -228,7 +230,7 @@ def test_a_thousand_processes_are_drawn_one_by_one(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome:
         return group_trial(trial, alone=10.0, total=5000.0, processes=1000)
 
-    weighing = summary.of(building.experiment(tmp_path, made, measured))
+    weighing = weigh.of(building.experiment(tmp_path, made, measured))
     (one,) = weighing.multiprogramming
     spec = timelines.lives(one, until_ns=timelines.span_ns(one, [one]))
     bars = spec["datasets"][spec["vconcat"][0]["data"]["name"]] if "datasets" in spec else []

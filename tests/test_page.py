@@ -14,22 +14,24 @@ import building
 import jinja2
 import pytest
 
-from steelyard import charts, summary
-from steelyard.plan import Trial
-from steelyard.records import Outcome
-from steelyard.report import console, page, published, sentences
+from steelyard.analysis import weigh
+from steelyard.analysis.model import Comparison, Weighing
+from steelyard.archive.events import Outcome
+from steelyard.drawing import charts
+from steelyard.papers import tables
+from steelyard.report import console, page, sentences
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, Weighing
+from steelyard.study.plan import Trial
 
 HOSTILE = '</script><script>alert("x")</script><b>&'
 BROWSERS = ("chromium-headless-shell", "chromium")
 BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-TABLE = published.Printed("Table I", "a note", ("program", "old", "today"), (("sieve", "7.1 (7.0)", "2 s"),))
+TABLE = tables.Printed("Table I", "a note", ("program", "old", "today"), (("sieve", "7.1 (7.0)", "2 s"),))
 
 
 @pytest.fixture
-def weigh(tmp_path: Path) -> Callable[..., Weighing]:
+def weighed(tmp_path: Path) -> Callable[..., Weighing]:
     """Weighs an experiment of three workloads in which system b takes `times` as long as system a."""
 
     def made(
@@ -49,7 +51,7 @@ def weigh(tmp_path: Path) -> Callable[..., Weighing]:
             slow = times if trial.system == "b" else 1.0
             return spoil(trial) or building.outcome(trial, 1000.0 * noise * slow)
 
-        return summary.of(building.experiment(tmp_path / "archive", plan, measured, fingerprints=facts))
+        return weigh.of(building.experiment(tmp_path / "archive", plan, measured, fingerprints=facts))
 
     return made
 
@@ -67,16 +69,18 @@ def json_of(page_text: str, name: str) -> dict[str, object]:
     return parsed
 
 
-def test_the_verdict_stands_first_in_a_sentence(weigh: Callable[..., Weighing]) -> None:
-    text = text_of(page.html(weigh(2.0), tables=()))
+def test_the_verdict_stands_first_in_a_sentence(weighed: Callable[..., Weighing]) -> None:
+    text = text_of(page.html(weighed(2.0), tables=()))
 
     assert "b is slower than a at everything: 2.0 times at " in text
     assert "On the whole 2.00 times slower [" in text
     assert text.index("b is slower than a") < text.index("What differs") < text.index("Every metric")
 
 
-def test_every_comparison_is_in_the_table_with_its_verdict_and_level(weigh: Callable[..., Weighing]) -> None:
-    weighing = weigh(2.0)
+def test_every_comparison_is_in_the_table_with_its_verdict_and_level(
+    weighed: Callable[..., Weighing],
+) -> None:
+    weighing = weighed(2.0)
     text = text_of(page.html(weighing, tables=()))
 
     for one in weighing.comparisons:
@@ -86,12 +90,12 @@ def test_every_comparison_is_in_the_table_with_its_verdict_and_level(weigh: Call
     assert "2.00 ms" not in text
 
 
-def test_names_from_files_are_escaped(weigh: Callable[..., Weighing]) -> None:
+def test_names_from_files_are_escaped(weighed: Callable[..., Weighing]) -> None:
     def spoil(trial: Trial) -> Outcome | None:
         return building.bad(trial, "failed", HOSTILE) if trial.block == 3 else None
 
-    weighing = weigh(systems=("a", HOSTILE), spoil=spoil, facts={"a": {"cpu_model": HOSTILE}})
-    hostile_table = published.Printed(HOSTILE, HOSTILE, ("program", HOSTILE), ((HOSTILE, HOSTILE),))
+    weighing = weighed(systems=("a", HOSTILE), spoil=spoil, facts={"a": {"cpu_model": HOSTILE}})
+    hostile_table = tables.Printed(HOSTILE, HOSTILE, ("program", HOSTILE), ((HOSTILE, HOSTILE),))
     header = {**weighing.experiment.header, "command": HOSTILE, "study_text": HOSTILE}
     weighing = replace(weighing, experiment=replace(weighing.experiment, header=header))
 
@@ -104,16 +108,16 @@ def test_names_from_files_are_escaped(weigh: Callable[..., Weighing]) -> None:
     assert HOSTILE in json.dumps(json_of(written, "panels"), ensure_ascii=False).replace('\\"', '"')
 
 
-def test_nothing_is_fetched(weigh: Callable[..., Weighing]) -> None:
-    written = page.html(weigh(), tables=(TABLE,))
+def test_nothing_is_fetched(weighed: Callable[..., Weighing]) -> None:
+    written = page.html(weighed(), tables=(TABLE,))
 
     assert "default-src 'none'" in written
     own = re.sub(r"<script>.*?</script>", "", written, flags=re.DOTALL)
     assert not re.search(r"https?:|@import|url\(|<link|\bsrc=", own)
 
 
-def test_a_page_is_written_whole_or_not_at_all(weigh: Callable[..., Weighing], tmp_path: Path) -> None:
-    weighing = weigh()
+def test_a_page_is_written_whole_or_not_at_all(weighed: Callable[..., Weighing], tmp_path: Path) -> None:
+    weighing = weighed()
     target = tmp_path / "out" / "report.html"
     target.parent.mkdir()
     target.write_text("earlier")
@@ -128,56 +132,56 @@ def test_a_page_is_written_whole_or_not_at_all(weigh: Callable[..., Weighing], t
     assert stat.S_IMODE(target.stat().st_mode) & 0o400
 
 
-def test_a_folder_that_is_not_there_is_an_os_error(weigh: Callable[..., Weighing], tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_an_os_error(weighed: Callable[..., Weighing], tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        page.write(tmp_path / "none" / "report.html", weigh(), tables=())
+        page.write(tmp_path / "none" / "report.html", weighed(), tables=())
 
 
-def test_too_few_blocks_are_said_to_be_too_few(weigh: Callable[..., Weighing]) -> None:
-    written = page.html(weigh(blocks=1), tables=())
+def test_too_few_blocks_are_said_to_be_too_few(weighed: Callable[..., Weighing]) -> None:
+    written = page.html(weighed(blocks=1), tables=())
     text = text_of(written)
 
     assert "It is too early to tell b from a: none of 8 metrics is settled after 1 block" in text
     assert "findings" not in json.dumps(list(json_of(written, "charts")["forests"]))  # type: ignore[call-overload]
 
 
-def test_one_system_alone_is_weighed_against_nothing(weigh: Callable[..., Weighing]) -> None:
-    text = text_of(page.html(weigh(systems=("a",)), tables=()))
+def test_one_system_alone_is_weighed_against_nothing(weighed: Callable[..., Weighing]) -> None:
+    text = text_of(page.html(weighed(systems=("a",)), tables=()))
 
     assert "Only a was measured: there is nothing to weigh it against." in text
     assert "How it was measured" in text
 
 
-def test_trials_that_did_not_end_well_are_told_with_their_reason(weigh: Callable[..., Weighing]) -> None:
+def test_trials_that_did_not_end_well_are_told_with_their_reason(weighed: Callable[..., Weighing]) -> None:
     def spoil(trial: Trial) -> Outcome | None:
         if trial.system == "b" and trial.cell.workload == "disktest":
             return building.bad(trial, "unsupported", "no such call")
         return None
 
-    text = text_of(page.html(weigh(spoil=spoil), tables=()))
+    text = text_of(page.html(weighed(spoil=spoil), tables=()))
 
     assert "24 of 144 trials did not end well" in text
     assert "unsupported 12 no such call" in text
-    assert "no pair" in json.dumps(json_of(page.html(weigh(spoil=spoil), tables=()), "charts"))
+    assert "no pair" in json.dumps(json_of(page.html(weighed(spoil=spoil), tables=()), "charts"))
 
 
-def test_a_published_table_keeps_every_figure(weigh: Callable[..., Weighing]) -> None:
-    text = text_of(page.html(weigh(), tables=(TABLE,)))
+def test_a_published_table_keeps_every_figure(weighed: Callable[..., Weighing]) -> None:
+    text = text_of(page.html(weighed(), tables=(TABLE,)))
 
     assert "Table I a note" in text
     assert "program sieve old 7.1 (7.0) today 2 s" in text
 
 
 def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(
-    weigh: Callable[..., Weighing],
+    weighed: Callable[..., Weighing],
 ) -> None:
-    text = text_of(page.html(weigh(), tables=(TABLE,)))
+    text = text_of(page.html(weighed(), tables=(TABLE,)))
 
     assert text.index("b is slower than a") < text.index("Table I a note") < text.index("What differs, the")
 
 
-def test_two_marks_are_no_series_but_numbers(weigh: Callable[..., Weighing]) -> None:
-    few, enough = (page.html(weigh(blocks=blocks), tables=()) for blocks in (2, 3))
+def test_two_marks_are_no_series_but_numbers(weighed: Callable[..., Weighing]) -> None:
+    few, enough = (page.html(weighed(blocks=blocks), tables=()) for blocks in (2, 3))
 
     assert "data-panel=" not in few.partition("<main>")[2].partition("</main>")[0]
     assert re.search(r"a 1\.0\d µs, 1\.0\d µs; b 2\.0\d µs, 2\.0\d µs", text_of(few))
@@ -185,9 +189,9 @@ def test_two_marks_are_no_series_but_numbers(weigh: Callable[..., Weighing]) -> 
 
 
 def test_what_judges_nothing_is_shown_without_a_verdict_and_plots_nothing(
-    weigh: Callable[..., Weighing], capsys: pytest.CaptureFixture[str]
+    weighed: Callable[..., Weighing], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    weighing = weigh()
+    weighing = weighed()
     first, *others = weighing.comparisons
     weighing = replace(
         weighing, comparisons=(replace(first, verdict="", direction="none", cell="xyzzy"), *others)
@@ -201,12 +205,12 @@ def test_what_judges_nothing_is_shown_without_a_verdict_and_plots_nothing(
     assert "8 metrics" not in text_of(written).partition("What differs")[2].partition("By group")[0]
 
 
-def test_facts_that_differ_stand_apart_and_hardware_is_marked(weigh: Callable[..., Weighing]) -> None:
+def test_facts_that_differ_stand_apart_and_hardware_is_marked(weighed: Callable[..., Weighing]) -> None:
     facts = {
         "a": {"cpu_model": "X", "mitigations": {"l1tf": "none", "mds": "same"}, "page_bytes": 4096},
         "b": {"cpu_model": "Y", "mitigations": {"l1tf": "PTI", "mds": "same"}, "page_bytes": 4096},
     }
-    weighing = weigh(facts=facts)
+    weighing = weighed(facts=facts)
 
     differ, same = sentences.facts(weighing.systems)
 
@@ -274,8 +278,8 @@ def test_a_comparison_without_pairs_has_a_line_and_no_mark() -> None:
     assert "NaN" not in told
 
 
-def test_panels_show_the_number_that_the_comparison_uses(weigh: Callable[..., Weighing]) -> None:
-    weighing = weigh(2.0)
+def test_panels_show_the_number_that_the_comparison_uses(weighed: Callable[..., Weighing]) -> None:
+    weighing = weighed(2.0)
     panels = json_of(page.html(weighing, tables=()), "panels")["marks"]
     assert isinstance(panels, dict)
 
@@ -294,11 +298,11 @@ def test_panels_show_the_number_that_the_comparison_uses(weigh: Callable[..., We
 def test_a_long_experiment_stays_a_small_page(tmp_path: Path) -> None:
     plan = building.plan("syscall", blocks=250)
     found = building.experiment(tmp_path, plan, building.outcome)
-    panels = json_of(page.html(summary.of(found), tables=()), "panels")["marks"]
+    panels = json_of(page.html(weigh.of(found), tables=()), "panels")["marks"]
     assert isinstance(panels, dict)
 
     assert len(panels["syscall"][0]) <= 2 * 100
-    assert "a mark is 3 blocks" in page.html(summary.of(found), tables=())
+    assert "a mark is 3 blocks" in page.html(weigh.of(found), tables=())
 
 
 # In a browser
@@ -355,9 +359,9 @@ def seen_in_browser(content: str, folder: Path) -> dict[str, object]:
 @pytest.mark.browser
 @pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(BROWSERS)} is installed")
 def test_a_browser_draws_every_chart_on_a_phone_without_fetching_anything(
-    weigh: Callable[..., Weighing], tmp_path: Path
+    weighed: Callable[..., Weighing], tmp_path: Path
 ) -> None:
-    weighing = weigh(50.0, facts={"a": {"kernel_command_line": "x" * 400 + HOSTILE}})
+    weighing = weighed(50.0, facts={"a": {"kernel_command_line": "x" * 400 + HOSTILE}})
 
     seen = seen_in_browser(page.html(weighing, tables=(TABLE,)), tmp_path)
 
@@ -371,9 +375,9 @@ def test_a_browser_draws_every_chart_on_a_phone_without_fetching_anything(
     assert seen["fetched"] == 0
 
 
-def test_one_comparison_may_be_shown_by_hand(weigh: Callable[..., Weighing]) -> None:
+def test_one_comparison_may_be_shown_by_hand(weighed: Callable[..., Weighing]) -> None:
     """A flag, a direction and a unit that no workload of today has."""
-    weighing = weigh()
+    weighing = weighed()
     first = weighing.comparisons[0]
     odd: Comparison = replace(first, unit="MB/s", direction="higher", flags=("holds for this boot only",))
 

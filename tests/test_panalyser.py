@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from steelyard import archive as archives
-from steelyard import programs, study_file, summary, tallies
+from steelyard.analysis import usage, weigh
+from steelyard.archive import experiments as archives
 from steelyard.errors import SystemFailed
-from steelyard.report import figure_tables, papers
-from steelyard.report.papers import NOTHING, Printed
+from steelyard.papers import figure_tables, source
+from steelyard.papers.source import NOTHING, Printed
+from steelyard.programs import built
+from steelyard.study import study_file
 from steelyard.systems import monitors
 from steelyard.systems.agent import Agent
 from steelyard.systems.native import NATIVE
@@ -45,7 +47,7 @@ SCALED = ("read", "lseek", "write")
 def run_under(words: list[str], *settings: str) -> list[dict[str, object]]:
     """The records of one trial whose process is started under that command."""
     answer = subprocess.run(
-        [programs.load("glibc"), "run", *settings],
+        [built.load("glibc"), "run", *settings],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         check=False,
@@ -79,8 +81,8 @@ def test_a_performance_makes_the_paper_s_calls_or_one_in_so_many(share: int, tmp
 
 
 def test_its_whole_claim_is_the_paper_s_table() -> None:
-    (share,) = [one for one in programs.catalogue().find("known_calls").parameters if one.name == "share"]
-    claims = programs.catalogue().find("known_calls").calls
+    (share,) = [one for one in built.catalogue().find("known_calls").parameters if one.name == "share"]
+    claims = built.catalogue().find("known_calls").calls
 
     assert isinstance(share.initial, int)
     assert claims == {
@@ -325,7 +327,7 @@ def test_the_study_asks_for_what_the_paper_has() -> None:
     """Every figure of its tables that the paper has is found there; the two that it has not are named."""
     missing = []
     for table in STUDY.figure_tables:
-        known = {(row["metric"], row["level"]) for row in papers.rows_of(table.paper, table.name)}
+        known = {(row["metric"], row["level"]) for row in source.rows_of(table.paper, table.name)}
         missing += [one.name for one in table.figures if (one.published, one.level) not in known]
 
     assert missing == ["all together"]
@@ -335,13 +337,11 @@ def test_what_a_monitor_adds_is_as_the_paper_computes_it() -> None:
     """Of the time with the monitor. (Of atsar's user time 0.145 % is computed, and 0.15 % printed.)"""
     rows = {
         (row["system"], row["metric"]): float(row["value"])
-        for row in papers.rows_of("kretschek-panalyser", "1")
+        for row in source.rows_of("kretschek-panalyser", "1")
     }
     for system in ("atsar", "strace", "panalyser"):
         for mode in ("user", "system"):
-            found = tallies.added(
-                rows[system, f"{mode} time"], rows["untraced", f"{mode} time"], "of its own"
-            )
+            found = usage.added(rows[system, f"{mode} time"], rows["untraced", f"{mode} time"], "of its own")
             assert found == pytest.approx(rows[system, f"{mode} variation"], abs=0.006)
 
 
@@ -365,7 +365,7 @@ def test_the_paper_s_tables_are_printed_beside_today_s(steelyard: Run, archive: 
         "run", str(_short(tmp_path)), "--systems", "untraced", "strace", "perf-stat", "--format", "json"
     )
     assert answer.returncode == 0, answer.stderr
-    weighing = summary.of(archives.find(archive, None))
+    weighing = weigh.of(archives.find(archive, None))
     first, second, third = (figure_tables.table_of(weighing, table) for table in STUDY.figure_tables)
 
     assert _column(first, "strace (paper)") == {

@@ -7,9 +7,9 @@ import pytest
 from building import plan as make_plan
 from building import trials as all_trials
 
-from steelyard import plan as plans
-from steelyard.plan import Plan, Trial
-from steelyard.study import Cell
+from steelyard.study import plan as plans
+from steelyard.study.model import Cell
+from steelyard.study.plan import Plan, Trial
 
 SYSTEMS = ("native", "uml", "gvisor")
 WORKLOADS = ("sieve", "syscall", "shell", "pipe_latency")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from steelyard import programs
+from steelyard.programs import built
 
 Record = dict[str, Any]
 
@@ -21,7 +21,7 @@ def perform(*settings: str, limits: tuple[tuple[int, int], ...] = (), **environm
         for what, most in limits:
             resource.setrlimit(what, (most, most))
 
-    command = [programs.load("glibc"), "run", *settings]
+    command = [built.load("glibc"), "run", *settings]
     answer = subprocess.run(
         command,
         stdout=subprocess.PIPE,
@@ -73,7 +73,7 @@ def test_one_alone_is_one(tmp_path: Path) -> None:
 
 def test_every_record_has_the_machine_code_s_digest() -> None:
     records = perform("linpack_processes", "processes=2", "iterations=16")
-    known = programs.catalogue().find("linpack_processes").code_sha256
+    known = built.catalogue().find("linpack_processes").code_sha256
 
     assert known
     told = [one["code_sha256"] for one in records if one["record"] in ("begin", "samples", "group")]
@@ -91,7 +91,7 @@ def test_more_iterations_take_each_process_longer() -> None:
 
 def test_a_process_that_is_killed_is_named_and_the_others_are_told() -> None:
     """As many iterations as take seconds; one of the members is killed from outside."""
-    command = [programs.load("glibc"), "run", "linpack_processes", "processes=4", "iterations=12000"]
+    command = [built.load("glibc"), "run", "linpack_processes", "processes=4", "iterations=12000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as running:
         victim = _third_member(running.pid)
         os.kill(victim, signal.SIGKILL)
@@ -138,7 +138,7 @@ def test_where_no_more_can_be_created_those_that_were_are_finished_and_told(tmp_
     if os.geteuid() != 0:
         pytest.skip("needs root, to become a user who has no other process")
     program = tmp_path / "steelyard-load"
-    program.write_bytes(programs.load("glibc").read_bytes())
+    program.write_bytes(built.load("glibc").read_bytes())
     program.chmod(0o755)
     for directory in (tmp_path, *tmp_path.parents[:2]):
         directory.chmod(0o777)
@@ -180,7 +180,7 @@ def test_a_system_that_refuses_to_make_memory_executable_is_unsupported() -> Non
     subprocess.run(["cc", "-w", "-o", program, refuse], check=True)
     try:
         answer = subprocess.run(
-            [program, programs.load("glibc"), "run", "linpack"],
+            [program, built.load("glibc"), "run", "linpack"],
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             check=False,
@@ -212,7 +212,7 @@ def test_the_search_finds_a_limit_that_is_set(tmp_path: Path) -> None:
 def test_threads_in_the_place_of_processes_share_one() -> None:
     def seen(threads: int) -> int:
         """How often a member was started as a process."""
-        command = ["strace", "-f", "-qq", "-e", "trace=execve", str(programs.load("glibc")), "run"]
+        command = ["strace", "-f", "-qq", "-e", "trace=execve", str(built.load("glibc")), "run"]
         answer = subprocess.run(
             [*command, "linpack_processes", "processes=5", "iterations=16", f"threads={threads}"],
             capture_output=True,

@@ -13,23 +13,23 @@ import terminals
 from conftest import Run
 from rich.console import Console
 
-from steelyard import progress, runner
-from steelyard.archive import Experiment
+from steelyard.analysis.model import Comparison, Weighing
+from steelyard.analysis.model import Standing as Decided
+from steelyard.analysis.standing import Judge
+from steelyard.archive.events import Look
+from steelyard.archive.experiments import Experiment
 from steelyard.errors import Ended
-from steelyard.experiment import Order, plan_of
-from steelyard.plan import Plan
 from steelyard.report import answers, so_far
 from steelyard.report.answers import Answer, Finding, Same, Unsettled
 from steelyard.report.during import Shown
 from steelyard.report.screen import Screen
 from steelyard.report.so_far import PageSoFar
-from steelyard.runner import Look
-from steelyard.runner import Standing as Decided
-from steelyard.standing import Judge
+from steelyard.running import progress, runner
+from steelyard.running.experiment import Order, plan_of
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.study import Cell
-from steelyard.weighing import Comparison, Weighing
+from steelyard.study.model import Cell
+from steelyard.study.plan import Plan
 
 HEADER = {
     "study": "standard",
@@ -177,7 +177,7 @@ def test_the_harness_itself_is_no_news() -> None:
 
 def test_the_time_is_booked_to_what_was_done() -> None:
     clock, plan = Clock(), made()
-    standing = progress.Standing(plan, cast(Judge, Judged()), clock=clock)
+    standing = progress.RunState(plan, cast(Judge, Judged()), clock=clock)
     clock.now += 2
     standing.begins(progress.BOOTING, "gvisor")
     clock.now += 3
@@ -238,7 +238,7 @@ def an_answer(findings: int, system: str = "gvisor") -> Answer:
 
 
 def screen(known: tuple[Answer, ...], clock: Clock, console: Console, *, plan: Plan | None = None) -> Screen:
-    standing = progress.Standing(plan or made(), cast(Judge, Judged()), clock=clock)
+    standing = progress.RunState(plan or made(), cast(Judge, Judged()), clock=clock)
     standing.progress(at(standing.plan, 42))
     return Screen(standing, know=lambda: known, console=console, clock=clock)
 
@@ -315,7 +315,7 @@ def test_drawing_and_finding_out_what_to_draw_take_one_percent_of_the_time(secon
         clock.now += 10 * seconds
         return (an_answer(5),)
 
-    standing = progress.Standing(made(), cast(Judge, Judged()), clock=clock)
+    standing = progress.RunState(made(), cast(Judge, Judged()), clock=clock)
     one = Screen(standing, know=know, console=terminal(Slow(clock, seconds)), clock=clock)
     with one:
         begun, spent = clock.now, one.drawing_s + one.knowing_s
@@ -369,8 +369,8 @@ def a_weighing(comparisons: tuple[Comparison, ...]) -> Weighing:
     )  # fmt: skip
 
 
-def a_standing(clock: Callable[[], float]) -> progress.Standing:
-    standing = progress.Standing(made(), cast(Judge, Judged()), clock=clock)
+def a_standing(clock: Callable[[], float]) -> progress.RunState:
+    standing = progress.RunState(made(), cast(Judge, Judged()), clock=clock)
     standing.progress(at(standing.plan, 80))
     return standing
 
@@ -394,7 +394,7 @@ def test_a_page_is_written_as_often_as_two_percent_of_the_time_allow(
 ) -> None:
     clock = Clock()
 
-    def slowly(weighing: Weighing, standing: progress.Standing) -> str:
+    def slowly(weighing: Weighing, standing: progress.RunState) -> str:
         clock.now += 0.3
         return "a page"
 

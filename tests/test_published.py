@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import study_file
-from steelyard.archive import Experiment
+from steelyard.analysis.model import Cost, Gain, SystemFacts, Weighing
+from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
-from steelyard.report import published
-from steelyard.report.papers import NOTHING, Printed
+from steelyard.papers import tables
+from steelyard.papers.source import NOTHING, Printed
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.study import Study
-from steelyard.weighing import Cost, Gain, SystemFacts, Weighing
+from steelyard.study import study_file
+from steelyard.study.model import Study
 
 STUDY = study_file.read("pegasus")
 WORKLOADS = ("sieve", "syscall", "funcall", "pipe_transfer", "shell", "disktest")
@@ -56,7 +56,7 @@ def _gain(gain: float) -> Gain:
 
 def _table(name: str, weighing: Weighing | None = None, reference: str | None = None) -> Printed:
     one = replace(STUDY, tables=tuple(table for table in STUDY.tables if table.name == name))
-    (table,) = published.tables(weighing or _weighing(), one, reference=reference)
+    (table,) = tables.tables(weighing or _weighing(), one, reference=reference)
     return table
 
 
@@ -113,7 +113,7 @@ def test_the_rows_are_the_paper_s_programs_and_their_mean(name: str, programs: l
 def test_every_row_has_a_text_for_every_heading() -> None:
     gain = _gain(1.9)
     for weighing in (_weighing(), _weighing([_cost("native", "sieve", 1e6)], [gain])):
-        for table in published.tables(weighing, STUDY):
+        for table in tables.tables(weighing, STUDY):
             assert {len(row) for row in table.rows} == {len(table.headings)}
 
 
@@ -152,7 +152,7 @@ def test_the_means_can_be_taken_over_another_of_the_paper_s_systems() -> None:
 
 
 def test_a_reference_that_one_table_has_leaves_the_others_at_their_own() -> None:
-    first, second = published.tables(_weighing(), STUDY, reference="VAX-780")
+    first, second = tables.tables(_weighing(), STUDY, reference="VAX-780")
 
     assert _column(first, "PEGASUS 32.1")["geometric mean"] == "1.00"
     assert _column(second, "VAX-780")["geometric mean"] == "1.00"
@@ -231,7 +231,7 @@ def test_today_s_means_are_over_the_baseline_s_column_for_one_copy() -> None:
 
 
 def test_a_study_without_tables_prints_none() -> None:
-    assert published.tables(_weighing(), replace(STUDY, tables=())) == ()
+    assert tables.tables(_weighing(), replace(STUDY, tables=())) == ()
 
 
 def _with(study: Study, **changes: str) -> Study:
@@ -243,4 +243,4 @@ def test_a_table_that_nobody_published_is_refused_by_name(changes: dict[str, str
     (wrong,) = changes.values()
 
     with pytest.raises(UnknownName, match=f"'{wrong}'"):
-        published.tables(_weighing(), _with(STUDY, **changes))
+        tables.tables(_weighing(), _with(STUDY, **changes))

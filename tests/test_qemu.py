@@ -15,9 +15,10 @@ from conftest import Run
 from kernels import debian_kernel
 from test_systems import run
 
-from steelyard import programs, systems
+from steelyard import systems
 from steelyard.errors import StudyError, Unsupported, UsageError
-from steelyard.study import SystemDefinition
+from steelyard.programs import built
+from steelyard.study.model import SystemDefinition
 from steelyard.systems import initramfs
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
@@ -54,7 +55,7 @@ def test_every_workload_runs_in_it_or_says_why_not(kernel: Path, tmp_path: Path)
         agent.resume()
         assert states == {"T"}
         assert abs(_apart(agent) - before) < 0.2e9
-        for workload in programs.catalogue().workloads:
+        for workload in built.catalogue().workloads:
             end = run(agent, building.quick(workload))[-1]
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)
             assert end["status"] == "ok" or end["reason"]
@@ -126,7 +127,7 @@ warmup_ns = 0
 def test_when_the_laboratory_is_killed_no_machine_is_left(kernel: Path, tmp_path: Path) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom steelyard import systems\n"
-        "from steelyard.study import SystemDefinition\nfrom steelyard.systems.agent import Agent\n"
+        "from steelyard.study.model import SystemDefinition\nfrom steelyard.systems.agent import Agent\n"
         "definition = SystemDefinition('m', base='qemu', kernel=sys.argv[1])\n"
         "agent = Agent(systems.find('m', [definition]), directory=Path(sys.argv[2]))\n"
         "agent.park()\nprint('up', flush=True)\ntime.sleep(60)\n"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from steelyard.report import reasons, wording
+from steelyard.analysis.model import CallDifference, Comparison, CostDifference, Why
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import CallDifference, Comparison, CostDifference, Why
+from steelyard.words import reasons, wording
 
 TIMES = ("user", "system", "run", "wait", "rest")
 

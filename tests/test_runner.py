@@ -10,13 +10,14 @@ import pytest
 from building import plan as make_plan
 from building import trials as planned_trials
 
-from steelyard import dialogue, runner
-from steelyard import plan as plans
+from steelyard.analysis.model import Standing
+from steelyard.archive.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
-from steelyard.plan import Plan, Trial
-from steelyard.records import Outcome
-from steelyard.runner import Earlier, Event, Look, Pair, Progress, Standing, Started, TooShort
-from steelyard.study import Cell
+from steelyard.running import dialogue, runner
+from steelyard.running.runner import Progress, TooShort
+from steelyard.study import plan as plans
+from steelyard.study.model import Cell
+from steelyard.study.plan import Plan, Trial
 
 SIEVE, SHELL = Cell("sieve"), Cell("shell")
 Record = dict[str, Any]

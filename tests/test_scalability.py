@@ -9,15 +9,17 @@ import building
 import numpy as np
 import pytest
 
-from steelyard import plan, study_file, summary
-from steelyard.plan import Trial
-from steelyard.records import Outcome
-from steelyard.report import page, plain, wording
+from steelyard.analysis import weigh
+from steelyard.analysis.model import Scaling, Weighing
+from steelyard.archive.events import Outcome
+from steelyard.report import page, plain
 from steelyard.report.console import print_weighing
 from steelyard.statistics import resampling, scalability
 from steelyard.statistics.scalability import Law
 from steelyard.statistics.signed_rank import Array
-from steelyard.weighing import Scaling, Weighing
+from steelyard.study import plan, study_file
+from steelyard.study.plan import Trial
+from steelyard.words import wording
 
 SIGMAS = 4  # of the binomial: a test that simulates is wrong by chance once in 16 000
 COUNTS = np.array([1, 2, 3, 4, 6, 8, 12, 16], float)
@@ -242,7 +244,7 @@ def _weigh(
         return building.outcome(trial, 1000.0 * noise * trial.cell.copies / gain)
 
     facts = {"a": {"cpu_count": processors}} if processors is not None else {}
-    found = summary.of(building.experiment(root, made, measured, fingerprints=facts))
+    found = weigh.of(building.experiment(root, made, measured, fingerprints=facts))
     header = found.experiment.header | {"steelyard": "0"}
     return replace(found, experiment=replace(found.experiment, header=header))
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import experiment, study_file
-from steelyard import study as studies
 from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
-from steelyard.plan import Plan
-from steelyard.study import MARGINS, Cell, Design, Study, SystemDefinition, TableRow
+from steelyard.running import experiment
+from steelyard.study import model as studies
+from steelyard.study import study_file
+from steelyard.study.model import MARGINS, Cell, Design, Study, SystemDefinition, TableRow
+from steelyard.study.plan import Plan
 
 HARNESS = {"copies": (1, 4096), "batches": (1, 10_000), "batch_ns": (0, 60 * 10**9), "warmup_ns": (0, 10**12)}
 CATALOGUE: Mapping[str, Mapping[str, tuple[int, int]]] = {

@@ -11,9 +11,10 @@ import building
 import pytest
 from conftest import Run, ssh_server
 
-from steelyard import programs, systems
+from steelyard import systems
 from steelyard.errors import UnknownName, Unsupported, UsageError
-from steelyard.study import SystemDefinition
+from steelyard.programs import built
+from steelyard.study.model import SystemDefinition
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
@@ -41,7 +42,7 @@ def run(agent: Agent, request: str) -> list[dict]:
 @pytest.mark.parametrize("name", [name for name in HERE if getattr(name, "values", [name])[0] != "wine"])
 def test_every_workload_runs_on_it_or_says_why_not(name: str, tmp_path: Path) -> None:
     with Agent(systems.find(name), directory=tmp_path) as agent:
-        for workload in programs.catalogue().workloads:
+        for workload in built.catalogue().workloads:
             end = run(agent, building.quick(workload))[-1]
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)
             assert end["status"] == "ok" or end["reason"]
@@ -54,7 +55,7 @@ def test_it_runs_the_program_it_was_given(name: str, tmp_path: Path) -> None:
 
     system = systems.find(name)
     with Agent(system, directory=tmp_path) as agent:
-        expected = hashlib.sha256(programs.load(system.program).read_bytes()).hexdigest()
+        expected = hashlib.sha256(built.load(system.program).read_bytes()).hexdigest()
         assert agent.hello["program_sha256"] == expected
 
 

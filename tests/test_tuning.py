@@ -13,9 +13,10 @@ import pytest
 from conftest import COMMAND, Run
 from test_systems import run
 
-from steelyard import study_file, systems
+from steelyard import systems
 from steelyard.errors import SteelyardError, StudyError, UnknownName, Unsupported, UsageError
-from steelyard.study import SystemDefinition, Tuning
+from steelyard.study import study_file
+from steelyard.study.model import SystemDefinition, Tuning
 from steelyard.systems import groups, ledger, tuning
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import check
@@ -214,7 +215,7 @@ def test_a_host_elsewhere_is_not_tuned() -> None:
 @pytest.mark.root
 def test_without_the_right_to_it_is_unsupported() -> None:
     script = (
-        "import os, sys\nfrom steelyard.systems import tuning\nfrom steelyard.study import Tuning\n"
+        "import os, sys\nfrom steelyard.systems import tuning\nfrom steelyard.study.model import Tuning\n"
         "from steelyard.errors import Unsupported\nos.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "sysctl = Tuning(sysctl=(('vm.swappiness', '1'),))\n"
         "for one in (Tuning(huge_pages='never'), Tuning(memory='64M'), sysctl):\n"

@@ -15,9 +15,10 @@ import pytest
 from conftest import Run
 from test_systems import run
 
-from steelyard import programs, systems
+from steelyard import systems
 from steelyard.errors import Unsupported, UsageError
-from steelyard.study import SystemDefinition, Tuning
+from steelyard.programs import built
+from steelyard.study.model import SystemDefinition, Tuning
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
@@ -64,7 +65,7 @@ def test_every_workload_runs_in_it_and_nothing_is_left(kind: str, root: Path, tm
         assert agent.fingerprint["directory"] == "/tmp"
         assert agent.fingerprint["file_system"] == native.fingerprint["file_system"]
         assert agent.hello["program_sha256"] == native.hello["program_sha256"]
-        for workload in programs.catalogue().workloads:
+        for workload in built.catalogue().workloads:
             end = run(agent, building.quick(workload))[-1]
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)
         assert Path("/proc/self/mountinfo").read_text() == mounts
@@ -122,7 +123,7 @@ def test_when_the_laboratory_is_killed_nothing_is_left(kind: str, root: Path, tm
     mounts = Path("/proc/self/mountinfo").read_text()
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom steelyard import systems\n"
-        "from steelyard.study import SystemDefinition\nfrom steelyard.systems.agent import Agent\n"
+        "from steelyard.study.model import SystemDefinition\nfrom steelyard.systems.agent import Agent\n"
         "definition = SystemDefinition('x', base=sys.argv[1], root=sys.argv[2])\n"
         "agent = Agent(systems.find('x', [definition]), directory=Path(sys.argv[3]))\n"
         "agent.park()\nprint('up', flush=True)\ntime.sleep(60)\n"
@@ -239,7 +240,7 @@ def test_when_the_laboratory_is_killed_podman_keeps_nothing(image: str, tmp_path
     mounts = Path("/proc/self/mountinfo").read_text()
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom steelyard import systems\n"
-        "from steelyard.study import SystemDefinition\nfrom steelyard.systems.agent import Agent\n"
+        "from steelyard.study.model import SystemDefinition\nfrom steelyard.systems.agent import Agent\n"
         "definition = SystemDefinition('x', base='container', image=sys.argv[1])\n"
         "agent = Agent(systems.find('x', [definition]), directory=Path(sys.argv[2]))\n"
         "agent.park()\nprint('up', flush=True)\ntime.sleep(60)\n"

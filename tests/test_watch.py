@@ -20,7 +20,8 @@ import pytest
 from conftest import COMMAND, Run
 from scipy.stats import t as scipy_t
 
-from steelyard import cli, watches
+from steelyard import cli
+from steelyard.archive import watches
 from steelyard.errors import SystemFailed, UsageError
 from steelyard.quantities import printable
 from steelyard.statistics import description, expansion, impact, student

@@ -19,8 +19,9 @@ from conftest import COMMAND, Run
 from rich.console import Console
 from test_page import BROWSER, BROWSERS, json_of, seen_in_browser, text_of
 
+from steelyard.drawing import lanes
 from steelyard.errors import UsageError
-from steelyard.report import lanes, watch_page
+from steelyard.report import watch_page
 from steelyard.watch import accounts, live, records, tally
 from steelyard.watch.accounts import Account
 

@@ -17,22 +17,23 @@ from conftest import Run
 from test_accounting import FAKE_WATCH, real  # noqa: F401 -- a fixture
 from test_runner import FakeAgent, Laboratory
 
-from steelyard import archive, rows, runner, summary
-from steelyard import plan as plans
-from steelyard.accounting import Called, Figure
-from steelyard.archive import Experiment
+from steelyard.analysis import rows, weigh
+from steelyard.analysis.host_costs import Costs
+from steelyard.analysis.model import Comparison, Standing, Weighing
+from steelyard.analysis.observations import Observations
+from steelyard.archive import experiments
+from steelyard.archive.events import SETUP, WORK, Accounted, Called, Earlier, Event, Figure, Outcome, Watched
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.journal import Journal, earlier
 from steelyard.errors import SystemFailed, Unsupported
-from steelyard.journal import Journal, earlier
-from steelyard.observations import Observations
-from steelyard.plan import Plan, Trial
-from steelyard.records import Outcome
-from steelyard.report import plain, wording
-from steelyard.runner import SETUP, WORK, Accounted, Earlier, Event, Standing, Watched
+from steelyard.report import plain
+from steelyard.running import runner
 from steelyard.statistics import verdict
-from steelyard.study import Cell
+from steelyard.study import plan as plans
+from steelyard.study.model import Cell
+from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark
-from steelyard.weighing import Comparison, Weighing
-from steelyard.why import Costs
+from steelyard.words import wording
 
 # --- the runner: what is watched, and when
 
@@ -343,7 +344,7 @@ def _experiment(
     for event in more:
         journal.append(event)
     journal.close()
-    return archive.close(found) if closed else found
+    return experiments.close(found) if closed else found
 
 
 EVENTS: tuple[Event, ...] = (
@@ -362,7 +363,7 @@ def test_what_was_accounted_for_is_in_the_tables(tmp_path: Path, closed: bool) -
 
     found = _experiment(tmp_path, building.plan(blocks=1), measured, EVENTS, closed=closed)
 
-    with archive.connect(found) as connection:
+    with experiments.connect(found) as connection:
         costs = connection.execute("SELECT * FROM costs ORDER BY ALL").fetchall()
         calls = connection.execute("SELECT * FROM host_calls ORDER BY ALL").fetchall()
         watches = connection.execute("SELECT system, detail, backend, missing, why FROM watches").fetchall()
@@ -391,16 +392,16 @@ def test_the_journal_says_which_accounting_trials_were_made(tmp_path: Path) -> N
 
 def test_an_experiment_of_an_earlier_version_has_empty_tables(tmp_path: Path) -> None:
     found = building.experiment(tmp_path, building.plan(), building.outcome, closed=True)
-    header = json.loads((found.path / archive.HEADER).read_text())
+    header = json.loads((found.path / experiments.HEADER).read_text())
     header.pop("watched", None)
-    (found.path / archive.HEADER).write_text(json.dumps(header | {"version": 3}))
+    (found.path / experiments.HEADER).write_text(json.dumps(header | {"version": 3}))
     for table in ("costs", "accountings", "host_calls", "watches"):
         (found.path / f"{table}.parquet").unlink()
 
-    again = archive.find(tmp_path, None)
+    again = experiments.find(tmp_path, None)
 
     assert again.header["watched"] is False
-    weighing = summary.of(again)
+    weighing = weigh.of(again)
     assert weighing.accounts == ()
     assert {one.why for one in weighing.comparisons} == {None}
 
@@ -457,7 +458,7 @@ SETUPS = tuple(_setup(system, {"execve": 1}, run_ns=0) for system in ("a", "b"))
 
 
 def _weigh(root: Path, other: Mapping[str, float], *more: Event, blocks: int = 12) -> Weighing:
-    return summary.of(
+    return weigh.of(
         _experiment(
             root,
             building.plan(blocks=blocks),
@@ -545,8 +546,8 @@ def _as_if(root: Path, other: Mapping[str, float], word: str, *, blocks: int) ->
         lambda trial: _trial(trial, **(BASE if trial.system == "a" else other)),
         SETUPS,
     )
-    (one,) = summary.of(found).comparisons
-    with archive.connect(found) as connection:
+    (one,) = weigh.of(found).comparisons
+    with experiments.connect(found) as connection:
         costs = Costs(Observations(found, rows.read(connection), connection, baseline=None))
         (explained,) = costs.explained([replace(one, verdict=word, why=None)])
     return explained
@@ -587,7 +588,7 @@ def test_where_set_up_is_much_of_what_was_accounted_for_no_share_is_said(tmp_pat
     def measured(trial: Trial) -> Outcome:
         return _trial(trial, covered=0.4, **(BASE if trial.system == "a" else GUEST))
 
-    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured, SETUPS)))
+    one = _only(weigh.of(_experiment(tmp_path, building.plan(), measured, SETUPS)))
 
     assert one.why is not None
     assert one.why.covered == pytest.approx(0.4, rel=0.01)
@@ -617,7 +618,7 @@ def test_a_time_that_set_up_could_be_is_not_claimed(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome:
         return _trial(trial, covered=0.4, **(BASE if trial.system == "a" else GUEST))
 
-    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured)))
+    one = _only(weigh.of(_experiment(tmp_path, building.plan(), measured)))
 
     assert one.why is not None
     assert not any(each.differs for each in one.why.costs)
@@ -667,7 +668,7 @@ def test_what_one_system_does_not_know_is_compared_on_neither(tmp_path: Path) ->
             )
         return told
 
-    weighing = summary.of(_experiment(tmp_path, building.plan(), measured))
+    weighing = weigh.of(_experiment(tmp_path, building.plan(), measured))
 
     one = _only(weighing)
     assert one.why is not None
@@ -680,7 +681,7 @@ def test_a_trial_of_several_metrics_tells_their_costs_not_apart(tmp_path: Path) 
     def measured(trial: Trial) -> Outcome:
         return building.outcome(trial, costs=(*_costs(OPERATIONS, **BASE), Figure("span_ns", 10**9)))
 
-    weighing = summary.of(_experiment(tmp_path, building.plan("disktest", "syscall"), measured))
+    weighing = weigh.of(_experiment(tmp_path, building.plan("disktest", "syscall"), measured))
 
     assert {one.workload: one.why is None for one in weighing.comparisons} == {
         "disktest": True,
@@ -697,7 +698,7 @@ def test_boots_are_what_is_replicated_where_a_start_is_a_boot(tmp_path: Path) ->
         return building.outcome(trial, told.samples[0].durations_ns[0] / 1e6, costs=told.costs, boot=boot)
 
     one = _only(
-        summary.of(_experiment(tmp_path, building.plan(blocks_per_boot=6), measured, boot_systems=("b",)))
+        weigh.of(_experiment(tmp_path, building.plan(blocks_per_boot=6), measured, boot_systems=("b",)))
     )
 
     assert one.boots == 2  # twelve blocks that agree, but two boots that do not
@@ -714,7 +715,7 @@ def test_what_a_trial_of_one_operation_costs_is_taken_away(tmp_path: Path) -> No
         return building.outcome(trial, 40_000.0, operations=operations, batches=1, costs=figures)
 
     setup = _setup("a", run_ns=10_000_000, wait_ns=4_000_000, faults_minor=70, faults_major=0)
-    first, second = summary.of(_experiment(tmp_path, building.plan(), measured, (setup,))).accounts
+    first, second = weigh.of(_experiment(tmp_path, building.plan(), measured, (setup,))).accounts
 
     assert first.costs["run"] == 20_000_000 / 1000
     assert first.costs["faults"] == 3.0
@@ -742,7 +743,7 @@ def test_trials_too_short_for_clock_ticks_do_not_tell_user_from_system_mode(tmp_
         more = (Figure("wait_ns", 0), Figure("span_ns", user))
         return building.outcome(trial, ns, operations=1000, batches=2, costs=(*figures, *more))
 
-    one = _only(summary.of(_experiment(tmp_path, building.plan(), measured, SETUPS)))
+    one = _only(weigh.of(_experiment(tmp_path, building.plan(), measured, SETUPS)))
 
     assert wording.why(one) == "all of the extra time is spent running"
     assert one.why is not None
@@ -851,7 +852,7 @@ def test_a_third_system_and_a_second_cell_need_no_accounting_trials(tmp_path: Pa
     costs = {"a": BASE, "b": GUEST, "c": GUEST}
     made = {"a": {"getppid": 1000}, "b": {"getppid": 3000}}
 
-    weighing = summary.of(
+    weighing = weigh.of(
         _experiment(
             tmp_path,
             building.plan("syscall", "sieve", systems=("a", "b", "c")),

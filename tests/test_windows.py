@@ -18,8 +18,9 @@ import building
 import pytest
 from conftest import ssh_server
 
-from steelyard import programs, systems
+from steelyard import systems
 from steelyard.errors import Unsupported, UsageError
+from steelyard.programs import built
 from steelyard.systems import wine
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import Place
@@ -60,7 +61,7 @@ def run(agent: Agent, request: str) -> Records:
 
 def under_wine(tmp_path: Path) -> list[str]:
     """The words that run a program by Wine, without an agent."""
-    place = Place(programs.load("windows"), tmp_path / "place")
+    place = Place(built.load("windows"), tmp_path / "place")
     place.scratch.mkdir()
     wine.WINE.prepare(place)
     return wine.WINE.command(place)[: -len(["PROGRAM", "agent", "DIRECTORY"])]
@@ -83,7 +84,7 @@ def keys(record: dict[str, Any]) -> dict[str, Any]:
 
 def test_it_needs_no_library_beyond_the_system_s() -> None:
     told = subprocess.run(
-        ["x86_64-w64-mingw32-objdump", "-p", programs.load("windows")],
+        ["x86_64-w64-mingw32-objdump", "-p", built.load("windows")],
         capture_output=True,
         text=True,
         check=True,
@@ -124,7 +125,7 @@ def test_what_windows_does_not_count_is_null_and_not_zero(agent: Agent) -> None:
 
 def test_it_lists_the_same_workloads_and_parameters(agent: Agent) -> None:
     listed = agent.ask("list", "workloads")
-    native = programs.catalogue()
+    native = built.catalogue()
     assert [(one["group"], one["name"]) for one in listed["workloads"]] == [
         (one.group, one.name) for one in native.workloads
     ]
@@ -138,12 +139,12 @@ def test_it_lists_the_same_workloads_and_parameters(agent: Agent) -> None:
 
 def test_every_workload_runs_or_says_why_not(agent: Agent) -> None:
     ran = []
-    for workload in programs.catalogue().workloads:
+    for workload in built.catalogue().workloads:
         end = run(agent, building.quick(workload, operations=2))[-1]
         assert end["status"] in ("ok", "unsupported"), (workload.name, end)
         assert end["status"] == "ok" or end["reason"], workload.name
         ran += [workload.name] if end["status"] == "ok" else []
-    native = programs.catalogue().workloads
+    native = built.catalogue().workloads
     assert {one.name for one in native if one.group in ("cpu", "memory", "harness", "file")} <= set(ran)
     assert {"spawn", "thread_create", "yield", "clock_read", "pipe_latency"} <= set(ran)
     assert {"write_null", "open_close", "stat_file", "fstat_file", "map_unmap", "anonymous_fault"} <= set(ran)
@@ -190,7 +191,7 @@ def test_each_operation_is_done_as_often_as_wine_is_asked(tmp_path: Path, by_win
         trace = tmp_path / f"trace-{operations}"
         watched = ["strace", "-f", "--seccomp-bpf", "-y", "-qq", "-o", str(trace)]
         watched += ["-e", "trace=read,write,lseek,openat,unlink"]
-        program = [*watched, *by_wine, str(programs.load("windows")), "agent", str(tmp_path / "work")]
+        program = [*watched, *by_wine, str(built.load("windows")), "agent", str(tmp_path / "work")]
         with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
             assert agent.stdin
             assert agent.stdout
@@ -222,9 +223,9 @@ def test_a_full_disk_fails_the_trial_with_the_system_s_words(by_wine: list[str])
         resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
     # First without: a prefix is written at its first start.
-    subprocess.run([*by_wine, programs.load("windows"), "--version"], stdout=subprocess.PIPE, check=True)
+    subprocess.run([*by_wine, built.load("windows"), "--version"], stdout=subprocess.PIPE, check=True)
     answer = subprocess.run(
-        [*by_wine, programs.load("windows"), "run", "disktest", "operations=1", "batches=1"],
+        [*by_wine, built.load("windows"), "run", "disktest", "operations=1", "batches=1"],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         check=False,
@@ -309,7 +310,7 @@ def test_a_command_runs_and_its_status_counts(agent: Agent) -> None:
 
 def test_it_can_be_no_guard(by_wine: list[str]) -> None:
     answer = subprocess.run(
-        [*by_wine, programs.load("windows"), "guard", "3", "x", "y"],
+        [*by_wine, built.load("windows"), "guard", "3", "x", "y"],
         capture_output=True,
         text=True,
         check=False,
@@ -407,7 +408,7 @@ def test_the_commands_for_powershell() -> None:
 
 def test_version_is_one_line_without_carriage_return(by_wine: list[str]) -> None:
     told = subprocess.run(
-        [*by_wine, programs.load("windows"), "--version"], stdout=subprocess.PIPE, check=True
+        [*by_wine, built.load("windows"), "--version"], stdout=subprocess.PIPE, check=True
     ).stdout
     assert told.endswith(b"}\n")
     assert b"\r" not in told

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.report import wording
+from steelyard.analysis.model import Comparison, Gain, Index
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, Gain, Index
+from steelyard.words import wording
 
 _FACTORS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0, "ps": 1e-3}
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import programs
+from steelyard.programs import built
 
 ROOT = Path(__file__).parent.parent
-WORKLOADS = programs.catalogue().workloads
+WORKLOADS = built.catalogue().workloads
 COUNTED = [one for one in WORKLOADS if one.counted_address is not None]
 # An operation of these is a performance of its own, and more of them are more of its parameter.
 PERFORMANCES = ("linpack_processes", "linpack_limit", "tcp_echo", "known_calls")
@@ -31,17 +31,17 @@ CLOCK_STEPS = 500
 
 def perform(workload: str, *settings: str, under: tuple[str, ...] = (), **options: object) -> list[dict]:
     """The records of one trial of exactly `operations` operations in one batch, nothing before it."""
-    command = [*under, str(programs.load("glibc")), "run", workload, "batches=1", "warmup_ns=0", *settings]
+    command = [*under, str(built.load("glibc")), "run", workload, "batches=1", "warmup_ns=0", *settings]
     answer = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, **options)
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
 
-def few(workload: programs.Workload) -> tuple[str, ...]:
+def few(workload: built.Workload) -> tuple[str, ...]:
     """The settings that make a performance of many processes a short one."""
     return ("processes=5", "iterations=16") if workload.name == "linpack_processes" else ()
 
 
-def one_size(workload: programs.Workload) -> tuple[str, ...]:
+def one_size(workload: built.Workload) -> tuple[str, ...]:
     """The settings that make a curve one size: 4096 bytes, or a stride of a line."""
     if workload.sweeps is None:
         return ()
@@ -66,7 +66,7 @@ def build(name: str, directory: Path) -> Path:
     return program
 
 
-def counted(workload: programs.Workload, *settings: str, under: tuple[str, ...]) -> int:
+def counted(workload: built.Workload, *settings: str, under: tuple[str, ...]) -> int:
     """What a counting program says of one trial, on standard error."""
     with tempfile.TemporaryFile("w+") as told:
         check(perform(workload.name, *settings, under=under, stderr=told))
@@ -74,7 +74,7 @@ def counted(workload: programs.Workload, *settings: str, under: tuple[str, ...])
         return int(told.read())
 
 
-def calls(workload: programs.Workload, operations: int, tmp_path: Path) -> Counter[str]:
+def calls(workload: built.Workload, operations: int, tmp_path: Path) -> Counter[str]:
     """How often each system call was made by the trial's processes, as strace saw them; not by the agent,
     which is the first process, and reads what comes in as many pieces as it comes."""
     trace = tmp_path / f"trace-{operations}"
@@ -89,9 +89,7 @@ def calls(workload: programs.Workload, operations: int, tmp_path: Path) -> Count
 
 @pytest.mark.strace
 @pytest.mark.parametrize("workload", [one for one in WORKLOADS if one.calls], ids=lambda one: one.name)
-def test_each_operation_makes_exactly_the_calls_it_claims(
-    workload: programs.Workload, tmp_path: Path
-) -> None:
+def test_each_operation_makes_exactly_the_calls_it_claims(workload: built.Workload, tmp_path: Path) -> None:
     """The difference between 29 operations and 12 is 17 operations' calls: what surrounds them cancels.
     (Numbers of as many digits, because the harness reads them digit by digit.)"""
     few, many = (calls(workload, operations, tmp_path) for operations in (12, 29))
@@ -107,7 +105,7 @@ def test_each_operation_makes_exactly_the_calls_it_claims(
 @pytest.mark.strace
 @pytest.mark.parametrize("workload", COUNTED, ids=lambda one: one.name)
 def test_each_operation_enters_the_function_it_claims_to_enter(
-    workload: programs.Workload, tmp_path: Path
+    workload: built.Workload, tmp_path: Path
 ) -> None:
     """As often as 230 operations are more than 101: twice through the loop that does 64 in a row, and one."""
     counter = build("count_entries", tmp_path)
@@ -126,7 +124,7 @@ def count_instructions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
 
     @cache
     def count(workload: str, operations: int) -> int:
-        known = programs.catalogue().find(workload)
+        known = built.catalogue().find(workload)
         most = STEPS_MOST if operations == 1 else 4 * STEPS_MOST
         under = (str(counter), str(most), str(len(known.metrics)))
         return counted(known, f"operations={operations}", *one_size(known), under=under)
@@ -137,7 +135,7 @@ def count_instructions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
 @pytest.mark.strace
 @pytest.mark.parametrize("workload", STEPPED, ids=lambda one: one.name)
 def test_each_operation_takes_the_instructions_it_claims(
-    workload: programs.Workload, count_instructions: Callable[[str, int], int]
+    workload: built.Workload, count_instructions: Callable[[str, int], int]
 ) -> None:
     """In each of its phases. Where an operation is short, by the difference of many and one: what surrounds
     them cancels, but for clock readings that were begun again, so the difference is of many. Where one
@@ -157,7 +155,7 @@ def test_each_operation_takes_the_instructions_it_claims(
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
-def test_something_of_it_can_be_counted_from_outside(workload: programs.Workload) -> None:
+def test_something_of_it_can_be_counted_from_outside(workload: built.Workload) -> None:
     """Nothing of the harness's own: `null` does nothing."""
     if workload.groups or workload.measure == "count":
         return  # tests/test_processes.py counts their processes from outside
@@ -167,7 +165,7 @@ def test_something_of_it_can_be_counted_from_outside(workload: programs.Workload
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
-def test_its_file_says_what_it_measures(workload: programs.Workload) -> None:
+def test_its_file_says_what_it_measures(workload: built.Workload) -> None:
     """Where its group is, in a head comment from which the documentation is made."""
     text = (ROOT / "workloads" / workload.group / f"{workload.name}.c").read_text()
     head = text[: text.index("*/")]
@@ -179,7 +177,7 @@ def test_its_file_says_what_it_measures(workload: programs.Workload) -> None:
 @pytest.mark.parametrize(
     "workload", [one for one in WORKLOADS if one.name not in PERFORMANCES], ids=lambda one: one.name
 )
-def test_work_takes_longer_the_more_of_it_there_is(workload: programs.Workload) -> None:
+def test_work_takes_longer_the_more_of_it_there_is(workload: built.Workload) -> None:
     """Nothing is optimised away: twenty times the operations take more than four times the time. A ratio
     of two times on one machine, not a time; and on one processor, because partners on two hand over ten
     times more slowly, and the scheduler may bring them together in the longer trial alone."""
@@ -201,7 +199,7 @@ def test_work_takes_longer_the_more_of_it_there_is(workload: programs.Workload) 
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
-def test_every_metric_it_lists_comes_from_every_copy(workload: programs.Workload) -> None:
+def test_every_metric_it_lists_comes_from_every_copy(workload: built.Workload) -> None:
     records = perform(workload.name, "operations=2", "copies=3", *one_size(workload), *few(workload))
 
     check(records)
@@ -214,7 +212,7 @@ def test_every_metric_it_lists_comes_from_every_copy(workload: programs.Workload
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
-def test_each_of_its_parameters_is_refused_beyond_its_limits(workload: programs.Workload) -> None:
+def test_each_of_its_parameters_is_refused_beyond_its_limits(workload: built.Workload) -> None:
     for parameter in workload.parameters:
         long = "x" * (parameter.most + 1) if isinstance(parameter.initial, str) else parameter.most + 1
         record = perform(workload.name, f"{parameter.name}={long}")[-1]
@@ -243,7 +241,7 @@ def test_a_number_that_changes_in_a_cached_file_fails_the_trial(
 ) -> None:
     """Wherever it is in its page: one number in 4096 bytes is looked at, at another place in each pass."""
     settings = ("size=8192", f"look={look}", "operations=100000", "batches=20", "warmup_ns=0")
-    command = [str(programs.load("glibc")), "run", workload, *settings]
+    command = [str(built.load("glibc")), "run", workload, *settings]
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as trial:
         files: list[Path] = []
@@ -273,7 +271,7 @@ def test_without_descriptors_the_trial_fails_with_the_calls_name(workload: str) 
 def test_the_shell_is_unsupported_where_a_utility_is_missing(tmp_path: Path) -> None:
     """In a root that holds the program and nothing else; needs a user namespace or root to get there."""
     program = tmp_path / "steelyard-load"
-    program.write_bytes(programs.load("glibc").read_bytes())
+    program.write_bytes(built.load("glibc").read_bytes())
     program.chmod(0o755)
     (tmp_path / "tmp").mkdir()
     (tmp_path / "proc").mkdir()

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import pytest
 
-from steelyard import programs
+from steelyard.programs import built
 
 SOURCES = Path(__file__).with_name("monitor")
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wmissing-prototypes", "-Wstrict-prototypes"]
@@ -33,7 +33,7 @@ Record = Mapping[str, Any]
 
 def program() -> Path:
     """steelyard-watch, as it was installed."""
-    return programs.load("glibc").with_name("steelyard-watch")
+    return built.load("glibc").with_name("steelyard-watch")
 
 
 @cache

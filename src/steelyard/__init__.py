@@ -1,8 +1,6 @@
 """Steelyard weighs one operating system against another.
 
-The modules stand in reading order, and each imports only from earlier ones: errors, interruption, quantities,
-study, study_file, plan, allocation, programs, builds, statistics, watch, accounting, systems, records,
-dialogue, runner, journal, archive, watches, weighing, rows, observations, tallies, comparison, standing,
-spending, why, curves, machine, multiprogramming, scaling, summary, progress, experiment, charts, figures,
-timelines, panels, report, cli.
+The rooms stand in reading order, in the order in which a figure travels. Each imports only from earlier
+ones: errors, interruption, quantities, study, programs, statistics, watch, systems, archive, analysis,
+running, words, papers, drawing, report, cli.
 """

@@ -1,25 +1,29 @@
 """Shows a weighing, and lists, on standard output and as a page: one object, several forms.
 
 `console` for people at a terminal, `plain` for programs (JSON, CSV), `page` for everybody else.
+
+Each module imports only from earlier ones: answers, notes, sentences, template, console, plain, listing,
+page, so_far, screen, during, watch_page.
 """
 
 from pathlib import Path
 
-from steelyard import study_file
+from steelyard.analysis.model import Weighing
+from steelyard.analysis.standing import Judge
 from steelyard.errors import UsageError
-from steelyard.plan import Plan
-from steelyard.progress import MakeOnlooker, Onlooker
-from steelyard.report import console, papers, plain, published
-from steelyard.standing import Judge
+from steelyard.papers import source, tables
+from steelyard.report import console, plain
+from steelyard.running.progress import MakeOnlooker, Onlooker
+from steelyard.study import study_file
+from steelyard.study.plan import Plan
 from steelyard.watch.accounts import Account
-from steelyard.weighing import Weighing
 
 
-def tables_of(weighing: Weighing, reference: str | None) -> tuple[papers.Printed, ...]:
+def tables_of(weighing: Weighing, reference: str | None) -> tuple[source.Printed, ...]:
     """The published tables of the study that the experiment was made from."""
     header = weighing.experiment.header
     made_from = study_file.parse(header["study_text"], file=header["study"])
-    return published.tables(weighing, made_from, reference=reference)
+    return tables.tables(weighing, made_from, reference=reference)
 
 
 def print_out(weighing: Weighing, *, form: str, reference: str | None, everything: bool = False) -> None:

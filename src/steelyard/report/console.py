@@ -10,11 +10,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.report import answers, notes, wording
+from steelyard.analysis.model import Comparison, Weighing
+from steelyard.papers.source import Printed
+from steelyard.report import answers, notes
 from steelyard.report.answers import Answer, Finding
-from steelyard.report.papers import Printed
 from steelyard.statistics import verdict
-from steelyard.weighing import Comparison, Weighing
+from steelyard.words import wording
 
 STYLES = {
     verdict.FASTER: "green",

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from steelyard import accounting, allocation, runner, summary
+from steelyard.analysis import weigh
+from steelyard.analysis.model import Comparison
+from steelyard.analysis.standing import Judge
+from steelyard.archive import events
+from steelyard.archive.events import Outcome
 from steelyard.errors import Ended
-from steelyard.plan import Plan
-from steelyard.progress import Standing, clock_text
-from steelyard.records import Outcome
-from steelyard.report import answers, wording
+from steelyard.report import answers
 from steelyard.report.answers import Answer
 from steelyard.report.screen import Screen
-from steelyard.standing import Judge
-from steelyard.weighing import Comparison
+from steelyard.running import allocation, runner
+from steelyard.running.progress import RunState, clock_text
+from steelyard.study.plan import Plan
+from steelyard.words import wording
 
 if TYPE_CHECKING:
     from steelyard.report.so_far import PageSoFar
@@ -38,7 +41,7 @@ class Shown:
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.standing = Standing(plan, judge, clock=clock)
+        self.standing = RunState(plan, judge, clock=clock)
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self._clock = clock
         self.screen: Screen | None = None
@@ -90,11 +93,11 @@ class Shown:
         if self.screen:
             self.screen.draw_if_due()
 
-    def event(self, event: runner.Event) -> None:
+    def event(self, event: events.Event) -> None:
         """Says what people should know at once: the first failure of its kind. A look is shown."""
-        if isinstance(event, runner.Look):
+        if isinstance(event, events.Look):
             self._look()
-        elif isinstance(event, runner.Watched):
+        elif isinstance(event, events.Watched):
             self._say_of_watch(event)
         elif isinstance(event, Outcome) and event.status != "ok":
             what = (event.trial.system, event.trial.cell.label)
@@ -113,7 +116,7 @@ class Shown:
             self._try_to_write(self.page.write)
 
     def _know(self) -> tuple[Answer, ...]:
-        return answers.all_of(summary.so_far(self.standing.judge))
+        return answers.all_of(weigh.so_far(self.standing.judge))
 
     def _try_to_write(self, write: Callable[[], None]) -> None:
         """The page at a look is for convenience: the run goes on without it."""
@@ -151,15 +154,15 @@ class Shown:
         more = f" and {len(news) - _NAMED} more" if len(news) > _NAMED else ""
         return f"; newest: {', '.join(named)}{more}"
 
-    def _say_of_watch(self, event: runner.Watched) -> None:
+    def _say_of_watch(self, event: events.Watched) -> None:
         """Once a system and detail: that its calls are being counted, or why it is not accounted for."""
         if (event.system, event.detail) in self._complained:
             return
         self._complained.add((event.system, event.detail))
         if event.why is not None:
-            what = "accounted for" if event.detail == accounting.LIFE else "accounted for call by call"
+            what = "accounted for" if event.detail == events.LIFE else "accounted for call by call"
             self._say(f"{event.system} is not {what}: {event.why}")
-        elif event.detail == accounting.CALLS and not self.screen:
+        elif event.detail == events.CALLS and not self.screen:
             self._say(f"counting the system calls of {event.system}")
 
     def _say(self, text: str) -> None:

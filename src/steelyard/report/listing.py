@@ -8,16 +8,18 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from steelyard import plan as plans
-from steelyard import programs, study_file, systems
-from steelyard.archive import Experiment
+from steelyard import systems
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.watches import Kept
 from steelyard.errors import SteelyardError
-from steelyard.plan import Plan
-from steelyard.progress import clock_text
+from steelyard.programs import built
 from steelyard.report import plain
 from steelyard.report.console import make_console
+from steelyard.running.progress import clock_text
+from steelyard.study import plan as plans
+from steelyard.study import study_file
+from steelyard.study.plan import Plan
 from steelyard.systems.system import check
-from steelyard.watches import Kept
 
 Row = dict[str, Any]
 
@@ -129,7 +131,7 @@ def _systems() -> Iterable[Row]:
     for system in systems.BUILT_IN:
         try:
             check(system)
-            programs.load(system.program)
+            built.load(system.program)
             state = "can start here" if system.name != "ssh" else "needs a host: ssh:HOST"
         except SteelyardError as error:
             state = str(error)
@@ -142,7 +144,7 @@ def _systems() -> Iterable[Row]:
 
 
 def _workloads() -> Iterable[Row]:
-    for workload in programs.catalogue().workloads:
+    for workload in built.catalogue().workloads:
         yield {
             "workload": workload.name,
             "group": workload.group,
@@ -153,7 +155,7 @@ def _workloads() -> Iterable[Row]:
         }
 
 
-def _levels(parameter: programs.Parameter) -> str:
+def _levels(parameter: built.Parameter) -> str:
     if parameter.is_text:
         return f"{parameter.name}='{parameter.initial}'"
     return f"{parameter.name}={parameter.initial} ({parameter.least} to {parameter.most})"
@@ -172,12 +174,12 @@ def _studies() -> Iterable[Row]:
 
 
 def _builds() -> Iterable[Row]:
-    for name in programs.builds():
-        greeting = programs.greeting(name)
+    for name in built.builds():
+        greeting = built.greeting(name)
         yield {
             "build": name,
             "compiler": greeting["compiler"],
             "libc": greeting["libc"],
-            "bytes": programs.load(name).stat().st_size,
+            "bytes": built.load(name).stat().st_size,
             "sha256": greeting["program_sha256"],
         }

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from steelyard.report import wording
-from steelyard.weighing import Trouble, Weighing
+from steelyard.analysis.model import Trouble, Weighing
+from steelyard.words import wording
 
 _OF_MONITORS = "the monitor ("  # how a sentence on what a monitor cannot see begins
 _AS_INTENDED = "same machine code"

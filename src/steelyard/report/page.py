@@ -4,15 +4,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard import archive, charts, panels, study_file
-from steelyard.observations import COST, FLOOR, GROUP, TYPICAL
-from steelyard.panels import Panel
-from steelyard.report import answers, notes, phrases, pictures, sentences, template, wording
+from steelyard.analysis.model import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
+from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL
+from steelyard.archive import experiments
+from steelyard.drawing import charts, marks, study_figures
+from steelyard.drawing.marks import Panel
+from steelyard.papers.source import Printed
+from steelyard.report import answers, notes, sentences, template
 from steelyard.report.answers import Answer
-from steelyard.report.papers import Printed
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
+from steelyard.study import study_file
+from steelyard.words import phrases, wording
 
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
 _LOOKS = "SELECT count(*) FROM events WHERE kind = 'look'"
@@ -57,9 +60,9 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     header = weighing.experiment.header
     names = [system.name for system in weighing.systems]
     measured = _measured(weighing, names)
-    curve_panels = [(one, pictures.of_curve(one, names)) for one in weighing.curves]
-    gain_panels = pictures.of_gains(weighing)
-    drawn = pictures.of_study(weighing, measured["study"])
+    curve_panels = [(one, study_figures.of_curve(one, names)) for one in weighing.curves]
+    gain_panels = study_figures.of_gains(weighing)
+    drawn = study_figures.of_study(weighing, measured["study"])
     processes = _processes(weighing)
     told = answers.all_of(weighing)
     findings = [row for one in told for row in _finding_rows(one, len(told) > 1)]
@@ -88,7 +91,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "laws": wording.LAWS,
         "missing_laws": list(wording.missing_laws(weighing.scalings)),
         "curve_panels": curve_panels,
-        "is_drawn": lambda one: pictures.is_drawn(one, measured["study"]),
+        "is_drawn": lambda one: study_figures.is_drawn(one, measured["study"]),
         "parts_of": wording.parts_of,
         "facts": sentences.facts(weighing.systems),
         "hardware": HARDWARE,
@@ -103,7 +106,9 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
 
 
 def _figure_specs(
-    curves: Sequence[pictures.Panel], gains: Sequence[pictures.Panel], drawn: Sequence[pictures.Picture]
+    curves: Sequence[study_figures.Panel],
+    gains: Sequence[study_figures.Panel],
+    drawn: Sequence[study_figures.Picture],
 ) -> dict[str, Any]:
     """Every picture's chart by the name that the page calls it."""
     found = {f"curve {panel.title}": panel.specs for panel in curves}
@@ -133,21 +138,21 @@ def _forests(
 def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     """What only the archive's tables know: the samples' panels, and when it was measured."""
     lenses = {(one.cell, one.metric): one.lens for one in weighing.comparisons}
-    with archive.connect(weighing.experiment) as connection:
-        found = panels.of(connection, systems=names, lenses=lenses)
+    with experiments.connect(weighing.experiment) as connection:
+        found = marks.of(connection, systems=names, lenses=lenses)
         began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
         looks = connection.execute(_LOOKS).fetchall()[0][0]
         count = connection.execute(_COUNTS).fetchall()[0][0]
     # Of a version to come there is none: the text itself is shown all the same.
     plan = study_file.archived(weighing.experiment.header.get("study_text", ""))
     groups = _panel_groups(weighing, found)
-    marks = {group: [found[one["key"]].marks for one in members] for group, members in groups.items()}
+    drawn = {group: [found[one["key"]].marks for one in members] for group, members in groups.items()}
     spec = charts.samples(names)
     return {
         "panels": found,
         "panel_groups": groups,
         "samples_spec": spec,
-        "panel_marks": marks,
+        "panel_marks": drawn,
         "began": began,
         "ended": ended,
         "busy_s": busy_s,
@@ -161,7 +166,7 @@ def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) ->
     """The panels' cells and metrics, in the study's order, by group of workloads."""
     workloads = weighing.experiment.header["workloads"]
     found: dict[str, list[Any]] = {}
-    for cell in archive.cells_of(weighing.experiment):
+    for cell in experiments.cells_of(weighing.experiment):
         workload = workloads[cell.workload]
         for metric in (one["name"] for one in workload["metrics"]):
             if (cell.label, metric) in shown:
@@ -244,12 +249,12 @@ def _whole_first(indices: Sequence[Index]) -> list[Index]:
 
 def _processes(
     weighing: Weighing,
-) -> list[tuple[str, list[Multiprogramming], list[pictures.Panel]]]:
+) -> list[tuple[str, list[Multiprogramming], list[study_figures.Panel]]]:
     """Cell by cell: what many processes did on each system, and the picture of their lives."""
     by_cell: dict[str, list[Multiprogramming]] = {}
     for one in weighing.multiprogramming:
         by_cell.setdefault(one.cell, []).append(one)
-    return [(cell, members, pictures.of_processes(members)) for cell, members in by_cell.items()]
+    return [(cell, members, study_figures.of_processes(members)) for cell, members in by_cell.items()]
 
 
 def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Gain]]:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard.report import answers, notes, wording
+from steelyard.analysis.model import Comparison, CurveComparison, Weighing
+from steelyard.report import answers, notes
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, CurveComparison, Weighing
+from steelyard.words import wording
 
 
 def print_json(weighing: Weighing) -> None:

@@ -13,10 +13,11 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.progress import BOOTING, COUNTING, FIRST, SETTLING, Standing, clock_text
-from steelyard.report import answers, wording
+from steelyard.report import answers
 from steelyard.report.answers import Answer, Finding
 from steelyard.report.console import STYLES
+from steelyard.running.progress import BOOTING, COUNTING, FIRST, SETTLING, RunState, clock_text
+from steelyard.words import wording
 
 _EVERY_S = 0.25  # no sooner than that after the last time ...
 _SHARE = 0.005  # ... nor so soon that drawing takes more of the time; finding out what to say, as much again
@@ -35,7 +36,7 @@ class Screen:
 
     def __init__(
         self,
-        standing: Standing,
+        standing: RunState,
         *,
         know: Callable[[], tuple[Answer, ...]],
         console: Console,

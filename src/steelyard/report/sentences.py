@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard import charts
-from steelyard.report.papers import NOTHING
+from steelyard.analysis.model import HARDWARE, Comparison, SystemFacts
+from steelyard.drawing import charts
+from steelyard.papers.source import NOTHING
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import HARDWARE, Comparison, SystemFacts
 
 # Facts that say where the agent ran, not what the system is.
 _SILENT = ("record", "protocol")

@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from steelyard import charts, summary
-from steelyard.progress import Standing, clock_text
-from steelyard.report import answers, template, wording
-from steelyard.weighing import Weighing
+from steelyard.analysis import weigh
+from steelyard.analysis.model import Weighing
+from steelyard.drawing import charts
+from steelyard.report import answers, template
+from steelyard.running.progress import RunState, clock_text
+from steelyard.words import wording
 
 _SHARE = 0.02  # of the time, at most
 _RELOAD_S = 10
@@ -17,7 +19,7 @@ class PageSoFar:
     """The page at a path, of a run that goes on. It has no charts: drawing them takes seconds."""
 
     def __init__(
-        self, path: Path, standing: Standing, *, clock: Callable[[], float] = time.monotonic
+        self, path: Path, standing: RunState, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.writing_s, self.written = 0.0, 0  # what it has cost, and how often
         self._path = path
@@ -32,18 +34,18 @@ class PageSoFar:
     def write(self) -> None:
         """Writes the page, whole or not at all. Raises OSError."""
         begun = self._clock()
-        template.write(self._path, html(summary.so_far(self._standing.judge), self._standing))
+        template.write(self._path, html(weigh.so_far(self._standing.judge), self._standing))
         now = self._clock()
         self.writing_s, self.written = self.writing_s + now - begun, self.written + 1
         self._next = now + (now - begun) / _SHARE
 
     def stop(self) -> None:
         """The last page of a run that is not reported any more: it waits for nothing. Raises OSError."""
-        found = summary.so_far(self._standing.judge)
+        found = weigh.so_far(self._standing.judge)
         template.write(self._path, html(found, self._standing, is_over=True))
 
 
-def html(weighing: Weighing, standing: Standing, *, is_over: bool = False) -> str:
+def html(weighing: Weighing, standing: RunState, *, is_over: bool = False) -> str:
     """The whole page."""
     header = weighing.experiment.header
     spent = f"{clock_text(standing.spent_s)} of {clock_text(standing.budget_s)}"

@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from steelyard import charts
-from steelyard.charts import Spec
+from steelyard.drawing import charts, lanes, watch_figures
+from steelyard.drawing.charts import Spec
+from steelyard.drawing.watch_figures import COLOURS, OTHERS, OTHERS_COLOUR
+from steelyard.papers.source import NOTHING
 from steelyard.quantities import count, digits, printable, size_bytes, time_ns
-from steelyard.report import lanes, template, watch_pictures
-from steelyard.report.papers import NOTHING
-from steelyard.report.watch_pictures import COLOURS, OTHERS, OTHERS_COLOUR
+from steelyard.report import template
 from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
@@ -70,10 +70,10 @@ def html(account: Account, *, watched: str) -> str:
     pictures = {f"line {panel.title}": {"wide": panel.spec} for panel in panels}
     began_ns = account.watch.head.began_ns
     end_ns = began_ns + account.elapsed_ns
-    pictures["lives"] = {"wide": watch_pictures.timeline(drawn, colours, begin_ns=began_ns, end_ns=end_ns)}
+    pictures["lives"] = {"wide": watch_figures.timeline(drawn, colours, begin_ns=began_ns, end_ns=end_ns)}
     bars = _bars(calls, account)
     if bars:
-        pictures["calls"] = {"wide": watch_pictures.bars(bars)}
+        pictures["calls"] = {"wide": watch_figures.bars(bars)}
     shown = {
         "account": account,
         "head": account.watch.head,
@@ -176,15 +176,15 @@ def _panels(series: Series) -> list[Panel]:
     )
     found = []
 
-    def add(title: str, unit: str, lines: Sequence[watch_pictures.Line]) -> None:
+    def add(title: str, unit: str, lines: Sequence[watch_figures.Line]) -> None:
         told = "; ".join(f"{line.name}: {_on_average(line.values, unit)} on average" for line in lines)
-        spec = watch_pictures.lines(lines, begins, ends, unit=unit)
+        spec = watch_figures.lines(lines, begins, ends, unit=unit)
         found.append(Panel(title, tuple(line.name for line in lines), f"{title} over time. {told}", spec))
 
     for title, unit, names in _PANELS:
         scale = 1e9 if unit == "share" else 1
         lines = [
-            watch_pictures.Line(shown, [value / scale for value in series.rates[name].values])
+            watch_figures.Line(shown, [value / scale for value in series.rates[name].values])
             for name, shown in names.items()
             if name in series.rates
         ]
@@ -192,11 +192,11 @@ def _panels(series: Series) -> list[Panel]:
             add(title, unit, lines)
     memory = series.levels.get("memory_end")
     if memory:
-        add("Resident memory", "bytes", [watch_pictures.Line("resident", memory.values)])
+        add("Resident memory", "bytes", [watch_figures.Line("resident", memory.values)])
     often = sorted(series.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_OVER_TIME]
     if often:
         title = "System calls a second, the most frequent"
-        add(title, "count", [watch_pictures.Line(printable(name), one.values) for name, one in often])
+        add(title, "count", [watch_figures.Line(printable(name), one.values) for name, one in often])
     return found
 
 
@@ -209,22 +209,22 @@ def _on_average(values: Sequence[float], unit: str) -> str:
 
 def _swatch(number: int) -> Markup:
     """A short line as the chart has it."""
-    dash = " ".join(map(str, watch_pictures.DASHES[number]))
+    dash = " ".join(map(str, watch_figures.DASHES[number]))
     return Markup(
         '<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true"><path d="M0,4H24" fill="none" '
         f'stroke="{COLOURS[number]}" stroke-width="2" stroke-dasharray="{dash}"/></svg>'
     )
 
 
-def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_pictures.Bar]:
+def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_figures.Bar]:
     found = []
     for name, one in list(calls.items())[:_CALLS_DRAWN]:
         if one.samples is not None:
-            found.append(watch_pictures.Bar(printable(name), one.samples, None, None, 0))
+            found.append(watch_figures.Bar(printable(name), one.samples, None, None, 0))
         elif one.calls is not None:
             errors = one.errors.value if one.errors else 0
             found.append(
-                watch_pictures.Bar(printable(name), one.calls.value, one.calls.low, one.calls.high, errors)
+                watch_figures.Bar(printable(name), one.calls.value, one.calls.low, one.calls.high, errors)
             )
     return found
 

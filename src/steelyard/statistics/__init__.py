@@ -1,1 +1,6 @@
-"""Pure functions over arrays, one idea a file; docs/statistics.md has each one's question and source."""
+"""Pure functions over arrays, one idea a file; docs/statistics.md has each one's question and source.
+
+Each module imports only from earlier ones: levels, signed_rank, student, verdict, description,
+false_discovery, moderation, guard, paired, judgement, prospects, weighted_mean, apart, order_statistics,
+resampling, breakpoints, segments, capacities, lines, expansion, impact, scalability, multiprogramming.
+"""

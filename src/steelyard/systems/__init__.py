@@ -2,14 +2,17 @@
 
 A system is a command that starts an agent; `System` says which command, and the little besides that
 differs: which build of the load program it runs, and whether its start is a boot.
+
+Each module imports only from earlier ones: groups, ledger, tuning, system, agent, initramfs, monitors,
+native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard import programs
 from steelyard.errors import UnknownName, UsageError
-from steelyard.study import SystemDefinition
+from steelyard.programs import built
+from steelyard.study.model import SystemDefinition
 from steelyard.systems import custom, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
 from steelyard.systems.system import System
 
@@ -32,8 +35,8 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     it, the same with another build of the load program. Raises UnknownName or UsageError.
     """
     plain, plus, build = name.rpartition("+")
-    if plus and build not in programs.builds():
-        programs.load(build)  # raises, and says how to make it
+    if plus and build not in built.builds():
+        built.load(build)  # raises, and says how to make it
     if plus:
         base = find(plain, definitions)
         if "windows" in (build, base.program):

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from steelyard import programs
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.programs import built
 from steelyard.systems.system import Place, System, check
 from steelyard.systems.tuning import Tuned
 
@@ -106,7 +106,7 @@ class Agent:
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._unread = b""
         self._lines: deque[bytes] = deque()
-        program = programs.load(system.program)
+        program = built.load(system.program)
         scratch = Path(tempfile.mkdtemp(prefix="steelyard-", dir=directory))
         self._place = place = Place(program, scratch)
         try:
@@ -144,7 +144,7 @@ class Agent:
     def _start(self, guard: list[str], lifeline: int) -> subprocess.Popen[bytes]:
         scratch = guard[2]
         return subprocess.Popen(
-            [str(programs.load("glibc")), *guard],
+            [str(built.load("glibc")), *guard],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from steelyard.errors import UsageError
-from steelyard.study import SystemDefinition
+from steelyard.study.model import SystemDefinition
 from steelyard.systems import monitors, qemu, uml, userland
 from steelyard.systems.system import Place, System
 

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from steelyard.errors import Unsupported
-from steelyard.study import Tuning, size_bytes
+from steelyard.study.model import Tuning, size_bytes
 
 _PAGE = os.sysconf("SC_PAGESIZE")
 _NUMBERS = count(1)

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from steelyard import programs
 from steelyard.errors import SystemFailed, Unsupported
-from steelyard.study import CALLS, ESTIMATED, MONITORS
+from steelyard.programs import built
+from steelyard.study.model import CALLS, ESTIMATED, MONITORS
 from steelyard.systems.system import Place, System
 
 Figure = tuple[str, str, int]  # metric, unit, value
@@ -53,7 +53,7 @@ def _command(agent: Callable[[Place], list[str]], words: tuple[str, ...], place:
 def _steelyard_watch_file() -> str:
     """Where it is not built it is not found, and its trials are unsupported like those under any other."""
     try:
-        return str(programs.monitor())
+        return str(built.monitor())
     except Unsupported:
         return "steelyard-watch"
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from steelyard.errors import Unsupported
-from steelyard.study import SystemDefinition, size_bytes
+from steelyard.study.model import SystemDefinition, size_bytes
 from steelyard.systems import initramfs
 from steelyard.systems.system import Place, System
 from steelyard.systems.uml import make_swap

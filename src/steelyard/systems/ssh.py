@@ -18,8 +18,8 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from steelyard import programs
 from steelyard.errors import Unsupported, UsageError
+from steelyard.programs import built
 from steelyard.systems.system import Place, System
 
 _COPY_LIMIT_S = 120
@@ -93,7 +93,7 @@ def _prepare(host: str, place: Place) -> None:
     if shell is _Shell.UNIX:
         _prepare_unix(host, place)
     else:
-        _prepare_windows(host, shell, replace(place, program=programs.load("windows")))
+        _prepare_windows(host, shell, replace(place, program=built.load("windows")))
 
 
 def _windows_words(shell: _Shell, digest: str, verb: str) -> str:
@@ -178,7 +178,7 @@ def _command(host: str, place: Place) -> list[str]:
     if shell is _Shell.UNIX:
         words = f"exec {_remote_path(_digest(place))} agent"
     else:
-        words = _windows_words(shell, _digest(replace(place, program=programs.load("windows"))), "agent")
+        words = _windows_words(shell, _digest(replace(place, program=built.load("windows"))), "agent")
     return [*_ssh_command(), "-T", "--", host, words]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import Unsupported
-from steelyard.study import Tuning
+from steelyard.study.model import Tuning
 from steelyard.systems import tuning
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import SteelyardError, SystemFailed, UnknownName, Unsupported, UsageError
-from steelyard.study import Tuning
+from steelyard.study.model import Tuning
 from steelyard.systems import groups
 from steelyard.systems.ledger import Ledger, lock_machine
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from steelyard import programs
 from steelyard.errors import Unsupported, UsageError
-from steelyard.study import SystemDefinition
+from steelyard.programs import built
+from steelyard.study.model import SystemDefinition
 from steelyard.systems import groups
 from steelyard.systems.system import Place, System
 
@@ -74,7 +74,7 @@ def interpreter_of(program: Path) -> str | None:
 
 
 def _command(kind: str, root: str, place: Place) -> list[str]:
-    entering = [str(programs.load("glibc")), "userland", kind, str(Path(root).absolute()), str(_work(place))]
+    entering = [str(built.load("glibc")), "userland", kind, str(Path(root).absolute()), str(_work(place))]
     return [*entering, _INSIDE, "agent", "/tmp"]
 
 

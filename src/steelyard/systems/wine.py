@@ -13,8 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from steelyard import programs
 from steelyard.errors import Unsupported
+from steelyard.programs import built
 from steelyard.systems.system import Place, System
 
 _MAKING_LIMIT_S = 180
@@ -60,7 +60,7 @@ def _make(base: Path) -> None:
     base.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".making-", dir=base.parent))
     lifeline, ours = os.pipe()
-    guard = [str(programs.load("glibc")), "guard", str(lifeline), str(draft)]
+    guard = [str(built.load("glibc")), "guard", str(lifeline), str(draft)]
     prefix = draft / "prefix"
     prefix.mkdir()
     _keep_socket(prefix, draft / "wineserver")

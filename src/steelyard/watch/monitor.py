@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from steelyard import programs
+from steelyard.programs import built
 from steelyard.watch import records
 from steelyard.watch.model import Probe, Record, Watch
 
@@ -156,7 +156,7 @@ def start(
 ) -> Running:
     """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours, except
     for those that are given. Raises Unsupported if the monitor is not built."""
-    program = program or programs.monitor()
+    program = program or built.monitor()
     written = tempfile.TemporaryFile(prefix="steelyard-watch-")  # noqa: SIM115 -- Running closes it
     # The monitor appends: our own reading moves the offset that both of us share.
     appended = os.open(f"/proc/self/fd/{written.fileno()}", os.O_WRONLY | os.O_APPEND)
@@ -181,7 +181,7 @@ def start(
 def probe(*, program: Path | None = None, detail: str = "budget") -> tuple[Probe, ...]:
     """What each backend says of whether it works here, the one that sees most first."""
     answer = subprocess.run(
-        [program or programs.monitor(), "--probe", "--detail", detail],
+        [program or built.monitor(), "--probe", "--detail", detail],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         check=False,

@@ -2,9 +2,11 @@
 first and the alike folded, how large a difference can be elsewhere, and what is not settled.
 
 Pure functions over the frozen weighing; console, page and JSON show the same objects.
+
+Each module imports only from earlier ones: told, words, compared, folding, rest, findings, sentence.
 """
 
-from steelyard.report import wording
+from steelyard.analysis.model import Weighing
 from steelyard.report.answers import findings, rest, sentence, words
 from steelyard.report.answers.compared import PLACES as PLACES
 from steelyard.report.answers.compared import Compared
@@ -15,7 +17,7 @@ from steelyard.report.answers.told import Answer as Answer
 from steelyard.report.answers.told import Finding as Finding
 from steelyard.report.answers.told import Same as Same
 from steelyard.report.answers.told import Unsettled as Unsettled
-from steelyard.weighing import Weighing
+from steelyard.words import wording
 
 LINES = 11  # findings of one system, where there is one; fewer of each where there are several
 _LINES_LEAST = 5

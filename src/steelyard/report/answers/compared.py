@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.report import phrases, wording
+from steelyard.analysis.model import Comparison, CurveComparison, Index, PartRatio, Weighing
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison, CurveComparison, Index, PartRatio, Weighing
+from steelyard.words import phrases, wording
 
 BETTER = (verdict.FASTER, verdict.FASTER_OPEN)
 WORSE = (verdict.SLOWER, verdict.SLOWER_OPEN)

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from steelyard.report import phrases, wording
+from steelyard.analysis.model import Comparison
 from steelyard.report.answers import folding, words
 from steelyard.report.answers.compared import Compared, Item, sense
 from steelyard.report.answers.told import Finding
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison
+from steelyard.words import phrases, wording
 
 
 def of(compared: Compared, lines: int) -> tuple[Finding, ...]:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from steelyard.report import phrases, wording
+from steelyard.analysis.model import Comparison
 from steelyard.report.answers import words
 from steelyard.report.answers.compared import Compared, bound
 from steelyard.report.answers.told import Same, Unsettled
 from steelyard.statistics import guard
-from steelyard.weighing import Comparison
+from steelyard.words import phrases, wording
 
 SMALL = 0.05  # what differs by no more is called the same in the answer
 _NEARLY = 0.1  # a group with no larger difference, for sure, is as good as the same

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from steelyard.report import phrases, wording
+from steelyard.analysis.model import Comparison
 from steelyard.report.answers import rest, words
 from steelyard.report.answers.compared import BETTER, SAME, WORSE, Compared, Item, bound, sense
 from steelyard.report.answers.told import Finding, Same
-from steelyard.weighing import Comparison
+from steelyard.words import phrases, wording
 
 _LINES, _COLUMNS = 3, 80  # that the answer may take
 _TOPICS = (3, 2, 1)  # in each direction, where these are single things: the most that fits

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from steelyard.report import wording
+from steelyard.analysis.model import Comparison
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.weighing import Comparison
+from steelyard.words import wording
 
 
 def short(ratio: Estimate) -> str:

@@ -1,0 +1,394 @@
+"""Turns what trials cost this host into accounts, and into the costs that differ along with the time.
+
+Where one process is active at a time, an operation's time is what its processes ran in user mode, ran in
+system mode, waited for a processor, and the rest, in which none could run: so shares of a difference in
+time are book-keeping. All else (calls, switches, faults) goes along with a difference or does not.
+
+Accounting trials may be there for some cells only, of some systems. A comparison takes set-up away from both
+systems or from neither; where it could not, it claims no count, and no time that set-up could be.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from steelyard.analysis import spending
+from steelyard.analysis.model import Account, CallDifference, Comparison, CostDifference, Why
+from steelyard.analysis.observations import COST, Key, Observations
+from steelyard.analysis.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
+from steelyard.archive.events import CALLS, LIFE, SETUP, WORK
+from steelyard.statistics import false_discovery, verdict
+from steelyard.statistics.judgement import RATE
+from steelyard.statistics.signed_rank import Estimate
+
+ALL_CALLS = "all"
+
+# With less of what was accounted for in operations, no share is said: where set-up was taken away, and else.
+COVERED_LEAST, COVERED_LEAST_WHOLE = 0.5, 0.8
+SHARES_MOST = 1.1  # together: with more, times ran beside each other or against each other
+_CALLS_LEAST = 0.05  # an operation: a difference of fewer calls is not named, nor one
+_CALLS_APART = 0.02  # of less than that part of them; or that part, where few trials
+_CALLS_APART_FEW, _TRIALS_FEW = 0.2, 3  # show how they scatter; nor
+_SETUP_SCATTER = 0.25  # of less than that part of set-up's calls: one trial of it is not like another. Where
+_SETUP_RANGES = 2.0  # there are several, so many times as far apart as they are
+_SETUP_WAITS = 2.0  # a difference in waiting is that of operations, if it is so many times what set-up waits
+
+# Of a trial that has several metrics, or sizes, the costs cannot be told apart: it has no row.
+_COSTS = """
+    WITH done AS (
+        SELECT trial, any_value(used.metric) AS metric, sum(used.operations)::DOUBLE AS operations
+        FROM (SELECT trial, unnest(usage) AS used FROM trials WHERE status = 'ok')
+        GROUP BY trial HAVING count(DISTINCT used.metric) = 1)
+    SELECT t.block, t.system, t.cell, t.copies, done.metric, done.operations,
+           map(list(c.figure), list(c."value")) AS figures
+    FROM trials t JOIN done USING (trial) JOIN costs c USING (trial)
+    WHERE NOT EXISTS (SELECT 1 FROM samples s WHERE s.trial = t.trial AND s.point IS NOT NULL)
+    GROUP BY t.trial, t.block, t.system, t.cell, t.copies, done.metric, done.operations ORDER BY t.block"""
+
+_CALLS = """
+    SELECT a.accounting, a.system, a.cell, a.purpose, a.operations[1].operations::DOUBLE AS operations,
+           c.call, c.calls, c.errors
+    FROM accountings a JOIN host_calls c USING (accounting)
+    WHERE a.status = 'ok' AND len(a.operations) = 1 ORDER BY a.accounting"""
+
+_SETUPS = """
+    SELECT system, cell, figure, median("value"), median(operations)
+    FROM (SELECT system, cell, operations[1].operations AS operations, unnest(costs, recursive := true)
+          FROM accountings WHERE status = 'ok' AND purpose = 'setup' AND len(operations) = 1)
+    GROUP BY system, cell, figure"""
+
+_WATCHES = """
+    SELECT system, detail, any_value(why), max(backend), max(missing) FILTER (backend IS NOT NULL)
+    FROM watches GROUP BY system, detail ORDER BY min(recorded)"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """One accounting trial's calls and errors an operation, and how far set-up makes them uncertain."""
+
+    calls: Mapping[str, tuple[float, float | None]]
+    doubt: Mapping[str, float] | None  # None: set-up was not taken away
+
+
+class Costs:
+    """What was accounted for in an experiment, an operation."""
+
+    def __init__(self, seen: Observations) -> None:
+        self.seen = seen
+        self.spent: dict[Key, dict[str, dict[int, Spent]]] = defaultdict(lambda: defaultdict(dict))
+        setups: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+        for system, cell, figure, cost, operations in seen.connection.execute(_SETUPS).fetchall():
+            setups[system, cell] |= {figure: cost, OPERATIONS: operations}
+        self.has_setup = frozenset(setups)
+        rows = seen.connection.execute(_COSTS).fetchall()
+        for block, system, cell, copies, metric, operations, figures in rows:
+            value = seen.values.get((cell, metric), {}).get(system, {}).get(block)
+            is_time = seen.workload(cell)["measure"] != "count"
+            if value is not None and operations and is_time:
+                self.spent[cell, metric][system][block] = spending.spent(
+                    figures, setups.get((system, cell), {}), operations, copies, value.lenses[COST]
+                )
+        self._read_calls()
+
+    def _read_calls(self) -> None:
+        """Each accounting trial's calls an operation. What a trial makes besides its operations stands in
+        both kinds of them, so it cancels where there are both."""
+        trials: dict[int, tuple[str, str, str, float, dict[str, tuple[int, int | None]]]] = {}
+        for number, system, cell, purpose, operations, call, calls, errors in self.seen.connection.execute(
+            _CALLS
+        ).fetchall():
+            trials.setdefault(number, (system, cell, purpose, operations, {}))[4][call] = (calls, errors)
+        setups: dict[tuple[str, str], list[tuple[float, dict[str, tuple[int, int | None]]]]] = defaultdict(
+            list
+        )
+        for system, cell, purpose, operations, calls in trials.values():
+            if purpose == SETUP and operations:
+                setups[system, cell].append((operations, calls))
+        self.calls: dict[tuple[str, str], list[_Called]] = defaultdict(list)
+        self.setups: dict[tuple[str, str], int] = {}
+        for system, cell, purpose, operations, calls in trials.values():
+            if purpose != WORK or not operations:
+                continue
+            setup = _usual(setups.get((system, cell), []))
+            if setup is None or setup.operations >= operations / 2:
+                self.calls[system, cell].append(_Called(_an_operation(calls, {}, operations), None))
+                continue
+            done = operations - setup.operations
+            net = _an_operation(calls, setup.calls, done)
+            doubt = {call: doubt / done for call, doubt in setup.doubt.items()}
+            self.calls[system, cell].append(_Called(net, doubt))
+            own = sum(count for count, _ in setup.calls.values())
+            self.setups[system, cell] = max(0, round(own - net[ALL_CALLS][0] * setup.operations))
+
+    def accounts(self) -> Iterable[Account]:
+        """Every cell's costs on every system that was watched, in the study's order."""
+        for key in self.seen.cells_and_metrics():
+            label, metric = key
+            cell = self.seen.cells[label]
+            for system in self.seen.names:
+                spent = list(self.spent.get(key, {}).get(system, {}).values())
+                if not spent:
+                    continue
+                values = self.seen.values[key][system].values()
+                yield Account(
+                    system,
+                    cell.workload,
+                    cell.parameters,
+                    label,
+                    metric,
+                    len(spent),
+                    float(np.median([one.lenses[COST] for one in values])),
+                    {cost: median(one.costs[cost] for one in spent) for cost in spending.common(spent)},
+                    self._calls_of(system, label),
+                    self.setups.get((system, label)),
+                    median(one.covered for one in spent),
+                )
+
+    def _calls_of(self, system: str, cell: str) -> dict[str, tuple[float, float | None]] | None:
+        trials = [one.calls for one in self.calls.get((system, cell), [])]
+        if not trials:
+            return None
+        found: dict[str, tuple[float, float | None]] = {}
+        for call in sorted({name for one in trials for name in one}):
+            each = [one.get(call, (0.0, 0.0)) for one in trials]
+            errors = [failed for _, failed in each if failed is not None]
+            found[call] = (
+                median(calls for calls, _ in each),
+                median(errors) if len(errors) == len(each) else None,
+            )
+        return found
+
+    def explained(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+        """The comparisons, each with its why where both systems were accounted for. Costs are claimed of
+        those alone whose difference is, corrected over all of these: a comparison's costs are a family."""
+        drafts = [self._draft((one.cell, one.metric), one.system) for one in comparisons]
+        raw = [
+            draft.p_values() if draft and one.verdict in verdict.CLAIMED else {}
+            for one, draft in zip(comparisons, drafts, strict=True)
+        ]
+        corrected = iter(false_discovery.two_stage([list(ps.values()) for ps in raw if ps]))
+        adjusted = [dict(zip(ps, next(corrected), strict=True)) if ps else {} for ps in raw]
+        return tuple(
+            replace(one, why=self._why(one, draft, ps)) if draft else one
+            for one, draft, ps in zip(comparisons, drafts, adjusted, strict=True)
+        )
+
+    def _draft(self, key: Key, system: str) -> "_Draft | None":
+        """What a comparison's costs rest on; None where no block has both systems accounted for."""
+        spent = self.spent.get(key, {})
+        base, other = spent.get(self.seen.baseline, {}), spent.get(system, {})
+        blocks = sorted(base.keys() & other.keys())
+        if not blocks:
+            return None
+        both = [*base.values(), *other.values()]
+        is_net = all(one.is_net for one in both)
+
+        def units(name: str) -> Units:
+            return spending.units(
+                name,
+                {block: (base[block], other[block]) for block in blocks},
+                is_net=is_net,
+                replicated=lambda by_block: self.seen.units(key, system, by_block),
+            )
+
+        def known(one: Spent) -> Mapping[str, float]:
+            return one.costs if is_net else one.whole
+
+        return _Draft(
+            {name: units(name) for name in (TIME, *spending.common(both))},
+            frozenset(name for one in both for name, cost in one.whole.items() if cost),
+            [known(one) for one in base.values()],
+            [known(one) for one in other.values()],
+            min(median(one.covered for one in side.values()) for side in (base, other)),
+            max(median(one.uncovered_ns for one in side.values()) for side in (base, other)),
+            is_net,
+            max(median(one.setup_wait_ns for one in side.values()) for side in (base, other)),
+        )
+
+    def _why(self, one: Comparison, draft: "_Draft", ps: Mapping[str, float]) -> Why:
+        estimates = {name: units.estimate() for name, units in draft.units.items()}
+        time = estimates[TIME]
+        is_claimed = ps.get(TIME, 1.0) <= RATE
+        says_shares = is_claimed and draft.covered >= draft.covered_least and time.value != 0
+        costs = tuple(
+            CostDifference(
+                name,
+                "ns" if name in (*TIMES, REST) else name,
+                median(each[name] for each in draft.base),
+                median(each[name] for each in draft.other),
+                estimate,
+                ps.get(name, 1.0),
+                ps.get(name, 1.0) <= RATE and draft.is_beyond_setup(name, estimate),
+                estimate.value / time.value if says_shares and name in (*TIMES, REST) else None,
+            )
+            for name, estimate in estimates.items()
+            if name in spending.told(estimates, {name for name, p in ps.items() if p <= RATE})
+        )
+        return Why(
+            time,
+            is_claimed,
+            costs,
+            tuple(self._call_differences(one.system, one.cell)),
+            one.blocks,
+            draft.covered,
+            tuple(self._notes(draft, costs)),
+        )
+
+    def _call_differences(self, system: str, cell: str) -> Iterable[CallDifference]:
+        """Calls that differ first, those that differ most before the others."""
+        base, other = self.calls.get((self.seen.baseline, cell)), self.calls.get((system, cell))
+        if not base or not other:
+            return []
+        found = []
+        for call in {name for one in (*base, *other) for name in one.calls}:
+            ours, theirs = (
+                sorted(one.calls.get(call, (0.0, 0.0))[0] for one in side) for side in (other, base)
+            )
+            apart = abs(median(ours) - median(theirs))
+            differs = (ours[0] > theirs[-1] or ours[-1] < theirs[0]) and apart >= _least_apart(
+                call, base, other, max(median(ours), median(theirs))
+            )
+            found.append(CallDifference(call, median(theirs), median(ours), differs))
+        return sorted(
+            found,
+            key=lambda each: (
+                each.call != ALL_CALLS,
+                not each.differs,
+                -abs(each.value - each.baseline_value),
+                each.call,
+            ),
+        )
+
+    def _notes(self, draft: "_Draft", costs: Sequence[CostDifference]) -> Iterable[str]:
+        if draft.covered < draft.covered_least:
+            yield (
+                f"only {100 * draft.covered:.0f} % of what was accounted for was spent in operations: the "
+                "costs hold too much of set-up for shares"
+            )
+        if not draft.is_net:
+            yield "what set-up costs was not measured on both: counts hold it, and none is claimed to differ"
+        if RUN in {each.cost for each in costs}:
+            yield "the trials met too few clock ticks to tell user from system mode: both are in run"
+        whole = [each for each in costs if each.cost in TIMES and each.share is not None]
+        if sum(abs(each.share or 0.0) for each in whole) > SHARES_MOST:
+            yield "several processes ran at once, or one saved what another cost: shares go beyond 100 %"
+
+    def sentences(self) -> Iterable[str]:
+        """What of the watch was not to be had: the reasons, and what the monitors that worked cannot see,
+        once for all systems that it holds for."""
+        blind: dict[str, tuple[str, tuple[str, ...]]] = {}
+        for system, detail, why, backend, missing in self.seen.connection.execute(_WATCHES).fetchall():
+            if why is not None:
+                yield f"{system} {_NOT[detail]}: {why}"
+            # What was counted call by call lacks nothing that the trials lack, and has the calls besides.
+            if backend is not None and (detail == CALLS or system not in blind):
+                blind[system] = backend, tuple(missing or ())
+        for backend, missing in dict.fromkeys(blind.values()):
+            systems = [system for system, told in blind.items() if told == (backend, missing)]
+            if missing:
+                named = ", ".join(systems)
+                yield f"the monitor ({backend}) of {named} does not see all: {'; '.join(missing)}"
+
+
+_NOT = {LIFE: "was not accounted for", CALLS: "was not accounted for call by call"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What the costs of one comparison rest on, before any correction."""
+
+    units: Mapping[str, Units]  # of the time and each cost: the system less the baseline
+    counted: frozenset[str]  # the costs that were not 0 in every trial
+    base: Sequence[Mapping[str, float]]
+    other: Sequence[Mapping[str, float]]
+    covered: float
+    uncovered_ns: float  # an operation
+    is_net: bool  # whether set-up was taken away, from both
+    setup_wait_ns: float  # an operation's part of what set-up waited
+
+    @property
+    def covered_least(self) -> float:
+        return COVERED_LEAST if self.is_net else COVERED_LEAST_WHOLE
+
+    def p_values(self) -> dict[str, float]:
+        """Of the time, and of each cost that was there at all."""
+        return {name: units.p_value() for name, units in self.units.items() if name in self.counted}
+
+    def is_beyond_setup(self, name: str, estimate: Estimate) -> bool:
+        """Whether the interval excludes 0 and, where set-up is in the costs, all that set-up could be. How
+        much it counts is then unknown: nearly all that a guest does in a short trial is set-up."""
+        # The signed-rank test drops pairs that do not differ: of a count that is mostly the same on both, it
+        # sees the rest.
+        if estimate.low is None or estimate.high is None:
+            return False
+        beyond = max(estimate.low, -estimate.high)
+        if self.is_net:
+            return beyond > (_SETUP_WAITS * self.setup_wait_ns if name in ("wait", REST) else 0.0)
+        return name in (*TIMES, REST) and beyond > self.uncovered_ns
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """The median trial of set-up: its operations, its calls and errors, and how far such trials are apart."""
+
+    operations: float
+    calls: Mapping[str, tuple[float, float | None]]
+    doubt: Mapping[str, float]
+
+
+def _usual(setups: Sequence[tuple[float, Mapping[str, tuple[int, int | None]]]]) -> _Setup | None:
+    if not setups:
+        return None
+    found: dict[str, tuple[float, float | None]] = {}
+    doubt: dict[str, float] = {}
+    for call in {name for _, calls in setups for name in calls}:
+        each = [calls.get(call, (0, 0)) for _, calls in setups]
+        errors = [failed for _, failed in each if failed is not None]
+        found[call] = median(n for n, _ in each), median(errors) if len(errors) == len(each) else None
+        doubt[call] = _doubt([n for n, _ in each])
+    doubt[ALL_CALLS] = _doubt([sum(n for n, _ in calls.values()) for _, calls in setups])
+    return _Setup(median(operations for operations, _ in setups), found, doubt)
+
+
+def _doubt(counts: Sequence[int]) -> float:
+    if len(counts) == 1:
+        return _SETUP_SCATTER * counts[0]
+    return _SETUP_RANGES * (max(counts) - min(counts))
+
+
+def _least_apart(call: str, base: Sequence[_Called], other: Sequence[_Called], most: float) -> float:
+    """How far apart the two systems' calls must be to be named, where one makes `most` of them."""
+    doubts = [one.doubt for one in (*base, *other)]
+    if None in doubts:
+        return math.inf
+    few = min(len(base), len(other)) < _TRIALS_FEW
+    return max(
+        _CALLS_LEAST,
+        (_CALLS_APART_FEW if few else _CALLS_APART) * most,
+        max((doubt or {}).get(call, 0.0) for doubt in doubts),
+    )
+
+
+def _an_operation(
+    calls: Mapping[str, tuple[int, int | None]],
+    setup: Mapping[str, tuple[float, float | None]],
+    operations: float,
+) -> dict[str, tuple[float, float | None]]:
+    """Calls and errors an operation, `setup` taken away; all calls together as ALL_CALLS."""
+    found: dict[str, tuple[float, float | None]] = {}
+    for name in {*calls, *setup}:
+        count, errors = calls.get(name, (0, 0))
+        less, less_errors = setup.get(name, (0, 0))
+        failed = None if errors is None or less_errors is None else (errors - less_errors) / operations
+        # A call of set-up alone may happen once more or less often: below 0 is noise about nothing.
+        found[name] = (max(0.0, (count - less) / operations), None if failed is None else max(0.0, failed))
+    known = [errors for _, errors in found.values()]
+    found[ALL_CALLS] = (
+        sum(count for count, _ in found.values()),
+        None if None in known else sum(one for one in known if one is not None),
+    )
+    return found

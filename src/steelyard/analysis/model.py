@@ -1,0 +1,408 @@
+"""What can be said of an experiment: the frozen objects that every report shows, and nothing else does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.archive.events import Pair
+from steelyard.archive.experiments import Experiment
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.study.model import Cell
+
+CLOCK_MARGIN = 0.005  # a system's clock that differs more from the laboratory's is reported
+# A difference in one of these is a difference of hardware, or of what passes for it.
+HARDWARE = ("cpu_model", "cpu_count", "memory_bytes", "architecture")
+
+
+@dataclass(frozen=True, slots=True)
+class CostDifference:
+    """One cost of an operation to this host, a system against the baseline."""
+
+    cost: str  # "user" and "system" (or "run"), "wait", "rest" add up to the time; or what is counted
+    unit: str  # "ns", or what is counted
+    baseline_value: float  # an operation: medians over trials
+    value: float
+    difference: Estimate  # of pairs within blocks; above 0: it costs the system more
+    p_adjusted: float
+    differs: bool  # whether a difference is claimed
+    share: float | None  # of the difference in time: of those alone, where that is claimed too
+
+
+@dataclass(frozen=True, slots=True)
+class CallDifference:
+    """How often an operation makes one system call of this host, by the accounting trials."""
+
+    call: str  # "all": every one
+    baseline_value: float
+    value: float
+    differs: bool  # no trial of the one made as few (or many) as any of the other
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Which costs differ along with the time. What goes along is not what causes."""
+
+    time: Estimate  # ns more an operation on the system, by the mean of its batches
+    is_claimed: bool  # whether the time differs by that mean
+    costs: tuple[CostDifference, ...]
+    calls: tuple[CallDifference, ...]  # empty where they were not counted on both
+    blocks: int
+    covered: float  # the part of what was accounted for that was spent in operations; the lesser of the two
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an operation costs this host on one system: medians over trials, set-up taken away."""
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    metric: str
+    trials: int
+    time_ns: float  # by the mean of the batches
+    costs: Mapping[str, float]  # by the names of CostDifference
+    calls: Mapping[str, tuple[float, float | None]] | None  # calls and errors an operation; None: not counted
+    setup_calls: int | None  # that a trial makes besides its operations; taken away
+    covered: float  # the part of all that was accounted for, set-up too, that was spent in operations
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of one cell, one system against the baseline."""
+
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str  # the workload and its parameters as one label
+    group: str
+    metric: str
+    unit: str  # of the values, such as "ns per call"
+    direction: str  # "lower" or "higher": which is better
+    lens: str
+    system: str
+    baseline: str
+    baseline_value: Estimate | None
+    value: Estimate | None
+    ratio: Estimate | None  # above 1: the system is better than the baseline
+    margin: float
+    verdict: str
+    p_adjusted: float | None
+    blocks: int  # pairs that the verdict rests on
+    boots: int  # of the system; 1 where its start is no boot
+    blocks_needed: int | None  # to settle an open one, if the noise stays as it is
+    flags: tuple[str, ...]
+    why: Why | None = None  # None: the trials were not accounted for, or tell their metrics not apart
+    # No difference is larger, as a fraction: the farther end of the interval. None without an interval.
+    bound: float | None = None
+    seconds_needed: float | None = None  # of measuring this cell, until blocks_needed; None: unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What one system does at one metric of one cell, without a comparison."""
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    group: str
+    metric: str
+    unit: str
+    direction: str
+    value: Estimate  # the median over trials
+
+
+@dataclass(frozen=True, slots=True)
+class Plateau:
+    """Sizes over which a curve stays level."""
+
+    low: float  # the smallest and the largest size, in the curve's unit of sizes
+    high: float
+    level: Estimate  # in the curve's unit
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """Where a plateau ends and the curve becomes worse."""
+
+    plateau: int  # which plateau ends there, from 0
+    place: Estimate  # a size
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One system's curve: the median over trials at each size, and the shape that was found in it."""
+
+    system: str
+    points: tuple[tuple[int, Estimate], ...]
+    knots: tuple[tuple[float, float], ...]  # the ends and breaks of the fitted segments
+    plateaus: tuple[Plateau, ...]
+    knees: tuple[Knee, ...]
+    agreement: float | None  # the share of resamples that have as many breaks; None with too few trials
+    trials: int
+    paging_from: int | None  # the smallest size from which every larger one too had to fetch pages
+
+
+@dataclass(frozen=True, slots=True)
+class PointRatio:
+    """One size of a curve, a system against the baseline."""
+
+    point: int
+    ratio: Estimate
+    p_adjusted: float  # over the sizes of this curve
+
+
+@dataclass(frozen=True, slots=True)
+class PartRatio:
+    """One plateau's level, or one knee's place, a system against the baseline; above 1 is better."""
+
+    part: str  # "plateau" or "knee"
+    number: int  # from 0, of the baseline
+    low: float  # the sizes of the baseline's plateau; of a knee, its place twice
+    high: float
+    ratio: Estimate
+    verdict: str
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurveComparison:
+    """A workload that is measured over a size: every system's line, and how they differ."""
+
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    group: str
+    metric: str
+    unit: str
+    direction: str
+    sweeps: str  # what is varied
+    sweep_unit: str
+    margin: float
+    lines: tuple[Line, ...]
+    ratios: Mapping[str, tuple[PointRatio, ...]]  # by system
+    parts: Mapping[str, tuple[PartRatio, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A property of the machine, as a system shows it: a cache's size, how many operations overlap."""
+
+    system: str
+    what: str
+    value: Estimate
+    unit: str
+    cell: str  # what it was found from
+    stated: float | None  # what the kernel says, where it says so
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceMean:
+    """A study's index on one system: the geometric mean of its rates over a stated machine's."""
+
+    name: str
+    title: str
+    reference: str
+    system: str
+    value: Estimate | None  # None if a workload is missing on every block
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The geometric mean of ratios over a group's metrics, or over all groups (group is "all")."""
+
+    system: str
+    group: str
+    ratio: Estimate | None
+    metrics: int
+    missing: tuple[str, ...]  # metrics that one of the two systems lacks
+    blocks: int
+    margin: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much more work N copies do together than one: N means a full gain."""
+
+    system: str
+    workload: str
+    metric: str
+    copies: int
+    gain: Estimate
+    cell: str  # the workload and its parameters but for the copies, as one label
+    efficiency: Estimate  # the gain over the number of copies: 1 means full
+    blocks: int  # pairs of a block's trials, with one copy and with these
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """What is left of the saturated throughput with more copies than processors."""
+
+    copies: int
+    kept: Estimate  # below 1: less is done than with fewer copies
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How one workload's throughput grows with its copies on one system; see statistics/scalability.py.
+
+    A figure that cannot be had is None, and a sentence says why.
+    """
+
+    system: str
+    workload: str
+    metric: str
+    cell: str  # without the copies
+    unit: str  # of throughputs: "operations/s" or "MB/s"
+    processors: int | None  # online, as the system says
+    copies: tuple[int, ...]  # that it was measured with
+    blocks: int  # that hold all of these
+    law: str  # "universal", "amdahl"; "" if none was fitted
+    no_law: str  # why
+    within: tuple[int, ...]  # the numbers of copies that the law was fitted to
+    throughput: Estimate | None  # of one copy, by the law
+    contention: Estimate | None
+    coherency: Estimate | None  # 0 under Amdahl's law; its upper bound says how large it may still be
+    aicc_gain: float | None  # of the universal law over Amdahl's: above 4 it is taken
+    peak: Estimate | None  # the number of copies with the most throughput
+    residual: float | None  # how far the medians lie from the law, as a fraction
+    capacity: Estimate | None  # the throughput that no number of copies exceeds
+    worth: Estimate | None  # so many copies' worth is that
+    no_capacity: str
+    declines: tuple[Decline, ...]
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether anything was."""
+        return bool(self.law) or self.capacity is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One process of many, in ns since the first was asked for; None where it did not come so far."""
+
+    asked_ns: float | None
+    began_ns: float | None
+    ended_ns: float | None  # by its own word, or when its starter saw the end
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Multiprogramming:
+    """Many processes at once on one system: medians over trials, as chapter 6 of Goncalves (1999) has them.
+
+    Times are in ns. What counts (created, finished, failures) is over all trials; what is timed, over those
+    in which every process finished, for else another amount of work was done; None where there are none.
+    """
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    processes: int  # that were to be
+    processors: int  # that they could use
+    trials: int
+    created: int  # median over trials
+    finished: int
+    total: Estimate | None  # from the first start to the last end
+    alone: Estimate | None  # one process alone
+    per_process: Estimate | None  # the total over how many finished
+    price: Estimate | None  # the total over what it would be if sharing processors were free
+    start_delay: Estimate | None  # from being asked for to its beginning: median process
+    start_delay_95: Estimate | None  # nineteen of twenty began sooner
+    start_delay_most: Estimate | None
+    elapsed: Estimate | None  # each process's own time: mean
+    unevenness: Estimate | None  # its coefficient of variation
+    fairness: tuple[tuple[float, float, int], ...]  # Jain's index: when (ns), index, of how many; one trial
+    lives: tuple[Life, ...]  # of that same trial, whose total is the median
+    failures: tuple[tuple[str, int], ...]  # how processes failed, in words, and how many over all trials
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Trials of one cell on one system that did not end well."""
+
+    system: str
+    cell: str
+    status: str
+    trials: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one operation costs on one system: medians over trials, in ns."""
+
+    system: str
+    workload: str
+    copies: int
+    cell: str
+    metric: str
+    real_ns: float
+    user_ns: float
+    system_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
+    monitor said of them. The median over trials."""
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    what: str  # "user time", "calls of read", ...; tallies.py has them all
+    unit: str  # "ns", "calls" or "%"
+    value: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFacts:
+    """A system as it described itself when it first came up."""
+
+    name: str
+    boots: int
+    is_boot: bool
+    hello: Mapping[str, Any]
+    fingerprint: Mapping[str, Any]
+    clock_apart: float | None  # its clock against the laboratory's: median over trials, as a fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """All that can be said of an experiment; console, CSV, JSON and HTML show the same object."""
+
+    experiment: Experiment
+    baseline: str
+    systems: tuple[SystemFacts, ...]
+    comparisons: tuple[Comparison, ...]
+    indices: tuple[Index, ...]
+    levels: tuple[Level, ...]
+    curves: tuple[CurveComparison, ...]
+    findings: tuple[Finding, ...]
+    reference_means: tuple[ReferenceMean, ...]
+    gains: tuple[Gain, ...]
+    multiprogramming: tuple[Multiprogramming, ...]
+    scalings: tuple[Scaling, ...]
+    costs: tuple[Cost, ...]
+    tallies: tuple[Tally, ...]
+    troubles: tuple[Trouble, ...]
+    blocks: int
+    trials: int
+    warnings: tuple[str, ...]
+    accounts: tuple[Account, ...] = ()  # with --watch
+    left_out: tuple[str, ...] = ()  # cells that the time did not reach
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known at a look, by the verdicts that would be printed now."""
+
+    decided: frozenset[Pair] = frozenset()  # need no more blocks
+    needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
+    explain: frozenset[Pair] = frozenset()  # differ for sure, and by so much that people ask why

@@ -1,0 +1,413 @@
+"""Turns an experiment's rows into observations: one number per trial and metric, paired by block.
+
+Reads the archive and nothing else. A trial's batches become one number, by a lens; the trials of one
+block make a pair; and where a system's start is a boot, the pairs of one boot become one number again,
+because what differs from boot to boot is then what is replicated.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from steelyard.analysis.model import Trouble
+from steelyard.analysis.rows import Rows
+from steelyard.archive import experiments
+from steelyard.archive.experiments import Experiment
+from steelyard.errors import UnknownName
+from steelyard.statistics import multiprogramming, order_statistics
+from steelyard.statistics.multiprogramming import Moments
+from steelyard.statistics.signed_rank import Array, Estimate
+
+# How a trial's batches become one number. The floor (lower quartile) is steadiest for work that only
+# other work can slow down; work that sleeps and wakes has no floor worth the name.
+FLOOR, TYPICAL, COST, GROUP = "floor", "typical", "cost", "group"
+_LENSES = {"cpu": FLOOR, "syscall": FLOOR, "memory": FLOOR, "harness": FLOOR}
+
+_PRESSURE_LEAST = 0.05  # below that share of waiting, a trial is not called disturbed
+
+# What follows from the moments of many processes at once: metrics that no single clock reading gives, with
+# their unit.
+ALONE, TOGETHER = "alone", "together"  # what a workload calls its groups
+DERIVED = {
+    "alone": "ns of one process alone: median",
+    "price": "times what free sharing would take",
+    "start_delay": "ns from being asked for to its beginning: nineteen of twenty are sooner",
+    "elapsed": "ns of each process's own, from beginning to end: mean",
+    "unevenness": "of the mean elapsed time: standard deviation",
+}
+# Neither more nor less of these is better by itself: who starts processes slowly lets each run alone.
+_NEUTRAL = ("elapsed", "unevenness")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A trial's numbers for one metric, in ns per operation, by lens."""
+
+    boot: int
+    lenses: Mapping[str, float]
+    bytes: float | None = None  # that an operation moves, where a bandwidth is measured
+
+    def shown(self, lens: str) -> float:
+        """The number as people see it: ns per operation, or the bandwidth in MB/s (of 10^6 bytes)."""
+        return self.lenses[lens] if self.bytes is None else 1000 * self.bytes / self.lenses[lens]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What was kept of many processes at once in one trial; times in ns since the first was asked for."""
+
+    trial: int
+    block: int
+    boot: int
+    is_ok: bool
+    moments: Moments
+    reaped: tuple[int | None, ...]
+    statuses: tuple[str, ...]
+    reasons: tuple[str | None, ...]
+    alone_ns: float  # what one alone took in the same trial; NaN if unknown
+
+
+Key = tuple[str, str]  # a cell's label and a metric
+Curve = dict[int, Value]  # a trial's, by point
+
+
+class Observations:
+    """One experiment's rows, as the steps after this need them."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        rows: Rows,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        *,
+        baseline: str | None = None,
+    ) -> None:
+        header = experiment.header
+        self.experiment = experiment
+        self._connection = connection
+        self.names: tuple[str, ...] = tuple(header["systems"])
+        if baseline is not None and baseline not in self.names:
+            raise UnknownName("system", baseline, self.names, where=f"experiment {experiment.name}: ")
+        self.baseline = baseline or self.names[0]
+        self.others = tuple(name for name in self.names if name != self.baseline)
+        self.boot_systems = frozenset(header["boot_systems"])
+        self.cells = {cell.label: cell for cell in experiments.cells_of(experiment)}
+        self.trials = len(rows.trials)
+        self.troubles = _troubles(rows)
+        self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
+        # By cell and system, in the order of blocks.
+        self.groups = _groups(rows)
+        self.codes = _codes(rows)
+        self.values = self._values_of(rows)
+        self.disturbed = _disturbed(rows)
+        self.clocks = _clocks(rows)
+        self.seconds = _seconds(rows)
+        self._positions = {(one.system, one.cell, one.block): one.position for one in rows.trials}
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The experiment's tables, for what rows do not hold; not while it is being measured."""
+        assert self._connection is not None
+        return self._connection
+
+    def _values_of(self, rows: Rows) -> dict[Key, dict[str, dict[int, Value]]]:
+        """For each cell and metric, for each system, for each block: the trial's numbers. A curve's are
+        kept in `curves` as well; here it is the geometric mean over the points that every system has."""
+        found: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
+        timeless: Counter[tuple[str, str, str]] = Counter()
+        for block, system, boot, cell, metric, point, size, *numbers in rows.values:
+            if min(numbers) <= 0:
+                timeless[system, cell, metric] += 1
+                continue
+            lenses = dict(zip((FLOOR, TYPICAL, COST, GROUP), numbers, strict=True))
+            value = Value(boot, lenses, size)
+            if point is None:
+                found[cell, metric][system][block] = value
+            else:
+                self.curves[cell, metric][system].setdefault(block, {})[point] = value
+        self.troubles += [
+            Trouble(system, cell, "failed", count, f"{metric} took no time by its clock")
+            for (system, cell, metric), count in sorted(timeless.items())
+        ]
+        for key, by_system in self.curves.items():
+            points = self.common_points(key)
+            for system, by_block in by_system.items():
+                for block, curve in by_block.items() if points else ():
+                    found[key][system][block] = _geometric_mean([curve[point] for point in points])
+        self._subtract(found)
+        for block, system, boot, cell, metric, counted in rows.counts:
+            if counted > 0 and self.workload(cell)["measure"] == "count":  # else it is a monitor's
+                found[cell, metric][system][block] = _plain(boot, 1 / counted)
+        self._derive(found)
+        return found
+
+    def _derive(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
+        """What the moments of each trial's processes say, as metrics of their own; the median where a trial
+        has several groups. Of a trial that failed nothing: it did another amount of work."""
+        for (cell, system), groups in self.groups.items():
+            by_block: dict[int, list[Group]] = defaultdict(list)
+            for group in groups:
+                if group.is_ok:
+                    by_block[group.block].append(group)
+            for block, members in by_block.items():
+                for metric in DERIVED:
+                    number = float(np.median([derived(group, metric) for group in members]))
+                    if number > 0:
+                        found[cell, metric][system][block] = _plain(members[0].boot, number)
+
+    def common_points(self, key: Key) -> list[int]:
+        """The points that every trial of the curve has, on every system that has any."""
+        curves = [curve for by_block in self.curves[key].values() for curve in by_block.values()]
+        return sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
+
+    def _subtract(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
+        """Where a metric is declared to hold another one's work besides its own, takes that away, trial by
+        trial. What is not more than its overhead is not resolved: said, and left out."""
+        unresolved: Counter[tuple[str, str, str]] = Counter()
+        for label, cell in self.cells.items():
+            for metric in self.experiment.header["workloads"][cell.workload]["metrics"]:
+                if metric["less"] is None:
+                    continue
+                for system, by_block in found[label, metric["name"]].items():
+                    over = found[label, metric["less"]].get(system, {})
+                    for block in list(by_block):
+                        net = _less(by_block[block], over[block]) if block in over else None
+                        if net is None:
+                            del by_block[block]
+                            unresolved[system, label, metric["name"]] += 1
+                        else:
+                            by_block[block] = net
+        self.troubles += [
+            Trouble(system, cell, "failed", count, f"{name} is not more than the overhead to be subtracted")
+            for (system, cell, name), count in sorted(unresolved.items())
+        ]
+
+    def group(self, cell: str) -> str:
+        return str(self.workload(cell)["group"])
+
+    def workload(self, cell: str) -> Mapping[str, Any]:
+        """What the header says of the cell's workload."""
+        found: Mapping[str, Any] = self.experiment.header["workloads"][self.cells[cell].workload]
+        return found
+
+    def unit(self, key: Key) -> tuple[str, str]:
+        """The unit that the metric's values are shown in, and which direction is better."""
+        cell, metric = key
+        workload = self.workload(cell)
+        if self.is_derived(key):
+            return DERIVED[metric], "none" if metric in _NEUTRAL else "lower"
+        if workload["measure"] == "count":
+            return str(workload["counts"]), "higher"
+        if workload["measure"] == "bandwidth":
+            return "MB/s", "higher"
+        return f"ns per {workload['operation']}", "lower"
+
+    def is_derived(self, key: Key) -> bool:
+        """Whether the metric follows from the moments of many processes, and is no time of its own."""
+        return bool(self.workload(key[0])["groups"]) and key[1] in DERIVED
+
+    def is_overhead(self, cell: str, metric: str) -> bool:
+        """Whether the metric is there only to be subtracted from another, or to be held against it."""
+        if any(one["less"] == metric for one in self.workload(cell)["metrics"]):
+            return True
+        return self.is_derived((cell, metric))
+
+    def lens(self, cell: str) -> str:
+        return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)
+
+    def cells_and_metrics(self) -> list[Key]:
+        """Every cell and metric of the experiment, in the study's order."""
+        workloads = self.experiment.header["workloads"]
+        return [
+            (label, metric["name"])
+            for label, cell in self.cells.items()
+            for metric in (
+                *workloads[cell.workload]["metrics"],
+                *({"name": name} for name in DERIVED if workloads[cell.workload]["groups"]),
+            )
+        ]
+
+    def is_judged(self, key: Key) -> bool:
+        """Whether more or less of the metric is better by itself: only then there is a verdict."""
+        return self.unit(key)[1] != "none"
+
+    def logs(self, key: Key, system: str, lens: str) -> dict[int, tuple[float, float]]:
+        """For each block that has both: log values of the baseline and of the system; larger is better."""
+        base, other = (self.values[key].get(name, {}) for name in (self.baseline, system))
+        return {
+            block: (-math.log(base[block].lenses[lens]), -math.log(other[block].lenses[lens]))
+            for block in sorted(base.keys() & other.keys())
+        }
+
+    def differences(self, key: Key, system: str, lens: str) -> dict[int, float]:
+        """For each block that has both: how much better the system is, on the log scale."""
+        return {block: theirs - ours for block, (ours, theirs) in self.logs(key, system, lens).items()}
+
+    def baseline_first(self, cell: str, system: str, blocks: Iterable[int]) -> list[bool]:
+        """Whether the baseline's trial of the cell went before the system's, block by block."""
+        return [
+            self._positions[self.baseline, cell, block] < self._positions[system, cell, block]
+            for block in blocks
+        ]
+
+    def units(self, key: Key, system: str, by_block: Mapping[int, float]) -> Array:
+        """What is replicated: the mean of each boot's blocks, or the blocks of the one boot there is."""
+        by_boot: dict[tuple[int, ...], list[float]] = defaultdict(list)
+        for block, number in by_block.items():
+            by_boot[self.boots_of(key, system, block)].append(number)
+        if len(by_boot) > 1:
+            return np.array([np.mean(numbers) for numbers in by_boot.values()])
+        return np.array(list(by_block.values()))
+
+    def boots_of(self, key: Key, system: str, block: int) -> tuple[int, ...]:
+        """The boots of the baseline and the system in which the block was measured; of those that boot."""
+        return tuple(
+            self.values[key][name][block].boot
+            for name in (self.baseline, system)
+            if name in self.boot_systems
+        )
+
+    def median(self, key: Key, system: str) -> Estimate | None:
+        """The median over trials with its 95 % interval; None without trials."""
+        lens = self.lens(key[0])
+        values = [one.shown(lens) for one in self.values[key].get(system, {}).values()]
+        if self.workload(key[0])["measure"] == "count":
+            values = [1 / value for value in values]
+        return order_statistics.median(np.array(values)) if values else None
+
+    def boots(self, system: str, key: Key) -> int:
+        if system not in self.boot_systems:
+            return 1
+        return len({one.boot for one in self.values[key].get(system, {}).values()})
+
+
+def _troubles(rows: Rows) -> list[Trouble]:
+    """How often trials of each system and cell ended in each other way than well; the first reason in order
+    of the alphabet stands for all."""
+    found: dict[tuple[str, str, str], list[str | None]] = defaultdict(list)
+    for one in rows.trials:
+        if one.status != "ok":
+            reason = one.reason or (f"signal {one.signal}" if one.signal else None)
+            found[one.system, one.cell, one.status].append(reason)
+    return [
+        Trouble(*what, len(reasons), min((one for one in reasons if one), default=None))
+        for what, reasons in sorted(found.items())
+    ]
+
+
+def _codes(rows: Rows) -> dict[tuple[str, str], tuple[str, ...]]:
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in rows.trials:
+        if one.code_sha256 is not None:
+            found[one.system, one.cell].add(one.code_sha256)
+    return {where: tuple(sorted(codes)) for where, codes in found.items()}
+
+
+def _clocks(rows: Rows) -> dict[tuple[str, str], float]:
+    """How far a system's clock is from the laboratory's, as a fraction: the median over trials."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in rows.trials:
+        if one.status == "ok" and one.clock_apart is not None:
+            found[one.system, one.cell].append(one.clock_apart)
+    return {where: float(np.median(apart)) for where, apart in found.items()}
+
+
+def _seconds(rows: Rows) -> dict[tuple[str, str], float]:
+    """What a trial of a cell takes on a system, by the laboratory's clock: the median."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for one in rows.trials:
+        if one.host_ns is not None:
+            found[one.system, one.cell].append(one.host_ns)
+    return {where: float(np.median(spans)) / 1e9 for where, spans in found.items()}
+
+
+def _disturbed(rows: Rows) -> set[tuple[int, str, str]]:
+    """Block, system and cell of the trials in which processes waited unusually long for a processor,
+    by the median and median absolute deviation of the same cell on the same system."""
+    by_cell: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
+    for one in rows.trials:
+        if one.status == "ok" and one.pressure is not None:
+            by_cell[one.system, one.cell].append((one.block, one.pressure))
+    found = set()
+    for (system, cell), told in by_cell.items():
+        shares = np.array([pressure for _, pressure in told])
+        limit = float(np.median(shares)) + 4 * order_statistics.robust_deviation(shares)
+        found |= {(block, system, cell) for block, pressure in told if pressure > max(limit, _PRESSURE_LEAST)}
+    return found
+
+
+def _groups(rows: Rows) -> dict[tuple[str, str], list[Group]]:
+    alone: dict[int, list[float]] = defaultdict(list)
+    for trial, *_, metric, _, processors, _, asked, began, ended, _, marks, _, _ in rows.members:
+        if metric == ALONE:
+            own = multiprogramming.elapsed(_moments(processors, asked, began, ended, marks))
+            alone[trial] += own.tolist()
+    found: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    for row in rows.members:
+        trial, block, system, boot, cell, is_ok, metric, _, processors, _, *columns = row
+        asked, began, ended, reaped, marks, statuses, reasons = columns
+        if metric == TOGETHER:
+            found[cell, system].append(
+                Group(
+                    trial,
+                    block,
+                    boot,
+                    is_ok,
+                    _moments(processors, asked, began, ended, marks),
+                    tuple(reaped),
+                    tuple(statuses),
+                    tuple(reasons),
+                    float(np.median(alone[trial])) if alone[trial] else math.nan,
+                )
+            )
+    return found
+
+
+def derived(group: Group, metric: str) -> float:
+    """One of DERIVED, of one group."""
+    moments = group.moments
+    if metric == ALONE:
+        return group.alone_ns
+    if metric == "price":
+        return multiprogramming.price(moments, alone=group.alone_ns)
+    if metric == "start_delay":
+        return float(np.quantile(multiprogramming.start_delays(moments), 0.95))
+    own = multiprogramming.elapsed(moments)
+    return float(own.mean()) if metric == "elapsed" else multiprogramming.spread(own)
+
+
+def _moments(
+    processors: int,
+    asked: Sequence[int | None],
+    began: Sequence[int | None],
+    ended: Sequence[int | None],
+    marks: Sequence[Sequence[int | None]],
+) -> Moments:
+    def column(numbers: Sequence[Any]) -> Array:
+        return np.array(numbers, dtype=np.float64)
+
+    return Moments(column(asked), column(began), column(ended), column(marks), processors)
+
+
+def _plain(boot: int, number: float) -> Value:
+    """A value that is the same by every lens."""
+    return Value(boot, dict.fromkeys((FLOOR, TYPICAL, COST, GROUP), number))
+
+
+def _geometric_mean(values: Sequence[Value]) -> Value:
+    def mean(numbers: Iterable[float]) -> float:
+        return math.exp(float(np.mean(np.log(list(numbers)))))
+
+    lenses = {lens: mean(one.lenses[lens] for one in values) for lens in values[0].lenses}
+    sizes = [one.bytes for one in values if one.bytes is not None]
+    return Value(values[0].boot, lenses, mean(sizes) if sizes else None)
+
+
+def _less(whole: Value, over: Value) -> Value | None:
+    lenses = {lens: ns - over.lenses[lens] for lens, ns in whole.lenses.items()}
+    return Value(whole.boot, lenses, whole.bytes) if min(lenses.values()) > 0 else None

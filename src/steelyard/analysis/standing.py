@@ -1,0 +1,63 @@
+"""What is known of an experiment while it is measured: its verdicts at each look, and what is left to do."""
+
+import math
+from collections import defaultdict
+
+from steelyard import interruption
+from steelyard.analysis import comparison, rows
+from steelyard.analysis.model import Comparison, Standing
+from steelyard.analysis.observations import Observations
+from steelyard.archive import experiments
+from steelyard.archive.experiments import Experiment
+from steelyard.statistics import verdict
+from steelyard.study.model import Cell
+
+_EXPLAINED_FROM = 1.2  # a difference of so many times makes people ask why
+
+
+class Judge:
+    """Reads what was added to an open experiment, and judges all of it anew."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.comparisons: tuple[Comparison, ...] = ()  # of the last look
+        self.standing = Standing()
+        self.seen: Observations | None = None  # what these rest on
+        self._growing = experiments.Growing(experiment)
+        self._rows = rows.Rows()
+        self._cells = {cell.label: cell for cell in experiments.cells_of(experiment)}
+
+    def __call__(self) -> Standing:
+        """What is known by now. Raises ArchiveError."""
+        with interruption.told_apart(), self._growing.more() as connection:
+            self._rows.add(connection)
+        self.seen = Observations(self.experiment, self._rows)
+        self.comparisons = comparison.all_of(self.seen, at_looks=True)
+        self.standing = standing(self.comparisons, self._cells)
+        return self.standing
+
+
+def standing(comparisons: tuple[Comparison, ...], cells: dict[str, Cell]) -> Standing:
+    """What the comparisons leave to be done: a cell needs what its slowest comparison needs, of those that
+    more blocks can settle."""
+    by_pair: dict[tuple[str, str], list[Comparison]] = defaultdict(list)
+    for one in comparisons:
+        by_pair[one.system, one.cell].append(one)
+    decided, explain = set(), set()
+    needed: dict[Cell, int] = {}
+    for (system, label), members in by_pair.items():
+        cell = cells[label]
+        still = [one for one in members if one.verdict not in verdict.FIRM]
+        if not still:
+            decided.add((system, cell))
+        elif known := [one.blocks_needed for one in still if one.blocks_needed]:
+            needed[cell] = max(*known, needed.get(cell, 0))
+        if any(_is_large(one) for one in members):
+            explain.add((system, cell))
+    return Standing(frozenset(decided), needed, frozenset(explain))
+
+
+def _is_large(one: Comparison) -> bool:
+    if one.ratio is None or one.verdict not in (verdict.FASTER, verdict.SLOWER):
+        return False
+    return abs(math.log(one.ratio.value)) > math.log(_EXPLAINED_FROM)

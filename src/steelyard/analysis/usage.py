@@ -1,0 +1,136 @@
+"""What trials used, and what monitors said of them, as figures of each cell on each system: for the studies
+that print a table of such figures beside a paper's."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from steelyard.analysis.model import Tally
+from steelyard.analysis.observations import Observations
+from steelyard.statistics import order_statistics
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.study import study_file
+from steelyard.study.model import CALLS, ESTIMATED, ITS_OWN, READINGS, Cell
+
+# Time used per operation of one trial, by all copies and the children they waited for.
+_USAGE = """
+    SELECT system, cell, block, sum(used.user_ns) / sum(used.operations) AS "user time",
+           sum(used.system_ns) / sum(used.operations) AS "system time"
+    FROM (SELECT system, cell, block, unnest(usage) AS used FROM trials WHERE status = 'ok')
+    GROUP BY system, cell, block ORDER BY block"""
+
+_COUNTS = """
+    SELECT t.system, t.cell, t.block, c.metric, c."value"
+    FROM counts c JOIN trials t USING (trial) WHERE t.status = 'ok' AND c.copy = 0 ORDER BY t.block"""
+
+TIMES = ("user time", "system time")
+ALL_CALLS = "calls"
+SURROUNDING = "null"  # the workload whose calls are those around any other's
+
+_Figures = dict[str, dict[int, float]]  # by what they are of: by block
+
+
+def all_of(seen: Observations) -> Iterable[Tally]:
+    """The figures of the cells of which the study has tables of figures. A monitor's counts are of the
+    trial's whole process; "own calls of ..." are without those of the workload `null` on the same system."""
+    made_from = study_file.archived(seen.experiment.header["study_text"])
+    wanted = {table.workload for table in made_from.figure_tables} if made_from else set()
+    if not wanted:
+        return
+    found = _read(seen)
+    for label, cell in seen.cells.items():
+        for system in seen.names if cell.workload in wanted else ():
+            figures = _with_all_calls(found[system, label])
+            _add_shares(figures)
+            _add_own_calls(figures, _around(seen, found, system))
+            for what, by_block in figures.items():
+                yield _tally(system, label, cell, what, _unit(what), by_block)
+            if system != seen.baseline:
+                yield from _added(system, label, cell, figures, found[seen.baseline, label])
+
+
+def added(time: float, untraced: float, reading: str) -> float:
+    """By how many per cent the one time is longer than the other: of itself, as the paper has it, or of the
+    other."""
+    return 100 * (time - untraced) / (time if reading == ITS_OWN else untraced)
+
+
+def _read(seen: Observations) -> dict[tuple[str, str], _Figures]:
+    found: dict[tuple[str, str], _Figures] = defaultdict(lambda: defaultdict(dict))
+    for system, cell, block, *times in seen.connection.execute(_USAGE).fetchall():
+        for what, time in zip(TIMES, times, strict=True):
+            found[system, cell][what][block] = time
+    for system, cell, block, metric, value in seen.connection.execute(_COUNTS).fetchall():
+        what = f"{metric}, watched" if metric in TIMES else metric
+        found[system, cell][what][block] = float(value)
+    return found
+
+
+def _add_shares(figures: _Figures) -> None:
+    """Of the time from the process's start to its end by its monitor's clock; or, where a monitor of the
+    whole machine said so, of all processors' time."""
+    for mode in ("user", "system"):
+        watched, used = figures.get("watched", {}), figures.pop(f"{mode} time, watched", {})
+        whole = figures.pop(f"processors in {mode} mode", {})
+        shares = {block: 100 * used[block] / watched[block] for block in used if watched.get(block)}
+        shares |= {block: hundredths / 100 for block, hundredths in whole.items()}
+        if shares:
+            figures[f"processor in {mode} mode"] = shares
+    figures.pop("watched", None)
+
+
+def _is_calls(what: str) -> bool:
+    return what == ALL_CALLS or CALLS in what
+
+
+def _with_all_calls(figures: _Figures) -> _Figures:
+    """The same with the sum over all types of calls, where a monitor counted each."""
+    sums: dict[int, float] = defaultdict(float)
+    for what, by_block in figures.items():
+        for block, calls in by_block.items() if what.startswith(CALLS) else ():
+            sums[block] += calls
+    return figures | {ALL_CALLS: dict(sums)} if sums else figures
+
+
+def _around(seen: Observations, found: Mapping[tuple[str, str], _Figures], system: str) -> dict[str, float]:
+    """How often the process of a trial that does nothing makes each call: the median of its trials."""
+    return {
+        what: float(np.median(list(by_block.values())))
+        for label, cell in seen.cells.items()
+        if cell.workload == SURROUNDING
+        for what, by_block in _with_all_calls(found[system, label]).items()
+        if _is_calls(what)
+    }
+
+
+def _add_own_calls(figures: _Figures, around: Mapping[str, float]) -> None:
+    """Where it is known what a trial that does nothing makes; an estimate does not see so few."""
+    for what in [what for what in figures if _is_calls(what) and (around or what.startswith(ESTIMATED))]:
+        less = 0.0 if what.startswith(ESTIMATED) else around.get(what, 0.0)
+        figures[f"own {what}"] = {block: calls - less for block, calls in figures[what].items()}
+
+
+def _added(system: str, label: str, cell: Cell, figures: _Figures, untraced: _Figures) -> Iterable[Tally]:
+    """What the system's trials took more than the baseline's, block by block."""
+    for what in TIMES:
+        for reading in READINGS:
+            both = figures[what].keys() & untraced[what].keys()
+            shares = {
+                block: added(figures[what][block], untraced[what][block], reading)
+                for block in sorted(both)
+                if figures[what][block] and untraced[what][block]
+            }
+            if shares:
+                yield _tally(system, label, cell, f"{what} added, {reading}", "%", shares)
+
+
+def _tally(system: str, label: str, cell: Cell, what: str, unit: str, by_block: Mapping[int, float]) -> Tally:
+    value: Estimate = order_statistics.median(np.array(list(by_block.values())))
+    return Tally(system, cell.workload, cell.parameters, label, what, unit, value)
+
+
+def _unit(what: str) -> str:
+    if what in TIMES:
+        return "ns"
+    return "%" if what.startswith("processor ") else "calls"

@@ -1,0 +1,358 @@
+"""Turns an experiment into a weighing: its comparisons, and what sums them up."""
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from steelyard import systems
+from steelyard.analysis import comparison, curves, host_costs, machine, multiprogramming, rows, scaling, usage
+from steelyard.analysis.comparison import exp
+from steelyard.analysis.model import (
+    CLOCK_MARGIN,
+    HARDWARE,
+    Comparison,
+    Cost,
+    Index,
+    Level,
+    ReferenceMean,
+    SystemFacts,
+    Weighing,
+)
+from steelyard.analysis.observations import COST, GROUP, Observations
+from steelyard.analysis.standing import Judge
+from steelyard.archive import experiments
+from steelyard.archive.experiments import Experiment
+from steelyard.quantities import size_bytes
+from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.study import study_file
+
+_INDEX_MARGIN = 0.01
+_KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred times is none
+_NAMED = 3  # of the cells that were left out
+
+# Time used per operation by all copies and their children, warm-up included, summed over trials.
+_USAGE = """
+    SELECT system, cell, used.metric, sum(used.user_ns) / sum(used.operations) AS user_ns,
+           sum(used.system_ns) / sum(used.operations) AS system_ns
+    FROM (SELECT system, cell, unnest(usage) AS used FROM trials WHERE status = 'ok')
+    GROUP BY system, cell, used.metric"""
+
+_SYSTEMS = "SELECT system, boot, hello, fingerprint FROM systems ORDER BY recorded"
+
+
+def of(experiment: Experiment, *, baseline: str | None = None, margin: float | None = None) -> Weighing:
+    """Everything that follows from the experiment, with the first system, or that one, as the baseline.
+
+    `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
+    """
+    with experiments.connect(experiment) as connection:
+        seen = Observations(experiment, rows.read(connection), connection, baseline=baseline)
+        counted = connection.execute("SELECT count(*), count(DISTINCT block) FROM trials").fetchone()
+        assert counted is not None
+        accounted = host_costs.Costs(seen)
+        comparisons = accounted.explained(comparison.all_of(seen, margin=margin))
+        facts = _facts(seen)
+        found_curves = curves.all_of(seen, margin=margin)
+        found_gains = scaling.gains(seen)
+        left_out = _left_out(seen)
+        return Weighing(
+            experiment=experiment,
+            baseline=seen.baseline,
+            systems=facts,
+            comparisons=comparisons,
+            indices=tuple(_indices(seen, comparisons, margin or _INDEX_MARGIN)),
+            levels=tuple(_levels(seen)),
+            curves=found_curves,
+            findings=tuple(machine.findings(seen, found_curves, facts)),
+            reference_means=tuple(_reference_means(seen)),
+            multiprogramming=tuple(multiprogramming.all_of(seen)),
+            gains=found_gains,
+            scalings=scaling.all_of(seen, facts),
+            costs=tuple(_costs(seen)),
+            accounts=tuple(accounted.accounts()),
+            tallies=tuple(usage.all_of(seen)),
+            troubles=tuple(seen.troubles),
+            blocks=counted[1],
+            trials=counted[0],
+            warnings=(
+                *_of_left_out(left_out, experiment.header),
+                *_warnings(facts, seen.baseline, _here(experiment.header)),
+                *scaling.beyond_full(seen, found_gains, facts),
+                *accounted.sentences(),
+            ),
+            left_out=left_out,
+        )
+
+
+def _left_out(seen: Observations) -> tuple[str, ...]:
+    """Which cells the time did not reach."""
+    if not seen.experiment.closed:
+        return ()
+    return tuple(
+        label for label in seen.cells if not any((system, label) in seen.seconds for system in seen.names)
+    )
+
+
+def _of_left_out(cells: Sequence[str], header: Mapping[str, Any]) -> Iterable[str]:
+    if cells:
+        many = "1 cell was" if len(cells) == 1 else f"{len(cells)} cells were"
+        named = ", ".join(cells[:_NAMED]) + (
+            f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+        )
+        yield f"the budget of {header['budget_s']:g} s was over before {many} measured: {named}"
+
+
+def so_far(judge: Judge) -> Weighing:
+    """What the last look says of an experiment that is being measured: verdicts and their means. No curves,
+    no causes, nothing that would have to be read from the archive: it costs little enough for every look."""
+    seen = judge.seen
+    assert seen is not None  # the judge was asked before
+    return Weighing(
+        experiment=judge.experiment,
+        baseline=seen.baseline,
+        systems=(),
+        comparisons=judge.comparisons,
+        indices=tuple(_indices(seen, judge.comparisons, _INDEX_MARGIN)),
+        levels=(),
+        curves=(),
+        findings=(),
+        reference_means=(),
+        gains=(),
+        multiprogramming=(),
+        scalings=(),
+        costs=(),
+        tallies=(),
+        troubles=tuple(seen.troubles),
+        blocks=max((one.blocks for one in judge.comparisons), default=0),
+        trials=seen.trials,
+        warnings=(),
+    )
+
+
+def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
+    for system in seen.others:
+        ours = [
+            one
+            for one in comparisons
+            if one.system == system and one.group != "harness" and not seen.is_overhead(one.cell, one.metric)
+        ]
+        groups = list(dict.fromkeys(one.group for one in ours))
+        for group in groups if len(groups) > 1 else []:
+            yield _index(seen, system, group, [one for one in ours if one.group == group], margin)
+        if ours:
+            yield _index(seen, system, "all", ours, margin)
+
+
+def _index(
+    seen: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
+) -> Index:
+    """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
+    metric of each cell. Every metric rests on the blocks that it has."""
+    present = [one for one in members if one.blocks and one.ratio]
+    missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
+    if not present:
+        return Index(system, group, None, 0, missing, 0, margin, verdict.UNRESOLVED)
+    groups = {one.group for one in present}
+    workloads = Counter(group for group, _ in {(one.group, one.workload) for one in present})
+    metrics = Counter(one.workload for one in present)
+    parts = [
+        _part(seen, system, one, 1 / len(groups) / workloads[one.group] / metrics[one.workload])
+        for one in present
+    ]
+    blocks = min(one.blocks for one in present)
+    estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
+    narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
+    if estimate.low is not None and estimate.high is not None and estimate.high - estimate.low > _KNOWN:
+        estimate = narrow = Estimate(estimate.value)  # so few blocks say nothing of the whole's error
+    word = verdict.word(estimate, narrow, margin=margin)
+    return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
+
+
+def _part(seen: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
+    """What a metric brings to the mean. Differences of one boot share its luck; else those of one trial."""
+    key = (one.cell, one.metric)
+    by_block = seen.differences(key, system, one.lens)
+    units = seen.units(key, system, by_block)
+    if len(units) < len(by_block):
+        clusters: list[Hashable] = list(
+            dict.fromkeys(seen.boots_of(key, system, block) for block in by_block)
+        )
+    else:
+        clusters = [seen.boots_of(key, system, block) or (one.cell, block) for block in by_block]
+        if len(set(clusters)) == 1:
+            clusters = [(one.cell, block) for block in by_block]
+    assert one.ratio is not None
+    return weighted_mean.Part(weight, math.log(one.ratio.value), units.tolist(), clusters)
+
+
+def _levels(seen: Observations) -> Iterable[Level]:
+    for key in seen.cells_and_metrics():
+        label, metric = key
+        cell = seen.cells[label]
+        for system in seen.names:
+            value = seen.median(key, system)
+            if value is not None:
+                yield Level(
+                    system,
+                    cell.workload,
+                    cell.parameters,
+                    label,
+                    seen.group(label),
+                    metric,
+                    *seen.unit(key),
+                    value,
+                )
+
+
+def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
+    """The study's own indices: block by block the geometric mean of reference time over time, each workload
+    the same weight; then the median over blocks. A workload's first cell and metric stand for it."""
+    made_from = study_file.archived(seen.experiment.header["study_text"])
+    for index in made_from.indices if made_from else ():
+        times = dict(index.times_ns)
+        keys = {
+            seen.cells[label].workload: (label, metric)
+            for label, metric in reversed(seen.cells_and_metrics())
+            if seen.cells[label].workload in times
+        }
+        for system in seen.names:
+            logs: dict[int, list[float]] = defaultdict(list)
+            for workload, key in keys.items():
+                for block, value in seen.values[key].get(system, {}).items():
+                    logs[block].append(math.log(times[workload] / value.lenses[seen.lens(key[0])]))
+            whole = [math.exp(float(np.mean(each))) for each in logs.values() if len(each) == len(times)]
+            missing = tuple(
+                name for name in times if name not in keys or not seen.values[keys[name]].get(system)
+            )
+            yield ReferenceMean(
+                index.name,
+                index.title,
+                index.reference,
+                system,
+                order_statistics.median(np.array(whole)) if whole else None,
+                missing,
+            )
+
+
+def _costs(seen: Observations) -> Iterable[Cost]:
+    used = {
+        (system, cell, metric): (user, kernel)
+        for system, cell, metric, user, kernel in seen.connection.execute(_USAGE).fetchall()
+    }
+    for label, metric in seen.cells_and_metrics():
+        cell = seen.cells[label]
+        lens = GROUP if cell.copies > 1 else COST
+        for system in seen.names:
+            values = [
+                one.lenses[lens] for one in seen.values.get((label, metric), {}).get(system, {}).values()
+            ]
+            if values and (system, label, metric) in used:
+                yield Cost(
+                    system,
+                    cell.workload,
+                    cell.copies,
+                    label,
+                    metric,
+                    float(np.median(values)),
+                    *used[system, label, metric],
+                )
+
+
+def _facts(seen: Observations) -> tuple[SystemFacts, ...]:
+    first: dict[str, tuple[Any, Any]] = {}
+    boots: Counter[str] = Counter()
+    for system, _, hello, fingerprint in seen.connection.execute(_SYSTEMS).fetchall():
+        first.setdefault(system, (json.loads(hello), json.loads(fingerprint)))
+        boots[system] += 1
+    return tuple(
+        SystemFacts(
+            name,
+            boots[name] if name in seen.boot_systems else 1,
+            name in seen.boot_systems,
+            *first[name],
+            _clock_of(seen, name),
+        )
+        for name in seen.names
+        if name in first
+    )
+
+
+def _clock_of(seen: Observations, system: str) -> float | None:
+    cells = [apart for (name, _), apart in seen.clocks.items() if name == system]
+    return float(np.median(cells)) if cells else None
+
+
+def _alike(ours: Any, theirs: Any) -> bool:
+    """The same; of memory, to a thousandth: a system may not count a page or two."""
+    if isinstance(ours, int) and isinstance(theirs, int):
+        return abs(ours - theirs) * 1000 <= max(ours, theirs)
+    return bool(ours == theirs)
+
+
+def _warnings(facts: Sequence[SystemFacts], baseline: str, here: Collection[str]) -> Iterable[str]:
+    """What limits every verdict of the experiment: other hardware, what a guest was given of this machine's,
+    other programs, a wrong clock. `here` are the systems that run on this machine."""
+    base = next((one for one in facts if one.name == baseline), None)
+    if base is None:
+        return
+    others = [one for one in facts if one.name != base.name]
+    for one in others:
+        differ = [fact for fact in HARDWARE if _differs(base, one, fact)]
+        if one.name in here and base.name in here:
+            yield from _given(base, one, differ)
+        elif differ:
+            told = "; ".join(
+                f"{fact} is {base.fingerprint[fact]} on {base.name} and {one.fingerprint[fact]} on {one.name}"
+                for fact in differ
+            )
+            yield f"the hardware differs: {told}"
+    builds: dict[str, list[str]] = defaultdict(list)
+    for one in others:
+        if one.hello["program_sha256"] != base.hello["program_sha256"]:
+            builds[f"{one.hello['compiler']} with {one.hello['libc']}"].append(one.name)
+    if builds:
+        ran = "".join(f", {' and '.join(names)} ran {build}" for build, names in builds.items())
+        yield f"the programs differ: {base.name} ran {base.hello['compiler']} with {base.hello['libc']}{ran}"
+    for one in facts:
+        if one.clock_apart is not None and abs(one.clock_apart) > CLOCK_MARGIN:
+            yield f"the clock of {one.name} differs from this machine's by {one.clock_apart:+.2%}"
+
+
+def _differs(base: SystemFacts, one: SystemFacts, fact: str) -> bool:
+    ours, theirs = base.fingerprint.get(fact), one.fingerprint.get(fact)
+    return ours is not None and theirs is not None and not _alike(ours, theirs)
+
+
+def _given(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iterable[str]:
+    """What a guest was given of the machine that both run on. What it calls its processor is no matter."""
+    given = []
+    if "cpu_count" in differ:
+        many = one.fingerprint["cpu_count"]
+        given.append(
+            f"{many} {'processor' if many == 1 else 'processors'} of {base.fingerprint['cpu_count']}"
+        )
+    if "memory_bytes" in differ:
+        ours, theirs = (size_bytes(each.fingerprint["memory_bytes"]) for each in (base, one))
+        given.append(f"{theirs} of memory of {ours}")
+    if given:
+        yield f"{one.name} was given {' and '.join(given)}"
+    if "architecture" in differ:
+        yield (
+            f"{one.name} ran programs for {one.fingerprint['architecture']} on a machine that is "
+            f"{base.fingerprint['architecture']}: they were translated"
+        )
+
+
+def _here(header: Mapping[str, Any]) -> Collection[str]:
+    """The systems that ran on the laboratory's machine. An older experiment does not say so: there, those of
+    its systems are taken that are built in and can run nowhere else."""
+    known = header.get("systems_here")
+    if known is not None:
+        return frozenset(known)
+    built_in = {system.name for system in systems.BUILT_IN if system.here}
+    return frozenset(name for name in header["systems"] if name.partition("+")[0] in built_in)

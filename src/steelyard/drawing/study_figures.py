@@ -1,0 +1,151 @@
+"""Chooses what a page's pictures show: every curve, and the figures that the study describes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.analysis.model import CurveComparison, Level, Multiprogramming, Weighing
+from steelyard.drawing import figures, timelines
+from steelyard.drawing.charts import Spec
+from steelyard.study.model import Figure, Study
+from steelyard.words import wording
+
+_COPIES_LEAST = 2  # besides one: fewer make no chart
+_POINTS_LEAST = 3  # of a line: fewer stand as numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart: as it is for wide and for narrow pages, and what it says in words."""
+
+    title: str
+    words: str
+    specs: dict[str, Spec]  # "wide", and "narrow" where that is another; none if there is too little to draw
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure of the page, of one or several panels."""
+
+    title: str
+    note: str
+    panels: tuple[Panel, ...] = field(default=())
+    is_full_width: bool = False
+
+
+def of_curve(one: CurveComparison, systems: Sequence[str]) -> Panel:
+    """The chart of one curve, with its segments."""
+    label = wording.label(one.cell, one.metric)
+    if max((len(line.points) for line in one.lines), default=0) < _POINTS_LEAST:
+        return Panel(label, "; ".join(_points(one)), {})
+    spec = figures.curve(one, systems)
+    told = "; ".join(
+        f"{line.system}: " + (", ".join(_told(one, line.system)) or "no plateau") for line in one.lines
+    )
+    return Panel(label, f"{label} over {one.sweeps}. {told}", {"wide": spec})
+
+
+def _points(one: CurveComparison) -> Iterable[str]:
+    """System by system, the values at the few sizes there are."""
+    for line in one.lines:
+        told = ", ".join(
+            f"{wording.value(value.value, one.unit)} at {wording.quantity(size, one.sweep_unit)}"
+            for size, value in line.points
+        )
+        yield f"{line.system} {told}"
+
+
+def _told(one: CurveComparison, system: str) -> Iterable[str]:
+    for line in one.lines:
+        if line.system == system:
+            for part in wording.parts_of(one, line):
+                yield " ".join(text for text in part.texts[:3] if text)
+
+
+def of_processes(members: Sequence[Multiprogramming]) -> list[Panel]:
+    """The lives of the processes of one cell, a panel a system, all over the same span of time unless one
+    takes many times longer than another."""
+    return [
+        Panel(
+            one.system,
+            f"{len(one.lives)} processes of {one.cell} on {one.system}, each a bar over time. "
+            f"{one.finished} of {one.processes} finished.",
+            {"wide": timelines.lives(one, until_ns=timelines.span_ns(one, members))},
+        )
+        for one in members
+    ]
+
+
+def of_gains(weighing: Weighing) -> list[Panel]:
+    """A chart of gain over copies for each workload and metric that has enough numbers of copies for one."""
+    systems = [system.name for system in weighing.systems]
+    found = []
+    for cell, metric in dict.fromkeys((one.cell, one.metric) for one in weighing.gains):
+        gains = [one for one in weighing.gains if (one.cell, one.metric) == (cell, metric)]
+        scalings = [one for one in weighing.scalings if (one.cell, one.metric) == (cell, metric)]
+        if len({one.copies for one in gains}) >= _COPIES_LEAST:
+            title = wording.label(cell, metric)
+            told = "; ".join(
+                f"{one.system} with {one.copies} copies: {wording.factor(one.gain.value)}" for one in gains
+            )
+            spec = figures.gains(gains, scalings, systems)
+            found.append(Panel(title, f"Gain of {title} over copies. {told}", {"wide": spec}))
+    return found
+
+
+def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:
+    """The study's own figures, in its order; one without a value that was measured is left out."""
+    systems = [system.name for system in weighing.systems]
+    found = [_figure(weighing, figure, systems) for figure in (study.figures if study else ())]
+    return [picture for picture in found if picture.panels]
+
+
+def is_drawn(one: CurveComparison, study: Study | None) -> bool:
+    """Whether a figure of the study shows the curve already."""
+    return any(
+        figure.kind == "curves" and one.workload in figure.workloads and figure.metric in ("", one.metric)
+        for figure in (study.figures if study else ())
+    )
+
+
+def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Picture:
+    def is_shown(one: Level | CurveComparison) -> bool:
+        return one.workload in figure.workloads and figure.metric in ("", one.metric)
+
+    if figure.kind == "curves":
+        curves = [one for one in weighing.curves if is_shown(one)]
+        return Picture(figure.title, figure.note, tuple(of_curve(one, systems) for one in curves))
+    order = list(figure.workloads)
+    levels = sorted(
+        (one for one in weighing.levels if is_shown(one)), key=lambda one: order.index(one.workload)
+    )
+    if figure.kind == "lines":
+        places = {dict(one.parameters).get(figure.over) for one in levels} - {None}
+        if len(places) < _POINTS_LEAST:
+            return Picture(figure.title, figure.note, tuple(_few(levels, figure.over)))
+        panels = figures.lines(levels, systems, over=figure.over)
+        return Picture(
+            figure.title,
+            figure.note,
+            tuple(
+                Panel(title, f"{title} over {figure.over}, for each system", {"wide": spec})
+                for title, spec in panels.items()
+            ),
+        )
+    if not levels:
+        return Picture(figure.title, figure.note)
+    specs = {width: figures.bars(levels, systems, is_wide=width == "wide") for width in ("wide", "narrow")}
+    words = f"{figure.title}: a bar for each system, on a log scale. The tables carry the same numbers."
+    return Picture(figure.title, figure.note, (Panel("", words, specs),), is_full_width=True)
+
+
+def _few(levels: Sequence[Level], over: str) -> Iterable[Panel]:
+    """A panel of numbers for each workload and metric that has too few places for a line."""
+    for workload, metric in dict.fromkeys((one.workload, one.metric) for one in levels):
+        told = "; ".join(
+            f"{one.system} {wording.value(one.value.value, one.unit)} "
+            f"with {over} {dict(one.parameters)[over]}"
+            for one in levels
+            if (one.workload, one.metric) == (workload, metric) and over in dict(one.parameters)
+        )
+        if told:
+            yield Panel(wording.label(workload, metric), told, {})

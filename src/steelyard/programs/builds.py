@@ -1,0 +1,203 @@
+"""Makes further builds of the load program: by another compiler, for another libc, at another level.
+
+The papers found the compiler to be the great confounder of their comparisons; so it is a factor like any
+other. A build's name says what it is, such as clang-musl-O3, and a system runs it as native+clang-musl-O3.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from steelyard.errors import SteelyardError, Unsupported, UsageError
+from steelyard.programs import built
+
+COMPILERS = ("gcc", "clang", "zig")
+LIBCS = ("glibc", "musl")
+LEVELS = ("O0", "O1", "O2", "O3", "Os", "Ofast")
+TARGETS = (
+    "aarch64-linux-musl",
+    "riscv64-linux-musl",
+    "x86_64-freebsd",
+    "x86_64-linux-musl",
+)  # by zig, known to build
+_CODE = "linp_code.c"
+_LINK = ("-s", "-Wl,--gc-sections", "-Wl,-z,noseparate-code")  # zig knows the first two
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What to build: every part is a level of the factor "build"."""
+
+    compiler: str = "gcc"
+    libc: str = "glibc"
+    level: str = "O2"
+    shared: bool = False  # linked with the system's shared libraries, and its RPC library if there is one
+    target: str = ""  # of zig, in place of the libc: processor, system and libc
+
+    @property
+    def name(self) -> str:
+        kind = self.target or self.libc
+        parts = [Path(self.compiler).name, kind, self.level, *(["shared"] if self.shared else [])]
+        return "-".join(parts)
+
+
+def make(build: Build) -> Path:
+    """Compiles the build and puts it where `programs.load` finds it by its name. Raises UsageError for a
+    part that is not one of the known, Unsupported where the compiler or the libc is not installed, and
+    SteelyardError, with what the compiler said, where it refuses."""
+    _check(build)
+    place = built.build_place(build.name)
+    compile_to(place, build, source=built.source())
+    return place
+
+
+def compile_to(place: Path, build: Build, *, source: Path) -> None:
+    """Compiles that source as the build says, and puts the program there, whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".building-") as draft:
+        objects = _compile(build, source, Path(draft))
+        program = Path(draft) / "steelyard-load"
+        _call([*_linker(build), *map(str, objects), "-o", str(program), *_libraries(build)])
+        if _runs_here(build):
+            _call([str(program), "--version"])
+        os.replace(program, place)
+
+
+def _is_zig(build: Build) -> bool:
+    return Path(build.compiler).name == "zig"
+
+
+def _runs_here(build: Build) -> bool:
+    return build.target in ("", f"{os.uname().machine}-linux-musl")
+
+
+def _zig(build: Build) -> list[str]:
+    """The command, from the package of Python (ziglang) if no other is installed. Raises Unsupported."""
+    if shutil.which(build.compiler):
+        return [build.compiler, "cc", "-target", build.target]
+    if importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc", "-target", build.target]
+    raise Unsupported("the compiler zig is not installed (pip install ziglang brings it)")
+
+
+def _check_target(build: Build) -> None:
+    if not _is_zig(build):
+        raise UsageError(f"the target is '{build.target}', but {build.compiler} builds for this machine only")
+    if build.target not in TARGETS:
+        raise UsageError(f"the target is '{build.target}', and must be one of {', '.join(TARGETS)}")
+    if build.shared:
+        raise UsageError("a shared build is for this machine's glibc: zig's programs are static")
+    _zig(build)
+
+
+def _check(build: Build) -> None:
+    for what, value, allowed in (
+        ("compiler", Path(build.compiler).name.partition("-")[0], COMPILERS),
+        ("libc", build.libc, LIBCS),
+        ("level", build.level, LEVELS),
+    ):
+        if value not in allowed:
+            raise UsageError(f"the {what} is '{value}', and must be one of {', '.join(allowed)}")
+    if build.target or _is_zig(build):
+        _check_target(build)
+    elif shutil.which(build.compiler) is None:
+        raise Unsupported(f"the compiler {build.compiler} is not installed")
+    if build.libc == "musl" and shutil.which("musl-gcc") is None:
+        raise Unsupported("musl is not installed (on Debian: apt-get install musl-tools)")
+    if build.libc == "musl" and build.shared:
+        raise UsageError("a shared build is for glibc: musl's programs here are static")
+
+
+def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
+    flags = [
+        *(source / "compile-flags").read_text().split(),
+        f"-{build.level}",
+        f'-DSTEELYARD_VERSION="{version("steelyard")}"',
+        *_includes(build),
+    ]
+    files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
+    if build.target and not build.target.startswith(os.uname().machine):
+        files = [file for file in files if file.name != _CODE] + [_machine_code(build, source, draft)]
+        flags.append(f"-I{source / 'cpu'}")
+    objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
+    commands = [
+        [*_compiler(build), *flags, "-c", str(file), "-o", str(made)]
+        for file, made in zip(files, objects, strict=True)
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as several:
+        for _ in several.map(_call, commands):
+            pass
+    return objects
+
+
+def _machine_code(build: Build, source: Path, draft: Path) -> Path:
+    """The machine code that all programs of another architecture than this one share."""
+    made = draft / _CODE
+    script = [sys.executable, str(source / "build-code"), "linp", str(source / "cpu" / "linp.c"), str(made)]
+    _call([*script, *_compiler(build)])
+    return made
+
+
+def _compiler(build: Build) -> list[str]:
+    if build.target:
+        return _zig(build)
+    return ["musl-gcc" if build.libc == "musl" and "gcc" in build.compiler else build.compiler]
+
+
+def _includes(build: Build) -> list[str]:
+    """Where another compiler than musl's own finds musl's headers; and the RPC library's."""
+    if build.target:
+        return []  # zig brings its own
+    if build.libc == "musl" and "clang" in build.compiler:
+        machine = os.uname().machine
+        own = subprocess.run(
+            [build.compiler, "-print-resource-dir"], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout.strip()
+        return [
+            f"--target={machine}-linux-musl",
+            "-nostdinc",
+            *("-isystem", f"{own}/include", "-isystem", f"/usr/include/{machine}-linux-musl"),
+        ]
+    rpc = _rpc() if build.shared else None
+    return ["-DSTEELYARD_RPC", *rpc[0]] if rpc else []
+
+
+def _linker(build: Build) -> list[str]:
+    if build.target:
+        return [*_zig(build), *(["-static"] if "linux" in build.target else []), *_LINK[:2]]
+    driver = "musl-gcc" if build.libc == "musl" else build.compiler
+    return [driver, *([] if build.shared else ["-static"]), *_LINK]
+
+
+def _libraries(build: Build) -> list[str]:
+    rpc = _rpc() if build.shared else None
+    return [*(rpc[1] if rpc else []), "-lm"]
+
+
+def _rpc() -> tuple[list[str], list[str]] | None:
+    """How to compile and link with the system's RPC library, as pkg-config knows it."""
+    found = []
+    for what in ("--cflags", "--libs"):
+        try:
+            answer = subprocess.run(
+                ["pkg-config", what, "libtirpc"], capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError:
+            return None
+        if answer.returncode:
+            return None
+        found.append(answer.stdout.split())
+    return found[0], found[1]
+
+
+def _call(command: list[str]) -> None:
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if answer.returncode:
+        raise SteelyardError(f"{command[0]} failed: {answer.stderr.strip()[-2000:]}")

@@ -1,0 +1,218 @@
+"""Carries out an order: study, plan, systems and archive put together, from the first start to the
+closed experiment."""
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from steelyard import systems
+from steelyard.analysis import standing
+from steelyard.archive import experiments
+from steelyard.archive.events import CALLS
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.journal import GOING_ON, Journal, earlier
+from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
+from steelyard.programs import built
+from steelyard.running import progress, runner
+from steelyard.running.dialogue import Running
+from steelyard.running.host_monitor import Accountant
+from steelyard.running.progress import MakeOnlooker
+from steelyard.study import model, plan, study_file
+from steelyard.study.plan import Plan
+from steelyard.systems.agent import Agent
+from steelyard.systems.system import System, check
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for, as it was written. A plan needs no more than what has no default."""
+
+    study: str
+    systems: tuple[str, ...] | None  # None: the study's
+    only: tuple[str, ...]
+    budget: str | None
+    seed: int | None
+    margin: str | None = None
+    archive: Path = Path()
+    directory: str | None = None
+    resume: bool = True
+    command: str = ""
+    watch: bool = True  # account for every trial of the systems on this host
+
+
+def plan_of(order: Order) -> Plan:
+    """The plan that the order means; nothing is started. Raises UsageError and its kin."""
+    chosen = study_file.read(order.study)
+    model.check(chosen, built.catalogue().limits(), file=order.study)
+    if order.only:
+        chosen = model.only(chosen, order.only)
+    if order.budget:
+        design = replace(chosen.design, budget_s=model.duration_s(order.budget))
+        chosen = replace(chosen, design=design)
+    if order.margin:
+        margin = model.fraction(order.margin)
+        chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
+    names = systems.crossed(order.systems or chosen.systems, chosen.builds)
+    for name in names:
+        systems.find(name, chosen.definitions)
+    labels = systems.label(names)
+    seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
+    return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
+
+
+def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
+    """The experiment, closed. If it is interrupted it stays open, and the same order goes on with it: where
+    that was by one Ctrl-C (KeyboardInterrupt, but not Ended) and something was measured, it is returned so.
+    """
+    made = plan_of(order)
+    members = _members(made)
+    directory = _directory(order)
+    same = experiments.identity(
+        made,
+        budget_s=made.study.design.budget_s,
+        programs=[_digest_of(built.load(system.program)) for system in members.values()],
+    )
+    if order.seed is not None:
+        same = f"{same}-{order.seed}"
+    if not order.watch:
+        same = f"{same}-unwatched"
+    with experiments.measuring(order.archive):
+        found = experiments.unfinished(order.archive, same) if order.resume else None
+        is_new = True
+        if found is not None:
+            made = replace(made, seed=found.header["seed"])
+            print(f"steelyard: going on with {found.name}", file=sys.stderr)
+            is_new = False
+        else:
+            details = _details(members, directory, order.command) | {"watched": order.watch}
+            found = experiments.create(
+                order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
+            )
+        try:
+            _measure(found, made, members, directory, onlooker, watch=order.watch, is_new=is_new)
+        except Ended:
+            raise
+        except KeyboardInterrupt:
+            if experiments.is_empty(found):
+                raise
+            return found
+        except runner.TooShort:
+            experiments.discard(found)
+            raise
+        except SteelyardError:
+            experiments.discard_if_empty(found)
+            raise
+        return experiments.close(found)
+
+
+def _measure(
+    found: Experiment,
+    made: Plan,
+    members: Mapping[str, System],
+    directory: Path,
+    onlooker: MakeOnlooker,
+    *,
+    watch: bool,
+    is_new: bool,
+) -> None:
+    """Runs what is left of the plan into the experiment's journal."""
+    before = earlier(found.path, {cell.label: cell for cell in experiments.cells_of(found)})
+    journal = Journal(found.path)
+    if not is_new:
+        journal.append(GOING_ON)
+    judge = standing.Judge(found)
+
+    def start(name: str) -> Running:
+        seen.begins(progress.BOOTING, name)
+        return Agent(members[name], directory=directory)
+
+    def account(name: str, agent: Running, detail: str) -> Accountant:
+        if agent.process is None:
+            raise Unsupported(f"{name} runs on another host, whose processes are not watched")
+        if detail == CALLS:
+            seen.begins(progress.COUNTING, name)
+        # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
+        return Accountant(agent.process, detail=detail, may_stop=not members[name].boot)
+
+    with closing(journal), onlooker(made, judge) as seen:
+        events = runner.run(
+            made,
+            start=start,
+            boots_afresh=frozenset(name for name, system in members.items() if system.boot),
+            judge=judge,
+            notify=seen.progress,
+            earlier=before,
+            watch=account if watch and not _are_watched(members) else None,
+        )
+        with closing(events):
+            for event in events:
+                journal.append(event)
+                seen.event(event)
+
+
+def _are_watched(members: Mapping[str, System]) -> bool:
+    """Whether some system is under a monitor already: what that costs is what is compared."""
+    return any(system.is_watched for system in members.values())
+
+
+def _members(made: Plan) -> dict[str, System]:
+    """The system behind each label. Raises, before anything is measured, if one is not to be had."""
+    members = {}
+    for label in made.systems:
+        system = systems.find(label.partition("#")[0], made.study.definitions)
+        check(system)
+        members[label] = replace(system, name=label)
+    return members
+
+
+def _directory(order: Order) -> Path:
+    directory = Path(order.directory or tempfile.gettempdir()).absolute()
+    if not directory.is_dir() or not os.access(directory, os.W_OK):
+        raise UsageError(f"--directory is '{directory}', but must be a directory that can be written")
+    return directory
+
+
+def _digest_of(program: Path) -> str:
+    return hashlib.sha256(program.read_bytes()).hexdigest()
+
+
+def _details(members: Mapping[str, System], directory: Path, command: str) -> dict[str, Any]:
+    """What the header says besides the plan, so that the archive needs nothing else to be understood."""
+    from importlib.metadata import version
+
+    described = subprocess.run(
+        [built.load("glibc"), "describe", directory], stdout=subprocess.PIPE, check=True
+    )
+    return {
+        "command": command,
+        "steelyard": version("steelyard"),
+        "python": sys.version.split()[0],
+        "directory": str(directory),
+        "host": json.loads(described.stdout),
+        "boot_systems": [name for name, system in members.items() if system.boot],
+        "systems_here": [name for name, system in members.items() if system.here],
+        "system_summaries": {name: system.summary for name, system in members.items()},
+        "workloads": {
+            workload.name: {
+                "group": workload.group,
+                "summary": workload.summary,
+                "operation": workload.operation,
+                "metrics": [asdict(metric) for metric in workload.metrics],
+                "measure": workload.measure,
+                "counts": workload.counts,
+                "groups": workload.groups,
+                "sweeps": workload.sweeps,
+                "sweep_unit": workload.sweep_unit,
+            }
+            for workload in built.catalogue().workloads
+        },
+    }

@@ -1,0 +1,4 @@
+"""The words for what the analysis found, the same in every report.
+
+Each module imports only from earlier ones: phrases, reasons, wording.
+"""
