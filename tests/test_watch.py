@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import watching
 from conftest import COMMAND, Run
 from scipy.stats import t as scipy_t
 
@@ -27,7 +28,8 @@ from steelyard.quantities import printable
 from steelyard.statistics import description, expansion, impact, student
 from steelyard.watch import accounts, asked, console, monitor, plain, records
 from steelyard.watch.accounts import Account
-from steelyard.watch.model import COUNTED, FIGURES, LEVELS, Watch
+from steelyard.watch.figures import FIGURES
+from steelyard.watch.model import Watch
 
 FAKE = Path(__file__).with_name("fake_monitor.py")
 SECOND = 10**9
@@ -102,10 +104,9 @@ def as_text(account: Account) -> str:
 
 
 def test_the_figures_are_those_of_the_monitor_in_its_order() -> None:
-    source = (Path(__file__).parents[1] / "monitor" / "figures.def").read_text()
+    keys = list(watching.watch("--detail", "life", "--", "true").processes[0])
 
-    assert tuple(re.findall(r"^FIGURE\((\w+)\)", source, re.M)) == COUNTED
-    assert tuple(re.findall(r"^LEVEL\((\w+)\)", source, re.M)) == LEVELS
+    assert tuple(keys[keys.index("children") + 1 : keys.index("samples_user")]) == FIGURES
 
 
 def test_what_could_not_be_seen_is_null_and_never_0() -> None:

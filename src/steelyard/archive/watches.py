@@ -25,7 +25,8 @@ import duckdb
 
 from steelyard.archive import journal
 from steelyard.errors import ArchiveError, UnknownName
-from steelyard.watch.model import FIGURES, Call, Head, Monitor, Process, Reading, Refused, Watch, Window
+from steelyard.watch.figures import FIGURES
+from steelyard.watch.model import Call, Head, Monitor, Process, Reading, Refused, Watch, Window
 
 VERSION = 1
 HEADER = "watch.json"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from steelyard.errors import UsageError
 from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.watch import figures
 from steelyard.watch.model import Record
 from steelyard.watch.tally import Sums, Tally, cpu_ns, total
 
@@ -110,12 +111,12 @@ class Scenes:
             pid=key[0],
             program=one.program or _UNKNOWN,
             cpu=_rate(cpu_ns(now), cpu_ns(before), seconds) / 1e9 if cpu_ns(now) else None,
-            user=_scaled(rate("cpu_user_ns")),
-            system=_scaled(rate("cpu_system_ns")),
-            faults=rate("faults_minor", "faults_major"),
-            switches=rate("switches_voluntary", "switches_involuntary"),
-            read_bytes=rate("characters_read"),
-            written_bytes=rate("characters_written"),
+            user=_scaled(rate(figures.CPU["user"])),
+            system=_scaled(rate(figures.CPU["system"])),
+            faults=rate(*figures.FAULTS.values()),
+            switches=rate(*figures.SWITCHES.values()),
+            read_bytes=rate(figures.IO["read"]),
+            written_bytes=rate(figures.IO["write"]),
             memory_bytes=one.memory_bytes,
         )
 
@@ -182,15 +183,13 @@ class Screen:
         """All processes together, since the last reading."""
         rates = scene.rates
         yield f"{count(scene.running)} running, {count(scene.ended)} ended"
-        for name, words in (("cpu_user_ns", "user"), ("cpu_system_ns", "system"), ("wait_ns", "waiting")):
+        for words, name in {**figures.CPU, "waiting": "wait_ns"}.items():
             if name in rates:
                 yield f"{words} {_percent(rates[name] / 1e9)}"
-        for names, words in (
-            (("faults_minor", "faults_major"), "faults"),
-            (("switches_voluntary", "switches_involuntary"), "switches"),
-        ):
-            if names[0] in rates:
-                yield f"{_per_second(sum(rates.get(name, 0) for name in names))} {words}/s"
+        for parts, words in ((figures.FAULTS, "faults"), (figures.SWITCHES, "switches")):
+            known = [rates[name] for name in parts.values() if name in rates]
+            if known:
+                yield f"{_per_second(sum(known))} {words}/s"
         if scene.calls:
             yield f"{_per_second(sum(calls for _, calls, _ in scene.calls))} {self._what()}/s"
 

@@ -10,8 +10,9 @@ from steelyard.quantities import printable
 from steelyard.statistics.description import Description
 from steelyard.watch import groups
 from steelyard.watch.accounts import Account
+from steelyard.watch.figures import FIGURES
 from steelyard.watch.groups import CallSum, Group
-from steelyard.watch.model import FIGURES, Process
+from steelyard.watch.model import Process
 from steelyard.watch.series import Described, Series
 
 TABLES = ("processes", "calls", "series")

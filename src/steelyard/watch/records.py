@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from steelyard.errors import SystemFailed
+from steelyard.watch.figures import COUNTED, FIGURES
 from steelyard.watch.model import (
-    COUNTED,
-    FIGURES,
     Call,
     Head,
     Mark,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from steelyard.quantities import count, digits, printable, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
+from steelyard.watch import figures
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
@@ -56,11 +57,7 @@ def counted(account: Account) -> str:
 
 def figure(name: str, value: float) -> str:
     """A figure by its name, with the unit that suits it."""
-    if name.endswith("_ns"):
-        return time_ns(value)
-    if name.startswith(("characters_", "bytes_", "virtual_", "memory_", "swap_")):
-        return size_bytes(value)
-    return count(value)
+    return {"NS": time_ns, "BYTES": size_bytes, "COUNT": count}[figures.unit(name)](value)
 
 
 def ended(one: Process) -> str:
