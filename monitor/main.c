@@ -14,6 +14,7 @@
 #include "../workloads/harness/parameters.h"
 #include "../workloads/harness/record.h"
 #include "command.h"
+#include "kernel/snapshot.h"
 #include "monitor.h"
 #include "outside.h"
 #include "write.h"
@@ -33,6 +34,7 @@ static pid_t        pids[PIDS_MOST];
 static int          detail_is_asked;
 static int          records_file = 1;
 static char         refusals[BACKENDS][WHY_ROOM]; /* why a preferred backend was passed over */
+static int          has_failed[BACKENDS]; /* when it was to begin */
 
 static int usage(const char *what, const char *value, const char *allowed)
 {
@@ -208,7 +210,7 @@ static void write_probes(void)
 static const struct backend *choose_for_detail(void)
 {
 	for (int i = 0; i < BACKENDS; i++) {
-		if (order.backend && strcmp(order.backend, backends[i]->name))
+		if ((order.backend && strcmp(order.backend, backends[i]->name)) || has_failed[i])
 			continue;
 		if (!backends[i]->probe(&order, refusals[i], WHY_ROOM)) {
 			refusals[i][0] = '\0';
@@ -227,6 +229,38 @@ static const struct backend *choose(void)
 		return backend;
 	order.detail = LIFE;
 	return choose_for_detail();
+}
+
+/* Whether one of the named processes runs still, or something else is to be watched. */
+static int is_there(void)
+{
+	struct process process;
+
+	for (size_t i = 0; i < order.pid_count; i++)
+		if (!snapshot_of(order.pids[i], &process))
+			return 1;
+	return order.command || order.cgroup;
+}
+
+/* The backend that has begun; or NULL, with a sentence in `why` if it is the only one to be told. */
+static const struct backend *begin(char why[WHY_ROOM])
+{
+	const struct backend *backend;
+
+	while ((backend = choose())) {
+		int i = 0;
+
+		if (!backend->begin(&order, outside.command, why, WHY_ROOM))
+			return backend;
+		if (order.backend || !is_there())
+			return NULL;
+		while (backends[i] != backend)
+			i++;
+		has_failed[i] = 1;
+		snprintf(refusals[i], WHY_ROOM, "%s", why);
+		why[0] = '\0';
+	}
+	return NULL;
 }
 
 static void write_refusals(void)
@@ -416,14 +450,12 @@ static int status_of_command(void)
 
 static int give_up(const char *why)
 {
-	fprintf(stderr, "steelyard-watch: %s\n", why);
 	if (outside.command)
 		kill(outside.command, SIGKILL);
-	return UNSUPPORTED;
-}
-
-static int no_backend(void)
-{
+	if (*why) {
+		fprintf(stderr, "steelyard-watch: %s\n", why);
+		return UNSUPPORTED;
+	}
 	for (int i = 0; i < BACKENDS; i++)
 		if (refusals[i][0])
 			fprintf(stderr, "steelyard-watch: %s: %s\n", backends[i]->name, refusals[i]);
@@ -455,10 +487,6 @@ int main(int count, char *words[])
 		write_probes();
 		return DONE;
 	}
-	backend = choose();
-	write_to(records_file, order.detail);
-	if (!backend)
-		return no_backend();
 	if (outside_open()) {
 		perror("steelyard-watch: signals");
 		return FAILED;
@@ -469,8 +497,10 @@ int main(int count, char *words[])
 		perror("steelyard-watch: fork");
 		return FAILED;
 	}
-	if (backend->begin(&order, outside.command, why, sizeof why))
+	backend = begin(why);
+	if (!backend)
 		return give_up(why);
+	write_to(records_file, order.detail);
 	began_ns = now_ns();
 	write_beginning(backend, began_ns);
 	if (outside.command)

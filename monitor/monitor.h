@@ -155,7 +155,7 @@ struct backend {
 	/* What it cannot see, a sentence each, NULL-ended. */
 	const char *const *(*missing)(const struct order *order);
 	/* Begins to watch. `child` is the command's process, held before its exec (0: none): its figures count
-	 * from that exec. Returns 0, or -1 with a sentence in `why`. */
+	 * from that exec. Returns 0, or -1 with a sentence in `why`: then it has left nothing attached. */
 	int (*begin)(const struct order *order, pid_t child, char *why, size_t why_room);
 	/* Waits until that moment (CLOCK_BOOTTIME), a signal of ours, or until nothing is left. Processes that
 	 * end meanwhile may be recorded at once. */

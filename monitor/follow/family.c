@@ -34,21 +34,6 @@ static struct {
 	uint64_t      round;
 } early;
 
-void family_begin(const struct order *order, struct account *account, size_t size)
-{
-	one_in = order->children;
-	excepted = order->except;
-	ours = account;
-	member_size = size;
-	process_clear(&written);
-	figures_forget(account->unfollowed_figure, ALL);
-}
-
-struct member *family_first(void)
-{
-	return first;
-}
-
 static struct member **place_of(pid_t pid)
 {
 	struct member **place = &buckets[(uint32_t)pid % BUCKETS];
@@ -56,6 +41,38 @@ static struct member **place_of(pid_t pid)
 	while (*place && (*place)->process.pid != pid)
 		place = &(*place)->in_bucket;
 	return place;
+}
+
+static void drop(struct member *member)
+{
+	*place_of(member->process.pid) = member->in_bucket;
+	if (member->before)
+		member->before->next = member->next;
+	else
+		first = member->next;
+	if (member->next)
+		member->next->before = member->before;
+	process_free_calls(&member->process);
+	process_free_calls(&member->reported);
+	free(member);
+}
+
+void family_begin(const struct order *order, struct account *account, size_t size)
+{
+	one_in = order->children;
+	excepted = order->except;
+	ours = account;
+	member_size = size;
+	while (first) /* of a backend that failed to begin */
+		drop(first);
+	members = 0;
+	process_clear(&written);
+	figures_forget(account->unfollowed_figure, ALL);
+}
+
+struct member *family_first(void)
+{
+	return first;
 }
 
 struct member *family_find(pid_t pid)
@@ -126,8 +143,6 @@ void family_thread_ends(struct member *member, uint64_t at_ns)
 
 void family_write(struct member *member)
 {
-	struct member **place = place_of(member->process.pid);
-
 	member->process.end_ns = member->dead_ns != UNKNOWN ? member->dead_ns : member->gone_ns;
 	if (member->left_out) {
 		ours->unfollowed++;
@@ -136,16 +151,7 @@ void family_write(struct member *member)
 		write_process(&member->process);
 	}
 	process_add(&written, &member->process);
-	*place = member->in_bucket;
-	if (member->before)
-		member->before->next = member->next;
-	else
-		first = member->next;
-	if (member->next)
-		member->next->before = member->before;
-	process_free_calls(&member->process);
-	process_free_calls(&member->reported);
-	free(member);
+	drop(member);
 }
 
 struct member *family_attach(struct exits *exits, pid_t pid)

@@ -36,6 +36,11 @@ int procfs_program(int directory, char program[16]);
 int procfs_status(int directory, struct procfs_status *status, uint64_t figure[FIGURES]);
 /* Fills faults, and processor time in coarser ticks, of the process or the thread. `figure` may be NULL. */
 int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES]);
+/* Of a process. A first thread may have ended before the others: then it waits for them as a zombie. */
+static inline int procfs_has_ended(const struct procfs_stat *stat)
+{
+	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+}
 /* The thread's run_ns and wait_ns; of a process's directory those of its first thread. */
 int procfs_schedstat(int directory, uint64_t figure[FIGURES]);
 /* The thread's input and output. Of a process's directory the kernel adds what its ended children did. */

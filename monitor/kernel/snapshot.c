@@ -7,12 +7,6 @@
 
 #include "kernel/procfs.h"
 
-/* A first thread may have ended before the others: then it waits for them as a zombie. */
-static int has_ended(const struct procfs_stat *stat)
-{
-	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
-}
-
 int snapshot_of(pid_t pid, struct process *process)
 {
 	struct procfs_status status;
@@ -23,7 +17,7 @@ int snapshot_of(pid_t pid, struct process *process)
 	figures_forget(figure, ALL);
 	if (directory < 0)
 		return -1;
-	if (procfs_totals(pid, directory, &stat, figure) || has_ended(&stat)) {
+	if (procfs_totals(pid, directory, &stat, figure) || procfs_has_ended(&stat)) {
 		close(directory);
 		return -1;
 	}
@@ -70,7 +64,7 @@ static void add_process(pid_t pid, void *context)
 	struct everybody  *all = context;
 	struct procfs_stat stat;
 	int                directory = procfs_open(pid, 0);
-	int                is_there = directory >= 0 && !procfs_stat(directory, &stat, NULL) && !has_ended(&stat);
+	int                is_there = directory >= 0 && !procfs_stat(directory, &stat, NULL) && !procfs_has_ended(&stat);
 
 	if (directory >= 0)
 		close(directory);

@@ -89,27 +89,30 @@ static int attach(const struct order *order, char *why, size_t why_room)
 	return 0;
 }
 
-static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
+static int try_to_begin(const struct order *order, pid_t child, char *why, size_t why_room)
 {
 	gather_open(order);
 	if (hooks_on(order, why, why_room))
 		return -1;
 	if (can_count(order))
 		hooks_calibrate();
-	if (budget_begin(order)) {
-		snprintf(why, why_room, "the hook on system calls was refused");
+	snprintf(why, why_room, "the hook on system calls was refused");
+	if (budget_begin(order))
+		return -1;
+	if ((order->detail == CALLS || order->detail == LATENCY) && !order->prove && hooks_calls_on())
+		return -1;
+	snprintf(why, why_room, "the command's process cannot be watched");
+	if (child && hooks_hold(child))
+		return -1;
+	return attach(order, why, why_room);
+}
+
+static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
+{
+	if (try_to_begin(order, child, why, why_room)) {
+		hooks_unload();
 		return -1;
 	}
-	if ((order->detail == CALLS || order->detail == LATENCY) && !order->prove && hooks_calls_on()) {
-		snprintf(why, why_room, "the hook on system calls was refused");
-		return -1;
-	}
-	if (child && hooks_hold(child)) {
-		snprintf(why, why_room, "the command's process cannot be watched");
-		return -1;
-	}
-	if (attach(order, why, why_room))
-		return -1;
 	gather_refresh();
 	ends_with_the_last = order->pid_count > 0;
 	gather_ended();

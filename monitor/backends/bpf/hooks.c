@@ -671,3 +671,11 @@ void hooks_off(void)
 	bpf_link__destroy(s.skeleton->links.on_fork);
 	s.skeleton->links.on_fork = NULL;
 }
+
+void hooks_unload(void)
+{
+	hooks_off();
+	bpf_link__destroy(s.self);
+	ring_buffer__free(s.ring);
+	accounting__destroy(s.skeleton);
+}

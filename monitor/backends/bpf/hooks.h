@@ -75,6 +75,8 @@ int hooks_file(void);
 /* Adds what only the hooks know. */
 void hooks_account(struct account *account);
 void hooks_off(void);
+/* The same, and as if nothing had been loaded. */
+void hooks_unload(void);
 
 static inline struct cell *hooks_cell(uint32_t slot, uint32_t cell)
 {

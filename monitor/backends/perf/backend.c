@@ -84,9 +84,10 @@ static size_t open_roots(const struct relative *one)
 	for (size_t i = 0; i < count; i++) {
 		if (root_of(threads[i]))
 			continue;
-		found++;
 		/* It may have ended meanwhile: then its leader's counter has no device any more. */
-		if (root_open(one->origin, threads[i], 0) && errno != ESRCH && errno != ENODEV)
+		if (!root_open(one->origin, threads[i], 0))
+			found++;
+		else if (errno != ESRCH && errno != ENODEV)
 			return SIZE_MAX;
 	}
 	return found;
@@ -162,6 +163,8 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		return 0;
 	}
 	snprintf(why, why_room, "%s: %s", perf.failed, strerror(errno));
+	roots_close();
+	exits_close(&perf.exits);
 	return -1;
 }
 

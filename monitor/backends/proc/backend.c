@@ -106,7 +106,7 @@ static struct subject *add(pid_t pid, struct subject *parent, int is_new)
 	struct subject    *process;
 	int                directory = procfs_open(pid, 0);
 
-	if (directory < 0 || procfs_stat(directory, &stat, NULL)) {
+	if (directory < 0 || procfs_stat(directory, &stat, NULL) || (!is_new && procfs_has_ended(&stat))) {
 		if (directory >= 0)
 			close(directory);
 		return NULL;

@@ -92,7 +92,7 @@ static struct meter *attach(pid_t pid, struct meter *parent)
 	struct attaching   attaching = { 0 };
 	struct procfs_stat stat = { 0 };
 	int                directory = procfs_open(pid, 0);
-	int                wrong = directory < 0 || procfs_stat(directory, &stat, NULL) || stat.state == 'Z';
+	int                wrong = directory < 0 || procfs_stat(directory, &stat, NULL) || procfs_has_ended(&stat);
 
 	if (directory >= 0)
 		close(directory);

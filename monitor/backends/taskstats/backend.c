@@ -298,8 +298,12 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 
 	memset(&s.account, 0, sizeof s.account);
 	family_begin(order, &s.account, sizeof(struct member));
-	if (exits_open(&s.exits, why, why_room) || open_events(why, why_room))
+	if (exits_open(&s.exits, why, why_room))
 		return -1;
+	if (open_events(why, why_room)) {
+		exits_close(&s.exits);
+		return -1;
+	}
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	s.boot_offset_ns = (int64_t)now_ns() - ((int64_t)time.tv_sec * 1000000000 + time.tv_nsec);
 	s.swept_ns = now_ns();

@@ -515,7 +515,6 @@ def _declare_watch(verb: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--detail",
         choices=("life", "budget", "calls", "profile", "latency"),
-        default="budget",
         help="life: all but system calls, at no cost a call; budget: every call counted as long as that fits "
         "--budget, else estimated from short windows, with intervals; calls: every call counted; profile: "
         "which call it is in, by samples; latency: every call timed (default: budget)",

@@ -66,7 +66,7 @@ def order(
     command: Sequence[str],
     pids: Sequence[str],
     cgroup: str | None,
-    detail: str,
+    detail: str | None,
     backend: str | None = None,
     every: str | None = None,
     until: str | None = None,
@@ -84,7 +84,7 @@ def order(
         raise UsageError(f"'{command[0]}' is a command, which is watched alone; leave out {also}, or it")
     if pids and cgroup:
         raise UsageError(f"-p {pids[0]} and --cgroup {cgroup} are not watched together; give one of them")
-    if budget and detail != "budget":
+    if budget and detail not in (None, "budget"):
         raise UsageError(
             f"--budget is '{budget}', but --detail {detail} keeps to none; leave one of them out"
         )
