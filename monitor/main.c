@@ -206,27 +206,27 @@ static void write_probes(void)
 	}
 }
 
-/* The first that works, or the one asked for. NULL: none, and what each says is in `refusals`. */
-static const struct backend *choose_for_detail(void)
+/* The first that works, or the one asked for. -1: none, and what each says is in `refusals`. */
+static int choose_for_detail(void)
 {
 	for (int i = 0; i < BACKENDS; i++) {
 		if ((order.backend && strcmp(order.backend, backends[i]->name)) || has_failed[i])
 			continue;
 		if (!backends[i]->probe(&order, refusals[i], WHY_ROOM)) {
 			refusals[i][0] = '\0';
-			return backends[i];
+			return i;
 		}
 	}
-	return NULL;
+	return -1;
 }
 
 /* Where nobody can do what is usual, and nothing was asked for, what all can do is better than nothing. */
-static const struct backend *choose(void)
+static int choose(void)
 {
-	const struct backend *backend = choose_for_detail();
+	int chosen = choose_for_detail();
 
-	if (backend || detail_is_asked || order.prove)
-		return backend;
+	if (chosen >= 0 || detail_is_asked || order.prove)
+		return chosen;
 	order.detail = LIFE;
 	return choose_for_detail();
 }
@@ -242,22 +242,15 @@ static int is_there(void)
 	return order.command || order.cgroup;
 }
 
-/* The backend that has begun; or NULL, with a sentence in `why` if it is the only one to be told. */
+/* The backend that has begun. NULL: none; a sentence in `why`, or what each says in `refusals`. */
 static const struct backend *begin(char why[WHY_ROOM])
 {
-	const struct backend *backend;
-
-	while ((backend = choose())) {
-		int i = 0;
-
-		if (!backend->begin(&order, outside.command, why, WHY_ROOM))
-			return backend;
+	for (int i; (i = choose()) >= 0; has_failed[i] = 1) {
+		if (!backends[i]->begin(&order, outside.command, why, WHY_ROOM))
+			return backends[i];
 		if (order.backend || !is_there())
 			return NULL;
-		while (backends[i] != backend)
-			i++;
-		has_failed[i] = 1;
-		snprintf(refusals[i], WHY_ROOM, "%s", why);
+		memcpy(refusals[i], why, WHY_ROOM);
 		why[0] = '\0';
 	}
 	return NULL;

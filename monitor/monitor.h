@@ -123,6 +123,8 @@ void process_clear(struct process *process);
 /* The entry of that call, made if it is not there yet. Never NULL. */
 struct call_type *process_call(struct process *process, enum abi abi, uint32_t number);
 void process_free_calls(struct process *process);
+/* With calls of its own. */
+void process_copy(struct process *copy, const struct process *process);
 /* Adds a thread's or an earlier part's figures and calls; levels are taken as the larger. */
 void process_add(struct process *process, const struct process *part);
 

@@ -82,12 +82,9 @@ void figures_split_time(uint64_t figure[FIGURES])
 void process_clear(struct process *process)
 {
 	memset(process, 0, sizeof *process);
-	process->end_ns = UNKNOWN;
 	process->status = -1;
-	process->threads = UNKNOWN;
-	process->children = UNKNOWN;
-	process->samples_user = UNKNOWN;
-	process->samples_kernel = UNKNOWN;
+	process->end_ns = process->threads = process->children = UNKNOWN;
+	process->samples_user = process->samples_kernel = UNKNOWN;
 	figures_forget(process->figure, ALL);
 }
 
@@ -147,6 +144,18 @@ static void call_add(struct call_type *call, const struct call_type *part)
 		abort();
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		call->histogram[i] += part->histogram[i];
+}
+
+void process_copy(struct process *copy, const struct process *process)
+{
+	*copy = *process;
+	copy->calls = NULL;
+	copy->call_count = 0;
+	for (size_t i = 0; i < process->call_count; i++) {
+		const struct call_type *call = &process->calls[i];
+
+		call_add(process_call(copy, call->abi, call->number), call);
+	}
 }
 
 void process_add(struct process *process, const struct process *part)

@@ -93,8 +93,17 @@ static int can_expand(const struct process *process)
 	return written_detail == BUDGET && (!process->is_missed || process->windows_run_ns > 0);
 }
 
+static void write_real(const char *key, double value, int is_known)
+{
+	if (is_known)
+		record_real(key, value);
+	else
+		record_null(key);
+}
+
 static void write_call(const struct process *process, const struct call_type *call)
 {
+	int  has_windows = written_detail == BUDGET && !process->thread; /* a thread's are its process's */
 	char name[32];
 
 	record_object(name_of(call, name));
@@ -106,29 +115,14 @@ static void write_call(const struct process *process, const struct call_type *ca
 	else
 		record_null("histogram");
 	write_known("samples", call->samples);
-	if (can_expand(process)) {
-		record_real("expanded", expanded_calls(process, call));
-		record_real("expanded_errors", expanded_errors(process, call));
-	} else {
-		record_null("expanded");
-		record_null("expanded_errors");
-	}
-	/* A thread's windows are its process'. */
-	if (written_detail == BUDGET && !process->thread) {
-		record_number("in_windows", call->in_windows);
-		record_number("errors_in_windows", call->errors_in_windows);
-		record_real("weighted", call->weighted);
-		record_real("weighted_errors", call->weighted_errors);
-		record_real("squares", call->squares);
-		record_real("products", call->products);
-	} else {
-		record_null("in_windows");
-		record_null("errors_in_windows");
-		record_null("weighted");
-		record_null("weighted_errors");
-		record_null("squares");
-		record_null("products");
-	}
+	write_real("expanded", expanded_calls(process, call), can_expand(process));
+	write_real("expanded_errors", expanded_errors(process, call), can_expand(process));
+	write_known("in_windows", has_windows ? call->in_windows : UNKNOWN);
+	write_known("errors_in_windows", has_windows ? call->errors_in_windows : UNKNOWN);
+	write_real("weighted", call->weighted, has_windows);
+	write_real("weighted_errors", call->weighted_errors, has_windows);
+	write_real("squares", call->squares, has_windows);
+	write_real("products", call->products, has_windows);
 	record_object_close();
 }
 
@@ -144,17 +138,10 @@ static void write_calls(const struct process *process)
 	write_known("windows", has_windows ? process->windows : UNKNOWN);
 	write_known("windows_ns", has_windows ? process->windows_ns : UNKNOWN);
 	write_known("windows_active", has_windows ? process->windows_active : UNKNOWN);
-	if (has_windows) {
-		record_real("windows_run_ns", process->windows_run_ns);
-		record_real("windows_weighted_ns", process->windows_weighted_ns);
-		record_real("windows_hook_ns", process->windows_hook_ns);
-		record_real("windows_run_squares", process->windows_run_squares);
-	} else {
-		record_null("windows_run_ns");
-		record_null("windows_weighted_ns");
-		record_null("windows_hook_ns");
-		record_null("windows_run_squares");
-	}
+	write_real("windows_run_ns", process->windows_run_ns, has_windows);
+	write_real("windows_weighted_ns", process->windows_weighted_ns, has_windows);
+	write_real("windows_hook_ns", process->windows_hook_ns, has_windows);
+	write_real("windows_run_squares", process->windows_run_squares, has_windows);
 	if (!process->calls_known) {
 		record_null("calls");
 		return;

@@ -345,6 +345,20 @@ enum woken family_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int))
 	}
 }
 
+void family_wait_for_the_last(void (*take)(int), int (*is_waited_for)(struct member *))
+{
+	for (int i = 0; i < 20; i++) {
+		int is_waiting = 0;
+
+		take(0);
+		for (struct member *member = first; member; member = member->next)
+			is_waiting |= is_waited_for(member);
+		if (!is_waiting)
+			return;
+		usleep(2000);
+	}
+}
+
 void family_write_readings(uint64_t at_ns, int (*refresh)(struct member *))
 {
 	for (struct member *member = first; member; member = member->next) {
@@ -352,8 +366,7 @@ void family_write_readings(uint64_t at_ns, int (*refresh)(struct member *))
 			continue;
 		write_reading(at_ns, &member->process, &member->reported);
 		process_free_calls(&member->reported);
-		process_clear(&member->reported);
-		process_add(&member->reported, &member->process);
+		process_copy(&member->reported, &member->process);
 	}
 }
 

@@ -53,6 +53,8 @@ void family_write(struct member *member);
 struct member *family_first(void);
 /* A backend's wait: takes what has come, by take(0), every so often. */
 enum woken family_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int));
+/* Those that have ended may have messages under way: waits for these, but not for long. */
+void family_wait_for_the_last(void (*take)(int), int (*is_waited_for)(struct member *));
 /* Writes a reading of each that has changed. `refresh` brings its figures up to date; -1: it has ended. */
 void family_write_readings(uint64_t at_ns, int (*refresh)(struct member *));
 /* What all have cost, as one process, without levels. Returns how many there were and are. */

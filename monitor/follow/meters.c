@@ -183,22 +183,10 @@ static void reckon_thread(struct thread_meter *thread, uint64_t now)
 	figure[blocked_ns] = life > busy ? life - busy : 0;
 }
 
-static void reckon_process(struct meter *process, uint64_t now)
-{
-	uint64_t *figure = process->record.figure;
-
-	figures_forget(figure, THREADS);
-	figures_add(figure, process->ended, THREADS);
-	for (struct thread_meter *thread = process->threads; thread; thread = thread->next) {
-		reckon_thread(thread, now);
-		figures_add(figure, thread->record.figure, THREADS);
-	}
-}
-
 int meter_read(struct meter *process, uint64_t now)
 {
 	struct procfs_stat stat;
-	uint64_t           total[FIGURES];
+	uint64_t           total[FIGURES], *figure = process->record.figure;
 	int                directory = procfs_open(process->record.pid, 0);
 
 	if (directory < 0)
@@ -212,27 +200,15 @@ int meter_read(struct meter *process, uint64_t now)
 	close(directory);
 	figures_subtract(total, process->first, TOTAL);
 	figures_split_time(total);
-	figures_take(process->record.figure, total, TOTAL);
-	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
+	figures_take(figure, total, TOTAL);
+	figures_forget(figure, THREADS);
+	figures_add(figure, process->ended, THREADS);
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next) {
 		meter_read_thread(thread);
-	reckon_process(process, now);
-	return 0;
-}
-
-/* A copy for comparison: numbers of calls alone. */
-static void remember(struct meter *process)
-{
-	struct process *before = &process->before;
-
-	process_free_calls(before);
-	memcpy(before->figure, process->record.figure, sizeof before->figure);
-	for (size_t i = 0; i < process->record.call_count; i++) {
-		const struct call_type *call = &process->record.calls[i];
-		struct call_type  *copy = process_call(before, call->abi, call->number);
-
-		copy->calls = call->calls;
-		copy->errors = call->errors;
+		reckon_thread(thread, now);
+		figures_add(figure, thread->record.figure, THREADS);
 	}
+	return 0;
 }
 
 void meter_write_reading(struct meter *process, uint64_t now)
@@ -241,7 +217,8 @@ void meter_write_reading(struct meter *process, uint64_t now)
 		return;
 	write_reading(now, &process->record, process->was_read ? &process->before : NULL);
 	process->was_read = 1;
-	remember(process);
+	process_free_calls(&process->before);
+	process_copy(&process->before, &process->record);
 }
 
 void meter_end_thread(struct thread_meter *thread, uint64_t end_ns, int status)

@@ -192,6 +192,24 @@ int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES
 	return 0;
 }
 
+int procfs_stat_of(pid_t pid, pid_t thread, struct procfs_stat *stat)
+{
+	int directory = procfs_open(pid, thread);
+	int answer = procfs_stat(directory, stat, NULL);
+
+	close(directory);
+	return answer;
+}
+
+int procfs_status_of(pid_t pid, struct procfs_status *status)
+{
+	int directory = procfs_open(pid, 0);
+	int answer = procfs_status(directory, status, NULL);
+
+	close(directory);
+	return answer;
+}
+
 int procfs_schedstat(int directory, uint64_t figure[FIGURES])
 {
 	char        room[FILE_ROOM];
@@ -317,11 +335,9 @@ static void compare_parent(pid_t pid, void *context)
 {
 	struct search     *search = context;
 	struct procfs_stat stat;
-	int                directory = procfs_open(pid, 0);
 
-	if (directory >= 0 && !procfs_stat(directory, &stat, NULL) && stat.parent == search->parent)
+	if (!procfs_stat_of(pid, 0, &stat) && stat.parent == search->parent)
 		search->each(pid, search->context);
-	close(directory);
 }
 
 void procfs_children(pid_t pid, void (*each)(pid_t child, void *context), void *context)

@@ -36,6 +36,9 @@ int procfs_program(int directory, char program[16]);
 int procfs_status(int directory, struct procfs_status *status, uint64_t figure[FIGURES]);
 /* Fills faults, and processor time in coarser ticks, of the process or the thread. `figure` may be NULL. */
 int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES]);
+/* The same of the thread, or with thread 0 of the process, without a directory; -1 if there is none. */
+int procfs_stat_of(pid_t pid, pid_t thread, struct procfs_stat *stat);
+int procfs_status_of(pid_t pid, struct procfs_status *status);
 /* Of a process. A first thread may have ended before the others: then it waits for them as a zombie. */
 static inline int procfs_has_ended(const struct procfs_stat *stat)
 {

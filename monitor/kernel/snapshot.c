@@ -63,12 +63,8 @@ static void add_process(pid_t pid, void *context)
 {
 	struct everybody  *all = context;
 	struct procfs_stat stat;
-	int                directory = procfs_open(pid, 0);
-	int                is_there = directory >= 0 && !procfs_stat(directory, &stat, NULL) && !procfs_has_ended(&stat);
 
-	if (directory >= 0)
-		close(directory);
-	if (!is_there)
+	if (procfs_stat_of(pid, 0, &stat) || procfs_has_ended(&stat))
 		return;
 	all->list = list_grow(all->list, all->count, &all->room, sizeof *all->list);
 	all->list[all->count++] = (struct kin){ .pid = pid, .parent = stat.parent };

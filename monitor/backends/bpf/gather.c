@@ -107,6 +107,17 @@ static void unchain(struct member *member)
 		member->beside->hook = member->hook;
 }
 
+static void identify(struct process *process, const struct row *row)
+{
+	process_clear(process);
+	process->pid = row->process;
+	process->parent = row->parent;
+	process->generation = row->generation;
+	process->attached = (int)row->attached;
+	process->begin_ns = row->begin_ns;
+	process->watched_ns = row->watched_ns;
+}
+
 static struct member *member_of(const struct row *row)
 {
 	struct member *member = s.bucket[(uint32_t)row->process % BUCKETS_OF_MEMBERS];
@@ -117,13 +128,7 @@ static struct member *member_of(const struct row *row)
 	member = calloc(1, sizeof *member);
 	if (!member)
 		abort();
-	process_clear(&member->kept);
-	member->kept.pid = row->process;
-	member->kept.begin_ns = row->begin_ns;
-	member->kept.watched_ns = row->watched_ns;
-	member->kept.parent = row->parent;
-	member->kept.generation = row->generation;
-	member->kept.attached = (int)row->attached;
+	identify(&member->kept, row);
 	member->kept.calls_known = has_calls();
 	chain(member);
 	s.processes++;
@@ -317,14 +322,8 @@ static void write_thread(uint32_t slot)
 	const struct row *row = &hooks.rows[slot];
 	struct process    thread;
 
-	process_clear(&thread);
-	thread.pid = row->process;
+	identify(&thread, row);
 	thread.thread = row->pid;
-	thread.parent = row->parent;
-	thread.generation = row->generation;
-	thread.attached = (int)row->attached;
-	thread.begin_ns = row->begin_ns;
-	thread.watched_ns = row->watched_ns;
 	thread.end_ns = row->end_ns ? row->end_ns : UNKNOWN;
 	thread.children = row->children;
 	name_into(row, &thread);
@@ -334,6 +333,17 @@ static void write_thread(uint32_t slot)
 	missed_into(slot, &thread);
 	write_process(&thread);
 	process_free_calls(&thread);
+}
+
+/* Adds what it called that is not folded yet. */
+static void add_calls(struct process *sum, uint32_t slot)
+{
+	struct process calls;
+
+	process_clear(&calls);
+	calls_into(cells_of(slot), s.threads[slot].folded, &calls);
+	process_add(sum, &calls);
+	process_free_calls(&calls);
 }
 
 /* Adds what the thread cost that is not yet in a process. */
@@ -422,14 +432,10 @@ static void bury(uint32_t slot)
 	struct member    *owner = thread->owner;
 	const struct row *row = &hooks.rows[slot];
 	uint32_t         *link = &owner->slots;
-	struct process    calls;
 
 	if (s.order->threads)
 		write_thread(slot);
-	process_clear(&calls);
-	calls_into(cells_of(slot), thread->folded, &calls);
-	process_add(&s.total, &calls);
-	process_free_calls(&calls);
+	add_calls(&s.total, slot);
 	thread_into(slot, &owner->kept);
 	owner->child_count += row->children;
 	if (row->pid == row->process || owner->kept.end_ns == UNKNOWN) {
@@ -541,16 +547,7 @@ static void end_into(const struct member *member, struct process *process)
 /* The process as it is now: what is kept of it, and its threads. */
 static void current(const struct member *member, struct process *process)
 {
-	process_clear(process);
-	process_add(process, &member->kept);
-	process->pid = member->kept.pid;
-	process->parent = member->kept.parent;
-	process->generation = member->kept.generation;
-	process->attached = member->kept.attached;
-	process->begin_ns = member->kept.begin_ns;
-	process->watched_ns = member->kept.watched_ns;
-	memcpy(process->program, member->kept.program, sizeof process->program);
-	memcpy(process->program_before, member->kept.program_before, sizeof process->program_before);
+	process_copy(process, &member->kept);
 	end_into(member, process);
 	for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next) {
 		thread_into(slot, process);
@@ -589,14 +586,7 @@ uint64_t gather_total(struct process *total)
 		add_costs(total, &now);
 		process_free_calls(&now);
 		for (uint32_t slot = member->slots; slot; slot = s.threads[slot].next)
-			if (has_calls()) {
-				struct process calls;
-
-				process_clear(&calls);
-				calls_into(cells_of(slot), s.threads[slot].folded, &calls);
-				process_add(total, &calls);
-				process_free_calls(&calls);
-			}
+			add_calls(total, slot);
 	}
 	process_clear(&unslotted);
 	costs_into(&hooks.rows[0], &unslotted);

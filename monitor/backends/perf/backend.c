@@ -214,21 +214,6 @@ static int is_waited_for(struct member *member)
 	return is_dead ? !(is_origin(one) && one->origin->open) : member->gone_ns != UNKNOWN;
 }
 
-/* Those that have ended may have records under way. */
-static void wait_for_the_last(void)
-{
-	for (int i = 0; i < 20; i++) {
-		int is_waiting = 0;
-
-		shares_take(0);
-		for (struct member *member = family_first(); member; member = member->next)
-			is_waiting |= is_waited_for(member);
-		if (!is_waiting)
-			return;
-		usleep(2000);
-	}
-}
-
 /* When a tracepoint's last counter goes, the kernel waits some tens of ms until nobody is in it: for each in
  * turn, and the command's end would wait with us. So a child of our own holds them last, and nothing else. */
 static void leave_closing_to_a_child(void)
@@ -260,7 +245,7 @@ static void end(struct account *account)
 	struct member *member;
 	struct process sum;
 
-	wait_for_the_last();
+	family_wait_for_the_last(shares_take, is_waited_for);
 	process_clear(&sum);
 	total(&sum);
 	shares_take(1);

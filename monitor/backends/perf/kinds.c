@@ -20,42 +20,16 @@ static const struct named_call {
 	const char *name;
 	int         makes_task; /* returns twice: the child's 0 is not a call of the child's */
 } named_calls[] = {
-	{ SYS_read, "read", 0 },
-	{ SYS_write, "write", 0 },
-	{ SYS_openat, "openat", 0 },
-	{ SYS_close, "close", 0 },
-	{ SYS_lseek, "lseek", 0 },
-	{ SYS_fstat, "newfstat", 0 },
-	{ SYS_newfstatat, "newfstatat", 0 },
-	{ SYS_mmap, "mmap", 0 },
-	{ SYS_munmap, "munmap", 0 },
-	{ SYS_mprotect, "mprotect", 0 },
-	{ SYS_brk, "brk", 0 },
-	{ SYS_rt_sigaction, "rt_sigaction", 0 },
-	{ SYS_rt_sigprocmask, "rt_sigprocmask", 0 },
-	{ SYS_ioctl, "ioctl", 0 },
-	{ SYS_pread64, "pread64", 0 },
-	{ SYS_pwrite64, "pwrite64", 0 },
-	{ SYS_futex, "futex", 0 },
-	{ SYS_ppoll, "ppoll", 0 },
-#ifdef SYS_poll
-	{ SYS_poll, "poll", 0 },
-#endif
-	{ SYS_epoll_pwait, "epoll_pwait", 0 },
-#ifdef SYS_epoll_wait
-	{ SYS_epoll_wait, "epoll_wait", 0 },
-#endif
-	{ SYS_sendto, "sendto", 0 },
-	{ SYS_recvfrom, "recvfrom", 0 },
-	{ SYS_getppid, "getppid", 0 },
-	{ SYS_clone, "clone", 1 },
-	{ SYS_clone3, "clone3", 1 },
+#define CALL(name)  { SYS_##name, #name, 0 }
+#define BIRTH(name) { SYS_##name, #name, 1 }
+	CALL(read), CALL(write), CALL(openat), CALL(close), CALL(lseek), { SYS_fstat, "newfstat", 0 },
+	CALL(newfstatat), CALL(mmap), CALL(munmap), CALL(mprotect), CALL(brk), CALL(rt_sigaction),
+	CALL(rt_sigprocmask), CALL(ioctl), CALL(pread64), CALL(pwrite64), CALL(futex), CALL(ppoll),
+	CALL(epoll_pwait), CALL(sendto), CALL(recvfrom), CALL(getppid), BIRTH(clone), BIRTH(clone3),
+	CALL(execve), CALL(wait4),
 #ifdef SYS_fork
-	{ SYS_fork, "fork", 1 },
-	{ SYS_vfork, "vfork", 1 },
+	CALL(poll), CALL(epoll_wait), BIRTH(fork), BIRTH(vfork),
 #endif
-	{ SYS_execve, "execve", 0 },
-	{ SYS_wait4, "wait4", 0 },
 };
 /* Those that never return are counted where they begin. */
 static const struct named_call ends[] = { { SYS_exit, "exit", 0 }, { SYS_exit_group, "exit_group", 0 } };

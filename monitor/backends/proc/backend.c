@@ -49,16 +49,6 @@ static struct subject *find(pid_t pid)
 	return (struct subject *)meter_find(pid);
 }
 
-static struct subject *first(void)
-{
-	return (struct subject *)meters_first;
-}
-
-static struct subject *next(const struct subject *subject)
-{
-	return (struct subject *)subject->meter.next;
-}
-
 /* -- Births -- */
 
 static void refresh_thread(pid_t thread, void *context)
@@ -66,21 +56,14 @@ static void refresh_thread(pid_t thread, void *context)
 	struct subject      *process = context;
 	struct thread_meter *found = process->meter.threads;
 	struct procfs_stat   stat;
-	int                  directory;
 
 	while (found && found->thread != thread)
 		found = found->next;
-	if (!found) {
-		directory = procfs_open(process->meter.record.pid, thread);
-		if (directory < 0)
-			return;
-		if (!procfs_stat(directory, &stat, NULL)) {
-			found = meter_add_thread(&process->meter, thread, stat.begin_ns);
-			/* Of one that was attached, threads that come later are new. */
-			if (process->meter.has_begun)
-				meter_begin_thread(found, now_ns(), 1);
-		}
-		close(directory);
+	if (!found && !procfs_stat_of(process->meter.record.pid, thread, &stat)) {
+		found = meter_add_thread(&process->meter, thread, stat.begin_ns);
+		/* Of one that was attached, threads that come later are new. */
+		if (process->meter.has_begun)
+			meter_begin_thread(found, now_ns(), 1);
 	}
 	if (found)
 		((struct thread *)found)->is_there = 1;
@@ -176,9 +159,8 @@ static void compare_with_children(struct subject *process)
 	uint64_t           clocks[FIGURES];
 	struct procfs_stat stat;
 
-	for (struct subject *child = first(); child; child = next(child))
-		if (child->meter.record.parent == process->meter.record.pid &&
-		    procfs_clocks(child->meter.record.pid, clocks))
+	for (struct meter *child = meters_first; child; child = child->next)
+		if (child->record.parent == process->meter.record.pid && procfs_clocks(child->record.pid, clocks))
 			process->has_lost_child = 1; /* the next pass will find that out */
 
 	if (!process->has_lost_child && !process->meter.record.attached && s.order->children == 1 &&
@@ -250,10 +232,10 @@ static void refresh_all(uint64_t now)
 
 	if (command)
 		procfs_children(getpid(), add_new_child, command);
-	for (struct subject *process = first(), *after; process; process = after) {
-		after = next(process);
-		if (refresh(process, now))
-			after = next(process); /* which may be a child that this pass has found */
+	for (struct meter *process = meters_first, *after; process; process = after) {
+		after = process->next;
+		if (refresh((struct subject *)process, now))
+			after = process->next; /* which may be a child that this pass has found */
 	}
 }
 
@@ -310,9 +292,9 @@ static void reap(void)
 static void begin_families(void)
 {
 	/* The list grows while it is gone through. */
-	for (struct subject *process = first(); process; process = next(process))
-		if (!process->meter.is_unfollowed)
-			procfs_children(process->meter.record.pid, add_attached_child, process);
+	for (struct meter *process = meters_first; process; process = process->next)
+		if (!process->is_unfollowed)
+			procfs_children(process->record.pid, add_attached_child, process);
 }
 
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
@@ -385,7 +367,7 @@ static void end(struct account *account)
 		reap();
 	refresh_all(now_ns());
 	while (meters_first)
-		finish(first(), UNKNOWN, -1);
+		finish((struct subject *)meters_first, UNKNOWN, -1);
 	meters_total(&account->total);
 	account->hits = 0;
 	account->maps_bytes = 0;

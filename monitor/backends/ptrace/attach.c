@@ -38,8 +38,8 @@ static void attach_thread(pid_t thread, void *context)
 	struct procfs_status status = { 0 };
 	struct procfs_stat   stat;
 	struct tracee       *tracee;
+	pid_t                pid = attaching->process->record.pid;
 	uint64_t             begin_ns = attaching->process->record.begin_ns;
-	int                  directory;
 
 	if (tracee_find(thread))
 		return;
@@ -47,21 +47,13 @@ static void attach_thread(pid_t thread, void *context)
 		int error = errno;
 
 		/* One that was born under our eyes is ours already, and one that is ending cannot be attached. */
-		directory = procfs_open(attaching->process->record.pid, thread);
-		if (directory < 0)
-			return;
-		if (!procfs_stat(directory, &stat, NULL) && stat.state != 'Z' && stat.state != 'X' &&
-		    !procfs_status(directory, &status, NULL) && status.tracer != getpid())
+		if (!procfs_stat_of(pid, thread, &stat) && stat.state != 'Z' && stat.state != 'X' &&
+		    !procfs_status_of(thread, &status) && status.tracer != getpid())
 			attaching->error = error;
-		close(directory);
 		return;
 	}
-	directory = procfs_open(attaching->process->record.pid, thread);
-	if (directory >= 0) {
-		if (!procfs_stat(directory, &stat, NULL))
-			begin_ns = stat.begin_ns;
-		close(directory);
-	}
+	if (!procfs_stat_of(pid, thread, &stat))
+		begin_ns = stat.begin_ns;
 	tracee = tracee_add(attaching->process, thread, begin_ns);
 	attaching->added++;
 	if (tracer.counts_calls) {
@@ -90,13 +82,9 @@ static void release(struct meter *process)
 static struct meter *attach(pid_t pid, struct meter *parent)
 {
 	struct attaching   attaching = { 0 };
-	struct procfs_stat stat = { 0 };
-	int                directory = procfs_open(pid, 0);
-	int                wrong = directory < 0 || procfs_stat(directory, &stat, NULL) || procfs_has_ended(&stat);
+	struct procfs_stat stat;
 
-	if (directory >= 0)
-		close(directory);
-	if (wrong) {
+	if (procfs_stat_of(pid, 0, &stat) || procfs_has_ended(&stat)) {
 		errno = ESRCH;
 		return NULL;
 	}
@@ -125,7 +113,7 @@ static int is_our_line(pid_t pid)
 	for (pid_t one = getpid(); one > 1; one = status.parent) {
 		if (one == pid)
 			return 1;
-		if (read_status(one, &status))
+		if (procfs_status_of(one, &status))
 			break;
 	}
 	return 0;
@@ -180,7 +168,7 @@ static int say_why(pid_t pid, int error, char *why, size_t why_room)
 
 	if (error == ESRCH)
 		snprintf(why, why_room, "process %d has ended", (int)pid);
-	else if (!read_status(pid, &status) && status.tracer && status.tracer != getpid())
+	else if (!procfs_status_of(pid, &status) && status.tracer && status.tracer != getpid())
 		snprintf(why, why_room, "process %d cannot be attached: process %d traces it already", (int)pid,
 		         (int)status.tracer);
 	else

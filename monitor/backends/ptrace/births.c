@@ -67,7 +67,7 @@ void birth_at_stop(struct tracee *tracee)
 	if (known && known->meter.process)
 		return;
 	/* Killed before it did anything, it may have gone by now. */
-	if (read_status((pid_t)born, &status) || status.tracer != getpid()) {
+	if (procfs_status_of((pid_t)born, &status) || status.tracer != getpid()) {
 		tracee->meter.process->record.children++;
 		tracer.lost_events++;
 		return;
@@ -80,7 +80,7 @@ static void place_orphan(struct tracee *early, void *context)
 	struct procfs_status status = { 0 };
 	struct meter        *process = context;
 
-	if (read_status(early->thread, &status)) {
+	if (procfs_status_of(early->thread, &status)) {
 		tracee_drop_early(early);
 		tracer.lost_events++;
 	} else if (status.group == process->record.pid || status.parent == process->record.pid ||

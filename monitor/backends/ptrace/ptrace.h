@@ -47,8 +47,6 @@ void tracees_early(void (*each)(struct tracee *early, void *context), void *cont
 int tracee_is_counting(const struct tracee *tracee);
 /* Lets it go on, with that signal if it is not 0. */
 void tracee_resume(struct tracee *tracee, int signal);
-/* What /proc says of a thread or a process. Returns 0, or -1 if it has gone. */
-int read_status(pid_t thread, struct procfs_status *status);
 
 /* registers.c: the call that a stopped tracee is in, or has just returned from, and its result. Returns -1 if it is in
  * none, or this processor's registers are not known there. */

@@ -113,7 +113,7 @@ static int is_ignored(pid_t thread, int signal)
 	int                  by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
 	                                  signal == SIGWINCH;
 
-	if (read_status(thread, &status))
+	if (procfs_status_of(thread, &status))
 		return 0;
 	return (status.ignored & bit) || (by_default && !(status.caught & bit));
 }

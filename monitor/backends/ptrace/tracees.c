@@ -1,7 +1,6 @@
 /* tracees.c -- see ptrace.h. */
 #include <stdlib.h>
 #include <sys/ptrace.h>
-#include <unistd.h>
 
 #include "ptrace.h"
 
@@ -95,14 +94,4 @@ void tracee_resume(struct tracee *tracee, int signal)
 {
 	/* One that was killed meanwhile cannot be resumed, and need not be: its end will show. */
 	ptrace(tracee_is_counting(tracee) ? PTRACE_SYSCALL : PTRACE_CONT, tracee->thread, 0, signal);
-}
-
-int read_status(pid_t thread, struct procfs_status *status)
-{
-	int directory = procfs_open(thread, 0);
-	int wrong = directory < 0 || procfs_status(directory, status, NULL);
-
-	if (directory >= 0)
-		close(directory);
-	return wrong ? -1 : 0;
 }

@@ -343,19 +343,9 @@ static uint64_t total(struct process *sum)
 	return family_total(sum, refresh);
 }
 
-/* Messages of those that have ended may be under way. */
-static void wait_for_the_last(void)
+static int is_waited_for(struct member *member)
 {
-	for (int i = 0; i < 20; i++) {
-		int is_waiting = 0;
-
-		take_all(0);
-		for (struct member *member = family_first(); member; member = member->next)
-			is_waiting |= family_is_dead(member, 1) || member->gone_ns != UNKNOWN;
-		if (!is_waiting)
-			return;
-		usleep(2000);
-	}
+	return family_is_dead(member, 1) || member->gone_ns != UNKNOWN;
 }
 
 static void end(struct account *account)
@@ -365,7 +355,7 @@ static void end(struct account *account)
 
 	process_clear(&sum);
 	total(&sum);
-	wait_for_the_last();
+	family_wait_for_the_last(take_all, is_waited_for);
 	take_all(1);
 	while ((member = family_first())) {
 		if (refresh(member))

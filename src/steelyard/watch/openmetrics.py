@@ -178,12 +178,8 @@ class Collector:
 
 def _lost(monitor: Monitor) -> Metric:
     lost = CounterMetricFamily("steelyard_monitor_lost", "What was not counted.", labels=["what"])
-    for what, count in (
-        ("slots", monitor.lost_slots),
-        ("calls", monitor.lost_calls),
-        ("events", monitor.lost_events),
-    ):
-        if count is not None:
+    for what in ("slots", "calls", "events"):
+        if (count := getattr(monitor, f"lost_{what}")) is not None:
             lost.add_metric([what], count)
     return lost
 
