@@ -913,6 +913,28 @@ def test_a_kept_watch_is_reported_again_as_it_was(
     assert without_front_end(again.out)
 
 
+def test_a_watch_that_was_kept_before_a_figure_was_counted_is_read(
+    program: Callable[..., str], archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["watch", "--archive", str(archive), "--format", "json"]
+    fake = program(head(), process(), end(2, total=process()))
+    cli.main([*words, "--program", fake, "--keep", "-p", str(os.getpid())])
+    [kept] = watches.kept(archive)
+    table = kept.path / "processes.parquet"
+    duckdb.sql(f"CREATE TABLE earlier AS SELECT * EXCLUDE swap_end FROM read_parquet('{table}')")
+    duckdb.sql(f"COPY earlier TO '{table}'; DROP TABLE earlier")
+    header = json.loads((kept.path / watches.HEADER).read_text())
+    del header["monitor"]["total"]["figures"]["swap_end"]
+    (kept.path / watches.HEADER).write_text(json.dumps(header))
+    capsys.readouterr()
+
+    assert cli.main([*words, "--kept", kept.name]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["processes"][0]["swap_end"] is None
+    assert found["totals"]["swap_end"] is None
+    assert found["totals"]["memory_end"] == 0
+
+
 def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["watch", "--archive", str(archive), "--kept", "nothing"]
 

@@ -81,7 +81,7 @@ static void charge(void)
 	s.charged_hits = hits;
 }
 
-/* Windows */
+/* -- Windows -- */
 
 static void plan_period(uint64_t begin_ns)
 {
@@ -114,7 +114,7 @@ static void go_first(int first)
 	sched_setscheduler(0, first ? SCHED_FIFO : SCHED_OTHER, &priority);
 }
 
-/* From counting all to windows, and back. */
+/* -- From counting all to windows, and back -- */
 
 static void sample(void)
 {

@@ -79,7 +79,7 @@ static int has_calls(void)
 	return s.order->detail != LIFE;
 }
 
-/* Which processes and threads there are */
+/* -- Which processes and threads there are -- */
 
 static void chain(struct member *member)
 {
@@ -159,7 +159,7 @@ static void adopt_new(void)
 			adopt(slot);
 }
 
-/* What a thread cost */
+/* -- What a thread cost -- */
 
 static uint64_t less(uint64_t now, uint64_t base)
 {
@@ -359,7 +359,7 @@ static void thread_into(uint32_t slot, struct process *process)
 	process_free_calls(&part);
 }
 
-/* Ends */
+/* -- Ends -- */
 
 /* The windows that opened in its life. */
 static void windows_into(struct process *process)
@@ -493,7 +493,7 @@ int gather_is_empty(void)
 	return 1;
 }
 
-/* Readings */
+/* -- Readings -- */
 
 /* A first walk changes everything, and a later one what has run. It does not say so again: it must be kept. */
 static void note_change(uint32_t slot)
@@ -602,7 +602,7 @@ uint64_t gather_total(struct process *total)
 	return s.processes;
 }
 
-/* Windows */
+/* -- Windows -- */
 
 static int is_idle(const uint64_t *cells, const uint64_t *folded)
 {
@@ -790,7 +790,7 @@ void gather_stop_counting(void)
 	s.stopped_ns = now_ns();
 }
 
-/* The end */
+/* -- The end -- */
 
 uint32_t gather_unfinished(void)
 {

@@ -1,5 +1,5 @@
-/* taskstats.c -- the kernel's account of every task at its end (taskstats), of processes that the kernel's
- * messages of births, execs and ends (the proc connector) show to be ours. Nothing is attached to anybody.
+/* backend.c -- the monitor by taskstats: the kernel's account of every task at its end, of processes that the
+ * kernel's messages of births, execs and ends (the proc connector) show to be ours. Nothing is attached to anybody.
  *
  * Needs    CAP_NET_ADMIN in the first user and process namespace; Linux 5.19.
  * Costs    two messages at each birth and end of a task anywhere on the machine, to us; nothing in between.
@@ -28,7 +28,7 @@
 enum { SOCKET_BUFFER = 16 << 20 };
 /* How often the sockets are emptied. They hold what some 10,000 births and ends say. */
 static const uint64_t PACE_NS = 50000000;
-/* How often those are looked at that should be alive: a lost message must not make them immortal. */
+/* How often those are checked that should be alive: a lost message must not make them immortal. */
 static const uint64_t SWEEP_NS = 1000000000;
 
 static struct {
@@ -42,7 +42,7 @@ static struct {
 	const char    *command_name;   /* as the kernel will have it */
 } s = { .exits = { .file = -1, .asking = -1 }, .events = -1 };
 
-/* The proc connector. */
+/* -- The proc connector -- */
 
 static int next_event(struct proc_event *event)
 {
@@ -107,7 +107,7 @@ static int open_events(char *why, size_t room)
 	return -1;
 }
 
-/* What the messages say. */
+/* -- What the messages say -- */
 
 static uint64_t boottime_of(const struct proc_event *event)
 {
@@ -192,7 +192,7 @@ static void take_events(void)
 		}
 }
 
-/* From messages to records. */
+/* -- From messages to records -- */
 
 static void finish(struct member *member)
 {
@@ -227,7 +227,7 @@ static void take_all(int is_last)
 	}
 }
 
-/* The backend. */
+/* -- The backend -- */
 
 static int probe(const struct order *order, char *why, size_t why_room)
 {
