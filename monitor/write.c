@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "../workloads/harness/record.h"
+#include "../workloads/api/record.h"
 
 static int          records_file = 1;
 static enum detail  written_detail;

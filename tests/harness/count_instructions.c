@@ -9,7 +9,6 @@
  * teardown. Everything else runs freely, its own children and threads among them. The count goes to standard
  * error. Each repetition of a string instruction counts, because the processor stops after each.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../workloads/harness/clock.h"
-#include "../../workloads/harness/sockets.h"
-#include "../../workloads/harness/system.h"
-#include "../../workloads/harness/tree.h"
-#include "../../workloads/workload.h"
+#include "clock.h"
+#include "place.h"
+#include "sockets.h"
+#include "system.h"
+#include "tree.h"
+#include "trial.h"
+#include "workload.h"
 
 enum { CHILDREN = 150, SHARED = 4096, UP = 3, STATUS = 7 };
 

@@ -25,6 +25,7 @@ import duckdb
 
 from steelyard.archive import journal
 from steelyard.errors import ArchiveError, UnknownName
+from steelyard.text import shown
 from steelyard.watch.figures import FIGURES
 from steelyard.watch.model import Call, Head, Monitor, Process, Reading, Refused, Watch, Window
 
@@ -72,7 +73,7 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
     header = {
         "version": VERSION,
         "created": created,
-        "host": socket.gethostname(),
+        "host": shown(socket.gethostname()),
         "watched": watched,
         "head": dataclasses.asdict(watch.head),
         "monitor": dataclasses.asdict(watch.monitor) if watch.monitor else None,
