@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "channel.h"
+#include "harness/channel.h"
 
 /* The harness asks for faults before and after each phase, and for usage, of two kinds, between phases. */
 enum { TRIALS_MOST = 64, AT_GATE = 1, SAYING, ASKING, ASKED_PER_PHASE = 4, NOT_ASKED_AT_THE_END = 2 };

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "place.h"
-#include "sockets.h"
-#include "system.h"
-#include "tree.h"
-#include "trial.h"
-#include "workload.h"
+#include "harness/clock.h"
+#include "harness/place.h"
+#include "api/sockets.h"
+#include "harness/system.h"
+#include "harness/tree.h"
+#include "harness/trial.h"
+#include "api/workload.h"
 
 enum { CHILDREN = 150, SHARED = 4096, UP = 3, STATUS = 7 };
 
