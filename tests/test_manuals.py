@@ -14,6 +14,7 @@ from steelyard.cli import parser
 from steelyard.cli.verb import Verb, options_of
 from steelyard.programs import built
 
+pytestmark = pytest.mark.program
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "scripts" / "manuals"
 PAGES = ["steelyard.1", "steelyard-load.1", "steelyard-watch.1"]
