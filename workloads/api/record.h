@@ -1,7 +1,8 @@
-/* record.h -- writes records: one JSON object a line, as docs/records.md has them.
+/* record.h -- writes records: one JSON object per line, as in docs/records.md.
  *
- * A record is built in memory between record_open and record_close, and leaves in one piece. A process
- * builds one at a time. Of the workloads those write records that have a `tell`; nobody else prints.
+ * A record is built in memory between record_open and record_close, and is written in one piece. A
+ * process builds one at a time. A workload writes records only in its `tell`, and prints nothing
+ * else.
  */
 #ifndef STEELYARD_RECORD_H
 #define STEELYARD_RECORD_H
