@@ -26,6 +26,7 @@ VERBS: tuple[Verb | Family, ...] = (
     loading.LOAD,
     building.BUILD,
     listing.LIST,
+    listing.DOCTOR,
     archiving.ARCHIVE,
 )
 
