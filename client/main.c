@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../workloads/harness/parameters.h"
+#include "../workloads/api/workload.h"
 #include "../workloads/api/record.h"
 #include "client.h"
 

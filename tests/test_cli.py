@@ -68,7 +68,7 @@ def test_options_become_a_frozen_object_with_the_usual_where_nothing_is_written(
         (["compare", "native", "native", "--budget", "0s"], "'0s' is not a time"),
         (["compare", "native", "native", "--margin", "2x"], "'2x' is not a margin"),
         (["compare", "native", "native", "--directory", "/none"], "--directory is '/none', but must be"),
-        (["compare", "native", "native", "--seed", "x"], "argument --seed: invalid int value: 'x'"),
+        (["compare", "native", "native", "--seed", "x"], "argument --seed: 'x' is no whole number"),
         (["run", "./none.toml"], "study './none.toml' cannot be read: No such file or directory"),
         (["run"], "the following arguments are required: study"),
         (["plan", "pegasus", "--systems", "natve"], "no system 'natve'; did you mean 'native'?"),

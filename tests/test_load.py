@@ -17,6 +17,8 @@ from steelyard.load import client, trials
 from steelyard.load.model import Histogram, Pattern, Target, Trial
 from steelyard.programs import built
 
+pytestmark = pytest.mark.program
+
 Answer = Callable[[socket.socket, int], bool]  # a connection and which answer on it; whether to go on
 
 BODY = bytes(range(256)) * 40

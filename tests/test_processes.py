@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import meson
 import pytest
 
 from steelyard.programs import built
@@ -176,18 +177,12 @@ def test_a_stack_that_is_too_small_is_said_before_the_call(workload: str) -> Non
 
 def test_a_system_that_refuses_to_make_memory_executable_is_unsupported() -> None:
     """By a seccomp filter that answers mprotect with PROT_EXEC as such systems do."""
-    refuse = Path(__file__).parent / "harness" / "refuse_executable.c"
-    program = Path(os.environ.get("TMPDIR", "/tmp")) / f"refuse-{os.getpid()}"
-    subprocess.run(["cc", "-w", "-o", program, refuse], check=True)
-    try:
-        answer = subprocess.run(
-            [program, built.load("glibc"), "run", "linpack"],
-            stdout=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    finally:
-        program.unlink()
+    answer = subprocess.run(
+        [meson.program("tests/harness/refuse_executable"), built.load("glibc"), "run", "linpack"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     if answer.returncode == 77:
         pytest.skip("no seccomp filter can be set here")
     end = json.loads(answer.stdout.splitlines()[-1])

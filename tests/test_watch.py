@@ -24,8 +24,8 @@ from steelyard import cli
 from steelyard.archive import watches
 from steelyard.cli import asked, parser
 from steelyard.errors import SystemFailed, UsageError
-from steelyard.quantities import printable
 from steelyard.statistics import description, expansion, impact, student
+from steelyard.text import shown
 from steelyard.watch import accounts, console, monitor, plain, records
 from steelyard.watch.accounts import Account
 from steelyard.watch.model import COUNTED, FIGURES, LEVELS, Watch
@@ -613,7 +613,7 @@ def test_no_name_reaches_a_terminal_as_a_command(form: str) -> None:
     account = account_of(head(), process(program=NASTY, calls={"re\x1bad": call(1)}), end(), by="program")
     file = io.StringIO()
     if form == "text":
-        console.print_account(account, file, watched=printable("\x1b[2J"), top=20)
+        console.print_account(account, file, watched=shown("\x1b[2J"), top=20)
         assert r"e\x1b[31mvil[b]\u202e" in file.getvalue()
     elif form == "json":
         plain.print_json(account, file)

@@ -25,6 +25,7 @@ import duckdb
 
 from steelyard.archive import journal
 from steelyard.errors import ArchiveError, UnknownName
+from steelyard.text import shown
 from steelyard.watch.model import FIGURES, Call, Head, Monitor, Process, Reading, Refused, Watch, Window
 
 VERSION = 1
@@ -71,7 +72,7 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
     header = {
         "version": VERSION,
         "created": created,
-        "host": socket.gethostname(),
+        "host": shown(socket.gethostname()),
         "watched": watched,
         "head": dataclasses.asdict(watch.head),
         "monitor": dataclasses.asdict(watch.monitor) if watch.monitor else None,

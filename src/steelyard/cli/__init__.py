@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from steelyard import interruption
+from steelyard import interruption, streams
 from steelyard.cli import output, parser
 from steelyard.errors import SteelyardError
 
@@ -34,10 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         output.say("steelyard: interrupted")
         return _INTERRUPTED
-    except BrokenPipeError:
-        output.close()
+    except BrokenPipeError:  # whoever read us has read enough
         return 0
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         output.say(f"steelyard: {error}")
         return 1
 
@@ -45,12 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def entry() -> NoReturn:
     """The installed command. The first Ctrl-C ends what is being done, and what is known is reported; a
     second one, and a request to terminate, end that too: all is put in order first."""
+    streams.put_in_order()
     interruption.take()
     status = main()
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        output.close()
+    status = streams.finish() or status
     interruption.ignore()
     sys.exit(status)
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from steelyard.cli.verb import archive_option, format_option, option
 from steelyard.errors import UnknownName, UsageError
+from steelyard.text import quoted
 from steelyard.watch.order import BACKENDS, DETAILS, USUAL_BUDGET, Order
 
 _UNITS = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _SHORTEST_NS = 10**6  # a reading costs tens of microseconds at the least
+_LONGEST_NS = 10_000 * 3600 * 10**9
 _MOST_PIDS = 4096
 _MOST = 2**31 - 1
 _USUAL_EVERY = "1s"  # where a watch is shown as it goes on, or drawn
@@ -196,11 +198,12 @@ class WatchOptions:
 
 def duration_ns(option: str, text: str) -> int:
     """The ns in "250ms", "5s", "1.5m" or "1h". Raises UsageError."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)", text)
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(ms|s|m|h)", text)
     value = round(float(match[1]) * _UNITS[match[2]]) if match else 0
-    if value < _SHORTEST_NS:
+    if not _SHORTEST_NS <= value <= _LONGEST_NS:
         raise UsageError(
-            f"{option} is '{text}', but must be a time of 1ms or more: a number and ms, s, m or h, such as 5s"
+            f"{option} is {quoted(text)}, but must be a time of 1ms or more: a number (below 10000h) and ms, "
+            "s, m or h, such as 5s"
         )
     return value
 
@@ -209,17 +212,19 @@ def one_in(text: str) -> int:
     """The 20 in "1/20". Raises UsageError."""
     match = re.fullmatch(r"1/([1-9][0-9]{0,8})", text)
     if not match:
-        raise UsageError(f"--children is '{text}', but must be one in so many, such as 1/20; 1/1 is all")
+        raise UsageError(
+            f"--children is {quoted(text)}, but must be one in so many, such as 1/20; 1/1 is all"
+        )
     return int(match[1])
 
 
 def share(option: str, text: str, *, least: float = 1e-6) -> float:
     """The 0.005 in "0.5%". Raises UsageError."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", text)
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)%", text)
     value = float(match[1]) / 100 if match else -1.0
     if not least <= value <= 1:
         raise UsageError(
-            f"{option} is '{text}', but must be a share from {100 * least:g}% to 100%, such as 0.5%"
+            f"{option} is {quoted(text)}, but must be a share from {100 * least:g}% to 100%, such as 0.5%"
         )
     return value
 
@@ -227,7 +232,7 @@ def share(option: str, text: str, *, least: float = 1e-6) -> float:
 def number(option: str, text: str, *, most: int = _MOST) -> int:
     """A whole number from 1 to `most`. Raises UsageError."""
     if not re.fullmatch(r"[1-9][0-9]{0,11}", text) or int(text) > most:
-        raise UsageError(f"{option} is '{text}', but must be a whole number from 1 to {most}")
+        raise UsageError(f"{option} is {quoted(text)}, but must be a whole number from 1 to {most}")
     return int(text)
 
 
@@ -236,7 +241,7 @@ def order(asked: WatchOptions) -> Order:
     _check_what(asked)
     if asked.budget and asked.detail != "budget":
         raise UsageError(
-            f"--budget is '{asked.budget}', but --detail {asked.detail} keeps to none; leave one of them out"
+            f"--budget is {quoted(asked.budget)}, but --detail {asked.detail} keeps to none; leave out one"
         )
     if asked.backend is not None and asked.backend not in BACKENDS:
         raise UnknownName("backend", asked.backend, BACKENDS)
@@ -264,11 +269,13 @@ def _check_what(asked: WatchOptions) -> None:
         raise UsageError("watch what? -p PID, --cgroup PATH, or -- COMMAND, such as: steelyard watch -- make")
     if command and (pids or cgroup):
         also = f"-p {pids[0]}" if pids else f"--cgroup {cgroup}"
-        raise UsageError(f"'{command[0]}' is a command, which is watched alone; leave out {also}, or it")
+        raise UsageError(
+            f"{quoted(command[0])} is a command, which is watched alone; leave out {also}, or it"
+        )
     if pids and cgroup:
         raise UsageError(f"-p {pids[0]} and --cgroup {cgroup} are not watched together; give one of them")
     if cgroup and not (Path(cgroup) / "cgroup.procs").exists():
-        raise UsageError(f"--cgroup is '{cgroup}', which is no directory of a control group")
+        raise UsageError(f"--cgroup is {quoted(Path(cgroup))}, which is no directory of a control group")
 
 
 def _pids(texts: Sequence[str]) -> tuple[int, ...]:
@@ -277,5 +284,5 @@ def _pids(texts: Sequence[str]) -> tuple[int, ...]:
     pids = tuple(dict.fromkeys(number("-p", text) for text in texts))
     for pid in pids:
         if not Path(f"/proc/{pid}").exists():
-            raise UsageError(f"-p is '{pid}', but there is no such process")
+            raise UsageError(f"-p is {quoted(pid)}, but there is no such process")
     return pids

@@ -9,6 +9,7 @@ from steelyard.cli import output
 from steelyard.cli.asked import duration_ns, share
 from steelyard.cli.verb import Verb, option
 from steelyard.errors import UsageError
+from steelyard.text import quoted
 
 if TYPE_CHECKING:
     from steelyard.load.model import Pattern
@@ -109,7 +110,7 @@ def _load(options: LoadOptions) -> int:
     if order.trial_s < _TRIAL_LEAST_S:
         least = _TRIAL_LEAST_S * order.trials * len(order.levels)
         raise UsageError(
-            f"--for is '{options.until}', but {order.trials} trials of {len(order.levels)} levels need at "
+            f"--for is {quoted(options.until)}, but {order.trials} trials of {len(order.levels)} levels need at "
             f"least {least:g}s"
         )
 
@@ -149,7 +150,7 @@ def _levels(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         if not (part.isascii() and part.isdigit() and 1 <= int(part[:8]) <= _CLIENTS_MOST and len(part) < 8):
             raise UsageError(
-                f"--clients is '{text[:60]}', but must be whole numbers from 1 to {_CLIENTS_MOST:,}, with "
+                f"--clients is {quoted(text)}, but must be whole numbers from 1 to {_CLIENTS_MOST:,}, with "
                 "commas between"
             )
         levels.append(int(part))

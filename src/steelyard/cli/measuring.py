@@ -1,6 +1,7 @@
 """compare, run, plan, report: a study is measured, and what was found is reported."""
 
 import argparse
+import re
 import shlex
 import sys
 from dataclasses import dataclass
@@ -10,12 +11,19 @@ from typing import TYPE_CHECKING, Any
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, archive_option, format_option, option, part
 from steelyard.errors import UsageError
+from steelyard.text import quoted, shown
 
 if TYPE_CHECKING:
     from steelyard.archive.experiments import Experiment
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "standard"
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is no whole number of at most 18 digits")
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +40,7 @@ class Choice:
     budget: str | None = option(
         "--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m (default: the study's)"
     )
-    seed: int | None = option("--seed", type=int, metavar="N", help="of the random order (default: drawn)")
+    seed: int | None = option("--seed", type=_whole, metavar="N", help="of the random order (default: drawn)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +126,7 @@ class PlanOptions:
     study: str = option(help="bundled name or file")
     systems: tuple[str, ...] | None = _systems_option()
     blocks: int = option(
-        "--blocks", default=1, type=int, metavar="N", help="print so many blocks (default: 1)"
+        "--blocks", default=1, type=_whole, metavar="N", help="print so many blocks (default: 1)"
     )
     choice: Choice = part(Choice)
     format: str = format_option()
@@ -156,7 +164,7 @@ def _run(options: CompareOptions | RunOptions) -> int:
         archive=output.archive(reporting.archive),
         directory=measuring.directory,
         resume=not measuring.new,
-        command=shlex.join(["steelyard", *sys.argv[1:]]),
+        command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
         watch=measuring.watch,
     )
     done = experiment.carry_out(order, report.onlooker(reporting.html))

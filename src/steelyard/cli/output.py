@@ -1,27 +1,30 @@
 """Where the words of the command line go: data to standard output, progress and advice to standard error."""
 
 import os
-import sys
 from pathlib import Path
 
+from steelyard import streams
 from steelyard.errors import UsageError
+from steelyard.text import quoted
 
 
-def say(text: str) -> None:
+def say(sentence: str) -> None:
     """Tells the person, not the program that reads our output."""
-    print(text, file=sys.stderr)
-
-
-def close() -> None:
-    """Whoever read us has read enough; Python would complain again when it flushes at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    streams.say(sentence)
 
 
 def archive(text: str | None) -> Path:
     """The archive of that option's text."""
     from steelyard.archive import experiments
 
-    return Path(text) if text else experiments.default_root()
+    root = Path(text) if text else experiments.default_root()
+    try:
+        str(root).encode()
+    except UnicodeEncodeError:  # what writes and reads Parquet takes no other
+        raise UsageError(
+            f"the archive is {quoted(root)}, but must be a directory with a UTF-8 name"
+        ) from None
+    return root
 
 
 def may_be_written(option: str, path: Path) -> None:
@@ -33,4 +36,4 @@ def may_be_written(option: str, path: Path) -> None:
         (not os.access(folder, os.W_OK), "its directory may not be written"),
     ):
         if wrong:
-            raise UsageError(f"{option} is '{path}', which cannot be written: {why}")
+            raise UsageError(f"{option} is {quoted(path)}, which cannot be written: {why}")

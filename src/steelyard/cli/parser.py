@@ -4,9 +4,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from steelyard import streams
 from steelyard.cli import archiving, building, listing, loading, measuring, watching
 from steelyard.cli.verb import Family, Verb, declare, made
 from steelyard.errors import UnknownName
+from steelyard.text import shortened
 
 DESCRIPTION = (
     "Weighs one operating system against another: which is faster, at what kind of work, by how much, and "
@@ -53,7 +55,8 @@ def _command_apart(words: list[str]) -> tuple[list[str], list[str]]:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        streams.say(f"{self.prog}: {shortened(message, 400)}; see {self.prog} --help")
+        self.exit(2)
 
 
 class _Version(argparse.Action):

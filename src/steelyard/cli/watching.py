@@ -9,6 +9,7 @@ from steelyard.cli import asked, output
 from steelyard.cli.asked import WatchOptions
 from steelyard.cli.verb import Verb, given_to_steer
 from steelyard.errors import SystemFailed, UsageError
+from steelyard.text import quoted
 
 if TYPE_CHECKING:
     from steelyard.watch.model import Watch
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def _watch(options: WatchOptions) -> int:
     if options.words:
         raise UsageError(
-            f"'{options.words[0]}' stands before any --; a command is written after it: "
+            f"{quoted(options.words[0])} stands before any --; a command is written after it: "
             f"steelyard watch -- {shlex.join(options.words)}"
         )
     top = asked.number("--top", options.top)
@@ -43,11 +44,12 @@ def _measure(options: WatchOptions, *, top: int) -> int:
             session.wait(running, order, onlookers=onlookers, look_s=shown.look_s)
         watch, status = running.finish()
         # A command that could not be executed is no process: the monitor has said why.
-        if watch is not None and (watch.processes or not status):
+        if watch is not None and (watch.processes or status <= 0):
             _report(watch, sentences.watched(order), options, top=top, file=file)
-    if watch is None and status < 0:
-        raise SystemFailed(f"the monitor was killed by signal {-status} before it had begun")
-    return status if status >= 0 else SystemFailed.exit_status
+    if status < 0:
+        left = "before it had begun" if watch is None else "what it had told until then is reported"
+        raise SystemFailed(f"the monitor was killed by signal {-status}: {left}")
+    return status
 
 
 def _report_kept(options: WatchOptions, name: str, *, top: int) -> int:
@@ -69,7 +71,7 @@ def _report_file(options: WatchOptions) -> AbstractContextManager[TextIO]:
         return open(options.output, "w", encoding="utf-8")
     except OSError as error:
         raise UsageError(
-            f"--output is '{options.output}', which cannot be written: {error.strerror}"
+            f"--output is {quoted(options.output)}, which cannot be written: {error.strerror}"
         ) from error
 
 

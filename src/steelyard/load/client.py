@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from steelyard.errors import SystemFailed, UsageError
 from steelyard.load.model import Histogram, Pattern, Target, Trial
 from steelyard.programs import built
+from steelyard.text import last_line, quoted
 
 _DRAIN_S = 5.0
 
@@ -21,23 +22,23 @@ def target(url: str, *, is_allowed: bool) -> Target:
         parts = urlsplit(url)
         port = parts.port or 80
     except ValueError as error:
-        raise UsageError(f"'{url}' is no URL: {error}") from error
+        raise UsageError(f"{quoted(url)} is no URL: {error}") from error
     if parts.scheme != "http" or not parts.hostname:
-        raise UsageError(f"'{url}' must be of the form http://HOST[:PORT]/PATH")
+        raise UsageError(f"{quoted(url)} must be of the form http://HOST[:PORT]/PATH")
     if parts.username or parts.password or parts.fragment:
-        raise UsageError(f"'{url}' must have neither a user nor a fragment")
+        raise UsageError(f"{quoted(url)} must have neither a user nor a fragment")
     try:
         address = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)[0][4][0]
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"'{url}': host '{parts.hostname}' cannot be found: {error}") from error
+        raise UsageError(f"{quoted(url)}: host {quoted(parts.hostname)} cannot be found: {error}") from error
     if not ipaddress.ip_address(address).is_loopback and not is_allowed:
         raise UsageError(
-            f"'{url}' is {address}, which is not this machine's loopback: a load may disturb others; "
+            f"{quoted(url)} is {address}, which is not this machine's loopback: a load may disturb others; "
             "give --allow-remote if that host is yours to load"
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise UsageError(f"'{url}': write the path in printable ASCII, everything else as %XX")
+        raise UsageError(f"{quoted(url)}: write the path in printable ASCII, everything else as %XX")
     named = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     host = named if port == 80 else f"{named}:{port}"
     return Target(url, str(address), port, host, path, is_allowed)
@@ -84,8 +85,8 @@ def run(
     except subprocess.TimeoutExpired as error:
         raise SystemFailed(f"the load generator did not end within {limit_s:.0f} s") from error
     if answer.returncode:
-        said = answer.stderr.decode(errors="replace").strip().removeprefix("steelyard-client: ")
-        raise SystemFailed(f"{server.url}: {said or f'the load generator ended with {answer.returncode}'}")
+        said = last_line(answer.stderr).removeprefix("steelyard-client: ")
+        raise SystemFailed(f"{quoted(server.url)}: {said}")
     return _trial(clients, [json.loads(line) for line in answer.stdout.splitlines()])
 
 

@@ -5,13 +5,14 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from steelyard.load.model import QUANTILES, Level, Pattern, Target
-from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
+from steelyard.terminal import Console
+from steelyard.text import shown
 
 _WIDTH_PIPED = 120
 _TAIL = 0.99  # the quantile of the answer
@@ -25,9 +26,9 @@ _COST_WORDS = {
 
 def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
     """Prints the levels for people."""
-    console = Console(highlight=False)
+    console = Console()
     if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH_PIPED)
+        console = Console(width=_WIDTH_PIPED)
     console.print(Text(_answer(levels, server, pattern)))
     console.print()
     console.print(_table(levels, pattern))
@@ -50,7 +51,7 @@ def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
     best = max(levels, key=lambda one: one.rate.value)
     tail = best.latency_ns.get(_TAIL)
     within = f", 99 % of them within {time_ns(tail.value)}" if tail else ""
-    url, rate, clients = printable(server.url), _with(best.rate, digits), _clients(best.clients)
+    url, rate, clients = shown(server.url), _with(best.rate, digits), _clients(best.clients)
     if pattern.rate:
         answered = f"answered {rate} of the {digits(pattern.rate)} requests a second that were due"
         return f"{url} {answered} (with {clients}{within})."
