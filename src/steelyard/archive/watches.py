@@ -89,7 +89,7 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
                 ("readings", _readings(watch)),
             ):
                 _write(draft / f"{table}.parquet", _TABLES[table], rows)
-            (draft / HEADER).write_text(json.dumps(header, indent=1))
+            (draft / HEADER).write_bytes(json.dumps(header, indent=1).encode())
             draft.rename(path)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -128,7 +128,7 @@ def _readings(watch: Watch) -> Iterable[dict[str, Any]]:
 
 def _write(file: Path, columns: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows into one Parquet file, by way of a file of JSON lines: rows may be more than memory holds."""
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", prefix="steelyard-") as lines:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl", prefix="steelyard-") as lines:
         for row in rows:
             lines.write(json.dumps(row) + "\n")
         lines.flush()
