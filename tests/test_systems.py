@@ -132,7 +132,9 @@ def test_a_system_that_is_not_installed_is_refused_with_what_to_install() -> Non
 
 def test_a_system_that_says_nothing_fails_with_its_last_words(tmp_path: Path) -> None:
     system = System("mute", "", lambda place: ["sh", "-c", "echo sorry >&2; sleep 60"], start_limit_s=0.5)
-    with pytest.raises(Unsupported, match=r"'mute' cannot start: it said nothing for 0.5 s; .*: sorry"):
+    with pytest.raises(
+        Unsupported, match=r"'mute' cannot start: it did not say 'hello' within 0.5 s; .*: sorry"
+    ):
         Agent(system, directory=tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -175,6 +175,7 @@ static void workload_write(const struct workload *w)
 		sweep_parameters(w->sweep, swept);
 	parameters_write(swept);
 	record_list_close();
+	record_number("performances", w->performances);
 	record_number("instructions", w->instructions);
 	record_object("calls");
 	for (const struct call *c = w->calls; c && c->name; c++)
