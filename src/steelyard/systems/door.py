@@ -70,7 +70,7 @@ def text(most: int = 200) -> Shape:
     """A name: shown as it is, and held against others."""
 
     def take(value: Any) -> str:
-        if type(value) is not str or len(value) > most or not value.isshown():
+        if type(value) is not str or len(value) > most or not value.isprintable():
             raise _Wrong(value, f"a text of at most {most} printable characters")
         return value
 
