@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "../workloads/harness/parameters.h"
-#include "../workloads/harness/record.h"
+#include "../workloads/api/record.h"
 #include "command.h"
+#include "kernel/snapshot.h"
 #include "monitor.h"
 #include "outside.h"
 #include "write.h"
@@ -33,6 +34,7 @@ static pid_t        pids[PIDS_MOST];
 static int          detail_is_asked;
 static int          records_file = 1;
 static char         refusals[BACKENDS][WHY_ROOM]; /* why a preferred backend was passed over */
+static int          has_failed[BACKENDS]; /* when it was to begin */
 
 static int usage(const char *what, const char *value, const char *allowed)
 {
@@ -154,20 +156,68 @@ static int take(int option, char *text)
 	}
 }
 
+/* Every option: what follows it (NULL: nothing) and what the help says of it. */
+static const struct {
+	const char *name, *follows, *says;
+	int         letter;
+} table[] = {
+	{ "pid", "PID", "watch that process and its descendants; again for a further one; short: -p", 'p' },
+	{ "cgroup", "DIR", "watch everything in a control group, by its directory", 'g' },
+	{ "children", "N", "follow one in N of a followed process's children", 'c' },
+	{ "except", "PID", "leave that process out", 'x' },
+	{ "for", "NS", "end after that time", 'f' },
+	{ "detail", "DETAIL", "life, budget, calls, profile or latency (default: budget)", 'd' },
+	{ "budget", "PPM", "millionths of one processor that counting may cost (default: 5000)", 'B' },
+	{ "every", "NS", "write a reading so often", 'e' },
+	{ "threads", NULL, "account for each thread as well", 't' },
+	{ "prove", NULL, "measure what watching costs the watched", 'P' },
+	{ "backend", "NAME", "bpf, perf, taskstats, ptrace or proc (default: the best that works)", 'b' },
+	{ "slots", "N", "processes and threads at one time", 's' },
+	{ "records", "FD", "write records to that descriptor (default: 1)", 'r' },
+	{ "control", "FD", "read marks from that descriptor; its end ends the watch", 'C' },
+	{ "marks", NULL, "write what a mark asks for, and no ends of processes", 'm' },
+	{ "probe", NULL, "say of each backend whether it works here, and why not", 'q' },
+	{ "help", NULL, "print this", 'h' },
+};
+enum { OPTIONS = sizeof table / sizeof *table };
+
+static void print_help(void)
+{
+	printf("usage: steelyard-watch [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
+	       "       steelyard-watch [OPTION ...] -p PID [-p PID ...]\n"
+	       "       steelyard-watch [OPTION ...] --cgroup DIR\n"
+	       "\n"
+	       "The monitor of Steelyard: writes what processes cost, as records, a JSON object a line.\n"
+	       "'steelyard watch' starts it, and reports what it has written.\n"
+	       "\n");
+	for (int i = 0; i < OPTIONS; i++) {
+		char option[32];
+
+		snprintf(option, sizeof option, "--%s%s%s", table[i].name, table[i].follows ? " " : "",
+		         table[i].follows ? table[i].follows : "");
+		printf("  %-16s  %s\n", option, table[i].says);
+	}
+	printf("\n"
+	       "Exit status: the command's own; 0 done, 1 failed, 2 usage, 77 nothing can watch here.\n"
+	       "\n"
+	       "  steelyard-watch --probe\n"
+	       "  steelyard-watch --detail calls -- make -j2\n"
+	       "  steelyard-watch --every 1000000000 -p 4711\n");
+}
+
 /* Returns 0, or the exit status. *probe_only: the backends are to be asked, and nothing watched. */
 static int read_arguments(int count, char *words[], int *probe_only)
 {
-	static const struct option options[] = {
-		{ "detail", 1, NULL, 'd' },   { "backend", 1, NULL, 'b' }, { "pid", 1, NULL, 'p' },
-		{ "cgroup", 1, NULL, 'g' },   { "every", 1, NULL, 'e' },   { "for", 1, NULL, 'f' },
-		{ "children", 1, NULL, 'c' }, { "budget", 1, NULL, 'B' },  { "slots", 1, NULL, 's' },
-		{ "records", 1, NULL, 'r' },  { "control", 1, NULL, 'C' }, { "threads", 0, NULL, 't' },
-		{ "prove", 0, NULL, 'P' },    { "except", 1, NULL, 'x' }, { "probe", 0, NULL, 'q' },   { "marks", 0, NULL, 'm' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option, wrong;
+	struct option options[OPTIONS + 1] = { 0 };
+	int           option, wrong;
 
+	for (int i = 0; i < OPTIONS; i++)
+		options[i] = (struct option){ table[i].name, table[i].follows != NULL, NULL, table[i].letter };
 	while ((option = getopt_long(count, words, "+p:", options, NULL)) != -1) {
+		if (option == 'h') {
+			print_help();
+			exit(DONE);
+		}
 		if (option == 'q')
 			*probe_only = 1;
 		else if ((wrong = take(option, optarg)))
@@ -204,29 +254,54 @@ static void write_probes(void)
 	}
 }
 
-/* The first that works, or the one asked for. NULL: none, and what each says is in `refusals`. */
-static const struct backend *choose_for_detail(void)
+/* The first that works, or the one asked for. -1: none, and what each says is in `refusals`. */
+static int choose_for_detail(void)
 {
 	for (int i = 0; i < BACKENDS; i++) {
-		if (order.backend && strcmp(order.backend, backends[i]->name))
+		if ((order.backend && strcmp(order.backend, backends[i]->name)) || has_failed[i])
 			continue;
 		if (!backends[i]->probe(&order, refusals[i], WHY_ROOM)) {
 			refusals[i][0] = '\0';
-			return backends[i];
+			return i;
 		}
 	}
-	return NULL;
+	return -1;
 }
 
 /* Where nobody can do what is usual, and nothing was asked for, what all can do is better than nothing. */
-static const struct backend *choose(void)
+static int choose(void)
 {
-	const struct backend *backend = choose_for_detail();
+	int chosen = choose_for_detail();
 
-	if (backend || detail_is_asked || order.prove)
-		return backend;
+	if (chosen >= 0 || detail_is_asked || order.prove)
+		return chosen;
 	order.detail = LIFE;
 	return choose_for_detail();
+}
+
+/* Whether one of the named processes runs still, or something else is to be watched. */
+static int is_there(void)
+{
+	struct process process;
+
+	for (size_t i = 0; i < order.pid_count; i++)
+		if (!snapshot_of(order.pids[i], &process))
+			return 1;
+	return order.command || order.cgroup;
+}
+
+/* The backend that has begun. NULL: none; a sentence in `why`, or what each says in `refusals`. */
+static const struct backend *begin(char why[WHY_ROOM])
+{
+	for (int i; (i = choose()) >= 0; has_failed[i] = 1) {
+		if (!backends[i]->begin(&order, outside.command, why, WHY_ROOM))
+			return backends[i];
+		if (order.backend || !is_there())
+			return NULL;
+		memcpy(refusals[i], why, WHY_ROOM);
+		why[0] = '\0';
+	}
+	return NULL;
 }
 
 static void write_refusals(void)
@@ -283,7 +358,7 @@ static void write_mark(const struct backend *backend, const char *id)
 	record_text("id", id);
 	record_number("at_ns", now_ns());
 	record_number("processes", processes);
-	write_figures(total.figure, 0);
+	write_figures(total.figure, SUMS);
 	if (total.calls_known)
 		write_calls_briefly(&total, NULL);
 	else
@@ -387,7 +462,7 @@ static void write_end(const struct account *account, const char *stopped_by)
 	write_known("unfollowed", account->unfollowed);
 	if (account->unfollowed && account->unfollowed != UNKNOWN) {
 		record_object("unfollowed_figures");
-		write_figures(account->unfollowed_figure, 0);
+		write_figures(account->unfollowed_figure, SUMS);
 		record_object_close();
 	} else {
 		record_null("unfollowed_figures");
@@ -416,14 +491,12 @@ static int status_of_command(void)
 
 static int give_up(const char *why)
 {
-	fprintf(stderr, "steelyard-watch: %s\n", why);
 	if (outside.command)
 		kill(outside.command, SIGKILL);
-	return UNSUPPORTED;
-}
-
-static int no_backend(void)
-{
+	if (*why) {
+		fprintf(stderr, "steelyard-watch: %s\n", why);
+		return UNSUPPORTED;
+	}
 	for (int i = 0; i < BACKENDS; i++)
 		if (refusals[i][0])
 			fprintf(stderr, "steelyard-watch: %s: %s\n", backends[i]->name, refusals[i]);
@@ -455,10 +528,6 @@ int main(int count, char *words[])
 		write_probes();
 		return DONE;
 	}
-	backend = choose();
-	write_to(records_file, order.detail);
-	if (!backend)
-		return no_backend();
 	if (outside_open()) {
 		perror("steelyard-watch: signals");
 		return FAILED;
@@ -469,8 +538,10 @@ int main(int count, char *words[])
 		perror("steelyard-watch: fork");
 		return FAILED;
 	}
-	if (backend->begin(&order, outside.command, why, sizeof why))
+	backend = begin(why);
+	if (!backend)
 		return give_up(why);
+	write_to(records_file, order.detail);
 	began_ns = now_ns();
 	write_beginning(backend, began_ns);
 	if (outside.command)

@@ -17,17 +17,20 @@ from typing import Any
 
 import duckdb
 import pytest
+import watching
 from conftest import COMMAND, Run
 from scipy.stats import t as scipy_t
 
 from steelyard import cli
 from steelyard.archive import watches
+from steelyard.cli import asked, parser
 from steelyard.errors import SystemFailed, UsageError
-from steelyard.quantities import printable
 from steelyard.statistics import description, expansion, impact, student
-from steelyard.watch import accounts, asked, console, monitor, plain, records
+from steelyard.text import shown
+from steelyard.watch import accounts, console, monitor, plain, records
 from steelyard.watch.accounts import Account
-from steelyard.watch.model import COUNTED, FIGURES, LEVELS, Watch
+from steelyard.watch.figures import FIGURES
+from steelyard.watch.model import Watch
 
 FAKE = Path(__file__).with_name("fake_monitor.py")
 SECOND = 10**9
@@ -102,10 +105,9 @@ def as_text(account: Account) -> str:
 
 
 def test_the_figures_are_those_of_the_monitor_in_its_order() -> None:
-    source = (Path(__file__).parents[1] / "monitor" / "figures.def").read_text()
+    keys = list(watching.watch("--detail", "life", "--", "true").processes[0])
 
-    assert tuple(re.findall(r"^FIGURE\((\w+)\)", source, re.M)) == COUNTED
-    assert tuple(re.findall(r"^LEVEL\((\w+)\)", source, re.M)) == LEVELS
+    assert tuple(keys[keys.index("children") + 1 : keys.index("samples_user")]) == FIGURES
 
 
 def test_what_could_not_be_seen_is_null_and_never_0() -> None:
@@ -612,7 +614,7 @@ def test_no_name_reaches_a_terminal_as_a_command(form: str) -> None:
     account = account_of(head(), process(program=NASTY, calls={"re\x1bad": call(1)}), end(), by="program")
     file = io.StringIO()
     if form == "text":
-        console.print_account(account, file, watched=printable("\x1b[2J"), top=20)
+        console.print_account(account, file, watched=shown("\x1b[2J"), top=20)
         assert r"e\x1b[31mvil[b]\u202e" in file.getvalue()
     elif form == "json":
         plain.print_json(account, file)
@@ -658,16 +660,17 @@ def test_shares_of_children_that_are_none_are_quoted(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "0.5", "0%", "101%", "-1%", "%", "1 %", "0.00000001%"])
 def test_budgets_that_are_none_are_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=f"--budget is '{re.escape(text)}', but must be"):
-        asked.share(text)
+        asked.share("--budget", text)
 
 
 def test_an_order_becomes_the_monitors_command_line() -> None:
-    order = asked.order(
-        command=["make", "--", "-j2"], pids=[], cgroup=None, detail="budget", every="5s", children="1/20",
-        budget="0.25%", until="1m", slots="100", threads=True, prove=True, backend="perf",
-    )  # fmt: skip
+    written = (
+        "watch --every 5s --children 1/20 --budget 0.25% --for 1m --slots 100 --threads --prove "
+        "--backend perf -- make -- -j2"
+    )
+    _, options = parser.read(written.split())
 
-    words = monitor.words(order, records_file=5, control_file=6)
+    words = monitor.words(asked.order(options), records_file=5, control_file=6)
 
     options, command = words[: words.index("--")], words[words.index("--") + 1 :]
     assert command == ["make", "--", "-j2"]
@@ -912,12 +915,36 @@ def test_a_kept_watch_is_reported_again_as_it_was(
     assert without_front_end(again.out)
 
 
+def test_a_watch_that_was_kept_before_a_figure_was_counted_is_read(
+    program: Callable[..., str], archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["watch", "--archive", str(archive), "--format", "json"]
+    fake = program(head(), process(), end(2, total=process()))
+    cli.main([*words, "--program", fake, "--keep", "-p", str(os.getpid())])
+    [kept] = watches.kept(archive)
+    table = kept.path / "processes.parquet"
+    duckdb.sql(f"CREATE TABLE earlier AS SELECT * EXCLUDE swap_end FROM read_parquet('{table}')")
+    duckdb.sql(f"COPY earlier TO '{table}'; DROP TABLE earlier")
+    header = json.loads((kept.path / watches.HEADER).read_text())
+    del header["monitor"]["total"]["figures"]["swap_end"]
+    (kept.path / watches.HEADER).write_text(json.dumps(header))
+    capsys.readouterr()
+
+    assert cli.main([*words, "--kept", kept.name]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["processes"][0]["swap_end"] is None
+    assert found["totals"]["swap_end"] is None
+    assert found["totals"]["memory_end"] == 0
+
+
 def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["watch", "--archive", str(archive), "--kept", "nothing"]
 
-    for option in (["-p", "1"], ["--every", "1s"]):
+    for option in (["-p", "1"], ["--every", "1s"], ["--detail", "life"], ["--live"], ["--keep"]):
         assert cli.main([*words, *option]) == 2
         assert f"goes without {option[0]}" in capsys.readouterr().err
+    assert cli.main([*words, "--", "true"]) == 2
+    assert "goes without a command" in capsys.readouterr().err
     assert cli.main(words) == 2
     assert "nothing" in capsys.readouterr().err
 

@@ -1,34 +1,34 @@
-/* linp.c -- see linp.h. Freestanding: no library, no static data and, so that the bytes need no constants
- * beside them, no floating-point number that was not made from a whole one.
+/* linp.c -- see linp.h. Freestanding: no library, no static data and, so that the bytes need no
+ * constants beside them, no floating-point number that was not made from a whole one.
  *
- * After the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979) of order 100, and after the way by
- * which E. Goncalves took the operating system's compilers out of a comparison (dissertation, IME-USP, 1999,
- * section 5.2): the same bytes called from a program for each system.
+ * After the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979) of order 100, and after
+ * the way by which E. Goncalves took the operating system's compilers out of a comparison
+ * (dissertation, IME-USP, 1999, section 5.2): the same bytes called from a program for each system.
  */
 #include "linp.h"
 
 enum { ORDER = 100, LEADING = 201 }; /* columns lie 201 elements apart, as in the classical program */
 
-/* A number that the compiler cannot know, so that it converts and does not keep a constant in memory. */
-static inline __attribute__((always_inline)) double number(int whole)
+/* A number that the compiler cannot know, so that it converts and does not keep a constant in
+ * memory. */
+INLINED double number(int whole)
 {
 	__asm__("" : "+r"(whole));
 	return (double)whole;
 }
 
-static inline __attribute__((always_inline)) double magnitude(double x)
+INLINED double magnitude(double x)
 {
 	return x < number(0) ? number(0) - x : x;
 }
 
-static inline __attribute__((always_inline)) void daxpy(int n, double factor, const double *restrict x,
-                                                        double *restrict y)
+INLINED void daxpy(int n, double factor, const double *restrict x, double *restrict y)
 {
 	for (int i = 0; i < n; i++)
 		y[i] += factor * x[i];
 }
 
-static inline __attribute__((always_inline)) int idamax(int n, const double *x)
+INLINED int idamax(int n, const double *x)
 {
 	int found = 0;
 
@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) int idamax(int n, const double *x)
 	return found;
 }
 
-static inline __attribute__((always_inline)) double exchange(double *column, int row, int pivot)
+INLINED double exchange(double *column, int row, int pivot)
 {
 	double held = column[pivot];
 
@@ -47,9 +47,9 @@ static inline __attribute__((always_inline)) double exchange(double *column, int
 	return held;
 }
 
-/* Fills the columns; returns the largest magnitude. `right` gets the sums of the rows, so that every
- * unknown is 1. */
-static inline __attribute__((always_inline)) double matgen(double *a, double *right)
+/* Fills the columns; returns the largest magnitude. `right` gets the sums of the rows, so that
+ * every unknown is 1. */
+INLINED double matgen(double *a, double *right)
 {
 	double largest = number(0), half = number(32768), quarter = number(16384);
 	int    state = 1325;
@@ -70,8 +70,9 @@ static inline __attribute__((always_inline)) double matgen(double *a, double *ri
 	return largest;
 }
 
-/* Leaves the upper factor and the negative multipliers of the lower one. Returns how many pivots are 0. */
-static inline __attribute__((always_inline)) int dgefa(double *a, int pivots[ORDER])
+/* Leaves the upper factor and the negative multipliers of the lower one. Returns how many pivots
+ * are 0. */
+INLINED int dgefa(double *a, int pivots[ORDER])
 {
 	int zeros = 0;
 
@@ -97,7 +98,7 @@ static inline __attribute__((always_inline)) int dgefa(double *a, int pivots[ORD
 }
 
 /* Turns the right side into the solution. */
-static inline __attribute__((always_inline)) void dgesl(const double *a, const int pivots[ORDER], double *right)
+INLINED void dgesl(const double *a, const int pivots[ORDER], double *right)
 {
 	for (int k = 0; k < ORDER; k++)
 		daxpy(ORDER - k - 1, exchange(right, k, pivots[k]), a + k * LEADING + k + 1, right + k + 1);
@@ -108,7 +109,7 @@ static inline __attribute__((always_inline)) void dgesl(const double *a, const i
 }
 
 /* The distance from 1 to the next number, by halving: what DBL_EPSILON is. */
-static inline __attribute__((always_inline)) double rounding(void)
+INLINED double rounding(void)
 {
 	double step = number(1);
 

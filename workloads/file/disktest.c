@@ -1,17 +1,17 @@
 /* disktest -- write a file of 1000 records, read it in order, read it at random.
  *
- * Measures     per pass of 1000 records of 512 bytes, each by its own system call: creating and
- *              writing the file; reading it from the beginning; a seek and a read for each record of
- *              a random order (the same order in every trial). Three metrics, as the paper has them.
- *              On Windows the calls are WriteFile, ReadFile and SetFilePointerEx.
+ * Measures     three metrics, as in the paper, each for a pass of 1000 records of 512 bytes with
+ *              one system call per record: creating and writing the file; reading it from the
+ *              beginning; a seek and a read for each record in a random order, the same in every
+ *              trial. Under Wine, the calls are WriteFile, ReadFile and SetFilePointerEx.
  * Leaves out   the disk: nothing is flushed, so half a megabyte stays in the system's cache. The
- *              paper says as much: the number of buffers decides.
- * Beware       the file system of the working directory is half of what is measured; it is in the
- *              system's fingerprint. Each record read is checked to be the one asked for.
+ *              paper says so too: the number of buffers decides.
+ * Beware       half of what is measured is the file system of the working directory; the system's
+ *              fingerprint names it. Each record read must be the one asked for.
  * After        Disktest of the PEGASUS paper (Silva).
  */
-#include "../workload.h"
-#include "handle.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 enum { RECORDS = 1000, RECORD_BYTES = 512 };
 
@@ -23,24 +23,9 @@ static struct {
 	handle   file;
 } s = { .file = NO_HANDLE };
 
-/* A permutation of the records by Fisher and Yates. */
-static void shuffle(void)
-{
-	uint32_t state = 2463534242u;
-
-	for (uint32_t i = 0; i < RECORDS; i++)
-		s.order[i] = i;
-	for (uint32_t i = RECORDS - 1; i > 0; i--) {
-		uint32_t other = next_number(&state) % (i + 1), held = s.order[i];
-
-		s.order[i] = s.order[other];
-		s.order[other] = held;
-	}
-}
-
 static int setup(void)
 {
-	shuffle();
+	random_order(s.order, RECORDS);
 	return handle_begin();
 }
 

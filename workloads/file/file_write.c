@@ -1,38 +1,18 @@
 /* file_write -- write a file from beginning to end, block by block.
  *
  * Measures     write on a file: finding its pages in the system's cache, copying into them, and
- *              marking them to be written; a seek back to the beginning stands between two passes.
- *              On Windows WriteFile and SetFilePointerEx.
- * Leaves out   finding room: the file is written once in setup, and then over and over in place
- *              (file_create finds room). And the disk: nothing is flushed.
- * Beware       what the system writes to the disk by itself, some seconds later, may disturb a long
+ *              marking them to be written. Between two passes there is a seek to the beginning.
+ *              Under Wine, WriteFile and SetFilePointerEx.
+ * Leaves out   finding room: setup writes the file once, and the workload overwrites it in place
+ *              (file_create finds room). The disk: nothing is flushed.
+ * Beware       some seconds later the system writes to the disk by itself, which may disturb a long
  *              trial. A file larger than memory measures the disk. A block larger than the
  *              processor's caches is read from memory. Each block has a number of its own.
  * After        lmdd of lmbench (McVoy and Staelin, 1996).
  */
-#include <string.h>
+#include "passes.h"
 
-#include "../workload.h"
-#include "contents.h"
-
-static uint64_t size = 8388608, block = 65536;
-static uint64_t at; /* the place in the file */
-static handle   file = NO_HANDLE;
-
-static int setup(void)
-{
-	int outcome;
-
-	if (size % block)
-		return fail_check("size is not a multiple of block");
-	outcome = contents_make(size, block);
-	if (outcome)
-		return outcome;
-	memset(contents_room, 0x55, block);
-	return contents_open(&file);
-}
-
-static int write_block(void)
+static int pass_block(void)
 {
 	static uint32_t number;
 	ssize_t         put;
@@ -43,43 +23,15 @@ static int write_block(void)
 		return fail("write");
 	if ((uint64_t)put != block)
 		return fail_check("%zd of %llu bytes written", put, (unsigned long long)block);
-	at += block;
-	if (at == size) {
-		at = 0;
-		if (handle_seek(file, 0))
-			return fail("seeking");
-	}
-	return 0;
+	return advance();
 }
-
-static int run(uint64_t operations)
-{
-	int outcome = 0;
-
-	while (operations-- && !outcome)
-		outcome = write_block();
-	return outcome;
-}
-
-static void teardown(void)
-{
-	if (file != NO_HANDLE)
-		handle_close(file);
-	contents_remove();
-}
-
-static const struct parameter parameters[] = {
-	NUMBER("size", "bytes in the file, a multiple of block", &size, 512, UINT64_C(1) << 40),
-	NUMBER("block", "bytes written at once", &block, 512, CONTENTS_BLOCK_MOST),
-	{ 0 },
-};
 
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 const struct workload workload_file_write = {
 	.name       = "file_write",
 	.group      = "file",
-	.summary    = "a file written over from beginning to end in blocks",
+	.summary    = "a file overwritten from beginning to end in blocks",
 	.operation  = "block",
 	.setup      = setup,
 	.run        = run,

@@ -1,18 +1,15 @@
-/* blocks.h -- a stream of numbered blocks from another process: what the bandwidth workloads of
- * this group share. Each of them has all of this for itself.
+/* blocks.h -- what the bandwidth workloads of this group share: a stream of numbered blocks from
+ * another process.
  *
- * What is between the processes holds a good deal, so a batch that began with it full would read
- * work of the batch before: the writer waits for a batch's count of blocks and writes exactly that
- * many, and the batch ends when the last has been read to its end. Each block has its number at
- * both its ends.
+ * A pipe or socket holds many bytes, so a batch that began with it full would read what the batch
+ * before had written. So the writer waits for a batch's number of blocks and writes exactly that
+ * many, and the batch ends when the last one has been read to its end. Each block has its number at
+ * both ends.
  */
 #ifndef STEELYARD_IPC_BLOCKS_H
 #define STEELYARD_IPC_BLOCKS_H
 
-#include <errno.h>
-#include <string.h>
-
-#include "../workload.h"
+#include "pair.h"
 
 enum { SIZE_LEAST = 512, SIZE_MOST = 1 << 20 };
 
@@ -21,18 +18,20 @@ static uint64_t size = 65536;
 /* In whole pages, because the alignment decides how fast a kernel copies. */
 static _Alignas(4096) unsigned char block[SIZE_MOST];
 
-/* In each of the two processes before the first batch: fresh memory is one page of zeros, read by
- * the writer over and over, and shared memory is copied when it is first written. */
+/* Both processes call this before the first batch: fresh memory is one page of zeros, which the
+ * writer would read over and over, and shared memory is copied when it is first written. */
 static inline void block_touch(void)
 {
 	memset(block, 0x5a, size);
 }
 
-/* The other process's work: for each count that comes in, writes that many blocks. */
-static inline void blocks_write(int counts, int out)
+/* The other process's work: writes as many blocks as each count says. */
+static void serve(void)
 {
-	uint64_t blocks, number = 0;
+	const int counts = pair.partners[IN], out = pair.partners[OUT];
+	uint64_t  blocks, number = 0;
 
+	pair_join();
 	block_touch();
 	while (!read_whole(counts, &blocks, sizeof(blocks)))
 		while (blocks--) {
@@ -44,9 +43,10 @@ static inline void blocks_write(int counts, int out)
 		}
 }
 
-static inline int blocks_read(uint64_t operations, int counts, int in)
+static int run(uint64_t operations)
 {
 	static uint64_t expected;
+	const int       counts = pair.ours[OUT], in = pair.ours[IN];
 
 	if (write_whole(counts, &operations, sizeof(operations)))
 		return fail("write");
@@ -65,12 +65,21 @@ static inline int blocks_read(uint64_t operations, int counts, int in)
 	return 0;
 }
 
-static const struct parameter block_parameters[] = {
-	NUMBER("size", "bytes in a block: of one write", &size, SIZE_LEAST, SIZE_MOST),
+/* Starts the other process, and reads a block from it, untimed, so that both are ready. */
+static inline int blocks_start(void)
+{
+	int outcome = pair_start(serve);
+
+	block_touch();
+	return outcome ? outcome : run(1);
+}
+
+static const struct parameter parameters[] = {
+	NUMBER("size", "bytes in a block, which is one write", &size, SIZE_LEAST, SIZE_MOST),
 	{ 0 },
 };
 
-/* The reader's reads are as many as the pieces in which a block comes. */
-static const struct call block_calls[] = { { "write", 1 }, { 0 } };
+/* The number of the reader's reads varies with the pieces in which a block arrives. */
+static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 #endif

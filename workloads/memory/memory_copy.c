@@ -1,39 +1,34 @@
 /* memory_copy -- copy an area to another by the widest loads and stores.
  *
  * Measures     the bandwidth of copying within and between the caches and memory, by one processor,
- *              as fast as any program copies here, or nearly. Both areas are walked in two halves,
- *              side by side.
- * Leaves out   addresses that are not aligned to each other, and the C library: memory_copy_libc.
- * Beware       an operation is one pass, and counts each byte copied once, although it is read and
- *              written (STREAM counts it twice). The stores are ordinary ones up to a size; from
- *              `bypass_from` on they bypass the caches, as C libraries do also, and lines are asked
- *              for 256 bytes ahead: by default where both areas together are larger than three
- *              quarters of the last-level cache (32 MiB are taken for it where the processor does
- *              not say). Elsewhere than on x86-64 no store bypasses a cache. The instructions are
- *              of 16, 32 or 64 bytes (`width`), by default as wide as the processor loads whole.
- *              Each batch finds new numbers in three places of the source, and must have brought
- *              them to the destination.
- * After        bw_mem fcp of lmbench (McVoy and Staelin, 1996), which copies by words of four
- *              bytes.
+ *              as fast as any program copies here, or nearly. It walks through both areas in two
+ *              halves, side by side.
+ * Leaves out   areas that are not aligned to each other, and the C library (memory_copy_libc).
+ * Beware       an operation is one pass. It counts each byte copied once, although the byte is read
+ *              and written (STREAM counts it twice). Up to a size the stores are ordinary ones.
+ *              From `bypass_from` on they bypass the caches, as C libraries do, and lines are
+ *              prefetched 256 bytes ahead; by default this begins where both areas together are
+ *              larger than three quarters of the last-level cache (taken as 32 MiB if the processor
+ *              does not say). Stores bypass a cache only on x86-64. Each instruction handles 16, 32
+ *              or 64 bytes (`width`), by default as many as the processor loads in one piece. Each
+ *              batch puts new numbers into three places of the source, which must arrive in the
+ *              copy.
+ * After        bw_mem fcp of lmbench (McVoy and Staelin, 1996), which copies four bytes at a time.
  */
-#include "area.h"
+enum { WORDS_PASSED = 4 }; /* of each cell: all */
+
+#include "copying.h"
 #include "wide.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
-static uint64_t size, width, bypass_from;
-
 typedef void copies(uint64_t operations, unsigned char *to, const unsigned char *from,
                     size_t bytes);
 
-static struct {
-	struct area source, destination;
-	int         way;
-	uint64_t    far_size;
-	copies     *passes;
-} s;
+static uint64_t width, bypass_from, least_far;
+static int      way;
 
 /* Four vectors at a time are loaded, then stored by put(), of the front half, then of the back. */
 #define COPY_4(vector, put, to, from)                                           \
@@ -95,60 +90,25 @@ COPY(far_64, wide_64, WIDE_64, AHEAD_4, PUT_64, FENCE)
 
 static int setup(void)
 {
-	s.way = wide_way(width, wide_whole());
-	s.far_size = far_size(bypass_from, 2);
-	return s.way < 0 ? s.way : 0;
+	way = wide_way(width, wide_whole());
+	least_far = far_size(bypass_from, 2);
+	return way < 0 ? way : 0;
 }
 
-static int arrange(void)
+static void passes(uint64_t operations)
 {
 	static copies *const ways[2][3] = { { near_16, near_32, near_64 },
 		                            { far_16, far_32, far_64 } };
-	int outcome;
 
-	if ((outcome = area_map(&s.source, size)) || (outcome = area_map(&s.destination, size)))
-		return outcome;
-	area_fill(&s.source);
-	s.passes = ways[size >= s.far_size][s.way];
-	s.passes(1, s.destination.start, s.source.start, s.source.size);
-	if (size <= AREA_COMPARED_MOST &&
-	    memcmp(s.destination.start, s.source.start, s.source.size))
-		return fail_check("the destination differs from the source");
-	return 0;
-}
-
-static int run(uint64_t operations)
-{
-	size_t cells[CELLS_JUDGED];
-
-	cells_draw(&s.source, cells);
-	for (int i = 0; i < CELLS_JUDGED; i++)
-		cell_write(&s.source, cells[i], cell_of(number_draw()));
-	s.passes(operations, s.destination.start, s.source.start, s.source.size);
-	for (int i = 0; i < CELLS_JUDGED; i++) {
-		struct cell right = cell_read(&s.source, cells[i]);
-		struct cell found = cell_read(&s.destination, cells[i]);
-
-		if (memcmp(&found, &right, sizeof(right)))
-			return fail_check("cell %zu was not copied", cells[i]);
-	}
-	return 0;
-}
-
-static void teardown(void)
-{
-	area_unmap(&s.source);
-	area_unmap(&s.destination);
+	ways[size >= least_far][way](operations, s.copy, s.source.start, s.source.size);
 }
 
 static const struct parameter parameters[] = {
 	WIDTH(&width),
-	NUMBER("bypass_from", "size from which stores bypass the caches; 0: by the last cache's",
+	NUMBER("bypass_from", "size from which stores bypass the caches; 0: by the last-level cache",
 	       &bypass_from, 0, UINT64_MAX / 4),
 	{ 0 },
 };
-
-static struct sweep sweep = AREA_SWEEP(&size, 2, arrange);
 
 const struct workload workload_memory_copy = {
 	.name         = "memory_copy",

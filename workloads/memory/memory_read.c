@@ -1,37 +1,30 @@
 /* memory_read -- read every byte of an area by the widest loads.
  *
- * Measures     the bandwidth of reading from whichever cache or memory holds the area, by one
- *              processor: as many bytes a second as any program gets here, or nearly. The area's
- *              two halves are read side by side, which keeps more prefetching under way than one
- *              stream.
+ * Measures     the bandwidth of reading from the cache or memory that holds the area, by one
+ *              processor: as many bytes per second as any program gets here, or nearly. It reads
+ *              the two halves of the area side by side, which keeps more prefetches in flight than
+ *              one stream does.
  * Leaves out   writing, and what other processors can take at the same time (copies show that).
- * Beware       an operation is one pass over the area, and counts its size once. The loads are of
- *              16, 32 or 64 bytes (`width`), by default as wide as the processor loads whole: 32 on
- *              AMD's Zen 4 although it has 64. From `ahead_from` on, by default where the area is
- *              larger than three quarters of the last-level cache (32 MiB are taken for it where
- *              the processor does not say), lines are asked for 256 bytes ahead besides. All is
- *              added up, by eight independent sums, and the total of each batch is checked, so no
- *              pass is skipped or shared; additions are not the limit. Areas beyond the caches
- *              depend on the pages drawn, and on who else uses the memory.
- *              bw_mem rd of lmbench counts what it skips (it is memory_read_partial's ancestor);
- *              beside that rate this one is 1.98 [1.92, 2.12] at 16 KiB, 1.22 [1.15, 1.31] at 512
- *              KiB (bench/beside.py, 24 rounds).
- * After        bw_mem frd of lmbench (McVoy and Staelin, 1996), which reads by words of four bytes.
+ * Beware       an operation is one pass over the area, and counts its size once. Each load takes
+ *              16, 32 or 64 bytes (`width`), by default as many as the processor loads in one
+ *              piece: 32 on AMD's Zen 4, although it has 64. From `ahead_from` on, lines are also
+ *              prefetched 256 bytes ahead; by default this begins where the area is larger than
+ *              three quarters of the last-level cache (taken as 32 MiB if the processor does not
+ *              say). Eight independent sums add everything up, and the total of each batch is
+ *              checked, so no pass can be skipped or shared; the additions are not the limit.
+ *              Beyond the caches the speed depends on the pages drawn, and on who else uses the
+ *              memory. bw_mem rd of lmbench counts bytes that it skips (memory_read_partial follows
+ *              it): compared with its rate, this one is 1.98 [1.92, 2.12] at 16 KiB and 1.22 [1.15,
+ *              1.31] at 512 KiB (bench/beside.py, 24 rounds).
+ * After        bw_mem frd of lmbench (McVoy and Staelin, 1996), which reads four bytes at a time.
  */
-#include "area.h"
+#include "filled.h"
 #include "wide.h"
-
-static uint64_t size, width, ahead_from;
 
 typedef uint64_t reads(uint64_t operations, const unsigned char *start, size_t bytes);
 
-static struct {
-	struct area area;
-	struct sums sums;
-	int         way;
-	uint64_t    far_size;
-	reads      *passes;
-} s;
+static uint64_t width, ahead_from, least_far;
+static int      way;
 
 /* The sum of `operations` passes, modulo 2^64. The eight sums stay in registers from pass to pass.
  * The loads of the two halves are kept apart: two at once that are half an area from each other may
@@ -80,46 +73,26 @@ READ(far_64, wide_64, WIDE_64, AHEAD_4)
 
 static int setup(void)
 {
-	s.way = wide_way(width, wide_whole());
-	s.far_size = far_size(ahead_from, 1);
-	return s.way < 0 ? s.way : 0;
-}
-
-static int arrange(void)
-{
-	static reads *const ways[2][3] = { { near_16, near_32, near_64 },
-		                           { far_16, far_32, far_64 } };
-	int outcome = area_map(&s.area, size);
-
-	if (outcome)
-		return outcome;
-	s.passes = ways[size >= s.far_size][s.way];
-	s.sums = area_fill(&s.area);
-	return 0;
+	way = wide_way(width, wide_whole());
+	least_far = far_size(ahead_from, 1);
+	return way < 0 ? way : 0;
 }
 
 static int run(uint64_t operations)
 {
-	uint64_t sum = s.passes(operations, s.area.start, s.area.size);
+	static reads *const ways[2][3] = { { near_16, near_32, near_64 },
+		                           { far_16, far_32, far_64 } };
+	uint64_t sum = ways[size >= least_far][way](operations, s.area.start, s.area.size);
 
-	if (sum != operations * s.sums.eights)
-		return fail_check("the sum of %" PRIu64 " passes is wrong", operations);
-	return 0;
-}
-
-static void teardown(void)
-{
-	area_unmap(&s.area);
+	return sum == operations * s.sums.eights ? 0 : sum_is_wrong(operations);
 }
 
 static const struct parameter parameters[] = {
 	WIDTH(&width),
-	NUMBER("ahead_from", "size from which lines are asked for ahead; 0: by the last cache's",
+	NUMBER("ahead_from", "size from which lines are prefetched; 0: by the last-level cache",
 	       &ahead_from, 0, UINT64_MAX / 4),
 	{ 0 },
 };
-
-static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 
 const struct workload workload_memory_read = {
 	.name         = "memory_read",

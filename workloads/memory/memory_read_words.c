@@ -1,23 +1,14 @@
-/* memory_read_words -- read every word of four bytes of an area, one after another.
+/* memory_read_words -- read an area four bytes at a time, word after word.
  *
- * Measures     the rate of loads of a program that works word by word, as bandwidth: in the nearest
- *              caches the processor's loads and additions limit it, beyond them the memory does.
- * Leaves out   wide loads: memory_read.
- * Beware       an operation is one pass, and counts the area's size once. Compilers would gather
- *              the loads into wide ones: they are volatile, so each word has a load of its own. The
- *              sum of all is checked at the end of each batch.
+ * Measures     the rate of loads of a program that works word by word, as a bandwidth. In the
+ *              nearest caches the processor's loads and additions limit it, beyond them the memory.
+ * Leaves out   wide loads (memory_read).
+ * Beware       an operation is one pass, and counts the area's size once. A compiler would combine
+ *              the loads into wide ones, so they are volatile and each word has its own load. The
+ *              sum of all words is checked at the end of each batch.
  * After        bw_mem frd of lmbench (McVoy and Staelin, 1996).
  */
-#include <inttypes.h>
-
-#include "area.h"
-
-static uint64_t size;
-
-static struct {
-	struct area area;
-	struct sums sums;
-} s;
+#include "filled.h"
 
 /* The loads are volatile, so that each is made, and by itself. */
 static inline uint64_t pass(const volatile uint32_t *word, const volatile uint32_t *end)
@@ -37,38 +28,22 @@ static inline uint64_t pass(const volatile uint32_t *word, const volatile uint32
 	return a + b + c + d;
 }
 
-static int arrange(void)
-{
-	int outcome = area_map(&s.area, size);
-
-	if (!outcome)
-		s.sums = area_fill(&s.area);
-	return outcome;
-}
-
 static int run(uint64_t operations)
 {
 	const volatile uint32_t *words = (const volatile uint32_t *)s.area.start;
 	uint64_t                 sum = 0;
 
 	for (uint64_t i = 0; i < operations; i++)
-		sum += pass(words, words + s.area.size / sizeof(uint32_t));
+		sum += pass(words, words + area_words(&s.area));
 	if (sum != operations * s.sums.fours)
-		return fail_check("the sum of %" PRIu64 " passes is wrong", operations);
+		return sum_is_wrong(operations);
 	return 0;
 }
-
-static void teardown(void)
-{
-	area_unmap(&s.area);
-}
-
-static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 
 const struct workload workload_memory_read_words = {
 	.name         = "memory_read_words",
 	.group        = "memory",
-	.summary      = "every word of four bytes of an area read by itself",
+	.summary      = "an area read four bytes at a time",
 	.operation    = "pass",
 	.run          = run,
 	.teardown     = teardown,

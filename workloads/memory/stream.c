@@ -1,33 +1,22 @@
-/* stream -- four loops over arrays of doubles, as the compiler makes them.
+/* stream -- four loops over arrays of doubles, as the compiler translates them.
  *
  * Measures     the bandwidth of c = a (copy), b = 3 c (scale), c = a + b (add) and a = b + 3 c
- *              (triad), plain loops in C, each over whole arrays. The size is that of one of the
- *              three arrays.
- * Leaves out   what the processor could do at best: that is memory_read, memory_write, memory_copy.
- * Beware       bytes count as STREAM counts them: those read and those written, two arrays' worth a
- *              pass for copy and scale, three for add and triad; lines that are read only because
- *              they are written are not counted. What is measured is the compiler besides the
- *              memory: whether it uses vectors (at the program's flags often not) and whether it
- *              replaces copy by a call of memcpy. Each result is exact; three places of the array
- *              that a batch writes are spoilt before the batch and checked after it.
+ *              (triad), plain loops in C, each over whole arrays. The size is the size of one of
+ *              the three arrays.
+ * Leaves out   the best that the processor can do (memory_read, memory_write, memory_copy).
+ * Beware       bytes count as in STREAM: those read and those written, two arrays per pass for copy
+ *              and scale, three for add and triad. Lines that are read only because they are
+ *              written do not count. It measures the compiler as well as the memory: whether it
+ *              uses vectors (often not, with this program's flags) and whether it replaces copy by
+ *              a call of memcpy. Each value is exact: before a batch, three places of the array
+ *              that it writes are spoilt, and they are checked afterwards.
  * After        STREAM (McCalpin, 1995), and stream of lmbench.
  */
-#include "area.h"
-
-static const double SCALAR = 3.0;
-
-static uint64_t size, bytes;
+#include "doubles.h"
 
 static struct {
 	struct area a, b, c;
 } s;
-
-/* The pointers are restricted, because STREAM's arrays, being variables, cannot overlap either. */
-static void copy_pass(double *restrict to, const double *restrict from, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = from[i];
-}
 
 static void scale_pass(double *restrict to, const double *restrict from, size_t n)
 {
@@ -62,21 +51,6 @@ static int arrange(void)
 		doubles(&s.c)[i] = (double)(i % 3 + 1);
 	}
 	return 0;
-}
-
-/* The elements that a batch is judged by. */
-static size_t places[CELLS_JUDGED];
-
-static void spoil(const struct area *written)
-{
-	doubles_draw(written, places);
-	for (int i = 0; i < CELLS_JUDGED; i++)
-		doubles(written)[places[i]] = -1.0;
-}
-
-static int wrong(const char *loop, size_t place)
-{
-	return fail_check("%s is wrong at %zu", loop, place);
 }
 
 static int copy(uint64_t operations)

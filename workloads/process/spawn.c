@@ -1,29 +1,29 @@
 /* spawn -- start a minimal program by posix_spawn or CreateProcess, and wait for its end.
  *
- * Measures     posix_spawn as the C library has it, the program's start as in fork_exec, exit,
- *              waitpid. On Windows CreateProcess, the program's start, exit, the wait for its
- *              handle, and the closing of its two handles.
+ * Measures     the C library's posix_spawn, the program's start as in fork_exec, exit, waitpid.
+ *              Under Wine, CreateProcess, the program's start, exit, waiting for its handle, and
+ *              closing its two handles.
  * Leaves out   what fork_exec leaves out, and posix_spawn's actions on files: there are none.
- * Beware       the libraries make it differently: glibc maps a stack for the child, which borrows
- *              its maker's memory as with vfork and looks at each signal's action in some 120
- *              system calls; musl uses a stack that it has and hears of success through a pipe;
- *              others fork. The program is the load program itself, told to exit, its environment
- *              empty; on Windows it has its maker's, without which programs do not start there. With
- *              place=0 the child may begin on another processor, with place=1 and 2 it
- *              stays on its maker's.
- * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
+ * Beware       C libraries implement it differently. glibc maps a stack for the child, which
+ *              borrows its parent's memory as with vfork, and looks at each signal's action in some
+ *              120 system calls. musl uses a stack that it has, and learns of success through a
+ *              pipe. Others fork. The program is the load program itself, told to exit. Its
+ *              environment is empty; under Wine it is the parent's, because programs do not start
+ *              there without one. With place=0 the child may start on another processor; with
+ *              place=1 and 2 it stays on its parent's.
+ * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), which forks.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
 #include <stdio.h>
 
-#include "../harness/tree.h"
-#include "../harness/windows/error.h"
+#include "../api/system.h"
+#include "../api/windows/error.h"
 
 static char line[MAX_PATH * 4 + 8];
 
-static int setup(void)
+static int find_program(void)
 {
 	snprintf(line, sizeof(line), "\"%s\" exit", self_path());
 	return 0;
@@ -54,29 +54,19 @@ static int run(uint64_t operations)
 	return 0;
 }
 #else
-#include <errno.h>
-#include <limits.h>
 #include <spawn.h>
 
 #include "program.h"
 
-static struct program program;
-static char          *environment[] = { NULL };
-
-static int setup(void)
-{
-	return find_program(&program);
-}
-
 static int run(uint64_t operations)
 {
-	int outcome = 0;
+	static char *nothing[] = { NULL };
+	int          outcome = 0;
 
 	while (operations-- && !outcome) {
 		pid_t child;
 
-		errno = posix_spawn(&child, program.path, NULL, NULL, program.words,
-		                    environment);
+		errno = posix_spawn(&child, program.path, NULL, NULL, program.words, nothing);
 		if (errno)
 			return fail("posix_spawn");
 		outcome = await_exit(child, 0);
@@ -90,9 +80,9 @@ static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_gr
 const struct workload workload_spawn = {
 	.name      = "spawn",
 	.group     = "process",
-	.summary   = "a minimal program started by posix_spawn (CreateProcess), and the wait for it",
+	.summary   = "a minimal program started by posix_spawn (CreateProcess), and its end",
 	.operation = "process",
-	.setup     = setup,
+	.setup     = find_program,
 	.run       = run,
 	.calls     = calls,
 };

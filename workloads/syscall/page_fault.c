@@ -1,17 +1,17 @@
 /* page_fault -- touch a page of a mapped file for the first time.
  *
- * Measures     the processor's fault, the kernel's search for the page in its cache, and the entry
- *              made in the page table; and a share of taking all of them out again (one madvise
- *              after every page has been touched once), which makes the next touches first ones.
- * Leaves out   the disk: the file was just written and is in the cache. Making the mapping (in
+ * Measures     the page fault, the kernel's search for the page in its cache, and the entry in the
+ *              page table. Also a share of removing all entries again, so that the next touches are
+ *              first touches: one madvise call after each page has been touched once.
+ * Leaves out   the disk: the file was just written and is in the cache. Mapping the file (in
  *              setup), and the upper levels of the page table, which stay.
- * Beware       Linux may map up to fifteen neighbours along with the page that faults (64 KiB),
- *              whatever the order of the touches, and then fifteen touches of sixteen are no
- *              faults. With alone=1, as at first, every page is a mapping of its own whose
- *              neighbours lie elsewhere in the file (they are mapped in the file's reverse order),
- *              so every touch is one fault. With alone=0 there is one mapping, and the neighbours
- *              come along. The pages are touched in a random order, the same in every trial, and
- *              each must show its own number.
+ * Beware       Linux may map up to fifteen neighbours with the page that faults (64 KiB), whatever
+ *              the order of the touches; then fifteen of sixteen touches do not fault. With
+ *              alone=1, the default, every page is a separate mapping whose neighbours are
+ *              elsewhere in the file (they are mapped in reverse order), so every touch faults.
+ *              With alone=0 there is one mapping, and neighbours are mapped together. The pages are
+ *              touched in a random order, the same in every trial, and each must show its own
+ *              number.
  * After        lat_pagefault of lmbench (McVoy and Staelin), which has alone=0.
  */
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { SIZE_LEAST = 4096, SIZE_MOST = 67108864 };
 
@@ -45,25 +45,6 @@ static int write_file(void)
 	}
 	free(page);
 	return outcome;
-}
-
-/* A permutation of the pages by Fisher and Yates. */
-static int shuffle(void)
-{
-	uint32_t state = 2463534242u;
-
-	s.order = calloc(s.pages, sizeof(*s.order));
-	if (!s.order)
-		return fail("calloc");
-	for (uint32_t i = 0; i < s.pages; i++)
-		s.order[i] = i;
-	for (uint32_t i = (uint32_t)s.pages - 1; i > 0; i--) {
-		uint32_t other = next_number(&state) % (i + 1), held = s.order[i];
-
-		s.order[i] = s.order[other];
-		s.order[other] = held;
-	}
-	return 0;
 }
 
 /* The file's page that is mapped as page `at` of the area. */
@@ -100,13 +81,16 @@ static int setup(void)
 	s.file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (s.file < 0)
 		return fail("open");
-	if ((outcome = write_file()) || (outcome = shuffle()))
-		return outcome;
-	return map();
+	s.order = calloc(s.pages, sizeof(*s.order));
+	if (!s.order)
+		return fail("calloc");
+	random_order(s.order, (uint32_t)s.pages);
+	outcome = write_file();
+	return outcome ? outcome : map();
 }
 
-/* The page to touch next. It only says which: a fault inside a function makes its return a mispredicted
- * one. */
+/* The page to touch next. It only says which: a fault inside a function makes its return a
+ * mispredicted one. */
 APART const volatile uint32_t *page_fault_page(size_t at);
 APART const volatile uint32_t *page_fault_page(size_t at)
 {
@@ -143,8 +127,8 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("size", "bytes of the mapped file", &size, SIZE_LEAST, SIZE_MOST),
-	NUMBER("alone", "1: each page is its own mapping; 0: one mapping of all", &alone, 0, 1),
+	NUMBER("size", "bytes in the mapped file", &size, SIZE_LEAST, SIZE_MOST),
+	NUMBER("alone", "1: each page is a separate mapping; 0: there is one mapping", &alone, 0, 1),
 	{ 0 },
 };
 

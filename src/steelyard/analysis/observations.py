@@ -18,10 +18,11 @@ from steelyard.analysis.model import Trouble
 from steelyard.analysis.rows import Rows
 from steelyard.archive import experiments
 from steelyard.archive.experiments import Experiment
-from steelyard.errors import UnknownName, shortened
+from steelyard.errors import UnknownName
 from steelyard.statistics import multiprogramming, order_statistics
 from steelyard.statistics.multiprogramming import Moments
 from steelyard.statistics.signed_rank import Array, Estimate
+from steelyard.text import shortened
 
 # How a trial's batches become one number. The floor (lower quartile) is steadiest for work that only
 # other work can slow down; work that sleeps and wakes has no floor worth the name.

@@ -22,6 +22,7 @@ import secrets
 import shutil
 import socket
 import time
+import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -284,7 +285,8 @@ def _as_of_today(header: dict[str, Any]) -> dict[str, Any]:
 def measuring(root: Path) -> Iterator[None]:
     """Holds this host's right to measure into the archive: two experiments at once would disturb each
     other. Raises ArchiveError if another process holds it. Ends with the process, however that ends."""
-    path = root / f"measuring-{socket.gethostname()}.lock"
+    # A host may be called anything but a file's name.
+    path = root / f"measuring-{urllib.parse.quote(os.fsencode(socket.gethostname()), safe='')}.lock"
     with journal.explained(root):
         root.mkdir(parents=True, exist_ok=True)
         file = open(path, "a+b")  # noqa: SIM115 -- held until the with statement ends

@@ -12,10 +12,11 @@ from steelyard.drawing import charts, lanes, watch_figures
 from steelyard.drawing.charts import Spec
 from steelyard.drawing.watch_figures import COLOURS, OTHERS, OTHERS_COLOUR
 from steelyard.papers.source import NOTHING
-from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.report import template
 from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
+from steelyard.watch.figures import CPU, FAULTS, IO, SWITCHES
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import Process
 from steelyard.watch.series import Series
@@ -25,19 +26,19 @@ _FOLDED_FROM = 60  # processes: with more the table begins folded
 _PROGRAMS_MOST = 200
 _CALLS_DRAWN = 16
 _CALLS_OVER_TIME = 4
-# A panel of the series: its title, its unit, and the rates that are its lines, by the names they go by.
+# A panel of the series: its title, its unit, and the rates that are its lines, by what these are called.
 _PANELS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("Processors in use", "share", {"cpu_user_ns": "user", "cpu_system_ns": "system"}),
-    ("Ready, and waiting for a processor", "share", {"wait_ns": "waiting"}),
-    ("Page faults a second", "count", {"faults_minor": "minor", "faults_major": "major"}),
+    ("Processors in use", "share", CPU),
+    ("Ready, and waiting for a processor", "share", {"waiting": "wait_ns"}),
+    ("Page faults a second", "count", FAULTS),
     (
         "Context switches a second",
         "count",
-        {"switches_voluntary": "voluntary", "switches_involuntary": "forced"},
+        {"voluntary": SWITCHES["voluntary"], "forced": SWITCHES["involuntary"]},
     ),
     ("Reads and writes a second", "count", {"reads": "reads", "writes": "writes"}),
-    ("Read and written a second", "bytes", {"characters_read": "read", "characters_written": "written"}),
-    ("Block devices, a second", "bytes", {"bytes_read": "read", "bytes_written": "written"}),
+    ("Read and written a second", "bytes", {"read": IO["read"], "written": IO["write"]}),
+    ("Block devices, a second", "bytes", {"read": "bytes_read", "written": "bytes_written"}),
 )
 
 
@@ -77,12 +78,16 @@ def html(account: Account, *, watched: str) -> str:
     shown = {
         "account": account,
         "head": account.watch.head,
-        "watched": printable(watched),
+        "version": account.watch.head.version,
+        "title": watched,
+        "finds": "a program, call or number",
+        "made_from": f" {account.watch.head.version}",
+        "panels_json": {},
         "first": _first(account),
         "more": _more(account.total),
         "counted": sentences.counted(account),
-        "costs": [printable(one) for one in (*sentences.costs(account), *sentences.impact(account))],
-        "notes": [printable(one) for one in account.notes],
+        "costs": [*sentences.costs(account), *sentences.impact(account)],
+        "notes": account.notes,
         "programs": [_group_row(one) for one in programs[:_PROGRAMS_MOST]],
         "programs_left": len(programs) - _PROGRAMS_MOST,
         "total_row": _group_row(account.total),
@@ -99,11 +104,11 @@ def html(account: Account, *, watched: str) -> str:
         "charts": {"config": charts.CONFIG, "forests": {}},
         "figure_specs": pictures,
     }
-    return template.render("watch_page.html", shown, filters=_FILTERS)
+    return template.render("watch.html", shown, filters=_FILTERS)
 
 
 def _used(one: Process) -> int:
-    return (one.figures["cpu_user_ns"] or 0) + (one.figures["cpu_system_ns"] or 0)
+    return sum(one.figures[name] or 0 for name in CPU.values())
 
 
 # Sentences
@@ -115,7 +120,7 @@ def _first(account: Account) -> str:
     if total.cpu_ns is None:
         return f"{processes} in {time_ns(account.elapsed_ns)}."
     share = f"{digits(100 * total.cpu_ns / account.elapsed_ns)} %" if account.elapsed_ns else NOTHING
-    user, system = total.figures["cpu_user_ns"] or 0, total.figures["cpu_system_ns"] or 0
+    user, system = (total.figures[name] or 0 for name in CPU.values())
     return (
         f"{processes} used {time_ns(total.cpu_ns)} of processor time in {time_ns(account.elapsed_ns)}: "
         f"{share} of one processor, {time_ns(user)} in user and {time_ns(system)} in system mode."
@@ -125,10 +130,10 @@ def _first(account: Account) -> str:
 def _more(total: Group) -> str:
     told = []
     for name, words in (
-        ("faults_minor", "minor"),
-        ("faults_major", "major page faults"),
-        ("switches_voluntary", "voluntary"),
-        ("switches_involuntary", "forced context switches"),
+        (FAULTS["minor"], "minor"),
+        (FAULTS["major"], "major page faults"),
+        (SWITCHES["voluntary"], "voluntary"),
+        (SWITCHES["involuntary"], "forced context switches"),
     ):
         value = total.figures[name]
         if value is not None:
@@ -145,7 +150,7 @@ def _more(total: Group) -> str:
 
 def _colours(programs: Sequence[Group]) -> dict[str, str]:
     """The programs that used most, by name as shown; the rest have a colour together."""
-    names = dict.fromkeys(printable(one.name) for one in programs)
+    names = dict.fromkeys(one.name for one in programs)
     return dict(zip(names, COLOURS, strict=False))
 
 
@@ -153,7 +158,7 @@ def _lanes(processes: Iterable[Process], account: Account) -> lanes.Lanes:
     until_ns = account.watch.head.began_ns + account.elapsed_ns
     return lanes.of(
         [
-            lanes.Life(one.watched_ns, one.end_ns or until_ns, printable(one.program), _about(one, account))
+            lanes.Life(one.watched_ns, one.end_ns or until_ns, one.program, _about(one, account))
             for one in processes
         ]
     )
@@ -163,10 +168,8 @@ def _about(one: Process, account: Account) -> str:
     after_ns = one.watched_ns - account.watch.head.began_ns
     ended = sentences.ended(one)
     lived = time_ns((one.end_ns or account.watch.head.began_ns + account.elapsed_ns) - one.watched_ns)
-    used = "" if one.figures["cpu_user_ns"] is None else f", used {time_ns(_used(one))}"
-    return (
-        f"{printable(one.program)} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
-    )
+    used = "" if one.figures[CPU["user"]] is None else f", used {time_ns(_used(one))}"
+    return f"{one.program} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
 
 
 def _panels(series: Series) -> list[Panel]:
@@ -185,7 +188,7 @@ def _panels(series: Series) -> list[Panel]:
         scale = 1e9 if unit == "share" else 1
         lines = [
             watch_figures.Line(shown, [value / scale for value in series.rates[name].values])
-            for name, shown in names.items()
+            for shown, name in names.items()
             if name in series.rates
         ]
         if lines:
@@ -196,7 +199,7 @@ def _panels(series: Series) -> list[Panel]:
     often = sorted(series.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_OVER_TIME]
     if often:
         title = "System calls a second, the most frequent"
-        add(title, "count", [watch_figures.Line(printable(name), one.values) for name, one in often])
+        add(title, "count", [watch_figures.Line(name, one.values) for name, one in often])
     return found
 
 
@@ -220,12 +223,10 @@ def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_figures.
     found = []
     for name, one in list(calls.items())[:_CALLS_DRAWN]:
         if one.samples is not None:
-            found.append(watch_figures.Bar(printable(name), one.samples, None, None, 0))
+            found.append(watch_figures.Bar(name, one.samples, None, None, 0))
         elif one.calls is not None:
             errors = one.errors.value if one.errors else 0
-            found.append(
-                watch_figures.Bar(printable(name), one.calls.value, one.calls.low, one.calls.high, errors)
-            )
+            found.append(watch_figures.Bar(name, one.calls.value, one.calls.low, one.calls.high, errors))
     return found
 
 
@@ -234,20 +235,16 @@ def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_figures.
 
 def _group_row(one: Group) -> dict[str, Any]:
     return {
-        "name": printable(one.name),
+        "name": one.name,
         "cells": [
             count(one.processes),
             count(one.failed) if one.failed else "",
-            *(_figure(one, name) for name in ("cpu_user_ns", "cpu_system_ns", "wait_ns")),
-            *(_pair(one, *names) for names in (_FAULTS, _SWITCHES)),
+            *(_figure(one, name) for name in (*CPU.values(), "wait_ns")),
+            *(_pair(one, *family.values()) for family in (FAULTS, SWITCHES)),
             sentences.total_calls(one),
-            *(_figure(one, name) for name in ("characters_read", "characters_written", "memory_peak")),
+            *(_figure(one, name) for name in (*IO.values(), "memory_peak")),
         ],
     }
-
-
-_FAULTS = ("faults_minor", "faults_major")
-_SWITCHES = ("switches_voluntary", "switches_involuntary")
 
 
 def _figure(one: Group, name: str) -> str:
@@ -265,19 +262,17 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
 
     until_ns = account.watch.head.began_ns + account.elapsed_ns
     after_ns = one.watched_ns - account.watch.head.began_ns
-    before = f", before {printable(one.program_before)}" if one.program_before else ""
+    before = f", before {one.program_before}" if one.program_before else ""
     return {
-        "program": printable(one.program),
+        "program": one.program,
         "pid": one.pid,
         "about": f"child of {one.parent}{before}",
-        "find": f"{printable(one.program)} {one.pid} {one.parent} {sentences.ended(one)}",
+        "find": f"{one.program} {one.pid} {one.parent} {sentences.ended(one)}",
         "cells": [
             "attached" if one.attached else f"+{time_ns(max(after_ns, 0))}",
             time_ns((one.end_ns or until_ns) - one.watched_ns),
-            figure("cpu_user_ns"),
-            figure("cpu_system_ns"),
-            f"{figure('faults_minor')} / {figure('faults_major')}",
-            f"{figure('switches_voluntary')} / {figure('switches_involuntary')}",
+            *map(figure, CPU.values()),
+            *(" / ".join(map(figure, family.values())) for family in (FAULTS, SWITCHES)),
             _calls_of(one, account),
             figure("memory_peak"),
         ],
@@ -318,7 +313,7 @@ def _call_row(name: str, one: CallSum, account: Account) -> dict[str, Any]:
     times = sum(other.time_ns or 0 for other in (account.total.calls or {}).values())
     interval = sentences.bounds(one.calls) if one.calls and one.calls.level is not None else ""
     return {
-        "name": printable(name),
+        "name": name,
         "calls": sentences.at_least(one),
         "interval": interval if one.calls or one.samples is not None else "not resolved",
         "share": f"{100 * one.calls.value / whole:.1f} %" if one.calls and whole else NOTHING,

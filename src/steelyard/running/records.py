@@ -10,11 +10,11 @@ from typing import Any
 
 from steelyard.analysis.observations import ALONE, TOGETHER
 from steelyard.archive.events import Count, Group, Outcome, Process, Samples, Usage
-from steelyard.errors import quoted
 from steelyard.programs import built
 from steelyard.study.plan import Trial
 from steelyard.systems import door
 from steelyard.systems.door import Record, Refused, cannot_be
+from steelyard.text import quoted
 
 # A system's clock that goes so many times as fast as the laboratory's, or as slow, is none. Less than that is
 # kept, and the report says it.

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares, nnls
 from scipy.special import expit
 
 from steelyard.statistics import resampling
@@ -144,6 +143,8 @@ def _found(x: Array, y: Array) -> _Sum:
 
 def _with_one_more(x: Array, y: Array, rows: Array) -> _Sum:
     """One more step, at the place on the grid where it helps most if all heights are free."""
+    from scipy.optimize import nnls  # takes a third of a second to import, which few commands need
+
     grid = np.arange(x[0], x[-1], _GRID)
     known = np.column_stack([np.ones(len(x)), expit((x[:, None] - rows[:, 1]) / rows[:, 2])])
     lowered = float(y.min()) - 1  # so that the level is above 0 too, as the heights must be
@@ -158,6 +159,8 @@ def _with_one_more(x: Array, y: Array, rows: Array) -> _Sum:
 
 def _refined(x: Array, y: Array, start: _Sum) -> _Sum:
     """All parameters moved to where the robust misfit is least."""
+    from scipy.optimize import least_squares
+
     count = len(start.rows)
     low = np.array([-np.inf, *[0.0, x[0], _NARROWEST] * count])
     high = np.array([np.inf, *[np.inf, x[-1], _WIDEST] * count])

@@ -20,7 +20,6 @@ no law: see `saturation`.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from steelyard.statistics import resampling
 from steelyard.statistics.signed_rank import Array, Estimate
@@ -156,6 +155,8 @@ def _fitted(copies: Array, throughputs: Array, *, is_universal: bool) -> tuple[f
 
     With 1/g = u + a/g, N/X = u + (a/g) N + (b/g) N (N - 1): so that u >= 0 keeps a from exceeding 1.
     """
+    from scipy.optimize import nnls  # takes a third of a second to import, which few commands need
+
     scale = float(throughputs.max())
     target = copies * scale / throughputs
     columns = [np.ones_like(copies), copies, copies * (copies - 1)]

@@ -10,12 +10,14 @@ native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import SteelyardError, UnknownName, UsageError
 from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
 from steelyard.systems import custom, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
-from steelyard.systems.system import System
+from steelyard.systems.system import System, check
+from steelyard.text import quoted
 
+_NAME_MOST = 200  # characters, with its build
 BUILT_IN: tuple[System, ...] = (
     native.NATIVE,
     native.NATIVE_MUSL,
@@ -34,6 +36,8 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     """The system of that name: one the user defined, a built-in one, or `ssh:HOST`; with `+BUILD` after
     it, the same with another build of the load program. Raises UnknownName or UsageError.
     """
+    if len(name) > _NAME_MOST:
+        raise UsageError(f"there is no system {quoted(name)}: names have {_NAME_MOST} characters at most")
     plain, plus, build = name.rpartition("+")
     if plus and build not in built.builds():
         built.load(build)  # raises, and says how to make it
@@ -59,6 +63,18 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     if name not in known:
         raise UnknownName("system", name, [*known, *defined])
     return known[name]
+
+
+def refusal(system: System) -> str | None:
+    """Why the system cannot start here, as it is without a study; None if it can."""
+    if system is ssh.SSH:
+        return "needs a host: ssh:HOST"
+    try:
+        check(system)
+        built.load(system.program)
+    except SteelyardError as error:
+        return str(error)
+    return None
 
 
 def crossed(names: Sequence[str], builds: Sequence[str]) -> tuple[str, ...]:

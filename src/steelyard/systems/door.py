@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from steelyard.errors import SystemFailed, quoted, shortened
-from steelyard.quantities import printable
+from steelyard.errors import SystemFailed
+from steelyard.text import quoted, shortened, shown
 
 Record = dict[str, Any]
 Shape = Callable[[Any], Any]  # the value as it is kept; raises _Wrong
@@ -44,7 +44,7 @@ class _Wrong(Exception):
         self.where, self.value, self.allowed = "", value, allowed
 
     def at(self, place: str | int) -> "_Wrong":
-        name = f"[{place}]" if isinstance(place, int) else shortened(printable(place), 60)
+        name = f"[{place}]" if isinstance(place, int) else shortened(shown(place), 60)
         joint = "." if self.where and not self.where.startswith("[") else ""
         self.where = f"{name}{joint}{self.where}"
         return self
@@ -81,7 +81,7 @@ def prose(value: Any) -> str:
     """What is for people only: kept escaped and shortened, so that no terminal obeys it."""
     if type(value) is not str:
         raise _Wrong(value, "a text")
-    return shortened(printable(shortened(value, REASON_MOST)), REASON_MOST)
+    return shortened(shown(shortened(value, REASON_MOST)), REASON_MOST)
 
 
 def digest(value: Any) -> str:

@@ -4,35 +4,39 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TextIO
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.quantities import count, printable, time_ns
+from steelyard.quantities import count, time_ns
 from steelyard.statistics.description import PERCENTILES, Description
+from steelyard.terminal import Console
+from steelyard.text import shown
 from steelyard.watch import sentences
 from steelyard.watch.accounts import Account
+from steelyard.watch.figures import CPU, FAMILIES, FAULTS, IO, SWITCHES
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import Process
-from steelyard.watch.series import CPU, Series
+from steelyard.watch.series import CPU_NS, Series
 
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_MOST = 100  # a narrower terminal shows fewer columns
 _WIDTH_OF_NAMES = 28
 _UNKNOWN = "–"
 _SERIES = (
-    CPU, "cpu_user_ns", "cpu_system_ns", "wait_ns", "faults_minor", "faults_major", "switches_voluntary",
-    "switches_involuntary", "bytes_read", "bytes_written", "memory_end",
+    CPU_NS, *CPU.values(), "wait_ns", *FAULTS.values(), *SWITCHES.values(),
+    *FAMILIES["block_io"].values(), "memory_end",
 )  # fmt: skip
-_SPREAD = ("lifetime_ns", "cpu_user_ns", "cpu_system_ns", "faults_minor", "switches_voluntary", "memory_peak")
+_SPREAD = (
+    "lifetime_ns", *CPU.values(), FAULTS["minor"], SWITCHES["voluntary"], "memory_peak",
+)  # fmt: skip
 _CALLS_IN_SERIES = 5
 
 
 def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> None:
     """The account; `watched` says what was watched, `top` how many rows a table has at most."""
-    console = Console(file=file, highlight=False)
+    console = Console(file=file)
     if not console.is_terminal:
-        console = Console(file=file, highlight=False, width=_WIDTH_PIPED)
+        console = Console(file=file, width=_WIDTH_PIPED)
     console.print(Text(sentences.headline(account, watched), style="bold"))
     if account.groups:
         _print_groups(console, account, top)
@@ -40,9 +44,9 @@ def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> 
     _print_series(console, account)
     _print_spread(console, account)
     for sentence in (*sentences.costs(account), *sentences.impact(account)):
-        console.print(Text(sentence))
+        console.print(sentence)
     for note in account.notes:
-        console.print(Text(f"note: {printable(note)}"))
+        console.print(f"note: {note}")
 
 
 def _table(name: str, numbers: Iterable[str], *, longest: int = 0) -> Table:
@@ -61,31 +65,35 @@ def _print(console: Console, title: str, table: Table) -> None:
     console.print()
 
 
-# What a group's row says, and from which width of the terminal on.
+# What a group's row says: its heading, from which width of the terminal on, and the figure, if it is one.
 _COLUMNS = (
-    ("user", 0), ("system", 0), ("of wall", 100), ("ready", 128), ("faults", 100), ("major", 128),
-    ("switches", 100), ("forced", 128), ("calls", 0), ("read", 128), ("written", 128), ("peak memory", 0),
+    ("user", 0, CPU["user"]), ("system", 0, CPU["system"]), ("of wall", 100, ""),
+    ("ready", 128, "wait_ns"), ("faults", 100, FAULTS["minor"]), ("major", 128, FAULTS["major"]),
+    ("switches", 100, SWITCHES["voluntary"]), ("forced", 128, SWITCHES["involuntary"]),
+    # Of anything: what came from block devices alone is nothing in most processes.
+    ("calls", 0, ""), ("read", 128, IO["read"]), ("written", 128, IO["write"]),
+    ("peak memory", 0, "memory_peak"),
 )  # fmt: skip
 
 
 def _print_groups(console: Console, account: Account, top: int) -> None:
     single = account.by == "process"
-    shown = account.groups[:top]
-    rest = len(account.groups) - len(shown)
+    kept = account.groups[:top]
+    rest = len(account.groups) - len(kept)
     left_out = f"; {count(rest)} more are not shown: --top {len(account.groups)}" if rest else ""
     table = _table(
         account.by,
         [
             *(("ended", "lived") if single else ("processes", "failed")),
-            *(name for name, least in _COLUMNS if console.width >= least),
+            *(heading for heading, least, _ in _COLUMNS if console.width >= least),
         ],
-        longest=max((len(printable(one.name)) for one in shown), default=0),
+        longest=max((len(shown(one.name)) for one in kept), default=0),
     )
     by_key = {(one.pid, one.begin_ns): one for one in account.processes if one.thread is None}
-    for one in shown:
+    for one in kept:
         process = by_key.get((one.pid or 0, one.begin_ns)) if single else None
         cells = _group_cells(one, one.lifetime_ns, width=console.width)
-        table.add_row(Text(printable(one.name)), *_life_cells(one, process), *cells)
+        table.add_row(Text(shown(one.name)), *_life_cells(one, process), *cells)
     if len(account.groups) > 1:
         begin = ("", "") if single else _life_cells(account.total, None)
         cells = _group_cells(account.total, account.elapsed_ns, width=console.width)
@@ -100,22 +108,13 @@ def _life_cells(one: Group, process: Process | None) -> tuple[str, str]:
 
 
 def _group_cells(one: Group, wall_ns: int, *, width: int) -> Iterable[str]:
-    told = (
-        sentences.figure_of(one, "cpu_user_ns"),
-        sentences.figure_of(one, "cpu_system_ns"),
-        _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
-        sentences.figure_of(one, "wait_ns"),
-        sentences.figure_of(one, "faults_minor"),
-        sentences.figure_of(one, "faults_major"),
-        sentences.figure_of(one, "switches_voluntary"),
-        sentences.figure_of(one, "switches_involuntary"),
-        sentences.total_calls(one),
-        # Of anything: what came from block devices alone is nothing in most processes.
-        sentences.figure_of(one, "characters_read"),
-        sentences.figure_of(one, "characters_written"),
-        sentences.figure_of(one, "memory_peak"),
-    )
-    return (text for text, (_, least) in zip(told, _COLUMNS, strict=True) if width >= least)
+    others = {
+        "of wall": _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
+        "calls": sentences.total_calls(one),
+    }
+    for heading, least, figure in _COLUMNS:
+        if width >= least:
+            yield sentences.figure_of(one, figure) if figure else others[heading]
 
 
 _CALL_COLUMNS = {
@@ -132,17 +131,17 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
     if not calls:
         return
     head = account.watch.head
-    shown = list(calls.items())[:top]
-    rest = f"; {count(len(calls) - len(shown))} more types are not shown" if len(calls) > len(shown) else ""
+    often = list(calls.items())[:top]
+    rest = f"; {count(len(calls) - len(often))} more types are not shown" if len(calls) > len(often) else ""
     columns = _CALL_COLUMNS["calls" if head.detail == "budget" and account.total.exact else head.detail]
     kept = [name for name in columns if console.width >= _WIDTH_OF_MOST or name not in ("share", "of time")]
-    table = _table("call", kept, longest=max(len(printable(name)) for name, _ in shown))
+    table = _table("call", kept, longest=max(len(shown(name)) for name, _ in often))
     whole = sum(one.calls.value for one in calls.values() if one.calls)
     times = sum(one.time_ns or 0 for one in calls.values())
-    for name, one in shown:
+    for name, one in often:
         cells = _call_cells(one, account, whole=whole, times=times)
         told = (text for column, text in zip(columns, cells, strict=True) if column in kept)
-        table.add_row(Text(printable(name)), *told)
+        table.add_row(Text(shown(name)), *told)
     _print(console, f"System calls of all, the most frequent first{rest}", table)
 
 
@@ -195,7 +194,7 @@ def _print_series(console: Console, account: Account) -> None:
 
 def _heading(name: str) -> str:
     """A figure's name in words: of cpu_user_ns "cpu user"."""
-    return printable(name.removesuffix("_ns").replace("_", " ") if "calls of" not in name else name)
+    return shown(name.removesuffix("_ns").replace("_", " ") if "calls of" not in name else name)
 
 
 def _rate(name: str, value: float) -> str:
@@ -205,8 +204,8 @@ def _rate(name: str, value: float) -> str:
 
 def _described_by(console: Console) -> list[str]:
     """What a description tells: where there is little room, of the percentiles the high ones alone."""
-    shown = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
-    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in shown)]
+    told = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
+    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in told)]
 
 
 def _description_cells(

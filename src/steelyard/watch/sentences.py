@@ -4,26 +4,28 @@ import shlex
 import signal
 from collections.abc import Iterable, Sequence
 
-from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
+from steelyard.text import shown
+from steelyard.watch import figures
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
-from steelyard.watch.monitor import Order
+from steelyard.watch.order import Order
 
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command
 _NAMED = 6  # processes
-CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/bpf/windows.c has it
+CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/backends/bpf/budget.c
 
 
 def watched(order: Order) -> str:
     """What is watched, as short as can be: a command, processes, a control group."""
     if order.command:
-        words = printable(shlex.join(order.command))
+        words = shown(shlex.join(order.command))
         return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
     if order.cgroup:
-        return f"control group {printable(order.cgroup)}"
+        return f"control group {shown(order.cgroup)}"
     named = ", ".join(map(str, order.pids[:_NAMED])) + (", …" if len(order.pids) > _NAMED else "")
     return f"process {named}" if len(order.pids) == 1 else f"processes {named}"
 
@@ -36,7 +38,7 @@ def headline(account: Account, watched: str) -> str:
     detail = head.detail + counted(account)
     every = f", read every {time_ns(head.every_ns)}" if head.every_ns else ""
     return (
-        f"{printable(watched)}: {processes} in {time_ns(account.elapsed_ns)}{running}; "
+        f"{shown(watched)}: {processes} in {time_ns(account.elapsed_ns)}{running}; "
         f"by {head.backend}, at detail {detail}{every}"
     )
 
@@ -56,11 +58,7 @@ def counted(account: Account) -> str:
 
 def figure(name: str, value: float) -> str:
     """A figure by its name, with the unit that suits it."""
-    if name.endswith("_ns"):
-        return time_ns(value)
-    if name.startswith(("characters_", "bytes_", "virtual_", "memory_", "swap_")):
-        return size_bytes(value)
-    return count(value)
+    return {"NS": time_ns, "BYTES": size_bytes, "COUNT": count}[figures.unit(name)](value)
 
 
 def ended(one: Process) -> str:

@@ -14,13 +14,13 @@
 #include <sys/sysinfo.h>
 #endif
 
-#include "../../workload.h"
+#include "../../api/workload.h"
 #include "../system.h"
 #include "allowance.h"
 
 static uint64_t swap_bytes;
 
-uint64_t memory_bytes(void)
+static uint64_t memory_bytes(void)
 {
 #ifdef __linux__
 	struct sysinfo info;

@@ -2,11 +2,11 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "../../workload.h"
+#include "../../api/windows/error.h"
+#include "../../api/workload.h"
 #include "../system.h"
-#include "error.h"
 
-uint64_t memory_bytes(void)
+static uint64_t memory_bytes(void)
 {
 	MEMORYSTATUSEX status = { .dwLength = sizeof(status) };
 

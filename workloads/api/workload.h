@@ -1,0 +1,237 @@
+/* workload.h -- what every workload needs: its descriptor, and the functions that it may call.
+ *
+ * The other headers of api/ are for workloads that need more. Together they are all that a workload
+ * may know of the program around it.
+ *
+ * A workload is one file in its group's folder and one line of list.def. Each trial is a fresh
+ * process, so the state is at file scope and no hook takes a context. The hooks are called in this
+ * order:
+ *
+ *	setup()            once; may fail() or say unsupported(); not timed
+ *	before(operations) before each run; not timed, and not in the trial's usage
+ *	run(operations)    many times; one batch each; the harness reads the clock before and after
+ *	teardown()         once, also after half a setup(); not timed
+ */
+#ifndef STEELYARD_WORKLOAD_H
+#define STEELYARD_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What a hook returns: 0, or what one of the next three functions returned. */
+enum { OUTCOME_OK = 0, OUTCOME_FAILED = -1, OUTCOME_UNSUPPORTED = -2 };
+
+/* Ends the trial as failed: `call` is the system call that failed, errno says why. */
+int fail(const char *call);
+
+/* Formats are those of the C standard; the compiler for Windows would check its own. */
+#ifdef __MINGW32__
+#define FORMAT_OF(argument, first) __attribute__((format(gnu_printf, argument, first)))
+#else
+#define FORMAT_OF(argument, first) __attribute__((format(printf, argument, first)))
+#endif
+
+/* Ends the trial as failed: a computed answer is not the known one. `format` is printf's. */
+FORMAT_OF(1, 2) int fail_check(const char *format, ...);
+
+/* Ends the trial as unsupported on this system: `reason` is a sentence fragment for people. */
+FORMAT_OF(1, 2) int unsupported(const char *format, ...);
+
+/* The message of the last of these three calls; empty if there was none. */
+const char *outcome_why(void);
+
+/* A directory for this trial alone, in which it may make files. */
+const char *trial_directory(void);
+
+/* Keeps a computed value: makes the compiler believe that something reads it. */
+#define keep(value) __asm__ volatile("" : : "r,m"(value) : "memory")
+
+/* A function that the compiler neither inlines nor looks into: because its entries are counted, or
+ * because its caller must not know what it does. */
+#if defined(__clang__)
+#define APART __attribute__((noinline))
+#else
+#define APART __attribute__((noinline, noipa))
+#endif
+
+/* A function that is always inlined: for a part of what is timed. */
+#define INLINED static inline __attribute__((always_inline))
+
+/* The next number of Marsaglia's 32-bit xorshift; from the same state the same everywhere. */
+static inline uint32_t next_number(uint32_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state;
+}
+
+/* Fills `order` with the numbers below `count` in a random order (Fisher and Yates), the same
+ * everywhere. */
+static inline void random_order(uint32_t order[], uint32_t count)
+{
+	uint32_t state = 2463534242u;
+
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	for (uint32_t i = count; i-- > 1;) {
+		uint32_t other = next_number(&state) % (i + 1), held = order[i];
+
+		order[i] = order[other];
+		order[other] = held;
+	}
+}
+
+/* Executes `statement` `operations` times. The loop is unrolled 64 times, so that its own cost is
+ * one sixty-fourth of an iteration per operation, which `null` measures. In a plain loop this would
+ * be a quarter of the cheapest workload's operation. */
+#define REPEAT_8(statement) \
+	statement; statement; statement; statement; statement; statement; statement; statement
+#define REPEAT(operations, statement)                                  \
+	do {                                                           \
+		uint64_t repeat_left_ = (operations);                  \
+		for (; repeat_left_ >= 64; repeat_left_ -= 64) {       \
+			REPEAT_8(REPEAT_8(statement));                 \
+			__asm__ volatile("" : "+r"(repeat_left_));     \
+		}                                                      \
+		for (; repeat_left_; repeat_left_--) {                 \
+			statement;                                     \
+			__asm__ volatile("" : "+r"(repeat_left_));     \
+		}                                                      \
+	} while (0)
+
+/* Starts a process that works with this one: it calls serve() and ends. It also ends when this
+ * process ends, for whatever reason. If the trial's `place` is 2, it runs on the second processor.
+ * Returns its number, or -1 with errno. partner_end waits for its end, and kills it if that takes
+ * too long; a partner ends by itself when it reads the end of a pipe or socket that this process
+ * has closed. partner_stop kills it at once. Both are safe on -1.
+ *
+ * On POSIX the partner is a fork, and has everything that this process has. On Windows it is this
+ * program started again. It has the parameters of the request and `state`, an object at file scope
+ * without pointers, in which descriptors and inheritable handles keep their values; nothing else. A
+ * workload whose partner needs more passes NULL, and is not for Windows. */
+pid_t partner_start(void (*serve)(void), void *state, size_t bytes);
+void partner_end(pid_t *partner);
+void partner_stop(pid_t *partner);
+
+/* Moves the calling thread, which works with the first one, to the second processor if the trial's
+ * `place` is 2. Returns 0, or -1 with errno. */
+int partner_place(void);
+
+/* Keeps the calling thread on the first thread's processor: some systems start threads elsewhere.
+ * Returns the same. */
+int home_place(void);
+
+/* Machine code, the same bytes on every system; see build-code. */
+struct machine_code {
+	const unsigned char *bytes;
+	size_t               count;
+	size_t               stack;   /* bytes that a call of it takes */
+	const char          *machine; /* the processor architecture it is for */
+	const char          *sha256;  /* of the bytes, as hexadecimal digits */
+};
+
+/* Puts the code into pages of its own that are first written and then made executable, never both
+ * at once. Returns 0 and its address in *callable, or what unsupported() returned.
+ * machine_code_unmap forgets it. */
+int machine_code_map(const struct machine_code *code, void **callable);
+void machine_code_unmap(const struct machine_code *code, void **callable);
+
+/* Checks that the first thread has so many bytes of stack left, and touches them page by page,
+ * before anything is timed. Returns 0, or what unsupported() returned. stack_touch only touches
+ * them: for a thread whose stack is known to be large enough. */
+int stack_take(size_t bytes);
+void stack_touch(size_t bytes);
+
+/* Read or write all bytes, whatever interruptions and short counts there are. Return 0, or -1 with
+ * errno (0 at the end of the stream). */
+int read_whole(int file, void *into, size_t bytes);
+int write_whole(int file, const void *from, size_t bytes);
+
+/* The largest area in bytes that a workload may take: a quarter of this system's memory, or nine
+ * tenths of memory and swap in a guest that was started in order to page (docs/measurement.md). */
+uint64_t memory_allowed(void);
+
+/* Reads a decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1 if
+ * `text` contains anything but digits, or a number that is too large. */
+int parse_number(const char *text, uint64_t *value);
+
+/* What a request may set by `name=value`: a number from `least` to `most`, or a text. */
+struct parameter {
+	const char *name;
+	const char *summary;
+	uint64_t   *value;   /* the initial value, until a request sets it */
+	uint64_t    least, most;
+	char       *text;    /* instead of value; has room for `most` bytes and a NUL */
+};
+#define NUMBER(name_, summary_, value_, least_, most_)                                 \
+	{ .name = (name_), .summary = (summary_), .value = (value_), .least = (least_), \
+	  .most = (most_) }
+#define STRING(name_, summary_, text_, most_) \
+	{ .name = (name_), .summary = (summary_), .most = (most_), .text = (text_) }
+
+/* One timed activity. A workload has one, whose metric is "time" or "bandwidth", or up to
+ * PHASES_MOST with names. They run one after another: all batches of the first, then all of the
+ * second. */
+struct phase {
+	const char *metric;
+	int (*run)(uint64_t operations);
+	const char *less;    /* the metric of an earlier phase, which the analysis subtracts; or NULL */
+};
+
+/* For a workload whose trial is a curve: it is measured at sizes from..to, `steps` in each
+ * doubling, in random order, in one process. It gets the parameters "from", "to" and "steps". For
+ * each size the harness sets `value` and calls `arrange` (or NULL), which prepares for it, untimed;
+ * setup comes before all. */
+struct sweep {
+	const char *name;    /* what varies, such as "size" */
+	const char *unit;    /* its unit, such as "bytes" */
+	uint64_t   *value;
+	uint64_t    from, to, steps; /* until a request sets them; to = 0: what memory allows */
+	uint64_t    grain;   /* every size is a multiple of this */
+	uint64_t    areas;   /* how many areas of that size exist at once */
+	int (*arrange)(void);
+};
+
+/* A claim that a test checks from outside: in one operation, all processes of the trial together
+ * make exactly this many such calls. */
+struct call {
+	const char *name;
+	unsigned    per_operation;
+};
+
+enum { PHASES_MOST = 20 };
+
+struct workload {
+	const char *name;       /* also of the file; and of the descriptor, after "workload_" */
+	const char *group;      /* the folder: cpu, syscall, process, ... */
+	const char *summary;
+	const char *operation;  /* what one operation is, a singular noun */
+	int (*setup)(void);
+	int (*before)(uint64_t operations); /* prepares what a batch uses up; only with run; or NULL */
+	int (*run)(uint64_t operations);
+	void (*teardown)(void);
+	/* Called last, whatever happened: writes records (record.h) to `file`; or NULL. */
+	void (*tell)(uint64_t copy, int file);
+	/* Called in a process that the workload has started by "member NAME ARGUMENT ...": does the
+	 * work of that process, and returns its exit status. Or NULL. */
+	int (*member)(int argc, char *argv[]);
+	const struct phase     *phases;     /* instead of run; ends with a NULL metric */
+	const struct parameter *parameters; /* ends with a NULL name; or NULL */
+	struct sweep           *sweep;      /* or NULL */
+	const uint64_t         *count;      /* the metric, if it is a number and no time; or NULL */
+	const char             *counts;     /* what it counts, a plural noun; only with count */
+	int                     is_absent;  /* this system cannot have it: accepts any parameter */
+	const uint64_t         *bytes;      /* that an operation moves: makes bandwidths; or NULL */
+	uint64_t                performances; /* batches, each of one long operation that is not
+	                                         repeated to find a size; 0: as usual */
+	const struct machine_code *code;    /* which it executes; or NULL */
+	/* What tests count from outside: at least one of the three, except in `null`. */
+	const struct call      *calls;      /* ends with a NULL name; or NULL */
+	void (*counted)(void);              /* a function that each operation enters once; or NULL */
+	uint64_t                instructions; /* at least so many in an operation of this process, at
+	                                         sizes of 4096; or 0 */
+};
+
+#endif
