@@ -61,6 +61,7 @@ def test_a_run_goes_on_beside_a_process_whose_name_is_not_utf_8(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.program
 def test_descendants_are_found_by_parent_whatever_processes_are_called(somebody: int, tmp_path: Path) -> None:
     """As on a kernel that does not list children."""
     for name, parent in (("10", "1"), ("11", "10")):
@@ -85,6 +86,7 @@ def test_control_groups_are_found_where_names_are_odd(tmp_path: Path) -> None:
     assert [os.fsencode(mount) for mount in groups.mounts(proc=tmp_path)] == [b"/cg \xff"]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("which", ["directory", "home", "environment"])
 def test_a_run_goes_on_where_names_around_it_are_odd(
     which: str, write_study: WriteStudy, tmp_path: Path
@@ -108,6 +110,7 @@ def test_a_run_goes_on_where_names_around_it_are_odd(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.root
 def test_a_run_goes_on_on_a_host_whose_name_is_odd(write_study: WriteStudy, tmp_path: Path) -> None:
     study = write_study(systems={"a": "", "b": ""}, blocks=2)
@@ -126,6 +129,7 @@ def test_a_run_goes_on_on_a_host_whose_name_is_odd(write_study: WriteStudy, tmp_
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     "words",
     [
@@ -155,6 +159,7 @@ def test_where_nothing_could_be_kept_nothing_is_measured(
     assert not list(tmp_path.glob("archive*/experiments/*"))
 
 
+@pytest.mark.program
 def test_a_page_may_have_any_name(write_study: WriteStudy, tmp_path: Path) -> None:
     study = write_study(systems={"a": "", "b": ""}, blocks=2)
     page = os.fsencode(tmp_path) + b"/p \xff\n.html"
@@ -207,6 +212,7 @@ def ended(words: list[str], redirection: str, archive: Path, **environment: str)
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
     ("redirection", "why"), [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
@@ -219,12 +225,14 @@ def test_standard_output_that_takes_nothing_is_told(
     assert status == 1
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&-"])
 def test_other_streams_are_not_missed(redirection: str, kept: Path) -> None:
     assert ended(["report"], redirection, kept)[0] == 0
     assert ended(["report", "nothing"], redirection, kept)[0] == 2
 
 
+@pytest.mark.program
 def test_a_run_is_kept_whatever_becomes_of_the_streams(write_study: WriteStudy, tmp_path: Path) -> None:
     study = write_study(systems={"a": "", "b": ""}, blocks=2)
     for redirection in ("<&- >&- 2>&-", ">/dev/full 2>/dev/full"):
@@ -233,6 +241,7 @@ def test_a_run_is_kept_whatever_becomes_of_the_streams(write_study: WriteStudy, 
         assert ended(["report"], "", archive)[0] == 0
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_closed_pipe_ends_quietly(verb: str, kept: Path) -> None:
     reading, writing = os.pipe()
@@ -248,6 +257,7 @@ def test_a_closed_pipe_ends_quietly(verb: str, kept: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
     ("environment", "encoding"),
@@ -316,6 +326,7 @@ def test_a_page_holds_no_text_that_acts() -> None:
     assert told["a"][0].endswith(text.shown(NASTY).replace("\\n", "\n"))
 
 
+@pytest.mark.program
 def test_a_watched_name_is_a_cell_and_a_line(tmp_path: Path) -> None:
     program = os.fsencode(tmp_path) + b"/=1\x1b\xff"
     os.symlink("/bin/true", program)
@@ -345,6 +356,7 @@ def test_a_system_s_last_words_are_shown_not_obeyed(steelyard: Run, tmp_path: Pa
 # The monitor
 
 
+@pytest.mark.program
 def test_a_monitor_that_is_killed_is_told_and_what_it_saw(tmp_path: Path) -> None:
     ready, errors = tmp_path / "ready", tmp_path / "errors"
     words = [COMMAND, "watch", "--detail", "life", "--every", "100ms", "--"]

@@ -39,6 +39,7 @@ def run(agent: Agent, request: str) -> list[dict]:
 
 
 # Of Wine, test_windows.py says more.
+@pytest.mark.program
 @pytest.mark.parametrize("name", [name for name in HERE if getattr(name, "values", [name])[0] != "wine"])
 def test_every_workload_runs_on_it_or_says_why_not(name: str, tmp_path: Path) -> None:
     with Agent(systems.find(name), directory=tmp_path) as agent:
@@ -49,6 +50,7 @@ def test_every_workload_runs_on_it_or_says_why_not(name: str, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", HERE)
 def test_it_runs_the_program_it_was_given(name: str, tmp_path: Path) -> None:
     import hashlib
@@ -76,6 +78,7 @@ def test_uml_refuses_a_directory_whose_name_has_a_space(tmp_path: Path) -> None:
     assert list((tmp_path / "a b").iterdir()) == []
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", HERE)
 def test_a_parked_system_uses_no_processor_and_wakes_again(name: str, tmp_path: Path) -> None:
     with Agent(systems.find(name), directory=tmp_path) as agent:
@@ -90,6 +93,7 @@ def test_a_parked_system_uses_no_processor_and_wakes_again(name: str, tmp_path: 
         assert run(agent, "trial 1 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", HERE)
 def test_when_the_laboratory_is_killed_nothing_is_left(name: str, tmp_path: Path) -> None:
     """A laboratory that has started and parked the system is killed outright, and cannot clean up."""
@@ -130,6 +134,7 @@ def test_a_system_that_is_not_installed_is_refused_with_what_to_install() -> Non
         check(system)
 
 
+@pytest.mark.program
 def test_a_system_that_says_nothing_fails_with_its_last_words(tmp_path: Path) -> None:
     system = System("mute", "", lambda place: ["sh", "-c", "echo sorry >&2; sleep 60"], start_limit_s=0.5)
     with pytest.raises(Unsupported, match=r"'mute' cannot start: it said nothing for 0.5 s; .*: sorry"):
@@ -137,12 +142,14 @@ def test_a_system_that_says_nothing_fails_with_its_last_words(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.program
 def test_a_system_that_ends_at_once_fails_with_its_last_words(tmp_path: Path) -> None:
     system = System("short", "", lambda place: ["sh", "-c", "echo no such thing; exit 3"])
     with pytest.raises(Unsupported, match=r"'short' cannot start: it has ended; .*: no such thing"):
         Agent(system, directory=tmp_path)
 
 
+@pytest.mark.program
 def test_a_system_of_the_users_is_three_lines(tmp_path: Path) -> None:
     definition = SystemDefinition("nice", command=("nice", "-n", "5", "{program}", "agent", "{scratch}"))
     with Agent(systems.find("nice", [definition]), directory=tmp_path) as agent:
