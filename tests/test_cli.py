@@ -27,6 +27,7 @@ def test_every_help_ends_in_worked_examples(steelyard: Run, verb: str) -> None:
     assert answer.stderr == ""
 
 
+@pytest.mark.program
 def test_help_imports_nothing_but_python_s_own() -> None:
     """What makes --help quick, without asserting a time; and lets a build make the manual with no more."""
     script = (
