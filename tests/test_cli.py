@@ -17,6 +17,8 @@ from conftest import COMMAND, Run
 from steelyard.cli import parser
 from steelyard.cli.measuring import Choice
 
+pytestmark = pytest.mark.program
+
 
 @pytest.mark.parametrize("verb", ["", *(verb.name for verb in parser.VERBS)])
 def test_every_help_ends_in_worked_examples(steelyard: Run, verb: str) -> None:
@@ -27,7 +29,6 @@ def test_every_help_ends_in_worked_examples(steelyard: Run, verb: str) -> None:
     assert answer.stderr == ""
 
 
-@pytest.mark.program
 def test_help_imports_nothing_but_python_s_own() -> None:
     """What makes --help quick, without asserting a time; and lets a build make the manual with no more."""
     script = (
