@@ -1,6 +1,7 @@
 /* record.c -- see record.h. */
 #include "../api/record.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ static struct {
 	size_t count, room;
 	int    comma; /* whether the next member needs one before it */
 } line;
+static int error; /* of the first write that failed */
 
 FORMAT_OF(1, 2) static void add(const char *format, ...)
 {
@@ -162,5 +164,18 @@ void record_list_close(void)
 int record_close(int file)
 {
 	add("}\n");
-	return write_all(file, line.bytes, line.count);
+	return record_relay(file, line.bytes, line.count);
+}
+
+int record_relay(int file, const char *lines, size_t count)
+{
+	if (!error && write_all(file, lines, count))
+		error = errno ? errno : EIO;
+	errno = error;
+	return error ? -1 : 0;
+}
+
+int record_error(void)
+{
+	return error;
 }
