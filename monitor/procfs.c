@@ -98,7 +98,7 @@ int procfs_status(int directory, struct procfs_status *status, uint64_t figure[F
 	if (slurp(directory, "status", room) < 0)
 		return -1;
 	/* The name comes first, with its line ends escaped: what follows a line's end is the kernel's. */
-	for (char *line = room; line; line = strchr(line, '\n'), line += line != NULL) {
+	for (char *line = room, *end; line; line = (end = strchr(line, '\n')) ? end + 1 : NULL) {
 		if (take(line, "Tgid", 10, &value))
 			status->group = (pid_t)value;
 		else if (take(line, "PPid", 10, &value))

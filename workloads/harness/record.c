@@ -21,15 +21,16 @@ static int error; /* of the first write that failed */
 FORMAT_OF(1, 2) static void add(const char *format, ...)
 {
 	for (;;) {
+		size_t  left = line.room - line.count;
 		va_list arguments;
 		int     length;
 
 		va_start(arguments, format);
-		length = vsnprintf(line.bytes + line.count, line.room - line.count, format, arguments);
+		length = vsnprintf(left ? line.bytes + line.count : NULL, left, format, arguments);
 		va_end(arguments);
 		if (length < 0)
 			abort();
-		if ((size_t)length < line.room - line.count) {
+		if ((size_t)length < left) {
 			line.count += (size_t)length;
 			return;
 		}
