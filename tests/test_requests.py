@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -77,13 +78,11 @@ def test_requests_behind_a_running_trial_wait_for_their_turn(
     agent = start(tmp_path)
     agent.send(f"trial 1 {SLOW} limit_ms=700\n")
     agent.next("begin")
-    writer = os.fork()
-    if writer == 0:  # or both would wait for each other
-        agent.process.stdout.close()
-        agent.send("clock\n" * count + f"trial 2 sieve {QUICK}\nquit\n")
-        os._exit(0)
+    rest = "clock\n" * count + f"trial 2 sieve {QUICK}\nquit\n"
+    writer = threading.Thread(target=agent.send, args=[rest])  # or both would wait for each other
+    writer.start()
     records = list(agent.records())
-    os.waitpid(writer, 0)
+    writer.join()
 
     ends = [(one["trial"], one["status"]) for one in records if one["record"] == "end"]
     assert ends == [("1", "timed out"), ("2", "ok")]

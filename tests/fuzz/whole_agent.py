@@ -2,10 +2,10 @@
 
     whole_agent.py PROGRAM DIRECTORY SECONDS SEED
 
-For each of as many agents as there is time for: every record is one JSON object on a line of printable ASCII, every
-trial that was asked for by an ID is answered, and in order; the agent ends with status 0 at the end of its requests,
-says nothing on standard error, and leaves neither a process nor a file. Prints the counts, as JSON; what was not so
-ends it with status 1, after the requests that led there.
+For each of as many agents as there is time for: every record is one JSON object on a line of printable ASCII,
+every trial that was asked for by an ID is answered, and in order; the agent ends with status 0 at the end of
+its requests, says nothing on standard error, and leaves neither a process nor a file. Prints the counts, as
+JSON; what was not so ends it with status 1, after the requests that led there.
 """
 
 import ctypes
@@ -26,16 +26,17 @@ _PATIENCE_S = 120
 # They start as many processes as they can, which is for a guest.
 _LEFT_OUT = {"linpack_limit"}
 _NUMBERS = [
-    "0", "1", "2", "3", "7", "64", "4096", "65536", "2147483648", "4294967296", "18446744073709551615", "-1", "",
-    "1x", " ", "00001", "9" * 400, "0x10", "1e3", "%31", "+1", "\xb2",
+    "0", "1", "2", "3", "7", "64", "4096", "65536", "2147483648", "4294967296", "18446744073709551615", "-1",
+    "", "1x", " ", "00001", "9" * 400, "0x10", "1e3", "%31", "+1", "\xb2",
 ]  # fmt: skip
 _WORDS = [
-    "trial", "trial ", "trial 1", "stop", "stop 1", "stop 99", "quit ", "QUIT", "describe", "list", "clock", "clock ",
-    "", " ", "\t", "\r", "trial  1 sieve", "describe /", "hello", '{"record":"end"}', "[" * 9000, "trial " + "9" * 70,
+    "trial", "trial ", "trial 1", "stop", "stop 1", "stop 99", "quit ", "QUIT", "describe", "list", "clock",
+    "clock ", "", " ", "\t", "\r", "trial  1 sieve", "describe /", "hello", '{"record":"end"}', "[" * 9000,
+    "trial " + "9" * 70,
 ]  # fmt: skip
 _COMMANDS = [
-    "true", "false", "sh%0a-c%0aexit%203", "sh%0a-c%0akill%20-9%20%24%24", "nosuch", "", "%", "%0", "%zz", "%00",
-    "true%0a" + "x" * 4000, "x" * 9000, "%2f", "sh%0a-c%0aecho%20%7b%7d", "%ff%fe",
+    "true", "false", "sh%0a-c%0aexit%203", "sh%0a-c%0akill%20-9%20%24%24", "nosuch", "", "%", "%0", "%zz",
+    "%00", "true%0a" + "x" * 4000, "x" * 9000, "%2f", "sh%0a-c%0aecho%20%7b%7d", "%ff%fe",
 ]  # fmt: skip
 
 
@@ -97,7 +98,9 @@ def conversation(draw: random.Random, workloads: list[dict]) -> list[bytes]:
             case 1 | 2 | 3:
                 lines.append(spoilt(draw, trial(draw, workloads, number)))
             case 4:
-                lines.append(bytes(draw.randrange(256) for _ in range(draw.choice((3, 300)))).replace(b"\n", b"?"))
+                lines.append(
+                    bytes(draw.randrange(256) for _ in range(draw.choice((3, 300)))).replace(b"\n", b"?")
+                )
             case 5:
                 lines.append(f"stop {draw.randrange(1, number + 1)}".encode())
             case _:
@@ -151,7 +154,9 @@ def check(lines: list[bytes], output: bytes, complaints: bytes, status: int) -> 
     if output and not output.endswith(b"\n"):
         raise NotSo(f"the last record is cut short: {output[-300:]!r}")
     records = [parsed(line) for line in output.split(b"\n")[:-1]]
-    answered = [one["trial"] for one in records if one["record"] in ("end", "error") and one["trial"] is not None]
+    answered = [
+        one["trial"] for one in records if one["record"] in ("end", "error") and one["trial"] is not None
+    ]
     expected = asked(ended_by(lines))
     if answered != expected:
         raise NotSo(f"asked for trials {expected}, answered {answered}")

@@ -7,8 +7,11 @@ Each module imports only from earlier ones: verb, output, measuring, asked, watc
 listing, archiving, parser.
 """
 
+import argparse
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from steelyard import interruption
@@ -23,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     unsupported here, 130 interrupted."""
     try:
         verb, options = parser.read(sys.argv[1:] if argv is None else argv)
-        _put_in_order()
+        _put_in_order(options)
         with interruption.told_apart():
             return verb.run(options)
     except SystemExit as leaving:  # argparse has printed its help or its complaint
@@ -55,9 +58,12 @@ def entry() -> NoReturn:
     sys.exit(status)
 
 
-def _put_in_order() -> None:
+def _put_in_order(options: argparse.Namespace) -> None:
     """What a run that was killed together with its guards has left is put back first, whatever is asked."""
-    from steelyard.systems import ledger
+    from steelyard.systems import ledger, scratch
 
-    for sentence in ledger.put_back_leftovers():
+    said = ledger.put_back_leftovers()
+    for directory in {tempfile.gettempdir(), getattr(options, "directory", None)} - {None}:
+        said += scratch.clear(Path(directory))
+    for sentence in said:
         output.say(f"steelyard: {sentence}")
