@@ -346,11 +346,15 @@ def test_the_next_command_clears_what_was_left_and_says_so(steelyard: Run, tmp_p
     left = [tmp_path / where / "steelyard-3-01234567" for where in ("temporary", "named")]
     for one in left:
         one.mkdir(parents=True)
+    study = ["run", "no-such-study", "--directory", str(tmp_path / "named")]
 
-    answer = steelyard("list", "systems", TMPDIR=str(tmp_path / "temporary"))
-
-    assert answer.stderr.count("which a run that was killed had left") == 1
+    first = steelyard("list", "systems", TMPDIR=str(tmp_path / "temporary"))
+    assert first.stderr == f"steelyard: {left[0]} was removed, which a run that was killed had left\n"
     assert [one.exists() for one in left] == [False, True]
+
+    second = steelyard(*study, TMPDIR=str(tmp_path / "temporary"))
+    assert f"{left[1]} was removed" in second.stderr
+    assert [one.exists() for one in left] == [False, False]
 
 
 @pytest.mark.gvisor

@@ -7,7 +7,6 @@ Each module imports only from earlier ones: verb, output, measuring, asked, watc
 listing, archiving, parser.
 """
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     unsupported here, 130 interrupted."""
     try:
         verb, options = parser.read(sys.argv[1:] if argv is None else argv)
-        _put_in_order(options)
+        _put_in_order()
         with interruption.told_apart():
             return verb.run(options)
     except SystemExit as leaving:  # argparse has printed its help or its complaint
@@ -58,12 +57,9 @@ def entry() -> NoReturn:
     sys.exit(status)
 
 
-def _put_in_order(options: argparse.Namespace) -> None:
+def _put_in_order() -> None:
     """What a run that was killed together with its guards has left is put back first, whatever is asked."""
     from steelyard.systems import ledger, scratch
 
-    said = ledger.put_back_leftovers()
-    for directory in {tempfile.gettempdir(), getattr(options, "directory", None)} - {None}:
-        said += scratch.clear(Path(directory))
-    for sentence in said:
+    for sentence in ledger.put_back_leftovers() + scratch.clear(Path(tempfile.gettempdir())):
         output.say(f"steelyard: {sentence}")
