@@ -52,6 +52,9 @@ const char *trial_directory(void);
 #define APART __attribute__((noinline, noipa))
 #endif
 
+/* A function that is none, as if it were written wherever it is called: for a part of what is timed. */
+#define INLINED static inline __attribute__((always_inline))
+
 /* The next number of Marsaglia's 32-bit xorshift: the same sequence from the same state everywhere. */
 static inline uint32_t next_number(uint32_t *state)
 {
@@ -59,6 +62,21 @@ static inline uint32_t next_number(uint32_t *state)
 	*state ^= *state >> 17;
 	*state ^= *state << 5;
 	return *state;
+}
+
+/* The numbers below `count` in a random order (Fisher and Yates), the same everywhere. */
+static inline void random_order(uint32_t order[], uint32_t count)
+{
+	uint32_t state = 2463534242u;
+
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	for (uint32_t i = count - 1; i > 0; i--) {
+		uint32_t other = next_number(&state) % (i + 1), held = order[i];
+
+		order[i] = order[other];
+		order[other] = held;
+	}
 }
 
 /* Does `statement` as often as `operations` says. Sixty-four stand in a row before the counter is

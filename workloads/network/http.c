@@ -183,6 +183,11 @@ int http_get(uint64_t operations)
 	return 0;
 }
 
+const struct call http_calls[] = {
+	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "write", 1 }, { "writev", 1 },
+	{ "close", 2 },  { 0 },
+};
+
 int http_start(uint64_t size)
 {
 	int outcome = loopback_listen(&s.listener, &s.port);
