@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "../workloads/harness/parameters.h"
-#include "../workloads/harness/record.h"
+#include "../workloads/api/record.h"
 #include "client.h"
 
 const char *const failure_names[FAILURES] = {"connect", "timeout", "closed", "malformed",

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from steelyard import programs
+from steelyard.programs import built
 
 LINE_MOST = 8191
 QUICK = "operations=1 batches=1 warmup_ns=0"
@@ -27,7 +27,7 @@ class Agent:
     """An agent whose requests are written as bytes, and whose records are read as they come."""
 
     def __init__(self, directory: Path, *, under: tuple[str, ...] = (), **options: Any) -> None:
-        command = [*under, programs.load("glibc"), "agent", directory]
+        command = [*under, built.load("glibc"), "agent", directory]
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
         self.process = subprocess.Popen(command, **streams)
 
@@ -243,7 +243,7 @@ def test_a_stream_that_was_closed_before_is_taken_by_nothing_else(
     start: Callable[..., Agent], tmp_path: Path, closed: int
 ) -> None:
     """A pipe to a trial's process that took its number would be closed or given away with it."""
-    command = [programs.load("glibc"), "run", "pipe_latency", "operations=1", "batches=1", "warmup_ns=0"]
+    command = [built.load("glibc"), "run", "pipe_latency", "operations=1", "batches=1", "warmup_ns=0"]
     answer = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}>&-', "sh", *command], capture_output=True, text=True, timeout=60
     )
@@ -262,7 +262,7 @@ def test_a_stream_that_was_closed_before_is_taken_by_nothing_else(
 def test_a_full_disk_ends_it_with_a_sentence(verb: tuple[str, ...]) -> None:
     with open("/dev/full", "wb") as full:
         answer = subprocess.run(
-            [programs.load("glibc"), *verb], stdin=subprocess.PIPE, stdout=full, stderr=subprocess.PIPE,
+            [built.load("glibc"), *verb], stdin=subprocess.PIPE, stdout=full, stderr=subprocess.PIPE,
             timeout=60, check=False, text=True,
         )  # fmt: skip
 
