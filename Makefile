@@ -1,6 +1,7 @@
 # make          build, and install into .venv; .venv/bin/steelyard is then the command
 # make demo     compare this machine's kernel with two others, and write report.html
 # make test     run the tests
+# make fuzz     hostile text and hostile requests, for SECONDS (3600), by clang's fuzzer and sanitizers
 # make dist     a source distribution and a wheel of the last commit, in dist/
 # make site     the documents as a site, in site/
 # make install  install that wheel below PREFIX (/usr/local), in an environment of its own, with its manual
@@ -13,14 +14,14 @@ PYTHON   ?= python3
 PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64 \
             clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev
 TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fsprogs \
-            qemu-system-x86 qemu-user-static podman runc prometheus
+            qemu-system-x86 qemu-user-static podman runc prometheus libclang-rt-dev
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 SOURCES  := $(shell find src workloads monitor meson.build pyproject.toml README.md -type f -not -path '*/__pycache__/*')
 
 PREFIX   ?= /usr/local
 
-.PHONY: all demo test check format dist site install clean
+.PHONY: all demo test fuzz fuzzers check format dist site install clean
 
 all: .stamps/installed
 
@@ -46,8 +47,24 @@ install: dist
 	$(PREFIX)/lib/steelyard/bin/pip install --quiet --force-reinstall dist/steelyard-*.whl
 	scripts/link-into $(PREFIX) $(PREFIX)/lib/steelyard
 
+SECONDS  ?= 3600
+# Half of the time for what reads text, half for whole agents. What was found is left in build-fuzz.
+fuzz: fuzzers
+	mkdir -p build-fuzz/found build-fuzz/agent
+	cd build-fuzz && tests/fuzz/steelyard-fuzz -max_total_time=$$(($(SECONDS) / 2)) -max_len=10000 -timeout=60 \
+	    -print_final_stats=1 found ../tests/fuzz/corpus
+	$(VENV)/python tests/fuzz/whole_agent.py build-fuzz/workloads/steelyard-load build-fuzz/agent \
+	    $$(($(SECONDS) / 2)) $$RANDOM
+
+fuzzers: .stamps/testing build-fuzz/build.ninja
+	$(VENV)/ninja --quiet -C build-fuzz tests/fuzz/steelyard-fuzz workloads/steelyard-load
+
+build-fuzz/build.ninja: meson.options | .stamps/environment
+	CC=clang $(VENV)/meson setup --wipe -Dfuzz=true -Dbuildtype=debugoptimized -Db_lundef=false \
+	    -Db_sanitize=address,undefined $(@D)
+
 clean:
-	rm -rf .venv build dist site .stamps
+	rm -rf .venv build build-fuzz dist site .stamps
 
 .stamps/packages: scripts/install-packages
 	@mkdir -p .stamps

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/response.h"
 #include "fingerprint.h"
 #include "lines.h"
 #include "sweep.h"
@@ -309,11 +310,35 @@ static void heard(const uint8_t *text, size_t count)
 	free(whole);
 }
 
+/* An answer of HTTP is understood alike in whatever pieces it comes, here as long as its second byte says. */
+static void response(const uint8_t *text, size_t count)
+{
+	static struct response whole, pieces;
+	size_t                 piece = count ? 1u + *text : 1;
+
+	if (count > HEAD_MOST)
+		return;
+	response_begin(&whole);
+	response_begin(&pieces);
+	response_take(&whole, (const char *)text, count, NULL, NULL);
+	for (size_t put = 0; put < count; put += piece)
+		response_take(&pieces, (const char *)text + put, count - put < piece ? count - put : piece, NULL,
+		              NULL);
+	response_end(&whole);
+	response_end(&pieces);
+	MUST(whole.state == pieces.state);
+	MUST(whole.state == RESPONSE_MALFORMED ||
+	     (whole.status == pieces.status && whole.received == pieces.received && whole.left == pieces.left));
+	response_free(&whole);
+	response_free(&pieces);
+}
+
 static const struct {
 	char letter;
 	void (*try)(const uint8_t *text, size_t count);
 } parts[] = {
-	{ 'r', requests }, { 's', stops }, { 'f', facts }, { 'p', process }, { 'l', ledger }, { 'h', heard },
+	{ 'r', requests }, { 's', stops },  { 'f', facts },    { 'p', process },
+	{ 'l', ledger },   { 'h', heard },  { 'c', response },
 };
 
 static void make_parents(const char *name)
