@@ -14,6 +14,7 @@
 #include "../workloads/harness/parameters.h"
 #include "../workloads/api/record.h"
 #include "command.h"
+#include "kernel/snapshot.h"
 #include "monitor.h"
 #include "outside.h"
 #include "write.h"
@@ -33,6 +34,7 @@ static pid_t        pids[PIDS_MOST];
 static int          detail_is_asked;
 static int          records_file = 1;
 static char         refusals[BACKENDS][WHY_ROOM]; /* why a preferred backend was passed over */
+static int          has_failed[BACKENDS]; /* when it was to begin */
 
 static int usage(const char *what, const char *value, const char *allowed)
 {
@@ -252,29 +254,54 @@ static void write_probes(void)
 	}
 }
 
-/* The first that works, or the one asked for. NULL: none, and what each says is in `refusals`. */
-static const struct backend *choose_for_detail(void)
+/* The first that works, or the one asked for. -1: none, and what each says is in `refusals`. */
+static int choose_for_detail(void)
 {
 	for (int i = 0; i < BACKENDS; i++) {
-		if (order.backend && strcmp(order.backend, backends[i]->name))
+		if ((order.backend && strcmp(order.backend, backends[i]->name)) || has_failed[i])
 			continue;
 		if (!backends[i]->probe(&order, refusals[i], WHY_ROOM)) {
 			refusals[i][0] = '\0';
-			return backends[i];
+			return i;
 		}
 	}
-	return NULL;
+	return -1;
 }
 
 /* Where nobody can do what is usual, and nothing was asked for, what all can do is better than nothing. */
-static const struct backend *choose(void)
+static int choose(void)
 {
-	const struct backend *backend = choose_for_detail();
+	int chosen = choose_for_detail();
 
-	if (backend || detail_is_asked || order.prove)
-		return backend;
+	if (chosen >= 0 || detail_is_asked || order.prove)
+		return chosen;
 	order.detail = LIFE;
 	return choose_for_detail();
+}
+
+/* Whether one of the named processes runs still, or something else is to be watched. */
+static int is_there(void)
+{
+	struct process process;
+
+	for (size_t i = 0; i < order.pid_count; i++)
+		if (!snapshot_of(order.pids[i], &process))
+			return 1;
+	return order.command || order.cgroup;
+}
+
+/* The backend that has begun. NULL: none; a sentence in `why`, or what each says in `refusals`. */
+static const struct backend *begin(char why[WHY_ROOM])
+{
+	for (int i; (i = choose()) >= 0; has_failed[i] = 1) {
+		if (!backends[i]->begin(&order, outside.command, why, WHY_ROOM))
+			return backends[i];
+		if (order.backend || !is_there())
+			return NULL;
+		memcpy(refusals[i], why, WHY_ROOM);
+		why[0] = '\0';
+	}
+	return NULL;
 }
 
 static void write_refusals(void)
@@ -331,7 +358,7 @@ static void write_mark(const struct backend *backend, const char *id)
 	record_text("id", id);
 	record_number("at_ns", now_ns());
 	record_number("processes", processes);
-	write_figures(total.figure, 0);
+	write_figures(total.figure, SUMS);
 	if (total.calls_known)
 		write_calls_briefly(&total, NULL);
 	else
@@ -435,7 +462,7 @@ static void write_end(const struct account *account, const char *stopped_by)
 	write_known("unfollowed", account->unfollowed);
 	if (account->unfollowed && account->unfollowed != UNKNOWN) {
 		record_object("unfollowed_figures");
-		write_figures(account->unfollowed_figure, 0);
+		write_figures(account->unfollowed_figure, SUMS);
 		record_object_close();
 	} else {
 		record_null("unfollowed_figures");
@@ -464,14 +491,12 @@ static int status_of_command(void)
 
 static int give_up(const char *why)
 {
-	fprintf(stderr, "steelyard-watch: %s\n", why);
 	if (outside.command)
 		kill(outside.command, SIGKILL);
-	return UNSUPPORTED;
-}
-
-static int no_backend(void)
-{
+	if (*why) {
+		fprintf(stderr, "steelyard-watch: %s\n", why);
+		return UNSUPPORTED;
+	}
 	for (int i = 0; i < BACKENDS; i++)
 		if (refusals[i][0])
 			fprintf(stderr, "steelyard-watch: %s: %s\n", backends[i]->name, refusals[i]);
@@ -503,10 +528,6 @@ int main(int count, char *words[])
 		write_probes();
 		return DONE;
 	}
-	backend = choose();
-	write_to(records_file, order.detail);
-	if (!backend)
-		return no_backend();
 	if (outside_open()) {
 		perror("steelyard-watch: signals");
 		return FAILED;
@@ -517,8 +538,10 @@ int main(int count, char *words[])
 		perror("steelyard-watch: fork");
 		return FAILED;
 	}
-	if (backend->begin(&order, outside.command, why, sizeof why))
+	backend = begin(why);
+	if (!backend)
 		return give_up(why);
+	write_to(records_file, order.detail);
 	began_ns = now_ns();
 	write_beginning(backend, began_ns);
 	if (outside.command)

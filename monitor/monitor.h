@@ -1,7 +1,6 @@
 /* monitor.h -- what a backend of the monitor sees, and what all of them produce: processes.
  *
- * A backend (bpf.c, perf.c, taskstats.c, ptrace.c, proc.c) finds out what processes cost; everything else
- * is here: who is watched, when to read, what a record looks like. All of them fill the same `struct process`;
+ * A backend (a folder of backends/) finds out what processes cost; everything else is here: who is watched, when to read, what a record looks like. All of them fill the same `struct process`;
  * what one could not see stays UNKNOWN, and is written as null.
  */
 #ifndef STEELYARD_MONITOR_H
@@ -34,15 +33,36 @@ struct order {
 };
 
 enum figure {
-#define FIGURE(name) name,
-#define LEVEL(name)  name,
+#define FIGURE(name, ...) name,
 #include "figures.def"
 #undef FIGURE
-#undef LEVEL
 	FIGURES
 };
 
-extern const int figure_is_level[FIGURES]; /* it goes up and down; of several the largest is taken */
+enum figure_kind {
+	TOTAL = 1, THREADS = 2, BEGIN = 4, END = 8, PEAK = 16,
+	SUMS = TOTAL | THREADS, LEVELS = BEGIN | END | PEAK, ALL = SUMS | LEVELS,
+};
+
+extern const struct declaration {
+	const char *name;
+	enum figure_kind kind;
+} figures[FIGURES];
+
+/* Of a process, a thread or several: UNKNOWN where it is not known, in all of these functions. They touch figures of
+ * the kinds that are given, and leave the others alone. */
+void figures_forget(uint64_t figure[FIGURES], unsigned kinds);
+/* Copies those that are known. */
+void figures_take(uint64_t figure[FIGURES], const uint64_t from[FIGURES], unsigned kinds);
+/* Sums, and of levels the larger. Unknown and known give the known: a part that was not seen is said elsewhere. */
+void figures_add(uint64_t sum[FIGURES], const uint64_t part[FIGURES], unsigned kinds);
+/* What came to it since; the kernel's sums are not all taken at one instant, so never below 0. */
+void figures_subtract(uint64_t figure[FIGURES], const uint64_t first[FIGURES], unsigned kinds);
+/* The program has just begun, or was attached: levels at the beginning are those of now. */
+void figures_begin(uint64_t figure[FIGURES]);
+/* Until here cpu_user_ns and cpu_system_ns are the ticks that were seen in user and in system mode: they become the
+ * kernel's own split of the exact run time (cputime_adjust). */
+void figures_split_time(uint64_t figure[FIGURES]);
 
 /* Which table of numbers a system call is from. */
 enum abi { ABI_NATIVE, ABI_32, ABI_X32, ABIS };
@@ -98,16 +118,15 @@ struct process {
 	uint64_t samples_user, samples_kernel; /* at PROFILE: outside any system call; else UNKNOWN */
 };
 
-/* Sets every figure to UNKNOWN and all else to nothing. */
+/* Nothing is known of it. */
 void process_clear(struct process *process);
 /* The entry of that call, made if it is not there yet. Never NULL. */
 struct call_type *process_call(struct process *process, enum abi abi, uint32_t number);
 void process_free_calls(struct process *process);
+/* With calls of its own. */
+void process_copy(struct process *copy, const struct process *process);
 /* Adds a thread's or an earlier part's figures and calls; levels are taken as the larger. */
 void process_add(struct process *process, const struct process *part);
-/* The kernel's own way to split exact run time by ticks seen in user and system mode (cputime_adjust). */
-void cputime_split(uint64_t exact_ns, uint64_t user_ticks_ns, uint64_t system_ticks_ns, uint64_t *user_ns,
-                   uint64_t *system_ns);
 
 /* What the monitor says of itself at the end. UNKNOWN where it cannot say. */
 struct account {
@@ -138,7 +157,7 @@ struct backend {
 	/* What it cannot see, a sentence each, NULL-ended. */
 	const char *const *(*missing)(const struct order *order);
 	/* Begins to watch. `child` is the command's process, held before its exec (0: none): its figures count
-	 * from that exec. Returns 0, or -1 with a sentence in `why`. */
+	 * from that exec. Returns 0, or -1 with a sentence in `why`: then it has left nothing attached. */
 	int (*begin)(const struct order *order, pid_t child, char *why, size_t why_room);
 	/* Waits until that moment (CLOCK_BOOTTIME), a signal of ours, or until nothing is left. Processes that
 	 * end meanwhile may be recorded at once. */
@@ -158,19 +177,23 @@ extern const struct backend bpf_backend, perf_backend, taskstats_backend, ptrace
 struct outside {
 	int   stop;           /* a signal asked us to end */
 	pid_t command;        /* our child; 0: none */
-	int   command_ended, command_status; /* reaped, by outside_look or by the backend */
-	int   backend_reaps;  /* set by one that reaps our children itself: outside_look then reports that one changed */
-	int   signal_file;    /* readable when a signal of ours has come: give it to outside_look */
+	int   command_ended, command_status; /* reaped, by outside_check or by the backend */
+	int   backend_reaps;  /* set by one that reaps our children itself: outside_check then reports that one changed */
+	int   signal_file;    /* readable when a signal of ours has come: give it to outside_check */
 	int   control_file;   /* readable when WOKEN_BY_CONTROL is due; -1: none */
 };
 extern struct outside outside;
 /* Takes the signals that have come, and reaps our child if it has ended; does not wait. Returns whether
  * anything has changed. */
-int outside_look(void);
+int outside_check(void);
+/* As many descriptors as there may be, for a backend that keeps some for each process. */
+void allow_many_files(void);
 /* The waiting of a backend that has nothing to do until then. `file` (or -1) readable ends it like time. */
 enum woken wait_quietly(uint64_t until_ns, int file);
 
 uint64_t now_ns(void); /* CLOCK_BOOTTIME */
+/* The list, made larger if it has no room for one more. Never NULL. */
+void *list_grow(void *list, size_t count, size_t *room, size_t size);
 
 /* Records, a JSON object a line, as docs/monitor.md has them. */
 void write_process(const struct process *process);

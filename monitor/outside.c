@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -67,7 +68,7 @@ static void take(const struct signalfd_siginfo *taken)
 		kill(outside.command, (int)taken->ssi_signo);
 }
 
-int outside_look(void)
+int outside_check(void)
 {
 	struct signalfd_siginfo taken;
 	int                     changed;
@@ -82,6 +83,16 @@ int outside_look(void)
 		changed = 1;
 	}
 	return changed || outside.stop;
+}
+
+void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 enum woken wait_quietly(uint64_t until_ns, int file)
@@ -104,7 +115,7 @@ enum woken wait_quietly(uint64_t until_ns, int file)
 			return WOKEN_BY_SIGNAL;
 		if (ready == 0)
 			return WOKEN_BY_TIME;
-		if (files[0].revents && outside_look())
+		if (files[0].revents && outside_check())
 			return WOKEN_BY_SIGNAL;
 		if (files[1].revents)
 			return WOKEN_BY_CONTROL;

@@ -4,25 +4,88 @@
 #include <stdlib.h>
 #include <string.h>
 
-const int figure_is_level[FIGURES] = {
-#define FIGURE(name) [name] = 0,
-#define LEVEL(name)  [name] = 1,
+const struct declaration figures[FIGURES] = {
+#define FIGURE(name, unit, kind, ...) [name] = { #name, kind },
 #include "figures.def"
 #undef FIGURE
-#undef LEVEL
 };
+
+/* Unknown and known give the known: a part that could not be seen is said elsewhere. */
+static uint64_t sum(uint64_t one, uint64_t other)
+{
+	if (one == UNKNOWN)
+		return other;
+	return other == UNKNOWN ? one : one + other;
+}
+
+static uint64_t larger(uint64_t one, uint64_t other)
+{
+	if (one == UNKNOWN)
+		return other;
+	return other == UNKNOWN || one > other ? one : other;
+}
+
+void figures_forget(uint64_t figure[FIGURES], unsigned kinds)
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (figures[i].kind & kinds)
+			figure[i] = UNKNOWN;
+}
+
+void figures_take(uint64_t figure[FIGURES], const uint64_t from[FIGURES], unsigned kinds)
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (figures[i].kind & kinds && from[i] != UNKNOWN)
+			figure[i] = from[i];
+}
+
+void figures_add(uint64_t total[FIGURES], const uint64_t part[FIGURES], unsigned kinds)
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (figures[i].kind & kinds)
+			total[i] = figures[i].kind & SUMS ? sum(total[i], part[i]) : larger(total[i], part[i]);
+}
+
+void figures_subtract(uint64_t figure[FIGURES], const uint64_t first[FIGURES], unsigned kinds)
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (!(figures[i].kind & kinds) || figure[i] == UNKNOWN)
+			continue;
+		else if (first[i] == UNKNOWN)
+			figure[i] = UNKNOWN;
+		else
+			figure[i] = figure[i] > first[i] ? figure[i] - first[i] : 0;
+}
+
+void figures_begin(uint64_t figure[FIGURES])
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (figures[i].kind == BEGIN)
+			figure[i] = figure[i + 1];
+}
+
+/* After cputime_adjust in Linux' kernel/sched/cputime.c: the shares of the ticks, of the exact time. */
+void figures_split_time(uint64_t figure[FIGURES])
+{
+	uint64_t user = figure[cpu_user_ns], system = figure[cpu_system_ns], exact = figure[run_ns];
+
+	if (user == UNKNOWN || system == UNKNOWN || exact == UNKNOWN)
+		return;
+	if (system && user)
+		system = (uint64_t)((unsigned __int128)system * exact / (system + user));
+	else if (system)
+		system = exact;
+	figure[cpu_system_ns] = system;
+	figure[cpu_user_ns] = exact - system;
+}
 
 void process_clear(struct process *process)
 {
 	memset(process, 0, sizeof *process);
-	process->end_ns = UNKNOWN;
 	process->status = -1;
-	process->threads = UNKNOWN;
-	process->children = UNKNOWN;
-	process->samples_user = UNKNOWN;
-	process->samples_kernel = UNKNOWN;
-	for (int i = 0; i < FIGURES; i++)
-		process->figure[i] = UNKNOWN;
+	process->end_ns = process->threads = process->children = UNKNOWN;
+	process->samples_user = process->samples_kernel = UNKNOWN;
+	figures_forget(process->figure, ALL);
 }
 
 struct call_type *process_call(struct process *process, enum abi abi, uint32_t number)
@@ -61,21 +124,6 @@ void process_free_calls(struct process *process)
 	process->call_count = 0;
 }
 
-/* Unknown and known give the known: a part that could not be seen is said elsewhere. */
-static uint64_t sum(uint64_t one, uint64_t other)
-{
-	if (one == UNKNOWN)
-		return other;
-	return other == UNKNOWN ? one : one + other;
-}
-
-static uint64_t larger(uint64_t one, uint64_t other)
-{
-	if (one == UNKNOWN)
-		return other;
-	return other == UNKNOWN || one > other ? one : other;
-}
-
 static void call_add(struct call_type *call, const struct call_type *part)
 {
 	call->calls = sum(call->calls, part->calls);
@@ -98,11 +146,21 @@ static void call_add(struct call_type *call, const struct call_type *part)
 		call->histogram[i] += part->histogram[i];
 }
 
+void process_copy(struct process *copy, const struct process *process)
+{
+	*copy = *process;
+	copy->calls = NULL;
+	copy->call_count = 0;
+	for (size_t i = 0; i < process->call_count; i++) {
+		const struct call_type *call = &process->calls[i];
+
+		call_add(process_call(copy, call->abi, call->number), call);
+	}
+}
+
 void process_add(struct process *process, const struct process *part)
 {
-	for (int i = 0; i < FIGURES; i++)
-		process->figure[i] = figure_is_level[i] ? larger(process->figure[i], part->figure[i])
-		                                 : sum(process->figure[i], part->figure[i]);
+	figures_add(process->figure, part->figure, ALL);
 	for (size_t i = 0; i < part->call_count; i++)
 		call_add(process_call(process, part->calls[i].abi, part->calls[i].number), &part->calls[i]);
 	process->calls_known |= part->calls_known;
@@ -117,16 +175,13 @@ void process_add(struct process *process, const struct process *part)
 	process->samples_kernel = sum(process->samples_kernel, part->samples_kernel);
 }
 
-/* After cputime_adjust in Linux' kernel/sched/cputime.c: the shares of the ticks, of the exact time. */
-void cputime_split(uint64_t exact_ns, uint64_t user_ticks_ns, uint64_t system_ticks_ns, uint64_t *user_ns,
-                   uint64_t *system_ns)
+void *list_grow(void *list, size_t count, size_t *room, size_t size)
 {
-	if (!system_ticks_ns)
-		*system_ns = 0;
-	else if (!user_ticks_ns)
-		*system_ns = exact_ns;
-	else
-		*system_ns = (uint64_t)((unsigned __int128)system_ticks_ns * exact_ns /
-		                        (system_ticks_ns + user_ticks_ns));
-	*user_ns = exact_ns - *system_ns;
+	if (count < *room)
+		return list;
+	*room = *room ? 2 * *room : 64;
+	list = realloc(list, *room * size);
+	if (!list)
+		abort();
+	return list;
 }

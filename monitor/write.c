@@ -8,14 +8,6 @@
 
 #include "../workloads/api/record.h"
 
-static const char *const figure_names[FIGURES] = {
-#define FIGURE(name) #name,
-#define LEVEL(name)  #name,
-#include "figures.def"
-#undef FIGURE
-#undef LEVEL
-};
-
 static int          records_file = 1;
 static enum detail  written_detail;
 static int          is_broken;
@@ -52,11 +44,11 @@ void write_known(const char *key, uint64_t value)
 		record_number(key, value);
 }
 
-void write_figures(const uint64_t figure[FIGURES], int with_levels)
+void write_figures(const uint64_t figure[FIGURES], unsigned kinds)
 {
 	for (int i = 0; i < FIGURES; i++)
-		if (with_levels || !figure_is_level[i])
-			write_known(figure_names[i], figure[i]);
+		if (figures[i].kind & kinds)
+			write_known(figures[i].name, figure[i]);
 }
 
 static const char *name_of(const struct call_type *call, char room[32])
@@ -101,8 +93,17 @@ static int can_expand(const struct process *process)
 	return written_detail == BUDGET && (!process->is_missed || process->windows_run_ns > 0);
 }
 
+static void write_real(const char *key, double value, int is_known)
+{
+	if (is_known)
+		record_real(key, value);
+	else
+		record_null(key);
+}
+
 static void write_call(const struct process *process, const struct call_type *call)
 {
+	int  has_windows = written_detail == BUDGET && !process->thread; /* a thread's are its process's */
 	char name[32];
 
 	record_object(name_of(call, name));
@@ -114,29 +115,14 @@ static void write_call(const struct process *process, const struct call_type *ca
 	else
 		record_null("histogram");
 	write_known("samples", call->samples);
-	if (can_expand(process)) {
-		record_real("expanded", expanded_calls(process, call));
-		record_real("expanded_errors", expanded_errors(process, call));
-	} else {
-		record_null("expanded");
-		record_null("expanded_errors");
-	}
-	/* A thread's windows are its process'. */
-	if (written_detail == BUDGET && !process->thread) {
-		record_number("in_windows", call->in_windows);
-		record_number("errors_in_windows", call->errors_in_windows);
-		record_real("weighted", call->weighted);
-		record_real("weighted_errors", call->weighted_errors);
-		record_real("squares", call->squares);
-		record_real("products", call->products);
-	} else {
-		record_null("in_windows");
-		record_null("errors_in_windows");
-		record_null("weighted");
-		record_null("weighted_errors");
-		record_null("squares");
-		record_null("products");
-	}
+	write_real("expanded", expanded_calls(process, call), can_expand(process));
+	write_real("expanded_errors", expanded_errors(process, call), can_expand(process));
+	write_known("in_windows", has_windows ? call->in_windows : UNKNOWN);
+	write_known("errors_in_windows", has_windows ? call->errors_in_windows : UNKNOWN);
+	write_real("weighted", call->weighted, has_windows);
+	write_real("weighted_errors", call->weighted_errors, has_windows);
+	write_real("squares", call->squares, has_windows);
+	write_real("products", call->products, has_windows);
 	record_object_close();
 }
 
@@ -152,17 +138,10 @@ static void write_calls(const struct process *process)
 	write_known("windows", has_windows ? process->windows : UNKNOWN);
 	write_known("windows_ns", has_windows ? process->windows_ns : UNKNOWN);
 	write_known("windows_active", has_windows ? process->windows_active : UNKNOWN);
-	if (has_windows) {
-		record_real("windows_run_ns", process->windows_run_ns);
-		record_real("windows_weighted_ns", process->windows_weighted_ns);
-		record_real("windows_hook_ns", process->windows_hook_ns);
-		record_real("windows_run_squares", process->windows_run_squares);
-	} else {
-		record_null("windows_run_ns");
-		record_null("windows_weighted_ns");
-		record_null("windows_hook_ns");
-		record_null("windows_run_squares");
-	}
+	write_real("windows_run_ns", process->windows_run_ns, has_windows);
+	write_real("windows_weighted_ns", process->windows_weighted_ns, has_windows);
+	write_real("windows_hook_ns", process->windows_hook_ns, has_windows);
+	write_real("windows_run_squares", process->windows_run_squares, has_windows);
 	if (!process->calls_known) {
 		record_null("calls");
 		return;
@@ -192,7 +171,7 @@ static void write_members(const struct process *process)
 	                              ? (uint64_t)WTERMSIG(process->status) : UNKNOWN);
 	write_known("threads", process->threads);
 	write_known("children", process->children);
-	write_figures(process->figure, 1);
+	write_figures(process->figure, ALL);
 	write_known("samples_user", process->samples_user);
 	write_known("samples_kernel", process->samples_kernel);
 	write_calls(process);
@@ -291,7 +270,7 @@ void write_reading(uint64_t at_ns, const struct process *process, const struct p
 		record_text("program", process->program);
 	for (int i = 0; i < FIGURES; i++)
 		if (!before || process->figure[i] != before->figure[i])
-			write_known(figure_names[i], process->figure[i]);
+			write_known(figures[i].name, process->figure[i]);
 	if (process->calls_known)
 		write_calls_briefly(process, before);
 	write_close();

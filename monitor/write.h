@@ -13,7 +13,7 @@ int write_is_broken(void);
 /* Ends the record that record_open has begun. */
 void write_close(void);
 void write_known(const char *key, uint64_t value); /* UNKNOWN as null */
-void write_figures(const uint64_t figure[FIGURES], int with_levels);
+void write_figures(const uint64_t figure[FIGURES], unsigned kinds);
 /* Within a record: the object "total", like a process. */
 void write_total(const struct process *total);
 /* Each call's number and errors that have changed since `before` (NULL: all). */

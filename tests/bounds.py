@@ -1,8 +1,8 @@
 """What a test may do: an unmarked one starts no process; none outlasts its limit or leaves a process behind.
 
 Every process that a test starts inherits an environment variable that names the test, wherever it goes, and
-is known by it; or, where it was given another environment, by its parent. What the fixtures of a module or
-of the session start is known by theirs, and looked for when they have ended.
+is known by it; or, where it was given another environment, by its parent. What the fixtures of a module or of
+the session start is known by theirs, and looked for when they have ended.
 """
 
 import os

@@ -226,7 +226,7 @@ def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def started(system: str, boot: int = 1, **fingerprint: Any) -> Started:
-    hello = {"protocol": 1, "program_sha256": "00ff", "compiler": "gcc", "libc": "glibc"}
+    hello = {"protocol": 1, "program_sha256": "00ff" * 16, "compiler": "gcc", "libc": "glibc"}
     return Started(system, boot, hello, {"kernel": system, **fingerprint}, 0.5)
 
 

@@ -17,6 +17,8 @@ from conftest import COMMAND, Run
 from steelyard.cli import parser
 from steelyard.cli.measuring import Choice
 
+pytestmark = pytest.mark.program
+
 
 @pytest.mark.parametrize("verb", ["", *(verb.name for verb in parser.VERBS)])
 def test_every_help_ends_in_worked_examples(steelyard: Run, verb: str) -> None:

@@ -1,5 +1,6 @@
 """Every command that the README, the docs and the help pages show can be given as it stands there."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -60,3 +61,16 @@ def test_it_measures_and_reports(steelyard: Run, command: str, tmp_path: Path) -
     assert answer.returncode == 0, answer.stderr
     assert "this machine (" in " ".join(answer.stdout.split())
     assert (tmp_path / "report.html").exists() == ("--html" in words)
+
+
+@pytest.mark.quiet
+@pytest.mark.program
+@pytest.mark.parametrize("study", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_each_example_study_measures_and_reports(steelyard: Run, study: Path) -> None:
+    answer = steelyard("run", str(study), "--budget", "8s", "--format", "json", timeout=150)
+
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert {one["workload"] for one in found["comparisons"]} <= {"syscall", "pipe_latency"}
+    assert all(one["blocks"] >= 2 for one in found["comparisons"])
+    assert found["comparisons"]

@@ -2,10 +2,12 @@
 sentence; and nothing from outside reaches a terminal, a spreadsheet or a page as more than text.
 """
 
+import ast
 import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from conftest import COMMAND, Run
 from rich.table import Table
 from rich.text import Text
 
+import steelyard
 from steelyard import terminal, text
 from steelyard.report import template
 from steelyard.systems import agent, groups
@@ -172,6 +175,37 @@ def test_a_page_may_have_any_name(write_study: WriteStudy, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert is_a_sentence(done.stderr)
     assert os.path.getsize(page) > 10_000
+
+
+# Reading
+
+
+def careless(source: str) -> list[int]:
+    """The lines that take bytes for text of this locale, or trust them to be UTF-8 without saying so."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        given = {word.arg for word in node.keywords}
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        texts = [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
+        opens = name in ("open", "fdopen", "NamedTemporaryFile") and ast.unparse(node.func) != "os.open"
+        if (
+            (opens and not any(re.fullmatch("[rwax+]*b", one) for one in texts) and "encoding" not in given)
+            or (name in ("read_text", "write_text") and "encoding" not in given)
+            or (name in ("run", "Popen", "check_output") and {"text", "universal_newlines"} & given)
+            or (name in ("run", "Popen", "check_output") and "encoding" in given and "errors" not in given)
+            or (name == "decode" and not node.args and "errors" not in given)
+        ):
+            found.append(node.lineno)
+    return found
+
+
+def test_nothing_is_read_as_text_without_saying_which() -> None:
+    sources = sorted(Path(steelyard.__file__).parent.rglob("*.py"))
+    found = {str(file): careless(file.read_text(encoding="utf-8")) for file in sources}
+    assert not {file: lines for file, lines in found.items() if lines}
+    assert careless("open(a)\nopen(a, 'rb')\nb.decode()\nrun(c, text=True)\nf.read_text()") == [1, 3, 4, 5]
 
 
 # Streams

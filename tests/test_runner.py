@@ -4,15 +4,18 @@ import random
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import telling
 from building import plan as make_plan
 from building import trials as planned_trials
 
 from steelyard.analysis.model import Standing
 from steelyard.archive.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.programs import built
 from steelyard.running import dialogue, runner
 from steelyard.running.runner import Progress, TooShort
 from steelyard.study import plan as plans
@@ -71,7 +74,7 @@ class FakeAgent:
         self.system = system
         self.parked = False
         self.closed = 0
-        self.hello: Record = {"record": "hello", "protocol": 1}
+        self.hello: Record = telling.HELLO
         self.fingerprint: Record = {"record": "system", "kernel": system}
         self._said: deque[Record | BaseException] = deque()
 
@@ -80,8 +83,8 @@ class FakeAgent:
         assert not self.parked
         if request == "clock":
             self._said.append({"record": "clock", "clock_ns": time.monotonic_ns()})
-            return
-        self._trial(request)
+        elif not request.startswith("stop "):
+            self._trial(request)
 
     def _trial(self, request: str) -> None:
         laboratory = self.laboratory
@@ -99,23 +102,9 @@ class FakeAgent:
         elif told == "dies":
             self._said.append(SystemFailed(f"system '{self.system}' has ended"))
         elif told == "error":
-            self._said.append({"record": "error", "reason": "no such workload"})
+            self._said.append({"record": "error", "trial": None, "reason": "no such workload"})
         elif told != "silent":
-            self._said += self._records(told)
-
-    def _records(self, status: str) -> Iterable[Record]:
-        reason = None if status == "ok" else f"it is {status}"
-        yield {"record": "begin"}
-        if status == "ok":
-            yield {
-                "record": "samples",
-                "copy": 0,
-                "metric": "time",
-                "unit": "ns",
-                "operations": 7,
-                "durations_ns": [701, 702],
-            }
-        yield {"record": "end", "status": status, "reason": reason, "signal": None}
+            self._said += _records(request, told)
 
     def records(self, deadline: float) -> Iterator[Record]:
         while self._said:
@@ -133,6 +122,21 @@ class FakeAgent:
     def close(self) -> None:
         self.closed += 1
         self.laboratory.log.append(f"close {self.system}")
+
+
+def _records(request: str, status: str) -> Iterable[Record]:
+    workload = built.catalogue().find(request.split()[2])
+    return telling.trial(
+        request,
+        clock=time.monotonic_ns,
+        durations_ns=lambda operations: (701, 702),
+        operations=7,
+        metrics=[one.name for one in workload.metrics],
+        point=64 if workload.sweeps else None,
+        moved=64 if workload.measure == "bandwidth" else None,
+        status=status,
+        reason=None if status == "ok" else f"it is {status}",
+    )
 
 
 def _run(
@@ -254,8 +258,8 @@ def test_every_system_is_started_first_in_the_plan_s_order_and_told_of(laborator
     events = list(_run(laboratory, make_plan(blocks=2)))
 
     assert events[:2] == [
-        Started("a", 1, {"record": "hello", "protocol": 1}, {"record": "system", "kernel": "a"}, 0.0),
-        Started("b", 1, {"record": "hello", "protocol": 1}, {"record": "system", "kernel": "b"}, 2.5),
+        Started("a", 1, telling.HELLO, {"record": "system", "kernel": "a"}, 0.0),
+        Started("b", 1, telling.HELLO, {"record": "system", "kernel": "b"}, 2.5),
     ]
     assert not any(isinstance(event, Started) for event in events[2:])
 
@@ -284,15 +288,17 @@ def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_paramet
 def test_a_command_line_goes_as_its_words_a_newline_between_two() -> None:
     trial = Trial(0, 0, "a", Cell("command", (("command", "sh -c 'a b; %'"),)), 0)
 
-    line = dialogue.request(trial, {})
-    assert line == "trial 0.0 command pad=0 seed=0 command=sh%0a%2dc%0aa%20b%3b%20%25"
+    line = dialogue.request(trial, {"command": "sh -c 'a b; %'"})
+    assert line == "trial 0.0 command command=sh%0a%2dc%0aa%20b%3b%20%25"
 
 
 def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
+    plan = make_plan("sieve")
+    plan = replace(plan, study=replace(plan.study, trial=(("batches", 1),)))
     trial = Trial(3, 4, "a", Cell("sieve", (("batches", 5),)), 99)
 
-    line = dialogue.request(trial, {"batches": 1, "limit_ms": 7})
-    assert line == "trial 3.4 sieve batches=5 limit_ms=7 pad=99 seed=0"
+    line = dialogue.request(trial, dialogue.settings(trial, plan))
+    assert line == "trial 3.4 sieve batches=5 limit_ms=30000 pad=99 seed=0"
 
 
 def test_an_outcome_holds_what_the_agent_measured(laboratory: Laboratory) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import watching
 from conftest import COMMAND, Run
 from scipy.stats import t as scipy_t
 
@@ -28,7 +29,8 @@ from steelyard.statistics import description, expansion, impact, student
 from steelyard.text import shown
 from steelyard.watch import accounts, console, monitor, plain, records
 from steelyard.watch.accounts import Account
-from steelyard.watch.model import COUNTED, FIGURES, LEVELS, Watch
+from steelyard.watch.figures import FIGURES
+from steelyard.watch.model import Watch
 
 FAKE = Path(__file__).with_name("fake_monitor.py")
 SECOND = 10**9
@@ -103,10 +105,9 @@ def as_text(account: Account) -> str:
 
 
 def test_the_figures_are_those_of_the_monitor_in_its_order() -> None:
-    source = (Path(__file__).parents[1] / "monitor" / "figures.def").read_text()
+    keys = list(watching.watch("--detail", "life", "--", "true").processes[0])
 
-    assert tuple(re.findall(r"^FIGURE\((\w+)\)", source, re.M)) == COUNTED
-    assert tuple(re.findall(r"^LEVEL\((\w+)\)", source, re.M)) == LEVELS
+    assert tuple(keys[keys.index("children") + 1 : keys.index("samples_user")]) == FIGURES
 
 
 def test_what_could_not_be_seen_is_null_and_never_0() -> None:
@@ -919,6 +920,28 @@ def test_a_kept_watch_is_reported_again_as_it_was(
 
     assert without_front_end(again.out) == without_front_end(first.out)
     assert without_front_end(again.out)
+
+
+def test_a_watch_that_was_kept_before_a_figure_was_counted_is_read(
+    program: Callable[..., str], archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["watch", "--archive", str(archive), "--format", "json"]
+    fake = program(head(), process(), end(2, total=process()))
+    cli.main([*words, "--program", fake, "--keep", "-p", str(os.getpid())])
+    [kept] = watches.kept(archive)
+    table = kept.path / "processes.parquet"
+    duckdb.sql(f"CREATE TABLE earlier AS SELECT * EXCLUDE swap_end FROM read_parquet('{table}')")
+    duckdb.sql(f"COPY earlier TO '{table}'; DROP TABLE earlier")
+    header = json.loads((kept.path / watches.HEADER).read_text())
+    del header["monitor"]["total"]["figures"]["swap_end"]
+    (kept.path / watches.HEADER).write_text(json.dumps(header))
+    capsys.readouterr()
+
+    assert cli.main([*words, "--kept", kept.name]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["processes"][0]["swap_end"] is None
+    assert found["totals"]["swap_end"] is None
+    assert found["totals"]["memory_end"] == 0
 
 
 def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:

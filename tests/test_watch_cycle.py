@@ -2,6 +2,8 @@
 asked for what is not there; and that whatever is watched goes on unharmed."""
 
 import contextlib
+import csv
+import io
 import json
 import os
 import shutil
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import watching
+from conftest import Run
 from watching import counts, told, until
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -153,6 +156,16 @@ def test_attaching_amid_forks_misses_none_of_the_later(known: Path) -> None:
     assert late <= watched.end["lost_events"] <= 3
     assert len(children) - len(later) <= 3
     assert (watched.end["lost_slots"], watched.end["lost_calls"]) == (0, 0)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "perf", "taskstats", "proc"])
+def test_a_zombie_ends_the_watch_at_once(backend: str) -> None:
+    watching.need(backend, "life")
+    with running("true") as zombie:
+        until(lambda: watching.state(zombie.pid) == "Z", "its end")
+        watched = watching.watch("--backend", backend, "--detail", "life", "-p", zombie.pid)
+
+    assert (watched.status, watched.end.get("stopped_by")) in ((0, "end"), (77, None))
 
 
 @pytest.mark.bpf
@@ -330,28 +343,56 @@ def test_one_in_so_many_children_is_followed_and_the_rest_is_counted(known: Path
 
 @pytest.mark.program
 @pytest.mark.parametrize(
-    "name", ['"quoted\\"', "two\nlines", "\x1b[31mred\x07", "tab\tand space ", "ends in \\", "{}[],:", "näme"]
-)
-@pytest.mark.parametrize("backend", [*BACKENDS, "proc"])
-def test_a_program_s_name_is_data(known: Path, backend: str, name: str) -> None:
-    watched = watching.watch("--backend", backend, "--detail", "life", "--", known, "named", name)
-
-    assert watched.status == 0
-    # Bytes that are not ASCII are written as the numbers that they are.
-    program = name.encode().decode("latin-1")
-    assert [one["program"] for one in watched.processes if one["generation"] == 0] == [program]
-
-
-@pytest.mark.bpf
-def test_a_name_that_is_no_text_leaves_the_records_whole(known: Path) -> None:
-    name = b"\xff\xfe\x80bytes\xc3"
+    "name",
+    [
+        b'"quoted\\"', b"two\nlines", b"\x1b[31mred\x07", b"tab\tand space ", b"ends in \\", b"{}[],:",
+        b"a) (b", "näme".encode(), b"\xff\xfe\x80bytes\xc3",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("backend", [*BACKENDS, "perf", "taskstats", "proc"])
+def test_a_program_s_name_is_data(known: Path, backend: str, name: bytes) -> None:
+    watching.need(backend, "life")
     watched = watching.watch(
-        "--detail", "life", "--", os.fsdecode(os.fsencode(known)), "named", os.fsdecode(name)
+        "--backend", backend, "--detail", "life", "--", known, "named", os.fsdecode(name)
     )
 
     assert watched.status == 0
-    assert len(watched.processes) == 3
-    assert all("bytes" in one["program"] for one in watched.processes if one["program"] != "known")
+    # Bytes that are not ASCII are written as the numbers that they are.
+    assert [one["program"] for one in watched.processes if one["generation"] == 0] == [name.decode("latin-1")]
+
+
+@pytest.mark.root
+def test_what_one_backend_cannot_attach_is_watched_by_the_next_and_it_is_said(steelyard: Run) -> None:
+    """Process 1: a kernel may show it to no program of BPF."""
+    answer = steelyard("watch", "-p", "1", "--for", "300ms", "--format", "csv")
+    text = steelyard("watch", "-p", "1", "--for", "300ms").stdout
+
+    assert answer.returncode == 0, answer.stderr
+    assert "1" in [row["pid"] for row in csv.DictReader(io.StringIO(answer.stdout))]
+    assert "; by bpf," in text or "note: bpf could not be used: process 1 is not shown by the kernel" in text
+
+
+@pytest.mark.root
+def test_what_may_not_be_traced_is_watched_from_outside_and_goes_on(known: Path) -> None:
+    ours = subprocess.Popen(["sleep", "60"], user=65534, group=65534, extra_groups=[])
+    theirs = subprocess.Popen(["sleep", "60"])
+    try:
+        command = [*NOBODY, _for_all(known), "--detail", "life", "--for", "300000000"]
+        command += ["-p", str(ours.pid), "-p", str(theirs.pid)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        records = list(map(json.loads, answer.stdout.splitlines()))
+
+        assert answer.returncode == 0, answer.stderr
+        assert records[0]["backend"] == "proc"
+        refused = {one["backend"]: one["why"] for one in records[0]["refused"]}
+        assert f"process {theirs.pid} cannot be attached" in refused["ptrace"]
+        assert {one["pid"] for one in records if one["record"] == "process"} == {ours.pid, theirs.pid}
+        assert watching.state(ours.pid) == "S"
+    finally:
+        ours.kill()
+        theirs.kill()
+        ours.wait()
+        theirs.wait()
 
 
 def _for_all(known: Path) -> Path:

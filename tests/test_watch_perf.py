@@ -1,6 +1,7 @@
 """The monitor by perf's inherited counters: each process's share, against strace, wait4 and known numbers."""
 
 import collections
+import os
 import re
 import signal
 import subprocess
@@ -172,13 +173,16 @@ def test_children_left_out_are_in_the_totals() -> None:
 
 
 def test_what_found_no_room_is_counted_and_nobody_is_given_it() -> None:
-    storm = (meson.program("tests/monitor/storm"), "1999", "1", "1", "1", "1", "300000")
+    storm = (meson.program("tests/monitor/storm"), "1999", "1", "1", "1", "1", "stop")
     watching.need("perf", "calls")
     with watching.begun("--backend", "perf", "--detail", "calls", "--", *storm) as found:
+        monitor = found.process.pid
         found.await_record("watch")
-        time.sleep(0.15)
+        child = int(Path(f"/proc/{monitor}/task/{monitor}/children").read_text())
+        watching.until(lambda: watching.state(child) == "T", "the stop")
         found.process.send_signal(signal.SIGSTOP)
-        time.sleep(2.5)
+        os.kill(child, signal.SIGCONT)
+        watching.until(lambda: watching.state(child) == "Z", "the end")
         found.process.send_signal(signal.SIGCONT)
         found.finish()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import watching
-from watching import NOBODY, Watch, running, until
+from watching import NOBODY, Watch, running, state, until
 
 pytestmark = pytest.mark.ptrace
 
@@ -21,10 +21,6 @@ def deeds() -> Iterator[Path]:
 
 def watch(detail: str, *options: str | Path | int, before: tuple[str, ...] = ()) -> Watch:
     return watching.watch("--backend", "ptrace", "--detail", detail, *options, before=before)
-
-
-def state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 def tracer(pid: int) -> int:

@@ -167,11 +167,12 @@ def test_what_is_to_be_explained_gets_its_rounds_on_each_system_and_they_are_no_
     events = _run(laboratory, plan, monitors)
 
     accounted = _of(events, Accounted)
-    assert [(one.round, one.system, one.cell) for one in accounted] == [
-        (number, system, cell)
+    assert [(one.round, one.system, one.cell, one.purpose) for one in accounted] == [
+        (number, system, cell, purpose)
         for system in ("a", "b")
         for number in range(3)
         for cell in plans.lightest_first(plan)
+        for purpose in (WORK, SETUP)
     ]
     assert {one.calls for one in accounted} == {(Called("getppid", 7, 0),)}
     assert events.index(accounted[0]) > events.index(_of(events, Outcome)[-1])
@@ -261,8 +262,8 @@ def test_accounting_waits_for_cells_or_for_time_and_leaves_most_of_it_to_what_is
     # A trial takes 1 s here, and two cells wait for their explanation from the beginning.
     before = [one for one in events[: events.index(_of(events, Accounted)[0])] if isinstance(one, Outcome)]
     assert 20 <= len(before) < 26
-    assert len(_of(events, Accounted)) == 12
-    assert 2 * 3 * 2 + len(_of(events, Outcome)) == laboratory.now == 100
+    assert len(_of(events, Accounted)) == 24
+    assert 2 * 3 * 2 * 2 + len(_of(events, Outcome)) == laboratory.now == 100
 
 
 def test_accounting_begins_at_once_where_eight_cells_wait(laboratory: Laboratory, monitors: Monitors) -> None:
@@ -283,7 +284,7 @@ def test_an_interrupted_run_goes_on_with_the_accounting_that_is_missing(
 
     events = _run(laboratory, building.plan(blocks=2), monitors, before=Earlier(accounted=frozenset(done)))
 
-    assert [(one.round, one.system) for one in _of(events, Accounted)] == [(1, "b")]
+    assert [(one.round, one.system) for one in _of(events, Accounted)] == [(1, "b")] * 2
 
 
 def test_an_accounting_trial_is_short_whatever_study_and_cell_ask_for(

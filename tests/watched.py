@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from steelyard.watch.model import FIGURES
+from steelyard.watch.figures import FIGURES
 
 BEGAN_NS = 1_000_000_000_000
 HOSTILE = "<script>alert(1"  # as much as the kernel keeps of a name

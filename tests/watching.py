@@ -165,6 +165,11 @@ def until(is_so: Callable[[], Any], what: str, *, for_s: float = 20) -> None:
         time.sleep(0.01)
 
 
+def state(pid: int) -> str:
+    """As /proc has it: R, S, T, Z, ..."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
 def counts(record: Record) -> dict[str, tuple[int, int]]:
     """A process's calls: name -> (calls, errors)."""
     assert record["calls"] is not None, f"{record['program']}: its calls were not seen"

@@ -70,7 +70,9 @@ def _outlined(value: object, *, levels: int) -> str:
     """What repr says, but of a few levels and members alone: a value from outside may be of any size."""
     if isinstance(value, str):
         return quoted(value)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**18:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]  # as files have them
+    if isinstance(value, int) and abs(value) >= 10**18:
         # Python refuses to say very long ones in decimal digits.
         return f"a number of about {max(19, round(value.bit_length() * 0.30103)):,} digits"
     if not isinstance(value, list | tuple | dict):

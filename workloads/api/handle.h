@@ -1,9 +1,9 @@
-/* handle.h -- a file by the system's own calls: a descriptor of POSIX, a handle of Windows.
+/* handle.h -- a file by the system's own calls: a descriptor on POSIX, a handle on Windows.
  *
- * For workloads in which such calls are what is measured: each function is the one call that its comment
- * names, with no buffer and no library between (on POSIX by kernel_call.h). A name is that of a file in the working
- * directory, which handle_begin() makes the trial's own; so the walk through the directories above is no
- * part of anything. What fails sets errno.
+ * For workloads that measure such calls. Each function is the one call that its comment names,
+ * without a buffer or a library in between (on POSIX by kernel_call.h). Names are relative to the
+ * working directory, which handle_begin() makes the trial's own, so that nothing walks through the
+ * directories above. A function that fails sets errno.
  */
 #ifndef STEELYARD_FILE_HANDLE_H
 #define STEELYARD_FILE_HANDLE_H
@@ -11,17 +11,17 @@
 #include "workload.h"
 
 enum handle_use {
-	HANDLE_READ,       /* the file is there */
-	HANDLE_READ_WRITE, /* the file is there */
-	HANDLE_NEW,        /* to write; there is none of that name */
-	HANDLE_EMPTY,      /* to read and write; if there is one, what it holds goes */
+	HANDLE_READ,       /* the file exists */
+	HANDLE_READ_WRITE, /* the file exists */
+	HANDLE_NEW,        /* to write; no file of that name exists */
+	HANDLE_EMPTY,      /* to read and write; if the file exists, its contents are lost */
 };
 
 #ifdef _WIN32
 #include "windows/error.h"
 
 typedef HANDLE  handle;
-typedef wchar_t name_letter; /* the functions that take bytes would translate them first */
+typedef wchar_t name_letter; /* functions that take bytes would translate them first */
 #define NAME(text) L##text
 #define NO_HANDLE  INVALID_HANDLE_VALUE
 
@@ -34,7 +34,7 @@ static inline int handle_begin(void)
 }
 
 /* CreateFile; others may open, write and remove the file meanwhile, as on POSIX.
- * NO_HANDLE: it failed. */
+ * Returns NO_HANDLE if it fails. */
 static inline handle handle_open(const name_letter *name, enum handle_use use)
 {
 	DWORD  access = use == HANDLE_READ  ? GENERIC_READ
@@ -88,8 +88,8 @@ static inline int handle_remove(const name_letter *name)
 	return DeleteFileW(name) ? 0 : windows_failed();
 }
 
-/* CreateFileMapping and MapViewOfFile, to read; and CloseHandle, since the view alone keeps the file.
- * NULL: it failed. */
+/* CreateFileMapping and MapViewOfFile, to read; and CloseHandle, because the view alone keeps the
+ * file. Returns NULL if it fails. */
 static inline void *handle_map(handle file, size_t bytes)
 {
 	HANDLE section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
@@ -121,7 +121,7 @@ static inline int handle_begin(void)
 	return chdir(trial_directory()) ? fail("chdir") : 0;
 }
 
-/* openat, and not open, of which libraries make different system calls. NO_HANDLE: it failed. */
+/* openat, because libraries make different system calls for open. Returns NO_HANDLE if it fails. */
 static inline handle handle_open(const name_letter *name, enum handle_use use)
 {
 	int flags = use == HANDLE_READ         ? O_RDONLY
@@ -161,7 +161,7 @@ static inline int handle_remove(const name_letter *name)
 	return kernel_unlinkat(AT_FDCWD, name, 0);
 }
 
-/* mmap, to read. NULL: it failed. */
+/* mmap, to read. Returns NULL if it fails. */
 static inline void *handle_map(handle file, size_t bytes)
 {
 	void *start = kernel_mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
@@ -176,7 +176,7 @@ static inline int handle_unmap(void *start, size_t bytes)
 }
 #endif
 
-/* Writes all of it, through short counts. Returns 0, or -1. */
+/* Writes all bytes, whatever short counts there are. Returns 0, or -1. */
 static inline int handle_write_whole(handle file, const void *from, size_t bytes)
 {
 	const char *at = from;

@@ -1,15 +1,17 @@
-/* kernel_call.h -- the way into the kernel by the same instructions in every build.
+/* kernel_call.h -- system calls by the same instructions in every build.
  *
- * For workloads in which the kernel's answer to a call is what is measured. Libraries wrap a call each in
- * its own way, and that is not small: on return from the kernel the processor mispredicts every return
- * instruction that follows, because the kernel's own calls have replaced what it remembered of ours. One
- * such return was a third of the cheapest call, and the second one that musl's read has made "musl" 8 %
- * slower (docs/measurement.md has the experiment). Here it is one in every build: a function that
- * moves the arguments, enters the kernel, looks whether it failed, and returns, as glibc's do.
+ * For workloads that measure the kernel's answer. Each C library wraps a system call in its own
+ * way, and the difference is not small. After the kernel, the processor mispredicts every return
+ * instruction, because the kernel's own calls have replaced what it remembered of this program's.
+ * One such return was a third of the cheapest call, and the second one in musl's read made musl 8 %
+ * slower (docs/measurement.md has the experiment). Here there is one in every build: a function
+ * that moves the arguments, enters the kernel, checks for failure, and returns, as those of glibc
+ * do.
  *
- * kernel_call() is otherwise syscall(2): arguments as wide as a register, that is pointers and longs; -1 and
- * errno if the kernel refused. It is no cancellation point. Where its instructions are not written, and
- * on systems whose kernel is not asked by number, the functions below are libc's.
+ * Otherwise kernel_call() is syscall(2). Arguments are as wide as a register: pointers and longs.
+ * It returns -1 with errno if the kernel refuses. It is no cancellation point. For other
+ * processors, and for systems whose kernel is not called by number, the functions below are the C
+ * library's.
  */
 #ifndef STEELYARD_KERNEL_CALL_H
 #define STEELYARD_KERNEL_CALL_H
@@ -79,7 +81,7 @@ static inline int kernel_munmap(void *start, size_t bytes)
 	return (int)kernel_call(SYS_munmap, start, bytes);
 }
 
-/* Waits for nothing: the time is zero. */
+/* With a timeout of zero. */
 static inline int kernel_poll(struct pollfd *asked, nfds_t count)
 {
 #ifdef SYS_poll
@@ -91,7 +93,7 @@ static inline int kernel_poll(struct pollfd *asked, nfds_t count)
 #endif
 }
 
-/* Likewise; to read. The kernel writes what is left of the time, so it gets a copy. */
+/* The same, to read. The kernel writes the time that is left, so it gets a copy. */
 static inline int kernel_select(int beyond, fd_set *found)
 {
 	struct timespec at_once = { 0 };

@@ -1,7 +1,8 @@
-/* record.h -- writes records: one JSON object a line, as docs/records.md has them.
+/* record.h -- writes records: one JSON object per line, as in docs/records.md.
  *
- * A record is built in memory between record_open and record_close, and leaves in one piece. A process
- * builds one at a time. Of the workloads those write records that have a `tell`; nobody else prints.
+ * A record is built in memory between record_open and record_close, and is written in one piece. A
+ * process builds one at a time. A workload writes records only in its `tell`, and prints nothing
+ * else.
  */
 #ifndef STEELYARD_RECORD_H
 #define STEELYARD_RECORD_H
@@ -22,7 +23,12 @@ void record_object(const char *key); /* or, with a NULL key, an object in a list
 void record_object_close(void);
 void record_list(const char *key);
 void record_list_close(void);
-/* Ends the line and writes it to `file`. Returns 0, or -1 with errno. */
+/* Ends the line and writes it to `file`. Returns 0, or -1 with errno; then nothing is written any more, because a
+ * line may have been cut short. */
 int record_close(int file);
+/* Writes lines that another process has made so. Returns likewise. */
+int record_relay(int file, const char *lines, size_t count);
+/* Why nothing is written any more, by errno; 0: all was. */
+int record_error(void);
 
 #endif

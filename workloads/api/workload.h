@@ -1,8 +1,11 @@
-/* workload.h -- what every workload file sees: its descriptor, and the few words it may say. What only some
- * need is beside it: the headers of api/ are all that a workload may know of the program around it.
+/* workload.h -- what every workload needs: its descriptor, and the functions that it may call.
  *
- * A workload is one file in its group's folder and one line of list.def. Each trial is a fresh process,
- * so its state is file-scope and no hook takes a context. The hooks are called in this order:
+ * The other headers of api/ are for workloads that need more. Together they are all that a workload
+ * may know of the program around it.
+ *
+ * A workload is one file in its group's folder and one line of list.def. Each trial is a fresh
+ * process, so the state is at file scope and no hook takes a context. The hooks are called in this
+ * order:
  *
  *	setup()            once; may fail() or say unsupported(); not timed
  *	before(operations) before each run; not timed, and not in the trial's usage
@@ -16,13 +19,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What a hook returns: 0, or what one of the three below returned. */
+/* What a hook returns: 0, or what one of the next three functions returned. */
 enum { OUTCOME_OK = 0, OUTCOME_FAILED = -1, OUTCOME_UNSUPPORTED = -2 };
 
 /* Ends the trial as failed: `call` is the system call that failed, errno says why. */
 int fail(const char *call);
 
-/* printf's formats are the C standard's everywhere; the compiler for Windows would check its own. */
+/* Formats are those of the C standard; the compiler for Windows would check its own. */
 #ifdef __MINGW32__
 #define FORMAT_OF(argument, first) __attribute__((format(gnu_printf, argument, first)))
 #else
@@ -35,27 +38,27 @@ FORMAT_OF(1, 2) int fail_check(const char *format, ...);
 /* Ends the trial as unsupported on this system: `reason` is a sentence fragment for people. */
 FORMAT_OF(1, 2) int unsupported(const char *format, ...);
 
-/* What one of these three said last; empty if none has said anything. */
+/* The message of the last of these three calls; empty if there was none. */
 const char *outcome_why(void);
 
-/* The directory in which this trial, and no other, may make files. */
+/* A directory for this trial alone, in which it may make files. */
 const char *trial_directory(void);
 
-/* Keeps a computed value: the compiler must believe that somebody reads it. */
+/* Keeps a computed value: makes the compiler believe that something reads it. */
 #define keep(value) __asm__ volatile("" : : "r,m"(value) : "memory")
 
-/* A function that stays one, as it is written: for what is counted by its entries, or must not be seen
- * through from where it is called. */
+/* A function that the compiler neither inlines nor looks into: because its entries are counted, or
+ * because its caller must not know what it does. */
 #if defined(__clang__)
 #define APART __attribute__((noinline))
 #else
 #define APART __attribute__((noinline, noipa))
 #endif
 
-/* A function that is none, as if it were written wherever it is called: for a part of what is timed. */
+/* A function that is always inlined: for a part of what is timed. */
 #define INLINED static inline __attribute__((always_inline))
 
-/* The next number of Marsaglia's 32-bit xorshift: the same sequence from the same state everywhere. */
+/* The next number of Marsaglia's 32-bit xorshift; from the same state the same everywhere. */
 static inline uint32_t next_number(uint32_t *state)
 {
 	*state ^= *state << 13;
@@ -64,14 +67,15 @@ static inline uint32_t next_number(uint32_t *state)
 	return *state;
 }
 
-/* The numbers below `count` in a random order (Fisher and Yates), the same everywhere. */
+/* Fills `order` with the numbers below `count` in a random order (Fisher and Yates), the same
+ * everywhere. */
 static inline void random_order(uint32_t order[], uint32_t count)
 {
 	uint32_t state = 2463534242u;
 
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;
-	for (uint32_t i = count - 1; i > 0; i--) {
+	for (uint32_t i = count; i-- > 1;) {
 		uint32_t other = next_number(&state) % (i + 1), held = order[i];
 
 		order[i] = order[other];
@@ -79,9 +83,9 @@ static inline void random_order(uint32_t order[], uint32_t count)
 	}
 }
 
-/* Does `statement` as often as `operations` says. Sixty-four stand in a row before the counter is
- * looked at, so that the loop's own control is one sixty-fourth of an iteration per operation: what
- * `null` measures. A plain loop would cost a quarter of the cheapest workload's operation. */
+/* Executes `statement` `operations` times. The loop is unrolled 64 times, so that its own cost is
+ * one sixty-fourth of an iteration per operation, which `null` measures. In a plain loop this would
+ * be a quarter of the cheapest workload's operation. */
 #define REPEAT_8(statement) \
 	statement; statement; statement; statement; statement; statement; statement; statement
 #define REPEAT(operations, statement)                                  \
@@ -97,28 +101,29 @@ static inline void random_order(uint32_t order[], uint32_t count)
 		}                                                      \
 	} while (0)
 
-/* A process that works with this one: does serve() and ends. It ends with this process, however that
- * ends, and runs on the second processor where the trial's `place` asks for two. Returns its number,
- * or -1 with errno. partner_end waits for it, or kills it first if it does not end by itself (which it
- * does when it reads the end of a pipe or socket that its maker has closed). partner_stop is for one
- * that sees no end: it is ended at once. All are safe on -1.
+/* Starts a process that works with this one: it calls serve() and ends. It also ends when this
+ * process ends, for whatever reason. If the trial's `place` is 2, it runs on the second processor.
+ * Returns its number, or -1 with errno. partner_end waits for its end, and kills it if that takes
+ * too long; a partner ends by itself when it reads the end of a pipe or socket that this process
+ * has closed. partner_stop kills it at once. Both are safe on -1.
  *
- * POSIX forks: the partner has all that its maker has. Windows starts this program anew: the partner has
- * the workload's parameters as the request set them, `state`, a file-scope object without pointers, in
- * which descriptors and inheritable handles keep their values, and nothing else. So a workload whose
- * partner needs more, and says so by NULL, is not for Windows. */
+ * On POSIX the partner is a fork, and has everything that this process has. On Windows it is this
+ * program started again. It has the parameters of the request and `state`, an object at file scope
+ * without pointers, in which descriptors and inheritable handles keep their values; nothing else. A
+ * workload whose partner needs more passes NULL, and is not for Windows. */
 pid_t partner_start(void (*serve)(void), void *state, size_t bytes);
 void partner_end(pid_t *partner);
 void partner_stop(pid_t *partner);
 
-/* For a thread that works with the first: moves it to the second processor where two are asked for.
- * Returns 0, or -1 with errno. */
+/* Moves the calling thread, which works with the first one, to the second processor if the trial's
+ * `place` is 2. Returns 0, or -1 with errno. */
 int partner_place(void);
 
-/* For a thread that stays with the first: some systems start each where they like. Returns likewise. */
+/* Keeps the calling thread on the first thread's processor: some systems start threads elsewhere.
+ * Returns the same. */
 int home_place(void);
 
-/* Machine code that is the same bytes on every system; see build-code. */
+/* Machine code, the same bytes on every system; see build-code. */
 struct machine_code {
 	const unsigned char *bytes;
 	size_t               count;
@@ -127,38 +132,38 @@ struct machine_code {
 	const char          *sha256;  /* of the bytes, as hexadecimal digits */
 };
 
-/* Puts the code into pages of its own that are first written and then made executable, never both at
- * once. Returns 0 and its address in *callable, or what unsupported() returned. machine_code_unmap forgets it. */
+/* Puts the code into pages of its own that are first written and then made executable, never both
+ * at once. Returns 0 and its address in *callable, or what unsupported() returned.
+ * machine_code_unmap forgets it. */
 int machine_code_map(const struct machine_code *code, void **callable);
 void machine_code_unmap(const struct machine_code *code, void **callable);
 
-/* Whether the first thread has so many bytes of stack left; brings them in, a page after the other, before
- * anything is timed. Returns 0, or what unsupported() returned. stack_touch brings them in unasked: for a
- * thread whose stack was made large enough. */
+/* Checks that the first thread has so many bytes of stack left, and touches them page by page,
+ * before anything is timed. Returns 0, or what unsupported() returned. stack_touch only touches
+ * them: for a thread whose stack is known to be large enough. */
 int stack_take(size_t bytes);
 void stack_touch(size_t bytes);
 
-/* Reads or writes all of it, through interruptions and short counts. Return 0, or -1 with errno (0 at
- * the end of the stream). */
+/* Read or write all bytes, whatever interruptions and short counts there are. Return 0, or -1 with
+ * errno (0 at the end of the stream). */
 int read_whole(int file, void *into, size_t bytes);
 int write_whole(int file, const void *from, size_t bytes);
 
-/* The bytes of this system's memory, and the largest area that a workload may take: a quarter of it,
- * or nine tenths of memory and swap in a guest that was started to page (see docs/measurement.md). */
-uint64_t memory_bytes(void);
+/* The largest area in bytes that a workload may take: a quarter of this system's memory, or nine
+ * tenths of memory and swap in a guest that was started in order to page (docs/measurement.md). */
 uint64_t memory_allowed(void);
 
-/* Reads a whole decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1
- * if `text` is anything but digits or does not fit. */
+/* Reads a decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1 if
+ * `text` contains anything but digits, or a number that is too large. */
 int parse_number(const char *text, uint64_t *value);
 
-/* What a request may set by `name=value`: a number, refused outside least..most, or a text. */
+/* What a request may set by `name=value`: a number from `least` to `most`, or a text. */
 struct parameter {
 	const char *name;
 	const char *summary;
-	uint64_t   *value;   /* holds the initial value until a request sets it */
+	uint64_t   *value;   /* the initial value, until a request sets it */
 	uint64_t    least, most;
-	char       *text;    /* instead of value: room for `most` bytes and a NUL */
+	char       *text;    /* instead of value; has room for `most` bytes and a NUL */
 };
 #define NUMBER(name_, summary_, value_, least_, most_)                                 \
 	{ .name = (name_), .summary = (summary_), .value = (value_), .least = (least_), \
@@ -166,29 +171,31 @@ struct parameter {
 #define STRING(name_, summary_, text_, most_) \
 	{ .name = (name_), .summary = (summary_), .most = (most_), .text = (text_) }
 
-/* One timed activity. A workload has one called "time" or "bandwidth", or up to PHASES_MOST named ones
- * that are run one after another, all batches of the first before the second begins. */
+/* One timed activity. A workload has one, whose metric is "time" or "bandwidth", or up to
+ * PHASES_MOST with names. They run one after another: all batches of the first, then all of the
+ * second. */
 struct phase {
 	const char *metric;
 	int (*run)(uint64_t operations);
-	const char *less;    /* an earlier phase's metric, which the analysis subtracts; or NULL */
+	const char *less;    /* the metric of an earlier phase, which the analysis subtracts; or NULL */
 };
 
-/* A workload whose trial is a curve: it is measured at sizes from..to, `steps` to a doubling, in random
- * order within one process. The parameters "from", "to" and "steps" come with it. After `value` was
- * set, `arrange` (or NULL) makes ready for it, untimed; setup comes before the first. */
+/* For a workload whose trial is a curve: it is measured at sizes from..to, `steps` in each
+ * doubling, in random order, in one process. It gets the parameters "from", "to" and "steps". For
+ * each size the harness sets `value` and calls `arrange` (or NULL), which prepares for it, untimed;
+ * setup comes before all. */
 struct sweep {
-	const char *name;    /* what is varied, such as "size" */
-	const char *unit;    /* of it, such as "bytes" */
+	const char *name;    /* what varies, such as "size" */
+	const char *unit;    /* its unit, such as "bytes" */
 	uint64_t   *value;
-	uint64_t    from, to, steps; /* until a request sets them; to = 0: as much as memory_allowed */
-	uint64_t    grain;   /* every size is a multiple of it */
-	uint64_t    areas;   /* how many areas of that size there are at once */
+	uint64_t    from, to, steps; /* until a request sets them; to = 0: what memory allows */
+	uint64_t    grain;   /* every size is a multiple of this */
+	uint64_t    areas;   /* how many areas of that size exist at once */
 	int (*arrange)(void);
 };
 
-/* The claim that a test checks from outside: an operation makes exactly this many such calls,
- * by all processes of the trial together. */
+/* A claim that a test checks from outside: in one operation, all processes of the trial together
+ * make exactly this many such calls. */
 struct call {
 	const char *name;
 	unsigned    per_operation;
@@ -197,34 +204,34 @@ struct call {
 enum { PHASES_MOST = 20 };
 
 struct workload {
-	const char *name;       /* also the file's, and the descriptor's after "workload_" */
-	const char *group;      /* the folder's: cpu, syscall, process, ipc, memory, file, network, harness */
+	const char *name;       /* also of the file; and of the descriptor, after "workload_" */
+	const char *group;      /* the folder: cpu, syscall, process, ... */
 	const char *summary;
 	const char *operation;  /* what one operation is, a singular noun */
 	int (*setup)(void);
-	int (*before)(uint64_t operations); /* makes ready what the batch uses up; with run only; or NULL */
+	int (*before)(uint64_t operations); /* prepares what a batch uses up; only with run; or NULL */
 	int (*run)(uint64_t operations);
 	void (*teardown)(void);
-	/* After all else, however it went: writes records of its own (record.h) to `file`; or NULL. */
+	/* Called last, whatever happened: writes records (record.h) to `file`; or NULL. */
 	void (*tell)(uint64_t copy, int file);
-	/* In a process that it has started by "member NAME ARGUMENT ...": does that process's work.
-	 * Returns its exit status. Or NULL. */
+	/* Called in a process that the workload has started by "member NAME ARGUMENT ...": does the
+	 * work of that process, and returns its exit status. Or NULL. */
 	int (*member)(int argc, char *argv[]);
 	const struct phase     *phases;     /* instead of run; ends with a NULL metric */
 	const struct parameter *parameters; /* ends with a NULL name; or NULL */
 	struct sweep           *sweep;      /* or NULL */
-	const uint64_t         *count;      /* what it counts is its result, not its time; or NULL */
-	const char             *counts;     /* what it counts, a plural noun; with count only */
-	int                     is_absent;  /* here, as setup says: any parameters are taken */
-	const uint64_t         *bytes;      /* that an operation moves: makes its metrics bandwidths; or NULL */
-	uint64_t                performances; /* batches of one operation each, which is a long performance and
-	                                         is not repeated to find its size; 0: batches as usual */
-	const struct machine_code *code;    /* that it runs, the same bytes on every system; or NULL */
-	/* What tests count from outside; at least one of the three, but for the harness's own. */
+	const uint64_t         *count;      /* the metric, if it is a number and no time; or NULL */
+	const char             *counts;     /* what it counts, a plural noun; only with count */
+	int                     is_absent;  /* this system cannot have it: accepts any parameter */
+	const uint64_t         *bytes;      /* that an operation moves: makes bandwidths; or NULL */
+	uint64_t                performances; /* batches, each of one long operation that is not
+	                                         repeated to find a size; 0: as usual */
+	const struct machine_code *code;    /* which it executes; or NULL */
+	/* What tests count from outside: at least one of the three, except in `null`. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */
-	void (*counted)(void);              /* a function entered once an operation; or NULL */
-	uint64_t                instructions; /* machine instructions an operation takes at least, by this
-	                                         process, at sizes of 4096; or 0 */
+	void (*counted)(void);              /* a function that each operation enters once; or NULL */
+	uint64_t                instructions; /* at least so many in an operation of this process, at
+	                                         sizes of 4096; or 0 */
 };
 
 #endif

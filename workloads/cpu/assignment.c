@@ -1,17 +1,17 @@
 /* assignment -- assign 101 jobs to 101 machines at the least cost, by reducing the cost matrix.
  *
  * Measures     integer subtraction, comparison and branches over a matrix of 40 KiB, along its rows
- *              and across them. An operation copies the costs, takes the least cost out of every
- *              row and column, assigns at the zeros, and then, for every machine still without a
- *              job, searches the zeros for an exchange and makes new zeros until one is found.
+ *              and columns. An operation copies the costs, subtracts the least cost from every row
+ *              and column, and assigns at the zeros. Then, for every machine still without a job,
+ *              it searches the zeros for an exchange, and makes new zeros until it finds one.
  * Leaves out   floating point, memory beyond the second-level cache, and the kernel.
- * Beware       the costs, whole numbers below 10000, come from a fixed sequence, so every operation
+ * Beware       the costs, whole numbers below 10000, come from a fixed sequence. So every operation
  *              solves the same problem by the same steps, and a branch predictor may learn some of
- *              them. Each answer is proved: what was taken out of the rows and columns sums to the
- *              assignment's cost, and nowhere exceeds a cost (the dual of the problem; about 1 % of
- *              the time). Compilers differ in how many columns they subtract at once.
- * After        the assignment test of BYTEmark 2 (BYTE, 1995), known as NBench, in its size; by the
- *              method of Kuhn (1955) and Munkres (1957).
+ *              them. Each answer is proved: what was subtracted from the rows and columns adds up
+ *              to the cost of the assignment, and nowhere exceeds a cost (the dual problem; about 1
+ *              % of the time). Compilers differ in how many columns they subtract at once.
+ * After        the assignment test of BYTEmark 2 (BYTE, 1995), known as NBench, in its size; the
+ *              method is that of Kuhn (1955) and Munkres (1957).
  */
 #include <string.h>
 

@@ -1,19 +1,18 @@
 /* bitfield -- set, clear and complement 64 random runs of bits in a bitmap.
  *
- * Measures     shifting, masking, and reading and writing the same word again: each bit of a run is
- *              changed by itself, 526411 in an operation, as where a bitmap keeps account of the
- *              blocks of a disk.
+ * Measures     shifting, masking, and reading and writing the same word again. Each bit of a run is
+ *              changed separately, 526411 in an operation, as in a bitmap of a disk's blocks.
  * Leaves out   the kernel, and memory beyond the second-level cache: the bitmap is 64 KiB (524288
- *              bits), passed through in order within a run.
- * Beware       bit by bit is the ancestor's way, and the one that is measured: a word is read again
- *              as soon as it was written, so how a processor forwards stores to loads decides. A
- *              program in a hurry would write whole words, and a compiler that found out how would
- *              make this a measurement of memset; gcc 12 and clang 14 do not. Clearing the bitmap
- *              first, and comparing its checksum with that which setup found by another method, are
- *              part of the operation (2 % of it). Runs are compared by their bits: the ancestor's
- *              30 change 2258842, by words of 64 bits. By the bit this is 0.93 [0.91, 0.97] of its
- *              kernel's speed (bench/beside.py, 32 rounds, gcc 12, the same flags); what makes the
- *              rest besides those 2 % is not resolved.
+ *              bits), and each run goes through it in order.
+ * Beware       changing bit by bit is the ancestor's way, and the one that is measured. A word is
+ *              read again right after it was written, so the processor's forwarding of stores to
+ *              loads decides. A program in a hurry would write whole words, and a compiler that
+ *              found out how would make this a measurement of memset; gcc 12 and clang 14 do not.
+ *              Clearing the bitmap first, and comparing its checksum with one that setup found by
+ *              another method, are part of the operation (2 % of it). Compare runs by their bits:
+ *              the ancestor's 30 runs change 2258842, by words of 64 bits. Per bit this has 0.93
+ *              [0.91, 0.97] of its kernel's speed (bench/beside.py, 32 rounds, gcc 12, the same
+ *              flags); besides those 2 %, the cause is not resolved.
  * After        the bitfield test of BYTEmark 2 (BYTE, 1995), known as NBench, whose bitmap is twice
  *              as large and whose number of runs varies.
  */

@@ -1,29 +1,29 @@
-/* chains.h -- an operation of the processor again and again: in one chain, and in several at once.
+/* chains.h -- one operation of the processor, repeated in one chain and in several at once.
  *
- * Who includes this has the type `number`, CHAINS, and EACH(step), which takes the step for x0,
- * x1, ... An operation has its operands, NAME_on; its answer, NAME_after(operations); and two
- * macros, there(x) and back(x), which are done by turns and may use `a` and `b`. They are the same
- * macro where x stays a typical number by itself; else the second undoes the first.
+ * A file that includes this defines the type `number`, CHAINS, and EACH(step), which does the step
+ * for x0, x1, ... Each operation NAME has operands, NAME_on; an answer, NAME_after(operations); and
+ * two macros, there(x) and back(x), which alternate and may use `a` and `b`. Both are the same
+ * macro if x stays a typical number by itself; otherwise the second undoes the first.
  */
 #ifndef STEELYARD_CHAINS_H
 #define STEELYARD_CHAINS_H
 
 #include "../api/workload.h"
 
-/* The value goes through a statement that the compiler cannot see into: it must be in a register
- * after each operation. So none is folded, fused, reordered, vectorised or left out. */
+/* The value goes through a statement that the compiler cannot see into, so it must be in a register
+ * after each operation. So no operation is folded, fused, reordered, vectorised or left out. */
 #define HELD_IN(kind, x) __asm__ volatile("" : kind(x))
 
-/* Volatile, and read once a batch: the compiler knows none of them, and makes no multiplication of
- * a division and no immediate of a summand (some processors add immediates while they rename
- * registers, in no time). */
+/* Volatile, and read once per batch, so that the compiler does not know them. Otherwise it might
+ * turn a division into a multiplication, or a summand into an immediate; some processors add
+ * immediates while they rename registers, in no time. */
 struct operands {
 	volatile number start, a, b;
 };
 
-/* An operation's phase has one chain, in which each waits for the one before. Its parallel phase
- * goes round all chains, ROUNDS times before it looks at its counter; operations that fill no such
- * loop are the first chain's. */
+/* The phase of an operation has one chain, in which each operation waits for the one before. Its
+ * parallel phase goes round all chains, ROUNDS times before it looks at its counter. The operations
+ * that are left over go to the first chain. */
 enum { ROUNDS = 32, LOOP = ROUNDS * CHAINS };
 
 #define BEGIN_CHAIN(x) number x = start

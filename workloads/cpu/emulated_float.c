@@ -1,17 +1,18 @@
-/* emulated_float -- calculate with floating-point numbers in integer arithmetic alone.
+/* emulated_float -- calculate with floating-point numbers by integer arithmetic alone.
  *
- * Measures     16-bit and 32-bit integer arithmetic, shifts, and branches that the data decide: 750
- *              sums, 750 differences, 750 products and 750 quotients of numbers with a mantissa of
- *              four 16-bit words, an exponent of 16 bits and a sign, each rounded to the nearest.
+ * Measures     16-bit and 32-bit integer arithmetic, shifts, and branches that depend on the data:
+ *              750 sums, 750 differences, 750 products and 750 quotients of numbers with a mantissa
+ *              of four 16-bit words, an exponent of 16 bits and a sign, each rounded to the
+ *              nearest.
  * Leaves out   the floating-point unit, the kernel, and memory beyond the second-level cache (105
- *              KiB, passed through in order). There are no infinities, no denormal numbers and no
- *              overflow: the operands' exponents are from -16 to 16.
- * Beware       setup compares every answer with the hardware's in double precision; each operation
- *              compares the checksum of all answers with the known one (4 % of it). Quotients,
- *              about half of the time, are found word by word with the processor's integer
- *              division, not bit by bit as in the ancestor. A compiler may unroll and vectorise the
- *              loops over the words of a mantissa: clang 14 took little more than half the time of
- *              gcc 12.
+ *              KiB, in order). There are no infinities, no denormal numbers and no overflow: the
+ *              operands' exponents are from -16 to 16.
+ * Beware       setup compares every answer with the hardware's in double precision. Each operation
+ *              compares the checksum of all answers with the known one (4 % of it). Quotients take
+ *              about half of the time; they are found word by word with the processor's integer
+ *              division, where the ancestor works bit by bit. A compiler may unroll and vectorise
+ *              the loops over the words of a mantissa: with clang 14 it took little more than half
+ *              the time of gcc 12.
  * After        the emulated floating-point test of BYTEmark 2 (BYTE, 1995), known as NBench, in its
  *              sizes; division after Knuth (The Art of Computer Programming 2, 4.3.1, algorithm D).
  */

@@ -22,7 +22,8 @@ enum { CHAINS = 12 };
 #define HELD(x) HELD_IN("+m", x) /* and every operation waits for memory too */
 #endif
 
-/* START, after THERE and back, is START again: to the last bit, by round-to-nearest. */
+/* START, after an operation with THERE and back, is START again, to the last bit, with
+ * round-to-nearest. */
 static struct operands add_on = { START, THERE, -THERE };
 static struct operands mul_on = { START, THERE, 1 / THERE };
 static struct operands div_on = { START, THERE, 1 / THERE };
@@ -53,7 +54,7 @@ CHAIN_PHASES(add, ADD_A, ADD_B)
 CHAIN_PHASES(mul, MUL_A, MUL_B)
 CHAIN_PHASES(div, DIV_A, DIV_B)
 
-/* The mixture goes from one array to another and the first stays, so that its numbers do too. */
+/* The mixture goes from one array to another. The first stays the same, and so do its numbers. */
 enum { ELEMENTS = 1000 };
 
 static struct operands mixed_on = { START, THERE, 1 / START };
@@ -77,7 +78,7 @@ static int setup(void)
 		to[i] = x;                                                                      \
 	} while (0)
 
-/* Each element as far as they were written, done again with every step through memory. */
+/* Computes each element again, as far as they were written, with every step through memory. */
 static int mixed_check(int written)
 {
 	for (int i = 0; i < written; i++) {

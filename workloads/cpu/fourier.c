@@ -1,21 +1,21 @@
 /* fourier -- the Fourier coefficients of (x + 1)^x on the interval from 0 to 2.
  *
- * Measures     pow, sin and cos of the C library, 40200 calls of pow and 20100 of each of the
- *              others in an operation, and a few additions and multiplications around them. An
- *              operation is `coefficients` pairs of integrals, of the wave times a cosine and of
- *              the wave times a sine, each by the trapezoidal rule in 200 steps.
- * Leaves out   memory and the kernel: a few hundred bytes are touched, and no system call is made.
- * Beware       it weighs the C library more than the processor: nine tenths of the instructions are
- *              the library's. At its start glibc chooses other routines where the processor has a
- *              fused multiply-add, musl never does; so compare kernels with one and the same
- *              program. The interval's ends are read from volatile variables, because the wave
- *              there is a constant that the compiler would compute. One that may ignore errno
- *              (-ffast-math) can share a point's wave between its two integrals. Every coefficient
- *              is compared with the same sum computed without the library. The 200 steps tell 100
- *              harmonics apart, so there are no more.
+ * Measures     pow, sin and cos of the C library, in an operation 40200 calls of pow and 20100 of
+ *              each of the others, with a few additions and multiplications around them. An
+ *              operation computes `coefficients` pairs of integrals, of the wave times a cosine and
+ *              times a sine, each by the trapezoidal rule in 200 steps.
+ * Leaves out   memory and the kernel: it touches a few hundred bytes, and makes no system call.
+ * Beware       it measures the C library more than the processor: nine tenths of the instructions
+ *              are the library's. At its start glibc chooses other routines if the processor has a
+ *              fused multiply-add; musl never does. So compare kernels with the same program. The
+ *              ends of the interval are volatile variables, because the compiler would otherwise
+ *              compute the wave there. A compiler that may ignore errno (-ffast-math) can share a
+ *              point's wave between its two integrals. Every coefficient is compared with the same
+ *              sum computed without the library. With 200 steps, 100 harmonics can be told apart,
+ *              so there are no more.
  * After        the Fourier test of BYTEmark 2 (BYTE, 1995), known as NBench. The table in its
- *              documentation leaves the last of the 199 inner points out of the sum, which moves
- *              the coefficients by up to 0.09; here the sum is whole.
+ *              documentation omits the last of the 199 inner points of the sum, which changes the
+ *              coefficients by up to 0.09; here the sum is whole.
  */
 #include <math.h>
 
@@ -150,7 +150,7 @@ static int run(uint64_t operations)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("coefficients", "pairs of coefficients, the first of them twice the mean and 0",
+	NUMBER("coefficients", "pairs of coefficients; the first is twice the mean, and 0",
 	       &coefficients, 1, PAIRS_MOST),
 	{ 0 },
 };

@@ -1,12 +1,13 @@
 /* funcall -- call a function that adds three variables.
  *
- * Measures     passing three arguments, call, two additions, return, and storing the answer.
- * Leaves out   system calls: the kernel takes no part but by its clock ticks.
- * Beware       a compiler that sees the body folds the calls away, into a copy (inlining), a
- *              specialised clone (interprocedural analysis) or one multiplication. So the function
- *              is noinline, and noipa where the compiler knows that, its arguments are read from
- *              volatile variables each time, and its answer is stored to one. A test counts the
- *              entries into add_three from outside.
+ * Measures     passing three arguments, the call, two additions, the return, and storing the
+ *              answer.
+ * Leaves out   system calls: the kernel takes no part except for its clock ticks.
+ * Beware       a compiler that sees the body removes the calls, by a copy (inlining), a specialised
+ *              clone (interprocedural analysis) or one multiplication. So the function is noinline,
+ *              and noipa where the compiler knows that; its arguments are read from volatile
+ *              variables each time, and its answer is stored to one. A test counts the entries into
+ *              add_three from outside.
  * After        Funcall of the PEGASUS paper (Silva).
  */
 #include "../api/workload.h"

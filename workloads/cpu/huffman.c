@@ -1,18 +1,18 @@
 /* huffman -- compress a text of 32768 bytes by Huffman's code, and expand it again.
  *
- * Measures     counting bytes, building a tree of their frequencies, appending codes of 2 to 9 bits
- *              to each other, and following the tree from its root for each bit: integer work on
- *              bytes and bits, in loads that wait for each other, and branches at the end of each
- *              code. Expanding takes three quarters of the time.
+ * Measures     counting bytes, building a tree from their frequencies, appending codes of 2 to 9
+ *              bits to each other, and following the tree from its root for each bit: integer work
+ *              on bytes and bits, with loads that wait for each other, and branches at the end of
+ *              each code. Expanding takes three quarters of the time.
  * Leaves out   the kernel, files, and memory beyond the second-level cache: the text, the
- *              compressed and the expanded text are 81 KiB in all, unless `bytes` says otherwise.
- * Beware       the text is words drawn from a fixed list, the same on every system, but no
- *              language: it compresses to 52 % of its size. Each operation compares the expanded
- *              text with the original, and the number of bits with the least that any such code
- *              needs, which setup finds without a tree (less than 1 % of the time). Codes are
- *              looked up in a table, not found by climbing the tree for every byte as in the
- *              ancestor. Whether a step down the tree is a branch or an indexed load is the
- *              compiler's choice (gcc 12 and clang 14 load).
+ *              compressed text and the expanded text are 81 KiB in all, unless `bytes` changes it.
+ * Beware       the text consists of words drawn from a fixed list, the same on every system, but is
+ *              no real language: it compresses to 52 % of its size. Each operation compares the
+ *              expanded text with the original, and the number of bits with the least that any such
+ *              code needs, which setup finds without a tree (less than 1 % of the time). Codes are
+ *              looked up in a table, where the ancestor climbs the tree for every byte. The
+ *              compiler chooses whether a step down the tree is a branch or an indexed load (gcc 12
+ *              and clang 14 load).
  * After        the Huffman test of BYTEmark 2 (BYTE, 1995), known as NBench, which has 5000 bytes;
  *              the code is Huffman's (1952).
  */

@@ -3,16 +3,16 @@
  * Measures     16-bit additions, exclusive-ors and multiplications modulo 65537, each waiting for
  *              the one before: 500 blocks of 64 bits through eight and a half rounds, and back.
  * Leaves out   the kernel, and memory: plain text, cipher text and decrypted text are 12000 bytes
- *              in all, passed through in order. They stay in the first-level cache, and the next
- *              would do as well, since a block of eight bytes takes some two hundred cycles. The
- *              keys are scheduled in setup.
- * Beware       each block is by itself (electronic code book), so a processor may work on the next
- *              before the last is done. That a factor is zero, which stands for 65536, is tested by
- *              branches (in the machine code of gcc 12 and clang 14). It is as fast as the
+ *              in all, in order. They stay in the first-level cache; the second would also do,
+ *              because a block of eight bytes takes some two hundred cycles. Setup prepares the
+ *              keys.
+ * Beware       each block is encrypted separately (electronic code book), so a processor may begin
+ *              the next one before the last is done. Branches test whether a factor is zero, which
+ *              stands for 65536 (in the machine code of gcc 12 and clang 14). It is as fast as the
  *              ancestor's kernel: 1.00 [0.99, 1.02] (bench/beside.py, 32 rounds, gcc 12, the same
- *              flags). Setup checks the cipher with the test vector of its authors; each
- *              operation compares the decrypted text with the plain, and the cipher text's checksum
- *              with the known one (2 % of it). The cipher is no longer one to trust with secrets.
+ *              flags). Setup checks the cipher with its authors' test vector; each operation
+ *              compares the decrypted text with the plain text, and the checksum of the cipher text
+ *              with the known one (2 % of it). Do not trust this cipher with secrets any longer.
  * After        the IDEA test of BYTEmark 2 (BYTE, 1995), known as NBench, in its size; the cipher
  *              is by Lai and Massey (1990, 1991).
  */

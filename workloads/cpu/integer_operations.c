@@ -1,19 +1,18 @@
 /* integer_operations -- basic operations on unsigned 32-bit integers, in one chain and in eight.
  *
- * Measures     bit (exclusive or), add, mul, div and mod, each twice: its latency, in a chain
- *              where each operation needs the answer of the one before; and, as bit_parallel and
- *              so on, the time per operation where eight independent chains are done by turns. The
- *              first divided by the second is how many the processor does at once.
+ * Measures     bit (exclusive or), add, mul, div and mod, each in two ways. In one chain each
+ *              operation needs the answer of the one before: its latency. With eight independent
+ *              chains in turn (bit_parallel and so on): the time per operation. The first divided
+ *              by the second is how many operations the processor does at once.
  * Leaves out   memory and the kernel: all operands stay in registers.
- * Beware       bit, add and mul are one instruction each. A division on x86-64 is one too, and
- *              takes with it three that put its operands in their places, which modern processors
- *              do beside it. A remainder is less than its divisor, so mod adds a number to go on
- *              with: its time is that of a remainder and an addition, in one chain as in eight.
- *              Dividers take longer for longer quotients: here a quotient has half the bits of the
- *              type, no operand is a power of two, and hardly any division comes out even. More
- *              than eight at once cannot be seen, and with fewer than sixteen registers the
- *              parallel phases go through memory. Each chain's answer is compared with the one
- *              that a formula gives.
+ * Beware       bit, add and mul are one instruction each. A division on x86-64 is one too, with
+ *              three others that put its operands in place, which modern processors do at the same
+ *              time. A remainder is smaller than its divisor, so mod adds a number before it
+ *              continues: its time includes an addition, in one chain as in eight. Dividers take
+ *              longer for longer quotients. Here a quotient has half the bits of the type, no
+ *              operand is a power of two, and hardly any division comes out even. It cannot show
+ *              more than eight at once, and with fewer than sixteen registers the parallel phases
+ *              go through memory. The answer of each chain is compared with one from a formula.
  * After        lat_ops and par_ops of lmbench (McVoy and Staelin), there "integer".
  */
 #include <stdint.h>

@@ -20,8 +20,8 @@ static struct operands mod_on = { MOD_OPERANDS };
 #define ADD(x) do { x += a; HELD(x); } while (0)
 #define MUL(x) do { x *= a; HELD(x); } while (0)
 
-/* By hand where it is one instruction, because clang first looks whether 64-bit numbers would fit
- * in 32 bits. The upper half of the dividend, in the second register, is zero. */
+/* Written by hand where it is one instruction, because clang first checks whether 64-bit numbers
+ * would fit in 32 bits. The upper half of the dividend, in the second register, is zero. */
 #if defined(__x86_64__)
 #define DIVIDE(quotient, remainder, dividend, divisor)                                          \
 	__asm__ volatile("div %[by]" : "=a"(quotient), "=d"(remainder)                          \

@@ -1,15 +1,16 @@
-/* linp.c -- see linp.h. Freestanding: no library, no static data and, so that the bytes need no constants
- * beside them, no floating-point number that was not made from a whole one.
+/* linp.c -- see linp.h. Freestanding: no library, no static data and, so that the bytes need no
+ * constants beside them, no floating-point number that was not made from a whole one.
  *
- * After the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979) of order 100, and after the way by
- * which E. Goncalves took the operating system's compilers out of a comparison (dissertation, IME-USP, 1999,
- * section 5.2): the same bytes called from a program for each system.
+ * After the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979) of order 100, and after
+ * the way by which E. Goncalves took the operating system's compilers out of a comparison
+ * (dissertation, IME-USP, 1999, section 5.2): the same bytes called from a program for each system.
  */
 #include "linp.h"
 
 enum { ORDER = 100, LEADING = 201 }; /* columns lie 201 elements apart, as in the classical program */
 
-/* A number that the compiler cannot know, so that it converts and does not keep a constant in memory. */
+/* A number that the compiler cannot know, so that it converts and does not keep a constant in
+ * memory. */
 INLINED double number(int whole)
 {
 	__asm__("" : "+r"(whole));
@@ -46,8 +47,8 @@ INLINED double exchange(double *column, int row, int pivot)
 	return held;
 }
 
-/* Fills the columns; returns the largest magnitude. `right` gets the sums of the rows, so that every
- * unknown is 1. */
+/* Fills the columns; returns the largest magnitude. `right` gets the sums of the rows, so that
+ * every unknown is 1. */
 INLINED double matgen(double *a, double *right)
 {
 	double largest = number(0), half = number(32768), quarter = number(16384);
@@ -69,7 +70,8 @@ INLINED double matgen(double *a, double *right)
 	return largest;
 }
 
-/* Leaves the upper factor and the negative multipliers of the lower one. Returns how many pivots are 0. */
+/* Leaves the upper factor and the negative multipliers of the lower one. Returns how many pivots
+ * are 0. */
 INLINED int dgefa(double *a, int pivots[ORDER])
 {
 	int zeros = 0;

@@ -1,21 +1,21 @@
 /* linpack -- the LINPACK benchmark of order 100, by the same machine code on every system.
  *
- * Measures     multiplications and additions in double precision, 686667 of them by the benchmark's own
- *              count, 2/3 n^3 + 2 n^2 with n = 100. An operation is one call of linp (cpu/linp.c): it makes
- *              the matrix, factors it (DGEFA: Gaussian elimination with partial pivoting, by columns),
- *              solves (DGESL), and makes the matrix again for the residual. What is called are bytes that
- *              were compiled once, put into memory and made executable: so neither a compiler nor a
- *              library makes any difference between systems, and what differs is the machine's and the
- *              kernel's.
- * Leaves out   the compiler (see linpack_compiled), and memory beyond the second-level cache: all that it
- *              touches is 163 KB of its stack, which is brought in before anything is timed.
- * Beware       making the matrix twice is some 15 % of the time, and computing the residual 2 %. The
- *              code uses nothing beyond the architecture's baseline (x86-64: SSE2, no fused multiply-add),
- *              so the residual of each call is the same to the last bit. Records carry the bytes'
- *              SHA-256: times of different bytes compare compilers.
- * After        the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979); Goncalves (IME-USP, 1999),
- *              who compared Linux and Windows NT by one machine code, and lost processes to a stack that
- *              nobody had checked.
+ * Measures     multiplications and additions in double precision, 686667 by the benchmark's own
+ *              count, 2/3 n^3 + 2 n^2 with n = 100. An operation is one call of linp (cpu/linp.c):
+ *              it makes the matrix, factors it (DGEFA: Gaussian elimination with partial pivoting,
+ *              by columns), solves (DGESL), and makes the matrix again for the residual. The code
+ *              is bytes that were compiled once; they are put into memory and made executable. So
+ *              neither a compiler nor a library makes a difference between systems; the machine and
+ *              the kernel do.
+ * Leaves out   the compiler (linpack_compiled), and memory beyond the second-level cache: it
+ *              touches only 163 KB of its stack, which is brought in before anything is timed.
+ * Beware       making the matrix twice is some 15 % of the time, and computing the residual 2 %.
+ *              The code uses only the architecture's baseline (x86-64: SSE2, no fused
+ *              multiply-add), so the residual of each call is the same to the last bit. Records
+ *              carry the SHA-256 of the bytes: times of different bytes compare compilers.
+ * After        the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979); Goncalves
+ *              (IME-USP, 1999), who compared Linux and Windows NT by one machine code, and lost
+ *              processes because nobody had checked the stack.
  */
 #include "linp.h"
 

@@ -1,11 +1,11 @@
-/* linpack_compiled -- the LINPACK benchmark of order 100, as this program's compiler made it.
+/* linpack_compiled -- the LINPACK benchmark of order 100, as this program's compiler translated it.
  *
- * Measures     the same source as linpack, compiled with the rest of this program: so the two together say
- *              what the compiler and its flags do, and from one build to another nothing else.
+ * Measures     the same source as linpack, compiled with the rest of this program. The difference
+ *              between the two is the effect of the compiler and its flags alone.
  * Leaves out   memory beyond the second-level cache, and the kernel.
- * Beware       compilers differ: some do two elements by one instruction at -O2 and some do not, so
- *              systems are to be compared by one and the same program, or by linpack. Where the machine
- *              has a fused multiply-add (not in baseline x86-64), a compiler may use it; the check of the
+ * Beware       compilers differ: at -O2 some handle two elements by one instruction and some do
+ *              not. So compare systems by the same program, or by linpack. If the machine has a
+ *              fused multiply-add (not in baseline x86-64), a compiler may use it; the check of the
  *              residual allows for its rounding.
  * After        the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979) of order 100.
  */
@@ -37,7 +37,7 @@ static int run(uint64_t operations)
 const struct workload workload_linpack_compiled = {
 	.name         = "linpack_compiled",
 	.group        = "cpu",
-	.summary      = "a linear system of order 100, as this program's compiler made it",
+	.summary      = "a linear system of order 100, as this program's compiler translated it",
 	.operation    = "system of equations",
 	.setup        = setup,
 	.run          = run,

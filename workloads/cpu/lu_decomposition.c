@@ -1,22 +1,22 @@
 /* lu_decomposition -- solve 101 linear equations by Crout's decomposition with partial pivoting.
  *
  * Measures     multiplications and subtractions in double precision, 338350 of each for the
- *              factors: each element is one long inner product of a row, whose elements lie side by
- *              side, and a column, whose elements lie 808 bytes apart. An operation copies the
+ *              factors. Each element is one long inner product of a row, whose elements are
+ *              adjacent, and a column, whose elements are 808 bytes apart. An operation copies the
  *              matrix (80 KiB), finds its factors, and solves for one right side.
  * Leaves out   memory beyond the second-level cache, and the kernel.
  * Beware       within a product each subtraction waits for the one before, because a compiler may
- *              not change the order of a sum: nothing is done two at a time, unlike in `linpack`,
- *              and how many products a processor overlaps decides. With -ffast-math it would be
- *              another workload. Where the machine has a fused multiply-add (not in baseline
- *              x86-64), a compiler may use it; the checks allow for its rounding. Copying and
- *              checking are about 4 % of the time: every equation's residual is computed from the
- *              matrix as it was, and every unknown compared with the known one. The ancestor's
- *              kernel, which makes the products column by column and does not time copy and checks,
- *              is as fast but for these: 0.96 [0.94, 1.00] of its speed (bench/beside.py, 32
- *              rounds, gcc 12, the same flags). Six rounds had given 1.29 [0.98, 1.69] before.
+ *              not change the order of a sum. Unlike in `linpack`, nothing is done two at a time;
+ *              how many products a processor overlaps decides. With -ffast-math it would be another
+ *              workload. If the machine has a fused multiply-add (not in baseline x86-64), a
+ *              compiler may use it; the checks allow for its rounding. Copying and checking are
+ *              about 4 % of the time: the residual of every equation is computed from the original
+ *              matrix, and every unknown is compared with the known one. The ancestor's kernel
+ *              computes the products column by column and does not time copy and checks; but for
+ *              these it is as fast: this has 0.96 [0.94, 1.00] of its speed (bench/beside.py, 32
+ *              rounds, gcc 12, the same flags). Six rounds before had given 1.29 [0.98, 1.69].
  * After        the LU decomposition test of BYTEmark 2 (BYTE, 1995), known as NBench, in its size
- *              and method (Crout, 1941); the system is another one.
+ *              and method (Crout, 1941); the equations are different ones.
  */
 #include <float.h>
 #include <math.h>

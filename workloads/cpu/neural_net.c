@@ -3,24 +3,24 @@
  * Measures     multiplications and additions in double precision over three short arrays, and the C
  *              library's exp (41600 calls). An operation sets the weights to their initial values
  *              and trains by back-propagation, in 100 passes over the 26 letters: 35 inputs (the
- *              picture, 5 by 7), 8 hidden neurons, 8 outputs (the bits of the letter's code), the
- *              weights corrected after each letter, with momentum.
+ *              picture, 5 by 7), 8 hidden neurons, 8 outputs (the bits of the letter's code). It
+ *              corrects the weights after each letter, with momentum.
  * Leaves out   memory beyond the first-level cache, and the kernel.
- * Beware       the passes are a fixed number, and not as many as it takes to learn, so that every
- *              system does the same work whatever the rounding of its exp. After each training the
- *              letters are read back (about 1 % of the time): every code must be right, and the
- *              mean square error the known one to eight digits. A tenth of the instructions are
- *              exp's, which differs between C libraries; glibc's uses a fused multiply-add where
- *              the processor has one. Where the compiler may use it as well (not in baseline
- *              x86-64), it saves it a part of the additions. A pass is not the ancestor's: that
- *              takes 10 letters, so 0.43 of its passes a second are 1.12 of its letters, and after
- *              each it moves all corrections from one array to another. By the letter this one is
- *              1.12 [1.00, 1.23] as fast as the ancestor's kernel given 26 letters, and 0.96
- *              [0.83, 1.05] as that without the moving (bench/beside.py, 10 rounds, gcc 12, the
- *              same flags; six others gave 1.21 [1.18, 1.24] for the first): not resolved further.
+ * Beware       the number of passes is fixed, and is not the number needed to learn, so that every
+ *              system does the same work however its exp rounds. After each training the letters
+ *              are read back (about 1 % of the time): every code must be right, and the mean square
+ *              error must be the known one to eight digits. A tenth of the instructions are those
+ *              of exp, which differs between C libraries; glibc's uses a fused multiply-add if the
+ *              processor has one. If the compiler may use it too (not in baseline x86-64), it saves
+ *              some of the additions. A pass of the ancestor takes 10 letters, so 0.43 of its
+ *              passes per second are 1.12 of its letters; and after each pass it moves all
+ *              corrections from one array to another. Per letter this is 1.12 [1.00, 1.23] as fast
+ *              as the ancestor's kernel given 26 letters, and 0.96 [0.83, 1.05] as fast as that
+ *              kernel without the moving (bench/beside.py, 10 rounds, gcc 12, the same flags; six
+ *              others gave 1.21 [1.18, 1.24] for the first): not resolved further.
  * After        the neural net test of BYTEmark 2 (BYTE, 1995), known as NBench, after Maureen
  *              Caudill's network (BYTE, October 1991), in its shape; pictures and constants are
- *              others.
+ *              different.
  */
 #include <math.h>
 #include <string.h>

@@ -1,20 +1,20 @@
 /* numeric_sort -- sort 8111 random 32-bit integers by heapsort.
  *
  * Measures     comparing and moving integers within an array, between places that are twice as far
- *              from its beginning at each step, and branches that cannot be foretold: one
- *              processor, its caches, and the compiler that made the loops.
+ *              from its beginning at each step, and branches that cannot be predicted: one
+ *              processor, its caches, and the compiler's loops.
  * Leaves out   the kernel, and memory beyond the second-level cache: the array is 32 KiB and the
- *              unsorted input another 32 KiB, unless `elements` says otherwise.
+ *              unsorted input another 32 KiB, unless `elements` changes it.
  * Beware       every operation sorts the same unsorted input again. Restoring it is part of the
- *              operation (less than half a percent of it), and so is checking the order, the sum
- *              and the exclusive-or of all elements (1 to 2 %), which a compiler may vectorise; the
- *              sort itself it cannot. A branch predictor may learn the input where `elements` is
- *              small, and an operation on twice the elements takes more than twice the time (n log
- *              n). Whether the choice between two elements is a branch or a conditional move is the
- *              compiler's (gcc 12 and clang 14 branch). The ancestor exchanges two elements at each
- *              step down the heap, where here the larger one moves into the hole, and its elements
- *              are `long`: a sort takes as long all the same, 1.00 [0.97, 1.02] of its kernel's
- *              speed (bench/beside.py, 32 rounds, gcc 12, the same flags).
+ *              operation (less than half a percent), and so is checking the order, the sum and the
+ *              exclusive-or of all elements (1 to 2 %). A compiler may vectorise these, but not the
+ *              sort itself. A branch predictor may learn the input if `elements` is small, and
+ *              twice the elements take more than twice the time (n log n). The compiler chooses
+ *              whether the choice between two elements is a branch or a conditional move (gcc 12
+ *              and clang 14 branch). At each step down the heap the ancestor exchanges two
+ *              elements, where here the larger one moves into the hole, and its elements are
+ *              `long`. Still a sort takes the same time: 1.00 [0.97, 1.02] of its kernel's speed
+ *              (bench/beside.py, 32 rounds, gcc 12, the same flags).
  * After        the numeric sort of BYTEmark 2 (BYTE, 1995), known as NBench, in its size; heapsort
  *              as Williams and Floyd published it (1964).
  */

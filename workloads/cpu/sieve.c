@@ -1,11 +1,10 @@
 /* sieve -- find the odd primes from 3 to 16381 by the sieve of Eratosthenes.
  *
- * Measures     loops, byte stores and integer additions of one processor, and the compiler that
- *              made them.
+ * Measures     loops, byte stores and integer additions of one processor, and the compiler's loops.
  * Leaves out   memory beyond the first-level cache (8 KiB of flags) and the kernel.
- * Beware       the 8190 flags stand for the odd numbers from 3, and 1899 of them are primes: the
- *              paper's "primes between 1 and 8190" counts flags, not numbers. The count is checked
- *              after every pass, so no pass can be skipped or shared.
+ * Beware       the 8190 flags stand for the odd numbers from 3, of which 1899 are primes: the
+ *              paper's "primes between 1 and 8190" counts flags, not numbers. The number of primes
+ *              is checked after every pass, so no pass can be skipped or shared.
  * After        Sieve of the PEGASUS paper (Silva), which took it from BYTE (Gilbreath and
  *              Gilbreath, January 1983).
  */

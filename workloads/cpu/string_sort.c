@@ -1,20 +1,19 @@
-/* string_sort -- sort 400 strings of 4 to 80 bytes that lie end to end, moving them.
+/* string_sort -- sort 400 strings of 4 to 80 bytes that lie end to end, by moving them.
  *
  * Measures     moving blocks of any number of bytes between any addresses, up to the whole buffer
- *              at once: a heapsort in which two strings of different lengths are exchanged by
- *              moving all that lies between them. An operation makes 3115 exchanges, which move 6.6
- *              MB.
+ *              at once. It is a heapsort that exchanges two strings of different lengths by moving
+ *              everything between them. An operation makes 3115 exchanges, which move 6.6 MB.
  * Leaves out   the kernel, and memory beyond the second-level cache: the buffer, the unsorted input
- *              and the known answer are 18 KB each, unless `strings` says otherwise.
- * Beware       the bytes are moved by libc's memmove and memcpy and compared by its memcmp, so the
- *              libc at hand is measured: glibc chooses among several of each by the processor's
- *              features, which a guest may not show; the memmove of musl (1.2.3, x86-64) moves
+ *              and the known answer are 18 KB each, unless `strings` changes it.
+ * Beware       the C library's memmove and memcpy move the bytes and its memcmp compares them, so
+ *              this measures the C library. glibc chooses among several versions by the processor's
+ *              features, which a guest may not show. The memmove of musl (1.2.3, x86-64) moves
  *              single bytes where source and destination overlap upwards, and took seven times as
- *              long. After each exchange the offsets of the strings between are changed, in a loop
- *              that some compilers vectorise: a quarter of the time with gcc 12 and glibc.
+ *              long. After each exchange the offsets of the strings in between are changed, in a
+ *              loop that some compilers vectorise: a quarter of the time with gcc 12 and glibc.
  *              Restoring the input, and comparing buffer and offsets with the answer that setup
- *              found by another method, are part of the operation (at most 2 % of it). An operation
- *              on twice the strings takes up to four times the time.
+ *              found by another method, are part of the operation (at most 2 % of it). Twice the
+ *              strings take up to four times the time.
  * After        the string sort of BYTEmark 2 (BYTE, 1995), known as NBench, whose buffer of 8111
  *              bytes holds half as many strings.
  */

@@ -1,13 +1,13 @@
 /* disktest -- write a file of 1000 records, read it in order, read it at random.
  *
- * Measures     per pass of 1000 records of 512 bytes, each by its own system call: creating and
- *              writing the file; reading it from the beginning; a seek and a read for each record of
- *              a random order (the same order in every trial). Three metrics, as the paper has them.
- *              On Windows the calls are WriteFile, ReadFile and SetFilePointerEx.
+ * Measures     three metrics, as in the paper, each for a pass of 1000 records of 512 bytes with
+ *              one system call per record: creating and writing the file; reading it from the
+ *              beginning; a seek and a read for each record in a random order, the same in every
+ *              trial. Under Wine, the calls are WriteFile, ReadFile and SetFilePointerEx.
  * Leaves out   the disk: nothing is flushed, so half a megabyte stays in the system's cache. The
- *              paper says as much: the number of buffers decides.
- * Beware       the file system of the working directory is half of what is measured; it is in the
- *              system's fingerprint. Each record read is checked to be the one asked for.
+ *              paper says so too: the number of buffers decides.
+ * Beware       half of what is measured is the file system of the working directory; the system's
+ *              fingerprint names it. Each record read must be the one asked for.
  * After        Disktest of the PEGASUS paper (Silva).
  */
 #include "../api/handle.h"

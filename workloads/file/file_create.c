@@ -1,20 +1,20 @@
 /* file_create -- create a file in a directory.
  *
- * Measures     an entry in a directory and an inode made, the file opened and closed; and where
- *              `size` is more than nothing, one write of so many bytes, with finding room for them.
- *              On Windows by CreateFile, WriteFile and CloseHandle.
- * Leaves out   removing: what one batch has made is removed, untimed, before the next. And the
- *              disk: nothing is flushed.
- * Beware       the file system of the working directory is what is measured; it is in the system's
- *              fingerprint. ext4 without a journal does not use the number of a removed file again
- *              for a minute, and looks at all such numbers whenever a file is made: there an
- *              operation takes up to a hundred times as long the more files were removed shortly
- *              before, by this workload or any other, and trials disturb each other. Choose another
- *              file system. As many files as a batch has operations are in the directory at its
- *              end: some thousands where it is fast, some dozens where it is slow. What the system
- *              puts off (a journal, memory to be freed) may fall into a later batch. The names are
- *              relative to the working directory.
- * After        lat_fs of lmbench (McVoy and Staelin, 1996), which reports creations a second for
+ * Measures     making a directory entry and an inode, and opening and closing the file. If `size`
+ *              is not 0, also one write of that many bytes, with finding room for them. Under Wine,
+ *              CreateFile, WriteFile and CloseHandle.
+ * Leaves out   removing: the files of one batch are removed, untimed, before the next. The disk:
+ *              nothing is flushed.
+ * Beware       this measures the file system of the working directory; the system's fingerprint
+ *              names it. ext4 without a journal does not use the number of a removed file again for
+ *              a minute, and looks at all such numbers whenever it creates a file. There an
+ *              operation takes longer the more files this workload or any other removed shortly
+ *              before, up to a hundred times as long, and trials disturb each other. Choose another
+ *              file system. At the end of a batch the directory holds as many files as the batch
+ *              has operations: some thousands where it is fast, some dozens where it is slow. What
+ *              the system postpones (a journal, freeing memory) may happen in a later batch. The
+ *              names are relative to the working directory.
+ * After        lat_fs of lmbench (McVoy and Staelin, 1996), which reports creations per second for
  *              files of 0, 1024, 4096 and 10240 bytes.
  */
 #include "../api/workload.h"

@@ -1,13 +1,12 @@
 /* file_read -- read a file from beginning to end, block by block.
  *
- * Measures     read on a file: finding its pages in the system's cache and copying them out; a seek
- *              back to the beginning stands between two passes. On Windows ReadFile and
+ * Measures     read on a file: finding its pages in the system's cache and copying them out.
+ *              Between two passes there is a seek to the beginning. Under Wine, ReadFile and
  *              SetFilePointerEx.
- * Leaves out   the disk: the file was written in setup and is in the system's cache, as long as
- *              that has room for it. Nothing is done with what is read (file_read_cached with
- *              look=4 adds it up).
+ * Leaves out   the disk: setup wrote the file, and it stays in the system's cache as long as there
+ *              is room. Using the data: file_read_cached with look=4 adds it up.
  * Beware       a file larger than memory measures the disk. The first and the last number of each
- *              block are checked. The same room receives every block; a block larger than the
+ *              block are checked. One buffer receives every block; a block larger than the
  *              processor's caches is written to memory.
  * After        lmdd of lmbench (McVoy and Staelin, 1996).
  */

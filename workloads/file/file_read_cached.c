@@ -1,21 +1,21 @@
-/* file_read_cached -- read a cached file by read, whole, and look at what came.
+/* file_read_cached -- read a whole cached file by read, and look at the data.
  *
  * Measures     reading a whole file by read in blocks of 65536 bytes: finding its pages in the
- *              system's cache and copying them out. One number of 4 bytes is looked at in every
- *              `look` bytes that came, 4096 at first: of each page one, whose place moves with
- *              every pass. With open=1 each operation opens and closes the file besides. On Windows
- *              by ReadFile, SetFilePointerEx, CreateFile and CloseHandle.
- * Leaves out   the disk: the file was written in setup and is in the system's cache.
- * Beware       a file that the system's cache has no room for measures the disk. Every number that
- *              is looked at must be the known one; that costs less than 3 %: 1.00 [0.98, 1.03] of
- *              the speed with one look in 65536 bytes (bench/beside.py, 24 rounds, the peer "itself
- *              file_read_cached look=65536"). With look=4 all numbers are added up, four at once
- *              (contents_sum), and the sum is checked: what a program gets that uses all of its
- *              data. The ancestor adds up all, 8 bytes at once: beside it this is 1.96 [1.80, 2.11]
- *              times as fast, with look=4 1.33 [1.27, 1.48]; a build with the ancestor's loop was
- *              still 1.36 [1.15, 1.59] times as fast (10 rounds), and why is not resolved.
- *              map_read_cached is its counterpart.
- * After        bw_file_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
+ *              system's cache and copying them out. The program looks at one number of 4 bytes in
+ *              every `look` bytes, by default 4096: one in each page, at a place that changes with
+ *              every pass. With open=1 each operation also opens and closes the file. Under Wine,
+ *              ReadFile, SetFilePointerEx, CreateFile and CloseHandle.
+ * Leaves out   the disk: setup wrote the file, and it is in the system's cache.
+ * Beware       a file that does not fit into the system's cache measures the disk. Every number
+ *              that is looked at must be the known one. This costs less than 3 %: 1.00 [0.98, 1.03]
+ *              of the speed with one look in 65536 bytes (bench/beside.py, 24 rounds, the peer
+ *              "itself file_read_cached look=65536"). With look=4 all numbers are added up, four at
+ *              once (contents_sum), and the sum is checked; this is what a program gets that uses
+ *              all of its data. The ancestor adds up all, 8 bytes at once. Compared with it this is
+ *              1.96 [1.80, 2.11] times as fast, and with look=4 1.33 [1.27, 1.48] times; a build
+ *              with the ancestor's loop was still 1.36 [1.15, 1.59] times as fast (10 rounds), and
+ *              the cause is not resolved. map_read_cached is the counterpart.
+ * After        bw_file_rd of lmbench (McVoy and Staelin, 1996); open=1 is its "open2close".
  */
 #include "../api/workload.h"
 #include "contents.h"
@@ -105,7 +105,7 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in the file, a multiple of 4", &size, 512, UINT64_C(1) << 40),
-	NUMBER("look", "bytes from one number looked at to the next, a multiple of 4; 4: add up all",
+	NUMBER("look", "one number is looked at in so many bytes, a multiple of 4; 4: add up all",
 	       &look, 4, BLOCK),
 	NUMBER("open", "1: open and close the file in each operation", &open_each, 0, 1),
 	{ 0 },
@@ -116,7 +116,7 @@ static const struct call calls[] = { { "read", 128 }, { "lseek", 1 }, { 0 } };
 const struct workload workload_file_read_cached = {
 	.name       = "file_read_cached",
 	.group      = "file",
-	.summary    = "a cached file read whole by read",
+	.summary    = "a whole cached file read by read",
 	.operation  = "pass over the file",
 	.setup      = setup,
 	.run        = run,

@@ -1,11 +1,11 @@
 /* file_write -- write a file from beginning to end, block by block.
  *
  * Measures     write on a file: finding its pages in the system's cache, copying into them, and
- *              marking them to be written; a seek back to the beginning stands between two passes.
- *              On Windows WriteFile and SetFilePointerEx.
- * Leaves out   finding room: the file is written once in setup, and then over and over in place
- *              (file_create finds room). And the disk: nothing is flushed.
- * Beware       what the system writes to the disk by itself, some seconds later, may disturb a long
+ *              marking them to be written. Between two passes there is a seek to the beginning.
+ *              Under Wine, WriteFile and SetFilePointerEx.
+ * Leaves out   finding room: setup writes the file once, and the workload overwrites it in place
+ *              (file_create finds room). The disk: nothing is flushed.
+ * Beware       some seconds later the system writes to the disk by itself, which may disturb a long
  *              trial. A file larger than memory measures the disk. A block larger than the
  *              processor's caches is read from memory. Each block has a number of its own.
  * After        lmdd of lmbench (McVoy and Staelin, 1996).
@@ -31,7 +31,7 @@ static const struct call calls[] = { { "write", 1 }, { 0 } };
 const struct workload workload_file_write = {
 	.name       = "file_write",
 	.group      = "file",
-	.summary    = "a file written over from beginning to end in blocks",
+	.summary    = "a file overwritten from beginning to end in blocks",
 	.operation  = "block",
 	.setup      = setup,
 	.run        = run,

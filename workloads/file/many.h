@@ -1,7 +1,7 @@
-/* many.h -- files made and removed one after another in the trial's directory.
+/* many.h -- files created and removed one after another in the trial's directory.
  *
- * They are named relative to the working directory, so that how deep it lies is no part of the time.
- * Functions of type int return an outcome.
+ * Their names are relative to the working directory, so that its depth does not matter. Functions
+ * of type int return an outcome.
  */
 #ifndef STEELYARD_MANY_H
 #define STEELYARD_MANY_H
@@ -13,7 +13,7 @@ enum { MANY_SIZE_MOST = 1048576 };
 /* Makes the trial's directory the working directory; the files will have `size` bytes. */
 int many_begin(uint64_t size);
 
-/* Makes so many files; removes so many, in the order in which they were made. */
+/* Create so many files; remove so many, in the order in which they were created. */
 int many_create(uint64_t files);
 int many_remove(uint64_t files);
 

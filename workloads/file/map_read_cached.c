@@ -1,24 +1,24 @@
-/* map_read_cached -- read a cached file through a mapping and add up what it holds.
+/* map_read_cached -- read a cached file through a mapping and add up its numbers.
  *
  * Measures     adding up a whole file, mapped into memory, as numbers of 4 bytes: what a program
  *              gets that looks at its data without having it copied. With open=1 each operation
- *              opens, maps, unmaps and closes the file besides, and its page faults are measured;
- *              else they are over in setup. On Windows the mapping is made by CreateFileMapping and
- *              MapViewOfFile, and ends by UnmapViewOfFile. With `look` above 4 one number of 4
- *              bytes is looked at in every so many bytes, and the rest is not touched: with
- *              open=1 look=4096 the system's part alone, each page once.
- * Leaves out   the disk: the file was written in setup and is in the system's cache.
- * Beware       with open=0 the kernel takes no part: it is the memory, or the processor's cache if
- *              the file fits into it, under the mapping's pages. A file that the system's cache has
- *              no room for measures the disk. The numbers are added four at once, by loads of 16
- *              bytes (contents_sum), as fast as in a build that loads and does not add, 1.01 [0.97,
+ *              also opens, maps, unmaps and closes the file, and its page faults are part of the
+ *              time; otherwise they happen in setup. If `look` is more than 4, the program looks at
+ *              one number of 4 bytes in every `look` bytes, and touches nothing else: open=1
+ *              look=4096 measures only the system's part, each page once. Under Wine,
+ *              CreateFileMapping, MapViewOfFile and UnmapViewOfFile.
+ * Leaves out   the disk: setup wrote the file, and it is in the system's cache.
+ * Beware       with open=0 the kernel takes no part: it measures the memory, or the processor's
+ *              cache if the file fits into it. A file that does not fit into the system's cache
+ *              measures the disk. The numbers are added four at once, by loads of 16 bytes
+ *              (contents_sum). This is as fast as a build that loads and does not add, 1.01 [0.97,
  *              1.06] in 10 rounds, and 1.01 [0.98, 1.06] of the speed at which memory_read reads as
  *              much anonymous memory by such loads (bench/beside.py, 24 rounds, the peer "itself
- *              memory_read from=8388608 to=8388608 width=16"). The ancestor's loads are of 8 bytes,
- *              into one sum: beside it this is 2.45 [2.29, 2.62] times as fast, and a build with
- *              the ancestor's loop in place of contents_sum 1.04 [1.00, 1.22] (10 rounds). The sum
- *              is checked in every operation. file_read_cached is its counterpart.
- * After        bw_mmap_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
+ *              memory_read from=8388608 to=8388608 width=16"). The ancestor loads 8 bytes at a time
+ *              into one sum. Compared with it this is 2.45 [2.29, 2.62] times as fast, and a build
+ *              with the ancestor's loop in place of contents_sum 1.04 [1.00, 1.22] times (10
+ *              rounds). The sum is checked in every operation. file_read_cached is the counterpart.
+ * After        bw_mmap_rd of lmbench (McVoy and Staelin, 1996); open=1 is its "open2close".
  */
 #include "../api/workload.h"
 #include "contents.h"
@@ -118,7 +118,7 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in the file, a multiple of 4", &size, 512, UINT64_C(1) << 40),
-	NUMBER("look", "bytes from one number looked at to the next, a multiple of 4; 4: add up all",
+	NUMBER("look", "one number is looked at in so many bytes, a multiple of 4; 4: add up all",
 	       &look, 4, BLOCK),
 	NUMBER("open", "1: open, map, unmap and close the file in each operation", &open_each, 0, 1),
 	{ 0 },
@@ -127,7 +127,7 @@ static const struct parameter parameters[] = {
 const struct workload workload_map_read_cached = {
 	.name       = "map_read_cached",
 	.group      = "file",
-	.summary    = "a cached file read through a mapping and added up",
+	.summary    = "a cached file, read through a mapping and added up",
 	.operation  = "pass over the file",
 	.setup      = setup,
 	.run        = run,

@@ -1,5 +1,5 @@
-/* passes.h -- what file_read and file_write share: one file of known contents, gone through again and again from
- * beginning to end, a block by each call.
+/* passes.h -- what file_read and file_write share: one file of known contents, read or written
+ * again and again from beginning to end, one block per call.
  */
 #ifndef STEELYARD_FILE_PASSES_H
 #define STEELYARD_FILE_PASSES_H
@@ -13,10 +13,10 @@ static uint64_t size = 8388608, block = 65536;
 static uint64_t at; /* the place in the file */
 static handle   file = NO_HANDLE;
 
-/* The workload's: one block, at that place. */
+/* The workload's own: reads or writes the block at that place. */
 static int pass_block(void);
 
-/* After a block. */
+/* Goes on to the next block. */
 INLINED int advance(void)
 {
 	at += block;

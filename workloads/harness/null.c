@@ -1,8 +1,8 @@
-/* null -- nothing at all, as often as any other workload does its something.
+/* null -- do nothing, as often as other workloads do something.
  *
- * Measures     the harness itself: one pair of clock reads a batch, and the loop that every
- *              cheap workload stands in (REPEAT), shared among a batch's operations.
- * Leaves out   whatever a workload does.
+ * Measures     the harness itself: one pair of clock readings per batch, and the loop that every
+ *              cheap workload uses (REPEAT), divided by the batch's operations.
+ * Leaves out   everything that a workload does.
  * Beware       one "operation" costs a few thousandths of a nanosecond; batches hold thousands of
  *              millions of them.
  * After        the null engine of fio, whose purpose is to test fio.

@@ -1,10 +1,10 @@
-/* blocks.h -- a stream of numbered blocks from another process: what the bandwidth workloads of
- * this group share. Each of them has all of this for itself.
+/* blocks.h -- what the bandwidth workloads of this group share: a stream of numbered blocks from
+ * another process.
  *
- * What is between the processes holds a good deal, so a batch that began with it full would read
- * work of the batch before: the writer waits for a batch's count of blocks and writes exactly that
- * many, and the batch ends when the last has been read to its end. Each block has its number at
- * both its ends.
+ * A pipe or socket holds many bytes, so a batch that began with it full would read what the batch
+ * before had written. So the writer waits for a batch's number of blocks and writes exactly that
+ * many, and the batch ends when the last one has been read to its end. Each block has its number at
+ * both ends.
  */
 #ifndef STEELYARD_IPC_BLOCKS_H
 #define STEELYARD_IPC_BLOCKS_H
@@ -18,14 +18,14 @@ static uint64_t size = 65536;
 /* In whole pages, because the alignment decides how fast a kernel copies. */
 static _Alignas(4096) unsigned char block[SIZE_MOST];
 
-/* In each of the two processes before the first batch: fresh memory is one page of zeros, read by
- * the writer over and over, and shared memory is copied when it is first written. */
+/* Both processes call this before the first batch: fresh memory is one page of zeros, which the
+ * writer would read over and over, and shared memory is copied when it is first written. */
 static inline void block_touch(void)
 {
 	memset(block, 0x5a, size);
 }
 
-/* The other process's work: for each count that comes in, writes that many blocks. */
+/* The other process's work: writes as many blocks as each count says. */
 static void serve(void)
 {
 	const int counts = pair.partners[IN], out = pair.partners[OUT];
@@ -65,7 +65,7 @@ static int run(uint64_t operations)
 	return 0;
 }
 
-/* Starts the other process, and reads a block of it, untimed: now both are there. */
+/* Starts the other process, and reads a block from it, untimed, so that both are ready. */
 static inline int blocks_start(void)
 {
 	int outcome = pair_start(serve);
@@ -75,11 +75,11 @@ static inline int blocks_start(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("size", "bytes in a block: of one write", &size, SIZE_LEAST, SIZE_MOST),
+	NUMBER("size", "bytes in a block, which is one write", &size, SIZE_LEAST, SIZE_MOST),
 	{ 0 },
 };
 
-/* The reader's reads are as many as the pieces in which a block comes. */
+/* The number of the reader's reads varies with the pieces in which a block arrives. */
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 #endif

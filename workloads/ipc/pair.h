@@ -1,5 +1,5 @@
-/* pair.h -- two processes and a way for bytes in each direction between them, for the workloads of this group: two
- * pipes, or two connected UNIX-domain sockets.
+/* pair.h -- what the workloads of this group share: two processes, and a way for bytes in each
+ * direction between them, by two pipes or two connected UNIX-domain sockets.
  */
 #ifndef STEELYARD_IPC_PAIR_H
 #define STEELYARD_IPC_PAIR_H
@@ -11,7 +11,7 @@
 #include "../api/system.h"
 #include "../api/workload.h"
 
-enum { IN, OUT }; /* what a process reads, what it writes; of a socket they are one */
+enum { IN, OUT }; /* a process's reading and its writing end; of a socket they are one */
 
 static struct {
 	int   ours[2], partners[2];
@@ -70,7 +70,7 @@ static inline int pair_start(void (*serve)(void))
 	return 0;
 }
 
-/* In the other process, first: or it would not see that ours are closed. */
+/* For the other process, first: otherwise it would not notice that ours are closed. */
 static inline void pair_join(void)
 {
 	ends_close(pair.ours);

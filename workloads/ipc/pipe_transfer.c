@@ -1,12 +1,13 @@
 /* pipe_transfer -- send records from one process to another through a pipe.
  *
- * Measures     write and read on a pipe, the copies in and out of the kernel, and the switches
+ * Measures     write and read on a pipe, copying into and out of the kernel, and the switches
  *              between writer and reader when the pipe is full or empty.
- * Leaves out   process creation: the writer is forked in setup.
+ * Leaves out   creating the writer's process (in setup).
  * Beware       a pipe holds about a hundred records, so a batch that began with a full pipe would
- *              read work of the batch before: the writer waits for the batch's count, writes exactly
- *              that many, and the batch ends when the last has been read. On one processor it measures
- *              the scheduler, on two also wake-ups between processors.
+ *              read what the batch before had written. So the writer waits for the batch's count
+ *              and writes exactly that many records, and the batch ends when the last one has been
+ *              read. On one processor it measures the scheduler, on two also the wake-ups between
+ *              processors.
  * After        Piper of the PEGASUS paper (Silva).
  */
 #include "pair.h"
@@ -69,7 +70,7 @@ static const struct call calls[] = { { "write", 1 }, { "read", 1 }, { 0 } };
 const struct workload workload_pipe_transfer = {
 	.name       = "pipe_transfer",
 	.group      = "ipc",
-	.summary    = "records from one process to another through a pipe",
+	.summary    = "records sent from one process to another through a pipe",
 	.operation  = "record",
 	.setup      = setup,
 	.run        = run,

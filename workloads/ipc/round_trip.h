@@ -1,15 +1,15 @@
-/* round_trip.h -- a byte to another process and back: what the latency workloads of this group
- * share.
+/* round_trip.h -- what the latency workloads of this group share: a byte to another process and
+ * back.
  *
- * The byte is another one each time and comes back as its complement, so that each round trip is
- * one of its own and has been in the other process.
+ * The byte differs each time and comes back as its complement, which proves that it has been in the
+ * other process.
  */
 #ifndef STEELYARD_IPC_ROUND_TRIP_H
 #define STEELYARD_IPC_ROUND_TRIP_H
 
 #include "pair.h"
 
-/* The other process's work: until what it reads ends, or a message of no bytes comes. */
+/* The other process's work: answers until what it reads ends, or an empty message comes. */
 static void serve(void)
 {
 	const int     in = pair.partners[IN], out = pair.partners[OUT];
@@ -44,7 +44,7 @@ static int run(uint64_t operations)
 	return 0;
 }
 
-/* Starts the other process, and has a byte back from it, untimed: now both are there. */
+/* Starts the other process, and gets a byte back from it, untimed, so that both are ready. */
 static inline int round_trip_start(void)
 {
 	int outcome = pair_start(serve);

@@ -1,14 +1,14 @@
-/* unix_datagram_latency -- one byte to another process and back in UNIX-domain datagrams.
+/* unix_datagram_latency -- send one byte to another process and back in UNIX-domain datagrams.
  *
- * Measures     the two wake-ups and switches of a blocking hand-off there and back, with the four
- *              system calls that make it, on a connected pair of datagram sockets.
- * Leaves out   making the process, the sockets and their connection, which are in setup; an address
- *              with each datagram (the sockets are connected and have no names); bandwidth.
- * Beware       with place=1 it measures the scheduler's switch from one process to the other, with
- *              place=2 the wake-up of a waiting processor; with place=0 the scheduler decides, anew
- *              in each trial. The calls are write and read, as a program makes that does not know
- *              what it writes to; send and recv come to the same work.
- * After        lat_unix of lmbench (McVoy and Staelin, 1996), there with a stream.
+ * Measures     the two wake-ups and switches of a blocking hand-off there and back, with its four
+ *              system calls, on a connected pair of datagram sockets.
+ * Leaves out   creating the process, the sockets and their connection (in setup). An address with
+ *              each datagram: the sockets are connected and have no names. Bandwidth.
+ * Beware       with place=1 it measures the scheduler's switch between the processes, with place=2
+ *              the wake-up of a waiting processor; with place=0 the scheduler decides anew in each
+ *              trial. The calls are write and read, as in a program that does not know what it
+ *              writes to; send and recv cause the same work.
+ * After        lat_unix of lmbench (McVoy and Staelin, 1996), which uses a stream.
  */
 #include "round_trip.h"
 
@@ -30,7 +30,7 @@ static void teardown(void)
 const struct workload workload_unix_datagram_latency = {
 	.name      = "unix_datagram_latency",
 	.group     = "ipc",
-	.summary   = "one byte to another process and back in UNIX-domain datagrams",
+	.summary   = "one byte sent to another process and back in UNIX-domain datagrams",
 	.operation = "round trip",
 	.setup     = setup,
 	.run       = run,

@@ -1,8 +1,8 @@
-/* area.h -- what the memory workloads share: areas of exactly the size that the curve asks for, and
- * the cells by which a batch proves that it made its passes.
+/* area.h -- what the memory workloads share: areas of exactly the curve's size, and the cells that
+ * prove that a batch made its passes.
  *
- * An area is mapped afresh at each size, so that its pages are drawn anew, and is left to the
- * system's own choice of page sizes. Its contents are not zero: some processors treat zeros apart.
+ * An area is mapped anew at each size, so that it gets other pages; the system chooses the size of
+ * the pages. Its contents are not zero, because some processors treat zeros specially.
  */
 #ifndef STEELYARD_AREA_H
 #define STEELYARD_AREA_H
@@ -13,15 +13,16 @@
 #include "../api/system.h"
 #include "../api/workload.h"
 
-/* The curve over sizes from 512 bytes to all that memory allows, which all of these workloads have.
- * Every size is a multiple of 512, so that unrolled passes have no remainder. */
+/* The curve of all these workloads: sizes from 512 bytes to what memory allows. Every size is a
+ * multiple of 512, so that unrolled passes have no remainder. */
 #define AREA_SWEEP(value_, areas_, arrange_)                                               \
 	{                                                                                  \
 		.name = "size", .unit = "bytes", .value = (value_), .from = 512, .steps = 1, \
 		.grain = 512, .areas = (areas_), .arrange = (arrange_)                     \
 	}
 
-/* Up to this size arrange compares an area whole; above, only batches check it, by their cells. */
+/* Up to this size, arrange compares a whole area. Above it, only the batches check it, by their
+ * cells. */
 enum { AREA_COMPARED_MOST = 64 << 20 };
 
 struct area {
@@ -36,8 +37,7 @@ static inline void area_unmap(struct area *area)
 	area->start = NULL;
 }
 
-/* Replaces the area by a new one, none of whose pages has been touched. Returns 0, or what fail
- * did. */
+/* Replaces the area by a new one with untouched pages. Returns 0, or what fail() returned. */
 static inline int area_map(struct area *area, uint64_t size)
 {
 	void *start = NULL;
@@ -53,7 +53,7 @@ static inline int area_map(struct area *area, uint64_t size)
 	return 0;
 }
 
-/* Sixteen bytes. The partial workloads pass over the first word of each cell. */
+/* Sixteen bytes. The partial workloads handle only the first word of each cell. */
 struct cell {
 	uint32_t word[4];
 };
@@ -81,8 +81,8 @@ static inline size_t area_cells(const struct area *area)
 	return area->size / sizeof(struct cell);
 }
 
-/* For passes that go word by word: the words of an area, and how far one that is passed is from the next, of
- * so many in each cell; and sixteen times what is done with a word, which is given by its place. */
+/* For passes that go word by word: the number of words in an area, the distance from one word that
+ * is handled to the next, and WORDS_16, which does `work` with sixteen of them, by their places. */
 static inline size_t area_words(const struct area *area)
 {
 	return area->size / sizeof(uint32_t);
@@ -92,7 +92,7 @@ static inline size_t area_words(const struct area *area)
 	work((from) * STEP); work(((from) + 1) * STEP); work(((from) + 2) * STEP); work(((from) + 3) * STEP)
 #define WORDS_16(work) WORDS_4(work, 0); WORDS_4(work, 4); WORDS_4(work, 8); WORDS_4(work, 12)
 
-/* The cells that one batch is judged by: the first, the last, and one drawn for each batch. */
+/* The cells that are checked in a batch: the first, the last, and one drawn for each batch. */
 enum { CELLS_JUDGED = 3 };
 
 static inline void cells_draw(const struct area *area, size_t numbers[CELLS_JUDGED])
@@ -104,7 +104,7 @@ static inline void cells_draw(const struct area *area, size_t numbers[CELLS_JUDG
 	numbers[2] = (size_t)next_number(&state) % area_cells(area);
 }
 
-/* A number that no batch before has had, and that is not 0: what a batch writes. */
+/* A number that is not 0 and that no batch has had before, to be written. */
 static inline uint32_t number_draw(void)
 {
 	static uint32_t state = 123456789u;
@@ -119,7 +119,7 @@ struct sums {
 	uint64_t one_in_four; /* of the first word of each cell */
 };
 
-/* Writes the whole area, once and in ascending order: the first touch of its pages. */
+/* Writes the whole area once, in ascending order, which touches its pages. */
 static inline struct sums area_fill(const struct area *area)
 {
 	struct sums sums = { 0 };
@@ -139,7 +139,8 @@ static inline struct sums area_fill(const struct area *area)
 	return sums;
 }
 
-/* Writes one byte to each page, in ascending order: the first touch where contents come later. */
+/* Writes one byte to each page, in ascending order, to touch it; for areas whose contents come
+ * later. */
 static inline void area_touch(const struct area *area)
 {
 	size_t page = page_bytes();

@@ -1,9 +1,9 @@
-/* chase.h -- what the latency workloads share: pointers in an area, each leading to the next, in a
- * cycle.
+/* chase.h -- what the latency workloads share: pointers in an area, each of which leads to the
+ * next, in a cycle.
  *
- * A load whose address is the answer of the load before cannot begin before that has ended: so each
- * load of a chase takes a latency. The cycle's order is an array beside the area; after a batch it
- * tells where the chase must have come to, so that not one load is left out unseen.
+ * A load cannot begin before the load that brings its address has ended, so each load of a chase
+ * takes the latency. The order of the cycle is an array beside the area. After a batch it shows
+ * where the chase must be, so that no load can be left out unnoticed.
  */
 #ifndef STEELYARD_CHASE_H
 #define STEELYARD_CHASE_H
@@ -19,7 +19,7 @@ struct chase {
 	uint32_t    random;   /* the state of the shuffling */
 };
 
-/* Makes it the load of a pointer where it leads to: exactly one load, from memory. */
+/* Follows the pointer by exactly one load from memory. */
 #define CHASE(pointer) ((pointer) = *(void *volatile *)(pointer))
 
 static inline void chase_unmap(struct chase *chase)
@@ -33,8 +33,8 @@ static inline uint32_t *chase_order(const struct chase *chase)
 	return (uint32_t *)(void *)chase->order.start;
 }
 
-/* Maps an area for `count` elements (of none, one is made) that will be visited in ascending order.
- * Its pages are not touched yet. Returns 0, or what fail() or unsupported() did. */
+/* Maps an area for `count` elements (at least one) that will be visited in ascending order, and
+ * does not touch its pages. Returns 0, or what fail() or unsupported() returned. */
 static inline int chase_map(struct chase *chase, uint64_t size, uint64_t count)
 {
 	int outcome;
@@ -52,9 +52,9 @@ static inline int chase_map(struct chase *chase, uint64_t size, uint64_t count)
 	return 0;
 }
 
-/* Puts the elements at `count` positions from `from` on into random order (Fisher and Yates), the
- * same in every trial. With all of them, the links make one random cycle, as Sattolo's algorithm
- * does; but with random writes only, which do not wait for each other. */
+/* Puts the elements at `count` positions from `from` on into a random order (Fisher and Yates), the
+ * same in every trial. Applied to all of them, the links form one random cycle, as by Sattolo's
+ * algorithm, but only by random writes, which do not wait for each other. */
 static inline void chase_shuffle(struct chase *chase, size_t from, size_t count)
 {
 	uint32_t *order = chase_order(chase) + from;
@@ -68,7 +68,7 @@ static inline void chase_shuffle(struct chase *chase, size_t from, size_t count)
 	}
 }
 
-/* The pointer to the element at a position of the order, which is counted round and round. */
+/* The pointer to the element at a position of the order; positions wrap around. */
 static inline void *chase_at(const struct chase *chase, size_t position)
 {
 	return chase->area.start + chase->place(chase_order(chase)[position % chase->count]);
@@ -88,13 +88,13 @@ static inline void chase_link(const struct chase *chase)
 	}
 }
 
-/* The position that `loads` loads lead to from `position`. */
+/* The position after `loads` loads from `position`. */
 static inline size_t chase_after(const struct chase *chase, size_t position, uint64_t loads)
 {
 	return (size_t)((position + loads) % chase->count);
 }
 
-/* Ends a batch of one chase: `pointer` must have come as far as `loads` loads lead. */
+/* Ends a batch of one chase: checks that `pointer` is where `loads` loads lead. */
 static inline int chase_arrive(struct chase *chase, const void *pointer, uint64_t loads)
 {
 	chase->position = chase_after(chase, chase->position, loads);

@@ -1,26 +1,27 @@
-/* copying.h -- what the workloads share that copy an area to another: both areas at each size, the passes of a
- * program that works word by word, and the judging of each batch.
+/* copying.h -- what the workloads share that copy an area to another: both areas, passes word by
+ * word, and the check of each batch.
  *
- * A workload says before it includes this how much of each cell it copies (WORDS_PASSED, from the first
- * word on), and after it what a pass is. Each batch finds new numbers in three places of the source, and
- * must have brought them to the copy.
+ * Before it includes this, a workload defines how much of each cell it copies (WORDS_PASSED, from
+ * the first word on); after it, passes(). Each batch puts new numbers into three places of the
+ * source, which must arrive in the copy.
  */
 #ifndef STEELYARD_COPYING_H
 #define STEELYARD_COPYING_H
 
 #include "area.h"
 
-static uint64_t size, offset; /* the latter: where in the destination the copy begins */
+static uint64_t size, offset; /* offset: from the destination's beginning to the copy's */
 
 static struct {
 	struct area    source, destination;
 	unsigned char *copy;
 } s;
 
-/* The workload's: copies the source so many times. */
+/* The workload's own: copies the source `operations` times. */
 static void passes(uint64_t operations);
 
-/* Does that word by word. Loads and stores are volatile, so that each is made, and by itself. */
+/* Does this word by word. Loads and stores are volatile, so that the compiler keeps each of
+ * them. */
 #define COPY_WORD(place) to[place] = from[place]
 static inline void copy_words(uint64_t operations)
 {

@@ -1,5 +1,6 @@
-/* doubles.h -- what stream and stream2 share: areas as arrays of doubles, the loop that both have, and the
- * elements by which a batch is judged. Bytes count as STREAM counts them: those read and those written.
+/* doubles.h -- what stream and stream2 share: areas as arrays of doubles, the loop that both have,
+ * and the elements that are checked in a batch. Bytes count as in STREAM: those read and those
+ * written.
  */
 #ifndef STEELYARD_DOUBLES_H
 #define STEELYARD_DOUBLES_H

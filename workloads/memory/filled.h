@@ -1,5 +1,5 @@
-/* filled.h -- what the workloads share that read an area, or change it in place: the area at each size, filled
- * with numbers of which no two cells are alike, and what they add up to.
+/* filled.h -- what the workloads share that read an area or change it in place: the area, filled so
+ * that no two cells are alike, and the sums of its contents.
  */
 #ifndef STEELYARD_FILLED_H
 #define STEELYARD_FILLED_H

@@ -1,8 +1,8 @@
-/* incrementing.h -- the hooks of memory_read_write and of memory_read_write_partial, which differ in how many words
- * of each cell they increment (WORDS_PASSED, from the first on), and have nothing else of their own.
+/* incrementing.h -- memory_read_write and memory_read_write_partial, which differ only in how many
+ * words of each cell they increment (WORDS_PASSED, from the first on).
  *
- * Loads and stores are volatile, so that each is made, and by itself. Each batch checks in three places
- * that the words have grown by the number of its passes.
+ * Loads and stores are volatile, so that the compiler keeps each of them. After each batch three
+ * places must have grown by the number of passes.
  */
 #ifndef STEELYARD_INCREMENTING_H
 #define STEELYARD_INCREMENTING_H

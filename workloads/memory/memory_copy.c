@@ -1,20 +1,19 @@
 /* memory_copy -- copy an area to another by the widest loads and stores.
  *
  * Measures     the bandwidth of copying within and between the caches and memory, by one processor,
- *              as fast as any program copies here, or nearly. Both areas are walked in two halves,
- *              side by side.
- * Leaves out   addresses that are not aligned to each other, and the C library: memory_copy_libc.
- * Beware       an operation is one pass, and counts each byte copied once, although it is read and
- *              written (STREAM counts it twice). The stores are ordinary ones up to a size; from
- *              `bypass_from` on they bypass the caches, as C libraries do also, and lines are asked
- *              for 256 bytes ahead: by default where both areas together are larger than three
- *              quarters of the last-level cache (32 MiB are taken for it where the processor does
- *              not say). Elsewhere than on x86-64 no store bypasses a cache. The instructions are
- *              of 16, 32 or 64 bytes (`width`), by default as wide as the processor loads whole.
- *              Each batch finds new numbers in three places of the source, and must have brought
- *              them to the destination.
- * After        bw_mem fcp of lmbench (McVoy and Staelin, 1996), which copies by words of four
- *              bytes.
+ *              as fast as any program copies here, or nearly. It walks through both areas in two
+ *              halves, side by side.
+ * Leaves out   areas that are not aligned to each other, and the C library (memory_copy_libc).
+ * Beware       an operation is one pass. It counts each byte copied once, although the byte is read
+ *              and written (STREAM counts it twice). Up to a size the stores are ordinary ones.
+ *              From `bypass_from` on they bypass the caches, as C libraries do, and lines are
+ *              prefetched 256 bytes ahead; by default this begins where both areas together are
+ *              larger than three quarters of the last-level cache (taken as 32 MiB if the processor
+ *              does not say). Stores bypass a cache only on x86-64. Each instruction handles 16, 32
+ *              or 64 bytes (`width`), by default as many as the processor loads in one piece. Each
+ *              batch puts new numbers into three places of the source, which must arrive in the
+ *              copy.
+ * After        bw_mem fcp of lmbench (McVoy and Staelin, 1996), which copies four bytes at a time.
  */
 enum { WORDS_PASSED = 4 }; /* of each cell: all */
 
@@ -106,7 +105,7 @@ static void passes(uint64_t operations)
 
 static const struct parameter parameters[] = {
 	WIDTH(&width),
-	NUMBER("bypass_from", "size from which stores bypass the caches; 0: by the last cache's",
+	NUMBER("bypass_from", "size from which stores bypass the caches; 0: by the last-level cache",
 	       &bypass_from, 0, UINT64_MAX / 4),
 	{ 0 },
 };

@@ -1,14 +1,14 @@
 /* memory_copy_libc -- copy an area to another by the C library's memcpy.
  *
- * Measures     the bandwidth of memcpy, which is what programs copy with: the library's choice of
+ * Measures     the bandwidth of memcpy, with which programs copy: the library's choice of
  *              instructions for this processor, and what they reach in each cache and in memory.
- * Leaves out   moving between areas that overlap (memmove).
- * Beware       an operation is one call, and counts each byte copied once, although it is read and
- *              written. Libraries differ: glibc chooses by the processor, and bypasses the caches
- *              above a size of its own; musl has one way. With `offset` the destination begins that
- *              many bytes past a page's boundary and the source on one, so that the two are not
- *              aligned to each other. Each batch finds new numbers in three places of the source,
- *              and must have brought them to the destination.
+ * Leaves out   copying between areas that overlap (memmove).
+ * Beware       an operation is one call. It counts each byte copied once, although the byte is read
+ *              and written. Libraries differ: glibc chooses by the processor, and bypasses the
+ *              caches above a size of its own; musl has only one way. The source begins at a page's
+ *              boundary and the copy `offset` bytes after one, so that the two may not be aligned
+ *              to each other. Each batch puts new numbers into three places of the source, which
+ *              must arrive in the copy.
  * After        bw_mem bcopy of lmbench (McVoy and Staelin, 1996), aligned and unaligned.
  */
 enum { WORDS_PASSED = 4 }; /* of each cell: all */
@@ -26,7 +26,7 @@ static void passes(uint64_t operations)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("offset", "bytes past a page's boundary where the destination begins", &offset, 0,
+	NUMBER("offset", "bytes from a page's boundary to the beginning of the copy", &offset, 0,
 	       OFFSET_MOST),
 	{ 0 },
 };

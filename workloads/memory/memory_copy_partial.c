@@ -1,12 +1,12 @@
-/* memory_copy_partial -- copy one word of four bytes out of every sixteen bytes of an area.
+/* memory_copy_partial -- copy the first four of every sixteen bytes of an area.
  *
- * Measures     the bandwidth at which lines come and go for a processor that copies a quarter of
- *              each.
- * Leaves out   the other three words of each cell.
- * Beware       an operation is one pass, and counts the whole area's size once although a quarter
- *              is copied, as lmbench does. Loads and stores are volatile, so that each is made.
- *              Each batch finds new numbers in three places of the source, and must have brought
- *              them to the destination.
+ * Measures     the bandwidth at which cache lines come and go for a processor that copies a quarter
+ *              of each.
+ * Leaves out   the other three words of four bytes.
+ * Beware       an operation is one pass. It counts the whole size once although only a quarter is
+ *              copied, as lmbench does. Loads and stores are volatile, so that the compiler keeps
+ *              each one. Each batch puts new numbers into three places of the source, which must
+ *              arrive in the copy.
  * After        bw_mem cp of lmbench (McVoy and Staelin, 1996).
  */
 enum { WORDS_PASSED = 1 }; /* of each cell: its first */

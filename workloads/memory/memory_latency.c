@@ -1,17 +1,16 @@
 /* memory_latency -- follow pointers through an area in random order.
  *
- * Measures     the time from a load's address to its data, in whichever cache or memory holds the
- *              area: each load's address is what the load before brought. All elements are visited,
- *              one every `stride` bytes (by default 64, one in each line of most processors), in
- *              one cycle.
- * Leaves out   what a prefetcher can do for a regular order: memory_latency_sequential.
- * Beware       the order is random over the whole area, so that beyond the reach of the address
- *              translation's caches each load pays for a page walk as well (memory_tlb shows how
- *              much); the system's pages, small or huge, are part of what is measured. With a
- *              stride of several lines only some sets of a cache are used, and the curve steps at
- *              the same sizes. The order is the same in every trial, the pages are not. After each
- *              batch the chase is checked to have come as far as its number of loads leads.
- * After        lat_mem_rd -t of lmbench (McVoy and Staelin, 1996), which walks page by page.
+ * Measures     the time from a load's address to its data, in the cache or memory that holds the
+ *              area: each load brings the address of the next. One cycle visits all elements, one
+ *              every `stride` bytes (by default 64, one per line of most processors).
+ * Leaves out   what a prefetcher can do for a regular order (memory_latency_sequential).
+ * Beware       the order is random over the whole area, so beyond the reach of the TLB each load
+ *              also pays for a page walk (memory_tlb shows how much). The system's pages, small or
+ *              huge, are part of what is measured. A stride of several lines uses only some sets of
+ *              a cache, and the curve steps at the same sizes. The order is the same in every
+ *              trial, but the pages are not. After each batch the position reached is checked
+ *              against the number of loads.
+ * After        lat_mem_rd -t of lmbench (McVoy and Staelin, 1996), which goes page by page.
  */
 #include "strides.h"
 
@@ -31,7 +30,7 @@ static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 const struct workload workload_memory_latency = {
 	.name         = "memory_latency",
 	.group        = "memory",
-	.summary      = "a load whose address the load before brought, in random order",
+	.summary      = "a load from the address that the load before it read, in random order",
 	.operation    = "load",
 	.setup        = setup,
 	.run          = run,

@@ -1,17 +1,17 @@
 /* memory_latency_sequential -- follow pointers through an area in ascending order.
  *
  * Measures     the time from a load's address to its data where each load leads `stride` bytes
- *              further (by default 64), and from the area's end to its beginning: latency, as far
- *              as the processor's prefetchers do not hide it.
- * Leaves out   loads that cannot be foreseen: memory_latency.
- * Beware       prefetchers see the regular distances, and fetch ahead; how far and how fast depends
- *              on the stride, and most stop at a page's end. With strides below a line's length
- *              several loads find one line. With strides of several lines only some sets of a cache
- *              are used, and the curve steps at the same sizes. An area smaller than the stride is
- *              one element. After each batch the chase is checked to have come as far as its number
- *              of loads leads.
- * After        lat_mem_rd of lmbench (McVoy and Staelin, 1996), which descends, with strides 16 to
- *              1024.
+ *              further (64 by default), and from the end of the area to its beginning: the latency
+ *              that the processor's prefetchers do not hide.
+ * Leaves out   loads that a prefetcher cannot foresee (memory_latency).
+ * Beware       prefetchers recognise the regular distance and fetch ahead. How far and how fast
+ *              depends on the stride, and most stop at the end of a page. With strides below a
+ *              line's length several loads find the same line. A stride of several lines uses only
+ *              some sets of a cache, and the curve steps at the same sizes. An area smaller than
+ *              the stride is one element. After each batch the position reached is checked against
+ *              the number of loads.
+ * After        lat_mem_rd of lmbench (McVoy and Staelin, 1996), which descends, with strides of 16
+ *              to 1024.
  */
 #include "strides.h"
 
@@ -29,7 +29,7 @@ static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 const struct workload workload_memory_latency_sequential = {
 	.name         = "memory_latency_sequential",
 	.group        = "memory",
-	.summary      = "a load whose address the load before brought, in ascending order",
+	.summary      = "a load from the address that the load before it read, in ascending order",
 	.operation    = "load",
 	.setup        = setup,
 	.run          = run,

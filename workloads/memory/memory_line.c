@@ -1,18 +1,19 @@
 /* memory_line -- follow pointers to pairs of words that are a stride apart.
  *
- * Measures     the length of a cache's line. The chase visits pairs of words that are `stride`
- *              bytes apart, the pairs far from each other and in random order. While the stride is
- *              shorter than a line, the word that comes second finds its line in the nearest cache,
- *              and a load takes half a miss on average; from a stride of one line on both words
- *              miss, and the time stays level. The line is the smallest stride of the higher level.
- * Leaves out   lines of different lengths in different caches: the shortest shows.
- * Beware       prefetchers would learn that a word's neighbour follows: so the 128 words of 64
- *              pairs are visited in an order of their own, mixed anew for each 64. A prefetcher
- *              that fetches lines in pairs, whatever is asked, makes a stride of one line faster
- *              than longer ones: a level between the two says so. The area is of 64 MiB, or what
- *              memory allows; it only has to be larger than the second cache, because hits in the
- *              first are told from misses. The time of a miss includes the translation of
- *              addresses.
+ * Measures     the length of a cache line. The chase visits pairs of words that are `stride` bytes
+ *              apart; the pairs are far from each other and in random order. While the stride is
+ *              shorter than a line, the second word of a pair is in a line that is already in the
+ *              nearest cache, and a load takes half a miss on average. From a stride of one line
+ *              on, both words miss, and the time stays level. The length of a line is the smallest
+ *              stride of that higher level.
+ * Leaves out   different lengths in different caches: it shows the shortest.
+ * Beware       prefetchers would learn that a word's neighbour follows, so the 128 words of 64
+ *              pairs are visited in an order of their own, shuffled anew for each 64 pairs. A
+ *              prefetcher that always fetches lines in pairs makes a stride of one line faster than
+ *              longer ones; a level between the two shows this. The area is 64 MiB, or what memory
+ *              allows. It only has to be larger than the second-level cache, because the workload
+ *              tells hits in the first level from misses. The time of a miss includes the
+ *              translation of addresses.
  * After        line of lmbench (Staelin and McVoy).
  */
 #include <inttypes.h>
@@ -104,7 +105,7 @@ static struct sweep sweep = {
 const struct workload workload_memory_line = {
 	.name         = "memory_line",
 	.group        = "memory",
-	.summary      = "a load from either word of pairs that are a stride apart, in random order",
+	.summary      = "a load from one of two words that are a stride apart, in random order",
 	.operation    = "load",
 	.run          = run,
 	.teardown     = teardown,

@@ -1,16 +1,15 @@
 /* memory_parallelism -- follow 1, 2, 4, 8 and 16 chains of pointers at once.
  *
- * Measures     the time a load takes where 1, 2, 4, 8 or 16 loads do not depend on each other, one
- *              in each chain, in random order over the lines of an area. The time with one chain,
- *              divided by the least of the others, is how many loads the processor has under way at
- *              once.
- * Leaves out   prefetching, which a random order defeats, and loads that are independent
- *              altogether.
- * Beware       an operation is one load, of any chain. The chains are parts of one cycle, and begin
- *              equally far apart, so that however many there are, the same lines are visited in
- *              turn. Where the processor has too few registers for sixteen pointers, some chains go
- *              through the stack besides, which shows where the area is in the first cache. After
- *              each batch every chain is checked to have come as far as its number of loads leads.
+ * Measures     the time per load where 1, 2, 4, 8 or 16 loads do not depend on each other, one in
+ *              each chain, in random order over the lines of an area. The time with one chain,
+ *              divided by the shortest of the others, is how many loads the processor has in flight
+ *              at once.
+ * Leaves out   prefetching, which a random order defeats, and loads that are fully independent.
+ * Beware       an operation is one load, of any chain. The chains are parts of one cycle and begin
+ *              at equal distances, so that any number of chains visits the same lines in turn. If
+ *              the processor has too few registers for sixteen pointers, some chains also go
+ *              through the stack, which shows while the area is in the first-level cache. After
+ *              each batch the position of every chain is checked against its number of loads.
  * After        par_mem of lmbench (Staelin and McVoy).
  */
 #include "chase.h"
@@ -118,7 +117,7 @@ static struct sweep sweep = {
 const struct workload workload_memory_parallelism = {
 	.name         = "memory_parallelism",
 	.group        = "memory",
-	.summary      = "1 to 16 loads at once, each led to by an earlier one, in random order",
+	.summary      = "1 to 16 chains of dependent loads at once, in random order",
 	.operation    = "load",
 	.phases       = phases,
 	.teardown     = teardown,

@@ -1,22 +1,22 @@
 /* memory_read -- read every byte of an area by the widest loads.
  *
- * Measures     the bandwidth of reading from whichever cache or memory holds the area, by one
- *              processor: as many bytes a second as any program gets here, or nearly. The area's
- *              two halves are read side by side, which keeps more prefetching under way than one
- *              stream.
+ * Measures     the bandwidth of reading from the cache or memory that holds the area, by one
+ *              processor: as many bytes per second as any program gets here, or nearly. It reads
+ *              the two halves of the area side by side, which keeps more prefetches in flight than
+ *              one stream does.
  * Leaves out   writing, and what other processors can take at the same time (copies show that).
- * Beware       an operation is one pass over the area, and counts its size once. The loads are of
- *              16, 32 or 64 bytes (`width`), by default as wide as the processor loads whole: 32 on
- *              AMD's Zen 4 although it has 64. From `ahead_from` on, by default where the area is
- *              larger than three quarters of the last-level cache (32 MiB are taken for it where
- *              the processor does not say), lines are asked for 256 bytes ahead besides. All is
- *              added up, by eight independent sums, and the total of each batch is checked, so no
- *              pass is skipped or shared; additions are not the limit. Areas beyond the caches
- *              depend on the pages drawn, and on who else uses the memory.
- *              bw_mem rd of lmbench counts what it skips (it is memory_read_partial's ancestor);
- *              beside that rate this one is 1.98 [1.92, 2.12] at 16 KiB, 1.22 [1.15, 1.31] at 512
- *              KiB (bench/beside.py, 24 rounds).
- * After        bw_mem frd of lmbench (McVoy and Staelin, 1996), which reads by words of four bytes.
+ * Beware       an operation is one pass over the area, and counts its size once. Each load takes
+ *              16, 32 or 64 bytes (`width`), by default as many as the processor loads in one
+ *              piece: 32 on AMD's Zen 4, although it has 64. From `ahead_from` on, lines are also
+ *              prefetched 256 bytes ahead; by default this begins where the area is larger than
+ *              three quarters of the last-level cache (taken as 32 MiB if the processor does not
+ *              say). Eight independent sums add everything up, and the total of each batch is
+ *              checked, so no pass can be skipped or shared; the additions are not the limit.
+ *              Beyond the caches the speed depends on the pages drawn, and on who else uses the
+ *              memory. bw_mem rd of lmbench counts bytes that it skips (memory_read_partial follows
+ *              it): compared with its rate, this one is 1.98 [1.92, 2.12] at 16 KiB and 1.22 [1.15,
+ *              1.31] at 512 KiB (bench/beside.py, 24 rounds).
+ * After        bw_mem frd of lmbench (McVoy and Staelin, 1996), which reads four bytes at a time.
  */
 #include "filled.h"
 #include "wide.h"
@@ -89,7 +89,7 @@ static int run(uint64_t operations)
 
 static const struct parameter parameters[] = {
 	WIDTH(&width),
-	NUMBER("ahead_from", "size from which lines are asked for ahead; 0: by the last cache's",
+	NUMBER("ahead_from", "size from which lines are prefetched; 0: by the last-level cache",
 	       &ahead_from, 0, UINT64_MAX / 4),
 	{ 0 },
 };

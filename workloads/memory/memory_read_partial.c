@@ -1,14 +1,15 @@
-/* memory_read_partial -- read one word of four bytes out of every sixteen bytes of an area.
+/* memory_read_partial -- read the first four of every sixteen bytes of an area.
  *
- * Measures     the bandwidth at which lines come to a processor that reads only a quarter of each.
- * Leaves out   the other three words of each cell.
- * Beware       an operation is one pass, and counts the whole area's size although a quarter is
- *              read, as lmbench does: compare it with itself on another system, not with
- *              memory_read. Each load is made, and by itself; their sum is checked in each batch.
- *              The ancestor's machine code makes the same 32 loads in 512 bytes, into one sum where
- *              here are four: beside it this is 1.21 [1.14, 1.33] times as fast at 16 KiB, 1.15
- *              [1.08, 1.30] at 512 KiB (bench/beside.py, 24 rounds). With one sum it is 1.11 [1.01,
- *              1.34] at 16 KiB (10 rounds): whether that is all is not resolved.
+ * Measures     the bandwidth at which cache lines come to a processor that reads only a quarter of
+ *              each.
+ * Leaves out   the other three words of four bytes.
+ * Beware       an operation is one pass. It counts the whole size although only a quarter is read,
+ *              as lmbench does: compare it with itself on another system, not with memory_read.
+ *              Each word has its own load, and the sum is checked in each batch. The ancestor's
+ *              machine code makes the same 32 loads per 512 bytes, but adds to one sum where this
+ *              adds to four: this is 1.21 [1.14, 1.33] times as fast at 16 KiB and 1.15 [1.08,
+ *              1.30] at 512 KiB (bench/beside.py, 24 rounds). With one sum it is 1.11 [1.01, 1.34]
+ *              at 16 KiB (10 rounds), so it is not resolved whether that is all.
  * After        bw_mem rd of lmbench (McVoy and Staelin, 1996).
  */
 #include "filled.h"

@@ -1,11 +1,11 @@
-/* memory_read_words -- read every word of four bytes of an area, one after another.
+/* memory_read_words -- read an area four bytes at a time, word after word.
  *
- * Measures     the rate of loads of a program that works word by word, as bandwidth: in the nearest
- *              caches the processor's loads and additions limit it, beyond them the memory does.
- * Leaves out   wide loads: memory_read.
- * Beware       an operation is one pass, and counts the area's size once. Compilers would gather
- *              the loads into wide ones: they are volatile, so each word has a load of its own. The
- *              sum of all is checked at the end of each batch.
+ * Measures     the rate of loads of a program that works word by word, as a bandwidth. In the
+ *              nearest caches the processor's loads and additions limit it, beyond them the memory.
+ * Leaves out   wide loads (memory_read).
+ * Beware       an operation is one pass, and counts the area's size once. A compiler would combine
+ *              the loads into wide ones, so they are volatile and each word has its own load. The
+ *              sum of all words is checked at the end of each batch.
  * After        bw_mem frd of lmbench (McVoy and Staelin, 1996).
  */
 #include "filled.h"
@@ -43,7 +43,7 @@ static int run(uint64_t operations)
 const struct workload workload_memory_read_words = {
 	.name         = "memory_read_words",
 	.group        = "memory",
-	.summary      = "every word of four bytes of an area read by itself",
+	.summary      = "an area read four bytes at a time",
 	.operation    = "pass",
 	.run          = run,
 	.teardown     = teardown,

@@ -1,13 +1,13 @@
-/* memory_read_write -- increment every word of four bytes of an area, one after another.
+/* memory_read_write -- increment every word of four bytes of an area, word after word.
  *
  * Measures     the rate of loads and stores of a program that changes data in place, word by word,
- *              as bandwidth.
- * Leaves out   wide loads and stores: memory_copy has them.
- * Beware       an operation is one pass, and counts the area's size once, although each word is
- *              read and written. Loads and stores are volatile, so that no compiler gathers them
- *              into wide ones, or several passes into one addition. Each batch checks in three
- *              places that the words have grown by the number of its passes.
- * After        bw_mem rdwr of lmbench (McVoy and Staelin, 1996), there one word in four.
+ *              as a bandwidth.
+ * Leaves out   wide loads and stores (memory_copy).
+ * Beware       an operation is one pass. It counts the area's size once, although each word is read
+ *              and written. Loads and stores are volatile, so that no compiler combines them into
+ *              wide ones, or several passes into one addition. After each batch three places must
+ *              have grown by the number of passes.
+ * After        bw_mem rdwr of lmbench (McVoy and Staelin, 1996), which increments one word in four.
  */
 enum { WORDS_PASSED = 4 }; /* of each cell: all */
 

@@ -1,18 +1,17 @@
-/* memory_tlb -- follow pointers through one line of each page, and through as many dense lines.
+/* memory_tlb -- follow pointers through one line of each page, and through as many adjacent lines.
  *
- * Measures     "pages": the time of a load in random order over one line of each page of an area
- *              (the size is the area's). "dense": the same over as many lines that lie side by
- *              side. Both need the same room in the data caches; what "pages" takes longer is the
- *              translation of addresses, beyond the sizes that the processor's translation caches
- *              (TLBs) reach.
- * Leaves out   huge pages: the system is asked to use none here, where it can be asked.
- * Beware       the line differs from page to page, so that all sets of the first cache are used;
- *              which sets of the further caches a page falls into is the system's choice, and near
- *              a cache's size some lines fall out of it earlier in "pages" than in "dense". The
- *              dense lines need translations too, for one page where "pages" needs sixty-four. In a
- *              virtual machine a translation is made of two. After each batch the chase is checked
- *              to have come as far as its number of loads leads.
- * After        tlb of lmbench (Staelin and McVoy), which reports only where the time rises.
+ * Measures     in "pages", the time of a load in random order over one line of each page of an area
+ *              (the size is the area's). In "dense", the same over as many lines that lie side by
+ *              side. Both need the same room in the data caches. Beyond the reach of the
+ *              processor's TLBs, "pages" takes longer, by the time to translate addresses.
+ * Leaves out   huge pages: the workload asks the system for none, where it can.
+ * Beware       the line differs from page to page, so that all sets of the first-level cache are
+ *              used. The system chooses which sets of the other caches a page uses, so near a
+ *              cache's size some lines drop out of it earlier in "pages" than in "dense". The dense
+ *              lines need translations too, one page where "pages" needs sixty-four. In a virtual
+ *              machine each translation consists of two. After each batch the position reached is
+ *              checked against the number of loads.
+ * After        tlb of lmbench (Staelin and McVoy), which only reports where the time rises.
  */
 #include "chase.h"
 
@@ -95,7 +94,7 @@ static struct sweep sweep = {
 const struct workload workload_memory_tlb = {
 	.name         = "memory_tlb",
 	.group        = "memory",
-	.summary      = "a load from one line of each page, and from as many lines packed densely",
+	.summary      = "a load from one line of each page, and from as many adjacent lines",
 	.operation    = "load",
 	.setup        = setup,
 	.phases       = phases,

@@ -1,18 +1,17 @@
 /* memory_write -- write every byte of an area by the widest stores.
  *
- * Measures     the bandwidth of writing to whichever cache or memory holds the area, by one
- *              processor, with ordinary stores. The area's two halves are written side by side.
- * Leaves out   stores that bypass the caches (memory_copy has them), and what the system or the
- *              processor does faster for zeros (memory_zero).
- * Beware       an operation is one pass over the area, and counts its size once; but beyond the
- *              caches each line is also read before it is written, and written back later, so the
- *              memory moves twice as much; memset of another value than 0 was seen faster by a
- *              third there, because string instructions need not read the lines. The stores are of
- *              16, 32 or 64 bytes (`width`), by default the widest there are. Each batch writes a
- *              number of its own, and three places of the area are checked for it after the batch.
- *              Pages are touched before anything is timed.
- * After        bw_mem fwr of lmbench (McVoy and Staelin, 1996), which writes by words of four
- *              bytes.
+ * Measures     the bandwidth of writing to the cache or memory that holds the area, by one
+ *              processor, with ordinary stores. It writes the two halves of the area side by side.
+ * Leaves out   stores that bypass the caches (memory_copy), and what the system or the processor
+ *              does faster for zeros (memory_zero).
+ * Beware       an operation is one pass over the area, and counts its size once. Beyond the caches
+ *              each line is also read before it is written, and written back later, so the memory
+ *              moves twice as much. memset with a value other than 0 was seen to be a third faster
+ *              there, because string instructions need not read the lines. Each store writes 16, 32
+ *              or 64 bytes (`width`), by default the most there is. Each batch writes a new number,
+ *              and three places are checked for it afterwards. All pages are touched before
+ *              anything is timed.
+ * After        bw_mem fwr of lmbench (McVoy and Staelin, 1996), which writes four bytes at a time.
  */
 enum { WORDS_PASSED = 4 }; /* of each cell: all */
 

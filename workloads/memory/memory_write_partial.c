@@ -1,11 +1,11 @@
-/* memory_write_partial -- write one word of four bytes into every sixteen bytes of an area.
+/* memory_write_partial -- write the first four of every sixteen bytes of an area.
  *
- * Measures     the bandwidth at which lines come to a processor that writes a quarter of each, and
- *              go back: no such line can be written without being read first.
- * Leaves out   the other three words of each cell.
- * Beware       an operation is one pass, and counts the whole area's size although a quarter is
- *              written, as lmbench does. The stores are volatile, so that each is made. Each batch
- *              writes a number of its own, for which three places are checked.
+ * Measures     the bandwidth at which cache lines come to a processor that writes a quarter of
+ *              each, and go back: such a line must be read before it can be written.
+ * Leaves out   the other three words of four bytes.
+ * Beware       an operation is one pass. It counts the whole size although only a quarter is
+ *              written, as lmbench does. The stores are volatile, so that the compiler keeps each
+ *              one. Each batch writes a new number, and three places are checked for it afterwards.
  * After        bw_mem wr of lmbench (McVoy and Staelin, 1996).
  */
 enum { WORDS_PASSED = 1 }; /* of each cell: its first */

@@ -1,12 +1,12 @@
 /* memory_zero -- set an area to zero by the C library's memset.
  *
- * Measures     the bandwidth of memset with 0, which is how programs clear memory.
+ * Measures     the bandwidth of memset with 0, with which programs clear memory.
  * Leaves out   memory that comes as zeros from the system: each page has been written before.
  * Beware       an operation is one call, and counts the area's size once. Zeros may be faster than
- *              any other value: on AMD's Zen 4 clearing memory beyond the caches was seen to be 2.6
- *              times as fast as setting it to 1, so this is no measure of writing (memory_write
- *              is). Libraries differ. Three places are set to other numbers before each batch, and
- *              must be zero after.
+ *              any other value: on AMD's Zen 4, beyond the caches, clearing memory was 2.6 times as
+ *              fast as setting it to 1. So this does not measure writing (memory_write does).
+ *              Libraries differ. Three places are set to other numbers before each batch, and must
+ *              be zero afterwards.
  * After        bw_mem bzero of lmbench (McVoy and Staelin, 1996).
  */
 #include "area.h"

@@ -1,15 +1,15 @@
-/* stream -- four loops over arrays of doubles, as the compiler makes them.
+/* stream -- four loops over arrays of doubles, as the compiler translates them.
  *
  * Measures     the bandwidth of c = a (copy), b = 3 c (scale), c = a + b (add) and a = b + 3 c
- *              (triad), plain loops in C, each over whole arrays. The size is that of one of the
- *              three arrays.
- * Leaves out   what the processor could do at best: that is memory_read, memory_write, memory_copy.
- * Beware       bytes count as STREAM counts them: those read and those written, two arrays' worth a
- *              pass for copy and scale, three for add and triad; lines that are read only because
- *              they are written are not counted. What is measured is the compiler besides the
- *              memory: whether it uses vectors (at the program's flags often not) and whether it
- *              replaces copy by a call of memcpy. Each result is exact; three places of the array
- *              that a batch writes are spoilt before the batch and checked after it.
+ *              (triad), plain loops in C, each over whole arrays. The size is the size of one of
+ *              the three arrays.
+ * Leaves out   the best that the processor can do (memory_read, memory_write, memory_copy).
+ * Beware       bytes count as in STREAM: those read and those written, two arrays per pass for copy
+ *              and scale, three for add and triad. Lines that are read only because they are
+ *              written do not count. It measures the compiler as well as the memory: whether it
+ *              uses vectors (often not, with this program's flags) and whether it replaces copy by
+ *              a call of memcpy. Each value is exact: before a batch, three places of the array
+ *              that it writes are spoilt, and they are checked afterwards.
  * After        STREAM (McCalpin, 1995), and stream of lmbench.
  */
 #include "doubles.h"

@@ -1,15 +1,15 @@
-/* stream2 -- four more loops over arrays of doubles, as the compiler makes them.
+/* stream2 -- four more loops over arrays of doubles, as the compiler translates them.
  *
  * Measures     the bandwidth of a = x (fill), a = b (copy), a = a + 3 b (daxpy) and of the sum of
- *              b, plain loops in C, each over whole arrays. The size is that of one of the two
+ *              b, plain loops in C, each over whole arrays. The size is the size of one of the two
  *              arrays.
- * Leaves out   what the processor could do at best: that is memory_read, memory_write, memory_copy.
- * Beware       bytes count as STREAM counts them: those read and those written, one array's worth a
- *              pass for fill and sum, two for copy, three for daxpy. What is measured is the
- *              compiler besides the memory: a sum of doubles must be made in order, so it takes an
- *              addition's latency an element unless the compiler is told otherwise, and copy may
- *              become a call of memcpy. Each result is exact and checked: the sum of each pass, and
- *              of the others three places after each batch. The sum is of b, where STREAM2 has a,
+ * Leaves out   the best that the processor can do (memory_read, memory_write, memory_copy).
+ * Beware       bytes count as in STREAM: those read and those written, one array per pass for fill
+ *              and sum, two for copy, three for daxpy. It measures the compiler as well as the
+ *              memory. A sum of doubles must be computed in order, so each element takes the
+ *              latency of an addition, unless the compiler is told otherwise; copy may become a
+ *              call of memcpy. Each value is exact and checked: the sum after each pass, and three
+ *              places after each batch of the other loops. The sum is of b, where STREAM2 has a,
  *              because b stays known.
  * After        STREAM2 (McCalpin), and stream -v 2 of lmbench.
  */

@@ -1,6 +1,6 @@
-/* strides.h -- what memory_latency and memory_latency_sequential share: a chase over one element every
- * `stride` bytes. An area smaller than the stride is one element. The two differ in the order, which is
- * ascending until it is shuffled.
+/* strides.h -- what memory_latency and memory_latency_sequential share: a chase over one element
+ * every `stride` bytes. They differ in the order, which is ascending until it is shuffled. An area
+ * smaller than the stride is one element.
  */
 #ifndef STEELYARD_STRIDES_H
 #define STEELYARD_STRIDES_H
@@ -42,7 +42,7 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("stride", "bytes from element to element, a multiple of 8", &stride, 8, 1 << 20),
+	NUMBER("stride", "bytes from one element to the next, a multiple of 8", &stride, 8, 1 << 20),
 	{ 0 },
 };
 

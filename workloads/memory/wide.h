@@ -1,8 +1,8 @@
-/* wide.h -- the widest loads and stores that the processor has, and the size of its last cache:
- * found out where the program runs, because it is built for the least processor of its kind.
+/* wide.h -- the widest loads and stores of the processor, and the size of its last-level cache,
+ * found out at run time, because the program is built for the least processor of its kind.
  *
- * A loop is written once, by a macro, for vectors of 16, 32 and 64 bytes: SSE2, AVX2 and AVX-512 on
- * x86-64. Elsewhere only 16 is ever chosen, which a compiler makes NEON of, or plain words.
+ * A macro writes each loop for vectors of 16, 32 and 64 bytes: SSE2, AVX2 and AVX-512 on x86-64.
+ * Elsewhere only 16 is used, which a compiler turns into NEON or plain words.
  */
 #ifndef STEELYARD_WIDE_H
 #define STEELYARD_WIDE_H
@@ -25,10 +25,11 @@ typedef uint64_t wide_16 __attribute__((vector_size(16), may_alias));
 typedef uint64_t wide_32 __attribute__((vector_size(32), may_alias));
 typedef uint64_t wide_64 __attribute__((vector_size(64), may_alias));
 
-/* Makes the compiler forget what it knows of a pointer and of memory: no passes become one. */
+/* Makes the compiler forget what it knows of a pointer and of memory, so that it cannot merge
+ * passes. */
 #define forget(pointer) __asm__ volatile("" : "+r"(pointer) : : "memory")
 
-/* The widest vector that both the processor and the system's saving of registers support. */
+/* The widest vector that the processor supports, and whose registers the system saves. */
 static inline uint64_t wide_most(void)
 {
 #ifdef __x86_64__
@@ -41,9 +42,9 @@ static inline uint64_t wide_most(void)
 	return 16;
 }
 
-/* The widest vector that the processor loads whole. AMD's family 19h (Zen 4) has vectors of 64
- * bytes and loads them as two halves: never faster, and slower by a twentieth from its first cache
- * and by an eighth from memory, as measured. */
+/* The widest vector that the processor loads in one piece. AMD's family 19h (Zen 4) has vectors of
+ * 64 bytes but loads them as two halves. That was never faster, and slower by a twentieth from the
+ * first-level cache and by an eighth from memory. */
 static inline uint64_t wide_whole(void)
 {
 #ifdef __x86_64__
@@ -53,8 +54,8 @@ static inline uint64_t wide_whole(void)
 	return wide_most();
 }
 
-/* Which of the widths 16, 32, 64, as 0, 1, 2: the one `asked` for, or `own` where that is 0.
- * Returns what unsupported() did if the processor has none such. */
+/* The index of the width among 16, 32 and 64: of `asked`, or of `own` if that is 0. Returns what
+ * unsupported() returned if the processor does not have it. */
 static inline int wide_way(uint64_t asked, uint64_t own)
 {
 	uint64_t bytes = asked ? asked : own;
@@ -65,8 +66,8 @@ static inline int wide_way(uint64_t asked, uint64_t own)
 	return unsupported("this processor has no loads and stores of %" PRIu64 " bytes", bytes);
 }
 
-/* The bytes of the largest cache that the processor tells of, in Intel's leaf or in AMD's; where it
- * tells of none, a middling one's. */
+/* The bytes of the largest cache that the processor reports, in Intel's leaf or AMD's; if it
+ * reports none, a typical size. */
 static inline uint64_t last_cache(void)
 {
 	uint64_t most = 0;
@@ -88,21 +89,21 @@ static inline uint64_t last_cache(void)
 	return most ? most : 32 << 20;
 }
 
-/* The size from which so many areas are as good as not in the caches: the one `asked` for, or,
- * where that is 0, when they are together larger than three quarters of the last cache. */
+/* The size from which so many areas hardly fit into the caches: `asked`, or if that is 0, where
+ * they are together larger than three quarters of the last-level cache. */
 static inline uint64_t far_size(uint64_t asked, uint64_t areas)
 {
 	return asked ? asked : last_cache() / 4 * 3 / areas + 1;
 }
 
-/* Asks for 1, 2 or 4 lines that are 256 bytes ahead, for one use. Beyond the caches the processor's
- * own prefetching left a fifth of the bandwidth; within them asking costs more than it brings. */
+/* Prefetches 1, 2 or 4 lines, 256 bytes ahead, for one use. Beyond the caches the processor's own
+ * prefetching left a fifth of the bandwidth unused; within them this costs more than it gains. */
 #define AHEAD_0(at)
 #define AHEAD_1(at) __builtin_prefetch((const char *)(at) + 256, 0, 0)
 #define AHEAD_2(at) AHEAD_1(at), AHEAD_1((const char *)(at) + 64)
 #define AHEAD_4(at) AHEAD_2(at), AHEAD_2((const char *)(at) + 128)
 
 #define WIDTH(value) \
-	NUMBER("width", "bytes per instruction: 16, 32, 64; 0: the processor's own", value, 0, 64)
+	NUMBER("width", "bytes per instruction: 16, 32 or 64; 0: the processor's best", value, 0, 64)
 
 #endif

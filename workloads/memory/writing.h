@@ -1,9 +1,9 @@
-/* writing.h -- what the workloads share that write an area: the area of each size, the passes of a program
- * that works word by word, and the judging of each batch.
+/* writing.h -- what the workloads share that write an area: the area, passes word by word, and the
+ * check of each batch.
  *
- * A workload says before it includes this how much of each cell it writes (WORDS_PASSED, from the first
- * word on), and after it what a pass is. Each batch writes a number of its own, for which three places
- * are checked after it.
+ * Before it includes this, a workload defines how much of each cell it writes (WORDS_PASSED, from
+ * the first word on); after it, passes(). Each batch writes a new number, and three places are
+ * checked for it.
  */
 #ifndef STEELYARD_WRITING_H
 #define STEELYARD_WRITING_H
@@ -16,10 +16,10 @@ static struct {
 	struct area area;
 } s;
 
-/* The workload's: writes the number all over the area, so many times. */
+/* The workload's own: writes the number all over the area, `operations` times. */
 static void passes(uint64_t operations, uint32_t number);
 
-/* Does that word by word. The stores are volatile, so that each is made, and by itself. */
+/* Does this word by word. The stores are volatile, so that the compiler keeps each of them. */
 #define WRITE_WORD(place) word[place] = number
 static inline void write_words(uint64_t operations, uint32_t number)
 {

@@ -1,5 +1,5 @@
-/* echo.h -- what tcp_latency and udp_latency share: two connected sockets, and another process that sends back
- * each byte that comes to its own.
+/* echo.h -- what tcp_latency and udp_latency share: two connected sockets, and another process that
+ * sends each byte back.
  */
 #ifndef STEELYARD_ECHO_H
 #define STEELYARD_ECHO_H
@@ -12,7 +12,7 @@ static struct {
 	pid_t    echo;
 } s = { .ends = { -1, -1 }, .echo = -1 };
 
-/* The other process's work: until the connection ends, or a datagram of no bytes says that it is over. */
+/* The other process's work: until the connection ends, or an empty datagram comes. */
 static void serve(void)
 {
 	char byte;
@@ -24,10 +24,10 @@ static void serve(void)
 			return;
 }
 
-/* The workload's: one byte there and back. */
+/* The workload's own: one byte there and back. */
 static int round_trip(void);
 
-/* Starts the other process for sockets that are there. */
+/* Starts the other process, when the sockets exist. */
 static inline int echo_start(void)
 {
 	s.echo = partner_start(serve, &s, sizeof(s));

@@ -1,16 +1,16 @@
 /* http_get -- fetch a small document from another process by HTTP/1.0.
  *
- * Measures     a connection through TCP for one document: connect and accept, the request there,
- *              its first line understood, headers and body back, checked, and the end of the
- *              connection; and the switches between the two processes.
- * Leaves out   the server's files: what it sends is in its memory. Names, encryption, and whatever
- *              else a server does.
+ * Measures     a TCP connection for one document: connect and accept; sending the request and
+ *              parsing its first line; sending headers and body back and checking them; the end of
+ *              the connection; and the switches between the two processes.
+ * Leaves out   the server's files: it sends from memory. Names, encryption, and everything else
+ *              that a server does.
  * Beware       the client knows the end of the body by the length in the headers, and then ends the
  *              connection by a reset, so that nothing of it stays in the kernel (tcp_connect says
- *              why). The server sees that and closes, if there are two processors at the same time
- *              as the client begins the next operation. Of the body the length is checked, and the
- *              first and last byte of each part that one read returns: all of it would measure
- *              memcmp. No packet leaves the machine.
+ *              why). The server notices this and closes; with two processors it does so while the
+ *              client begins the next operation. The client checks the length of the body, and the
+ *              first and last byte of each part that one read returns; checking all of it would
+ *              measure memcmp. No packet leaves the machine.
  * After        lat_http of lmbench (McVoy and Staelin).
  */
 #include "../api/workload.h"
@@ -31,7 +31,7 @@ static const struct parameter parameters[] = {
 const struct workload workload_http_get = {
 	.name       = "http_get",
 	.group      = "network",
-	.summary    = "a small document from another process by HTTP/1.0",
+	.summary    = "a small document fetched from another process by HTTP/1.0",
 	.operation  = "request",
 	.setup      = setup,
 	.run        = http_get,

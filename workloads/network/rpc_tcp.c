@@ -1,15 +1,16 @@
 /* rpc_tcp -- call a procedure of another process through the RPC library, over TCP.
  *
- * Measures     a remote procedure call with one number as argument and one as answer: making them
- *              machine-independent (XDR) and the call's head, the way through the TCP and IP layers
- *              and the loopback interface, the server's loop that finds the procedure, and the same
- *              back; and the two wake-ups and switches of a hand-off. Sun RPC as libtirpc has it.
- * Leaves out   making the connection, and finding the server by the portmapper: the client is
- *              handed its connection in setup.
- * Beware       the library sends at once (TCP_NODELAY). A program that is linked statically is
- *              built without the library, and says unsupported: libtirpc needs GSSAPI, which Debian
- *              has as a shared library only. The library is part of what is measured. No packet
- *              leaves the machine.
+ * Measures     a remote procedure call with one number as its argument and one as its answer:
+ *              encoding them and the head of the call independently of the machine (XDR), the way
+ *              through the TCP and IP layers and the loopback interface, the server's loop that
+ *              finds the procedure, and the same back; and the two wake-ups and switches of a
+ *              hand-off. The library is libtirpc, Sun's RPC.
+ * Leaves out   making the connection, and finding the server through the portmapper: the client
+ *              gets its connection in setup.
+ * Beware       the library sends at once (TCP_NODELAY). A static program is built without the
+ *              library, and says that the workload is unsupported: libtirpc needs GSSAPI, which
+ *              Debian has only as a shared library. The library is part of what is measured. No
+ *              packet leaves the machine.
  * After        lat_rpc of lmbench (McVoy and Staelin, 1996).
  */
 #include "../api/workload.h"

@@ -1,17 +1,17 @@
-/* tcp_bandwidth -- blocks of data from one process to another through a TCP connection.
+/* tcp_bandwidth -- send blocks of data from one process to another through a TCP connection.
  *
- * Measures     writing blocks into a TCP connection and reading them: the copies into and out of
- *              the kernel, the TCP and IP layers, the loopback interface, and the switches between
+ * Measures     writing blocks into a TCP connection and reading them: copying into and out of the
+ *              kernel, the TCP and IP layers, the loopback interface, and the switches between
  *              writer and reader when the connection's buffers are full or empty.
- * Leaves out   making the connection and the writer (both in setup).
- * Beware       the kernel's default buffers are used, as a program gets them that asks for nothing.
- *              The buffers hold many blocks, so the writer waits for the batch's count, writes
- *              exactly that many, and the batch ends when the last has been read. The last block of
- *              a batch is sent at once (TCP_NODELAY); blocks smaller than a packet therefore cost a
- *              packet each. Both processes have written to their whole block beforehand, or the
+ * Leaves out   making the connection and the writer (in setup).
+ * Beware       the buffers have the kernel's default sizes, as in a program that does not set them.
+ *              They hold many blocks; so the writer waits for the batch's count and writes exactly
+ *              that many blocks, and the batch ends when the last one has been read. The last block
+ *              of a batch is sent at once (TCP_NODELAY), so blocks smaller than a packet cost a
+ *              packet each. Both processes write to their whole block beforehand; otherwise the
  *              writer would read one page of zeros again and again. A block larger than the
- *              processor's caches is read from memory. Each block's number is checked. No packet
- *              leaves the machine.
+ *              processor's caches is read from memory. The number of each block is checked. No
+ *              packet leaves the machine.
  * After        bw_tcp of lmbench (McVoy and Staelin, 1996).
  */
 #include <errno.h>
@@ -102,7 +102,7 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("size", "bytes in a block, written at once", &size, 1, SIZE_MOST),
+	NUMBER("size", "bytes in a block, which is one write", &size, 1, SIZE_MOST),
 	{ 0 },
 };
 
@@ -111,7 +111,7 @@ static const struct call calls[] = { { "write", 1 }, { 0 } };
 const struct workload workload_tcp_bandwidth = {
 	.name       = "tcp_bandwidth",
 	.group      = "network",
-	.summary    = "blocks from one process to another through TCP",
+	.summary    = "blocks sent from one process to another through TCP",
 	.operation  = "block",
 	.setup      = setup,
 	.run        = transfer,

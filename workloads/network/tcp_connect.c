@@ -4,16 +4,17 @@
  *              process and its wake-up, its close, the packet that ends the connection, the first
  *              process's wake-up, and its close.
  * Leaves out   data: none is sent. Listening (in setup).
- * Beware       the other process ends the connection by a reset (SO_LINGER of no seconds, one more
- *              call an operation). An end by goodbyes of both sides would leave a record of each
- *              connection in the kernel for a minute (TIME_WAIT): tens of thousands of them in a
- *              trial, until ports or the room for records run out, and an operation would take the
- *              longer the more had gone before. The first process waits for the reset, so that no
- *              operation leaves work to the next. The reset may come before connect has returned:
- *              then connect says so, and nothing is read. Wine says goodbye first and resets then:
- *              there the first process waits for the goodbye, and the reset clears the kernel's
- *              records as well. No packet leaves the machine.
- * After        lat_connect of lmbench (McVoy and Staelin, 1996), whose connections end by goodbyes.
+ * Beware       the other process ends the connection by a reset (SO_LINGER of zero seconds, one
+ *              more call per operation). If both sides ended it with goodbyes, the kernel would
+ *              keep a record of each connection for a minute (TIME_WAIT): tens of thousands of them
+ *              in a trial, until ports or room for records run out, and each operation would take
+ *              longer than the one before. The first process waits for the reset, so that no
+ *              operation leaves work to the next. The reset may come before connect has returned;
+ *              then connect reports it, and nothing is read. Wine says goodbye first and then
+ *              resets: there the first process waits for the goodbye, and the reset clears the
+ *              kernel's records as well. No packet leaves the machine.
+ * After        lat_connect of lmbench (McVoy and Staelin, 1996), whose connections end with
+ *              goodbyes.
  */
 #include <errno.h>
 

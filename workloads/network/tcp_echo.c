@@ -1,26 +1,28 @@
-/* tcp_echo -- requests to a server process on this machine, which sends each one back, through TCP.
+/* tcp_echo -- send requests through TCP to a server process on this machine, which sends each one
+ * back.
  *
- * Measures     `requests` of `size` bytes, one after another, each answered before the next is sent: the
- *              way through the TCP and IP layers and the loopback interface, there and back, two
- *              wake-ups and two switches each. With library=0 by plain sockets (send, recv). With
- *              library=1 both programs go through a buffered stream over the socket: stdio's fwrite,
- *              fflush and fread with their buffer of 4096 bytes and their locks. That stands for MFC,
- *              which the dissertation used on Windows NT: there too an archive (CArchive, whose buffer
- *              is of 4096 bytes) for reading and one for writing lie over a file of the socket
- *              (CSocketFile) and copy through buffers of their own.
- * Leaves out   making the connection (in setup; see tcp_connect). Of MFC what made it slow, by every
- *              sign: each event of a socket is a message to a hidden window there, and a blocking call
- *              turns the message loop meanwhile. Nothing in C is that; so library=1 says what a layer of
- *              buffers costs, not what MFC costs.
- * Beware       an operation is a performance of all requests. Both ends send at once (TCP_NODELAY); the
- *              dissertation does not say whether its own did, and as no request waits for another it
- *              makes no difference. No packet leaves the machine. On one processor it measures the
- *              scheduler's hand-off, on two a wake-up from one to the other: place chooses. Each request
- *              is another piece of a page of random bytes, and each answer is compared with it. On
- *              Windows both levels of library use a socket for synchronous calls, which a stream needs
- *              (the other network workloads have what socket() makes, for asynchronous ones as well).
- * After        Goncalves (IME-USP, 1999), sections 5.3 and 6.3, table 6.1: 5,000 to 100,000 requests of
- *              64 bytes on Linux and Windows NT.
+ * Measures     `requests` requests of `size` bytes, each answered before the next is sent: for
+ *              each, the way through the TCP and IP layers and the loopback interface, there and
+ *              back, two wake-ups and two switches. With library=0 both programs use plain sockets
+ *              (send, recv). With library=1 both use a buffered stream over the socket: fwrite,
+ *              fflush and fread of stdio, with their buffer of 4096 bytes and their locks. This
+ *              stands for MFC, which the dissertation used on Windows NT. There, too, one archive
+ *              for reading and one for writing (CArchive, with a buffer of 4096 bytes) lie over a
+ *              file of the socket (CSocketFile), and copy through buffers of their own.
+ * Leaves out   making the connection (in setup; see tcp_connect). What probably made MFC slow:
+ *              there each event of a socket is a message to a hidden window, and a blocking call
+ *              runs the message loop meanwhile. C has nothing like this. So library=1 shows what a
+ *              layer of buffers costs, not what MFC costs.
+ * Beware       an operation is one performance of all requests. Both ends send at once
+ *              (TCP_NODELAY). The dissertation does not say whether its programs did; as each
+ *              request waits for its answer, it makes no difference. No packet leaves the machine.
+ *              On one processor it measures the scheduler's hand-off, on two a wake-up from one to
+ *              the other; `place` chooses. Each request is a different piece of a page of random
+ *              bytes, and each answer is compared with it. Under Wine, both levels of `library` use
+ *              a socket for synchronous calls, which a stream needs; the other network workloads
+ *              use what socket() makes, which also allows asynchronous calls.
+ * After        Goncalves (IME-USP, 1999), sections 5.3 and 6.3, table 6.1: 5,000 to 100,000
+ *              requests of 64 bytes on Linux and Windows NT.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -186,9 +188,9 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("requests", "requests of one performance", &requests, 1, 100000000),
-	NUMBER("size", "bytes of a request", &size, 1, SIZE_MOST),
-	NUMBER("library", "1: through stdio's streams over the sockets", &library, 0, 1),
+	NUMBER("requests", "requests in one performance", &requests, 1, 100000000),
+	NUMBER("size", "bytes in a request", &size, 1, SIZE_MOST),
+	NUMBER("library", "0: plain sockets; 1: stdio's streams over them", &library, 0, 1),
 	{ 0 },
 };
 
@@ -198,7 +200,7 @@ static const struct call calls[] = { { "sendto", 2 * 1000 }, { "recvfrom", 2 * 1
 const struct workload workload_tcp_echo = {
 	.name         = "tcp_echo",
 	.group        = "network",
-	.summary      = "requests to a server on this machine that sends each one back, through TCP",
+	.summary      = "requests sent through TCP to a server that sends each one back",
 	.operation    = "performance",
 	.setup        = setup,
 	.run          = run,

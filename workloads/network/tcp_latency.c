@@ -1,13 +1,14 @@
-/* tcp_latency -- one byte to another process and back through a TCP connection.
+/* tcp_latency -- send one byte to another process and back through a TCP connection.
  *
  * Measures     the way of a byte through the TCP and IP layers and the loopback interface, there
- *              and back, by two writes and two reads, and the two wake-ups and switches of a
+ *              and back, with two writes and two reads, and the two wake-ups and switches of a
  *              hand-off.
- * Leaves out   making the connection (in setup; see tcp_connect) and bandwidth (one byte only).
- * Beware       both ends send at once (TCP_NODELAY); no packet leaves the machine, so there is no
+ * Leaves out   making the connection (in setup; see tcp_connect). Bandwidth: there is only one
+ *              byte.
+ * Beware       both ends send at once (TCP_NODELAY). No packet leaves the machine, so there is no
  *              driver and no device in it. On one processor it measures the scheduler's hand-off,
- *              on two a wake-up from one to the other. Each byte that comes back is checked to be
- *              the one that was sent.
+ *              on two a wake-up from one to the other. Each byte that comes back must be the one
+ *              that was sent.
  * After        lat_tcp of lmbench (McVoy and Staelin, 1996).
  */
 #include "echo.h"
@@ -43,7 +44,7 @@ static int setup(void)
 const struct workload workload_tcp_latency = {
 	.name      = "tcp_latency",
 	.group     = "network",
-	.summary   = "one byte to another process and back through TCP",
+	.summary   = "one byte sent to another process and back through TCP",
 	.operation = "round trip",
 	.setup     = setup,
 	.run       = run,

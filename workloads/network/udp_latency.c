@@ -1,14 +1,14 @@
-/* udp_latency -- a datagram of one byte to another process and back through UDP.
+/* udp_latency -- send a datagram of one byte to another process and back through UDP.
  *
  * Measures     the way of a datagram through the UDP and IP layers and the loopback interface,
- *              there and back, by two writes and two reads, and the two wake-ups and switches of a
- *              hand-off.
+ *              there and back, with two writes and two reads, and the two wake-ups and switches of
+ *              a hand-off.
  * Leaves out   addressing: both sockets are connected, so no call names an address.
- * Beware       UDP may lose a datagram, and there is no second attempt: an answer that has not come
- *              after five seconds fails the trial. The kernel sets and clears that timer in every
- *              operation, which is about one per cent of its time. On one processor it measures the
+ * Beware       UDP may lose a datagram, and nothing repeats it: if no answer comes within five
+ *              seconds the trial fails. The kernel sets and clears that timer in every operation,
+ *              which is about one per cent of the time. On one processor it measures the
  *              scheduler's hand-off, on two a wake-up from one to the other. Each byte that comes
- *              back is checked to be the one that was sent. No packet leaves the machine.
+ *              back must be the one that was sent. No packet leaves the machine.
  * After        lat_udp of lmbench (McVoy and Staelin, 1996).
  */
 #include <errno.h>
@@ -66,7 +66,7 @@ static void teardown(void)
 const struct workload workload_udp_latency = {
 	.name      = "udp_latency",
 	.group     = "network",
-	.summary   = "a datagram of one byte to another process and back through UDP",
+	.summary   = "a datagram of one byte sent to another process and back through UDP",
 	.operation = "round trip",
 	.setup     = setup,
 	.run       = run,

@@ -1,22 +1,22 @@
 /* command -- start any command line that the user gives, and wait for its end.
  *
- * Measures     fork; execve of the program; all that the program does, in its own time and the
- *              kernel's; exit; waitpid.
- * Leaves out   the search for the program: it is found in setup, in /usr/bin and /bin unless its
- *              name holds a slash.
- * Beware       fork and exec are included (fork_exec shows how much they are), output is discarded
- *              and the input is empty: all three are /dev/null. The environment holds PATH and
- *              LC_ALL alone; the working directory is the trial's own, at first empty, and keeps
- *              what the command makes there from one operation to the next. No shell reads the
- *              command: its words come one a line, so no word can hold a newline. An exit status
- *              other than 0, or a signal, fails the trial. Processes that the command leaves behind
- *              disturb what follows; those that stay in its process group are killed when the trial
- *              has ended. The program is the system's own: where two systems do not share one file
- *              tree, it may be another one. The claim of one execve holds for the initial command.
- *              On Windows it is CreateProcess and the wait, in place of fork, execve and waitpid;
- *              the program is found as CreateProcess finds it, in PATH among others; the
- *              environment is the agent's; and there is no `true`, so a command must be given.
- * After        time(1), and hyperfine (Peter), which times a command likewise, and many runs of it.
+ * Measures     fork; execve of the program; everything that the program does, in its own time and
+ *              the kernel's; exit; waitpid.
+ * Leaves out   the search for the program: setup finds it, in /usr/bin and /bin unless its name
+ *              contains a slash.
+ * Beware       fork and exec are included; fork_exec shows their share. Input, output and errors
+ *              are /dev/null. The environment holds only PATH and LC_ALL. The working directory is
+ *              the trial's own; it is empty at first, and keeps what the command makes there from
+ *              one operation to the next. No shell reads the command: its words come one per line,
+ *              so no word can contain a newline. A signal, or an exit status other than 0, fails
+ *              the trial. Processes that the command leaves behind disturb what follows; those that
+ *              stay in its process group are killed when the trial ends. The program is the
+ *              system's own, so two systems that do not share a file tree may run different ones.
+ *              The claim of one execve holds for the default command. Under Wine, CreateProcess and
+ *              a wait replace fork, execve and waitpid; CreateProcess finds the program, for
+ *              example in PATH; the environment is the agent's; and there is no `true`, so a
+ *              command must be given.
+ * After        time(1), and hyperfine (Peter), which times many runs of a command in the same way.
  */
 #include <stdio.h>
 #include <string.h>
@@ -190,7 +190,7 @@ static void teardown(void)
 #endif
 
 static const struct parameter parameters[] = {
-	STRING("command", "the program and its arguments, one a line", command, COMMAND_MOST),
+	STRING("command", "the program and its arguments, one per line", command, COMMAND_MOST),
 	{ 0 },
 };
 
@@ -199,7 +199,7 @@ static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { 0 } };
 const struct workload workload_command = {
 	.name       = "command",
 	.group      = "process",
-	.summary    = "any command line, started by fork and exec (CreateProcess) and waited for",
+	.summary    = "any command line, from fork and exec (CreateProcess) to its end",
 	.operation  = "command",
 	.setup      = setup,
 	.run        = run,

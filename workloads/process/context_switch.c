@@ -1,18 +1,18 @@
-/* context_switch -- processes in a ring hand a token on through pipes.
+/* context_switch -- hand a token on through pipes in a ring of processes.
  *
- * Measures     in "switch", per hand-over from one process to the next: the switch between them,
- *              the wake-up, and the caches' loss when each sums an area of its own. "overhead" is
- *              the same writing, reading and summing by one process alone, through one pipe, over
- *              as many areas in turn; the analysis subtracts it.
- * Leaves out   making the processes and the first touch of their areas, which is in setup.
- * Beware       it is the switch only where all share one processor: with place=1. With place=2
- *              every second member has another processor, and each hand-over (but one in the ring,
- *              if the members are odd in number) wakes a processor that was waiting. With place=0
- *              the scheduler decides, anew in each trial, and the figure may be a switch, a wake-up
- *              or both. A kernel may let the woken process run before its waker sleeps, and then
- *              switches twice for a hand-over. Each batch has two hand-overs more than it counts,
- *              to and from the trial's own process, which sleeps meanwhile. The summing is the
- *              compiler's, which may do several words at once, in both phases alike.
+ * Measures     in "switch", for each hand-over from one process to the next: the switch, the
+ *              wake-up, and what the caches lose when each process sums an area of its own. In
+ *              "overhead", the same writing, reading and summing by one process alone, through one
+ *              pipe, over the same number of areas in turn; the analysis subtracts it.
+ * Leaves out   creating the processes and the first touch of their areas (in setup).
+ * Beware       it is only the switch if all processes share one processor: place=1. With place=2
+ *              every second process has another processor, and each hand-over (except one, if their
+ *              number is odd) wakes a processor that was waiting. With place=0 the scheduler
+ *              decides anew in each trial, and the time may be a switch, a wake-up or both. A
+ *              kernel may let the woken process run before the waker sleeps, and then switches
+ *              twice for one hand-over. Each batch makes two hand-overs more than it counts, to and
+ *              from the trial's own process, which sleeps meanwhile. The compiler may sum several
+ *              words at once, in both phases alike.
  * After        lat_ctx of lmbench (McVoy and Staelin, 1996).
  */
 #include <errno.h>
@@ -105,7 +105,7 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("processes", "processes in the ring", &members, MEMBERS_LEAST, MEMBERS_MOST),
-	NUMBER("size", "bytes that each of them sums, in whole words of 8", &size, 0, SIZE_MOST),
+	NUMBER("size", "bytes that each of them sums, in words of 8", &size, 0, SIZE_MOST),
 	{ 0 },
 };
 

@@ -1,18 +1,18 @@
-/* context_switch_threads -- threads in a ring hand a token on through pipes.
+/* context_switch_threads -- hand a token on through pipes in a ring of threads.
  *
- * Measures     as context_switch, but the members are threads of one process, so that a switch
- *              keeps the address space. "overhead" is the same writing, reading and summing by one
- *              thread alone, through one pipe, over the members' areas in turn; the analysis
+ * Measures     the same as context_switch, but with threads of one process, so that a switch keeps
+ *              the address space. In "overhead", one thread alone does the same writing, reading
+ *              and summing, through one pipe, over the threads' areas in turn; the analysis
  *              subtracts it.
- * Leaves out   making the threads and the first touch of their areas, which is in setup.
- * Beware       it is the switch only where all share one processor: with place=1. With place=2
- *              every second member has another processor, and each hand-over (but one in the ring,
- *              if the members are odd in number) wakes a processor that was waiting. With place=0
- *              the scheduler decides, anew in each trial. Each batch has two hand-overs more than
- *              it counts, to and from the first thread, which sleeps meanwhile. Once a process has
- *              several threads, the kernel looks at who else may use an open file at each write and
- *              read: in both phases alike, since the threads wait while the overhead is measured.
- * After        lat_ctx of lmbench (McVoy and Staelin, 1996), there with processes.
+ * Leaves out   creating the threads and the first touch of their areas (in setup).
+ * Beware       it is only the switch if all threads share one processor: place=1. With place=2
+ *              every second thread has another processor, and each hand-over (except one, if their
+ *              number is odd) wakes a processor that was waiting. With place=0 the scheduler
+ *              decides anew in each trial. Each batch makes two hand-overs more than it counts, to
+ *              and from the first thread, which sleeps meanwhile. In a process with several
+ *              threads, the kernel checks at each write and read who else may use an open file. It
+ *              does so in both phases, because the threads wait while the overhead is measured.
+ * After        lat_ctx of lmbench (McVoy and Staelin, 1996), which has processes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -67,7 +67,7 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("processes", "threads in the ring", &members, MEMBERS_LEAST, MEMBERS_MOST),
-	NUMBER("size", "bytes that each of them sums, in whole words of 8", &size, 0, SIZE_MOST),
+	NUMBER("size", "bytes that each of them sums, in words of 8", &size, 0, SIZE_MOST),
 	{ 0 },
 };
 

@@ -1,14 +1,14 @@
 /* fork_shell -- have /bin/sh execute a minimal program, and wait for its end.
  *
- * Measures     fork; the shell's start (dynamic linking where the shell is linked so, its reading
- *              of one command); the program's start as in fork_exec, in the shell's place or in a
- *              child of its own as the shell decides; exit; waitpid.
+ * Measures     fork; the shell's start (with dynamic linking, if the shell needs it) and its
+ *              reading of one command; the program's start as in fork_exec, in the shell's place or
+ *              in a child, as the shell decides; exit; waitpid.
  * Leaves out   a search for the program: the command names its whole path.
- * Beware       the shell is the system's own. Where two systems share one file tree it is the same
- *              machine code; elsewhere the shells' difference is part of what is measured. The
- *              program is the load program itself, told to exit. The environment holds PATH and
- *              LC_ALL alone. With place=0 the child may begin on another processor, with place=1
- *              and 2 it stays on its maker's.
+ * Beware       the shell is the system's own. Two systems that share a file tree have the same one;
+ *              elsewhere the difference between the shells is part of what is measured. The program
+ *              is the load program itself, told to exit. The environment holds only PATH and
+ *              LC_ALL. With place=0 the child may start on another processor; with place=1 and 2 it
+ *              stays on its parent's.
  * After        lat_proc shell of lmbench (McVoy and Staelin, 1996).
  */
 #include "../api/workload.h"
@@ -43,7 +43,7 @@ static const struct call calls[] = { { "execve", 2 }, { 0 } };
 const struct workload workload_fork_shell = {
 	.name      = "fork_shell",
 	.group     = "process",
-	.summary   = "a minimal program executed by /bin/sh -c, and the wait for it",
+	.summary   = "a minimal program executed by /bin/sh -c, and its end",
 	.operation = "command",
 	.setup     = setup,
 	.run       = run,

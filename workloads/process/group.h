@@ -1,10 +1,10 @@
-/* group.h -- many processes (or threads) at once, each of which solves the same systems of equations.
+/* group.h -- many processes or threads at once that solve the same systems of equations.
  *
- * The trial's process starts members one after another, as fast as the system allows. Each is a start of
- * this program, which maps the machine code of linpack, sees to its stack, and calls it `iterations` times;
- * it writes when it began and ended, and 16 moments on the way, into memory that it shares with its starter,
- * and so says nothing to anybody while others run. The starter notes when it asked for each, and when and
- * how it saw each end.
+ * The trial's process starts the members one after another, as fast as the system allows. Each is
+ * this program started again. It maps the machine code of linpack, makes sure of its stack, and
+ * calls the code `iterations` times. It writes its beginning, its end and 16 moments in between
+ * into memory that it shares with its starter, so that it sends nothing while others run. The
+ * starter notes when it requested each member, and when and how each one ended.
  */
 #ifndef STEELYARD_PROCESS_GROUP_H
 #define STEELYARD_PROCESS_GROUP_H
@@ -13,7 +13,7 @@
 
 #include "../api/workload.h"
 
-/* What a group is to be; the parameters of the workloads that have one. */
+/* What a group consists of: parameters of the workloads. */
 struct group_order {
 	uint64_t processes;  /* how many */
 	uint64_t iterations; /* systems of equations that each solves */
@@ -27,24 +27,25 @@ struct group_order {
 #define GROUP_PARAMETERS(order)                                                                            \
 	NUMBER("iterations", "systems of equations that each process solves", &(order).iterations, 1,      \
 	       1000000000),                                                                                \
-	NUMBER("threads", "1: threads of one process in place of processes", &(order).threads, 0, 1),      \
+	NUMBER("threads", "1: threads of one process instead of processes", &(order).threads, 0, 1),      \
 	NUMBER("pinned", "1: each is bound to one processor, in turn", &(order).pinned, 0, 1),             \
-	NUMBER("nice", "every second one is so much nicer", &(order).nice, 0, 19),                         \
-	NUMBER("memory", "KiB that each writes through before each system of equations", &(order).memory, \
+	NUMBER("nice", "how much is added to the nice value of every second one", &(order).nice, 0, 19),                         \
+	NUMBER("memory", "KiB that each writes to before each system of equations", &(order).memory, \
 	       0, 1 << 22)
 
-/* Makes the group, waits until all of it has ended, and keeps what happened, under that metric's name, for
- * group_tell. Returns 0 if all were created and finished; else what failed, with the trial's reason; or what
+/* Starts the group, waits until all of it has ended, and keeps what happened for group_tell, under
+ * the metric's name. Returns 0 if all were created and finished; otherwise what fail_check() or
  * unsupported() returned. */
 int group_perform(const struct group_order *order, const char *metric);
 
-/* The same, keeping nothing. Returns how many finished; fewer than asked for if not all could be created. */
+/* The same, but keeps nothing. Returns how many finished. */
 uint64_t group_try(const struct group_order *order);
 
-/* Writes a `group` record for each group that was performed: a workload's tell. */
+/* A workload's tell: writes a `group` record for each group performed. */
 void group_tell(uint64_t copy, int file);
 
-/* In a member's process, which is one of linpack_processes whoever has started it. argv: HANDLE BYTES INDEX. */
+/* The member hook of linpack_processes, for the members of both workloads. argv: HANDLE BYTES
+ * INDEX. */
 int group_member_main(int argc, char *argv[]);
 
 #endif

@@ -1,16 +1,17 @@
 /* linpack_limit -- how many processes that do arithmetic this system completes at once.
  *
- * Measures     the largest number of processes of which every one can be created, gets its memory and its
- *              stack, solves its systems of equations and ends well, all of them being there before the
- *              first begins. It is searched for: doubled until some fail, then halved in until the largest
- *              that did and the smallest that did not are 1 % apart; each by two of three tries.
- * Leaves out   how long that takes (see linpack_processes).
- * Beware       a search for the limit of a machine would take the machine with it. So it runs only where the
- *              limit is a guest's memory or a control group's, which the laboratory says by STEELYARD_LIMITED,
- *              and elsewhere is unsupported. Where memory is what ends, the kernel chooses whom to kill;
- *              members offer themselves first (oom_score_adj).
- * After        Goncalves (IME-USP, 1999), section 6.2: of 200 processes Windows NT completed 172, of 300
- *              Linux 243.
+ * Measures     the largest number of processes that all can be created, get their memory and stack,
+ *              solve their systems of equations and end well, where all exist before the first one
+ *              begins. The workload searches for it: it doubles the number until some fail, then
+ *              halves the interval until the largest number that worked and the smallest that did
+ *              not are 1 % apart. Two of three tries decide each number.
+ * Leaves out   how long that takes (linpack_processes).
+ * Beware       a search for the limit of a machine would bring the machine down. So it runs only
+ *              where a guest's memory or a control group is the limit, which the laboratory says by
+ *              STEELYARD_LIMITED, and is unsupported elsewhere. When memory runs out, the kernel
+ *              chooses a process to kill; the members offer themselves first (oom_score_adj).
+ * After        Goncalves (IME-USP, 1999), section 6.2: Windows NT completed 172 of 200 processes,
+ *              Linux 243 of 300.
  */
 #include <stdlib.h>
 
@@ -68,7 +69,7 @@ static int run(uint64_t operations)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("most", "processes, where the search ends", &most, 1, 20000),
+	NUMBER("most", "number of processes at which the search ends", &most, 1, 20000),
 	GROUP_PARAMETERS(order),
 	{ 0 },
 };

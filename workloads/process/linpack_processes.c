@@ -1,25 +1,26 @@
-/* linpack_processes -- many processes at once, each of which does the same arithmetic.
+/* linpack_processes -- many processes at once, all doing the same arithmetic.
  *
- * Measures     the price of multiprogramming. First one process alone solves `iterations` systems of
- *              equations by the machine code of linpack, again and again for a second ("alone": the
- *              median of each one's own time); then `processes` of them are started one after another,
- *              as fast as the system allows, and each does the same (from the first request to the last
- *              end seen is the metric "time"). Of each it is kept when
- *              it was asked for, when it began and ended, 16 moments on the way, and how it ended. If
- *              sharing processors were free, all together would take as long as one alone, times their
- *              number, by the processors: what it takes beyond that is the price. From the moments follow
- *              how evenly the system lets them get on, and how late it lets them begin.
- * Leaves out   what processes do to each other by memory, unless memory= gives each its own to write
- *              through; and all communication.
- * Beware       where one alone has a processor that shares its caches or its clock with another's, all
- *              together pay for that too: place=1 keeps everything on one processor and leaves only what
- *              the sharing of it costs. The starter competes with those that it has started: where they are
- *              short, the first have ended before the last are made; gate=1 has all of them there before
- *              the first begins. Members that could not be created or did not finish fail the
- *              trial, but what the others did is told. A member is a new start of this program (fork and
- *              exec, or what the system has in their place); with threads=1 it is a thread.
- * After        Goncalves (IME-USP, 1999), sections 5.2 and 6.2: 100, 200 and 300 processes on Linux and
- *              Windows NT.
+ * Measures     the price of multiprogramming. First one process alone solves `iterations` systems
+ *              of equations by linpack's machine code, repeatedly for a second; the median is
+ *              "alone". Then `processes` of them start one after another, as fast as the system
+ *              allows, and each does the same; the metric "time" is the time from the first request
+ *              to the last end. For each process the records keep when it was requested, when it
+ *              began and ended, 16 moments in between, and how it ended. If sharing processors cost
+ *              nothing, all together would take the time of one, times their number, divided by the
+ *              number of processors; what they take beyond that is the price. The moments show how
+ *              evenly the processes advance, and how late they begin.
+ * Leaves out   effects through memory, unless memory= gives each process its own memory to write
+ *              through. All communication.
+ * Beware       processors may share caches or a clock, and then all processes together are slowed
+ *              by that too. place=1 keeps everything on one processor, so that only the cost of
+ *              sharing it remains. The starter competes with the processes that it has started. If
+ *              they are short, the first have ended before the last are created; with gate=1 none
+ *              begins before all exist. If a process cannot be created or does not finish, the
+ *              trial fails, but the records of the others remain. Each process is a new start of
+ *              this program (fork and exec, or the system's equivalent); with threads=1 it is a
+ *              thread.
+ * After        Goncalves (IME-USP, 1999), sections 5.2 and 6.2: 100, 200 and 300 processes on Linux
+ *              and Windows NT.
  */
 #include "../api/system.h"
 #include "../cpu/linp.h"
@@ -52,8 +53,8 @@ static int run(uint64_t operations)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("processes", "how many are started", &order.processes, 1, 20000),
-	NUMBER("gate", "1: none begins before all were made", &order.together, 0, 1),
+	NUMBER("processes", "how many processes are started", &order.processes, 1, 20000),
+	NUMBER("gate", "1: none begins before all exist", &order.together, 0, 1),
 	GROUP_PARAMETERS(order),
 	{ 0 },
 };
@@ -61,7 +62,7 @@ static const struct parameter parameters[] = {
 const struct workload workload_linpack_processes = {
 	.name         = "linpack_processes",
 	.group        = "process",
-	.summary      = "many processes that do the same arithmetic at once, each one's start and end",
+	.summary      = "many processes that do the same arithmetic at once",
 	.operation    = "performance",
 	.before       = before,
 	.run          = run,

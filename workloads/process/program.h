@@ -1,8 +1,9 @@
-/* program.h -- the smallest program that every system has: this one, told to exit at once. And a process
- * made by fork, up to its end.
+/* program.h -- the smallest program that every system has, which is this one told to exit at once;
+ * and processes made by fork, up to their end.
  *
- * It is executed by its file's own name, not as /proc/self/exe: a lookup in /proc makes an entry
- * for each new process, which is none of an execution's cost, and in a shell it is the shell.
+ * The program is executed by its own file's name and not as /proc/self/exe: a look-up in /proc
+ * makes an entry for each new process, which is no part of an execution, and in a shell it would be
+ * the shell.
  */
 #ifndef STEELYARD_PROCESS_PROGRAM_H
 #define STEELYARD_PROCESS_PROGRAM_H
@@ -21,7 +22,8 @@
 
 enum { NOT_EXECUTED = 127 }; /* the exit status of a child whose execve failed, as in shells */
 
-/* What is executed: a file, and the words it gets. Under an emulator that is the emulator, told to run us. */
+/* The file that is executed, and its arguments. Under an emulator the file is the emulator, told to
+ * run this program. */
 static struct {
 	char *path, *words[4];
 	char  own[PATH_MAX];
@@ -47,7 +49,7 @@ static inline int find_program(void)
 	return 0;
 }
 
-/* In a child: becomes that program, with no environment; returns if it cannot. */
+/* In a child: executes that program, without an environment; returns if it cannot. */
 INLINED void execute_program(void)
 {
 	static char *nothing[] = { NULL };
@@ -55,7 +57,7 @@ INLINED void execute_program(void)
 	execve(program.path, program.words, nothing);
 }
 
-/* Waits for that child, which must exit with that status. */
+/* Waits for the child, which must exit with that status. */
 static inline int await_exit(pid_t child, int expected)
 {
 	int status;
@@ -72,7 +74,8 @@ static inline int await_exit(pid_t child, int expected)
 	return 0;
 }
 
-/* So many processes by fork, one after another, each of which becomes something and must exit with that status. */
+/* Makes so many processes by fork, one after another. Each calls become() and must exit with that
+ * status. */
 INLINED int fork_each(uint64_t operations, void (*become)(void), int expected)
 {
 	int outcome = 0;

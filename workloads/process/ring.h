@@ -1,11 +1,11 @@
 /* ring.h -- what context_switch and context_switch_threads share: the ring, its token, its
- * overhead. Each of the two has all of this for itself.
+ * overhead.
  *
  * The members hand a token on in a ring, each through the pipe that the next one reads. The trial's
- * own process or thread is no member: it gives member 0 the token with the number of hand-overs
- * that are left, and gets it back from the member that holds it when none is left. So a batch is
- * exactly `operations` hand-overs with as many sums, and two more hand-overs to begin and to end
- * it; and when it has ended, every member waits for the token and nobody has it.
+ * own process or thread is not a member. It gives member 0 the token with the number of hand-overs
+ * that are left, and gets it back from the member that holds it when none is left. So a batch
+ * consists of exactly `operations` hand-overs with as many sums, and two more hand-overs to begin
+ * and to end it. After a batch every member waits for the token.
  */
 #ifndef STEELYARD_PROCESS_RING_H
 #define STEELYARD_PROCESS_RING_H
@@ -29,7 +29,7 @@ struct token {
 static uint64_t members = 2, size;
 
 static struct {
-	/* What member i reads; after the members', what the trial's own process or thread reads. */
+	/* What member i reads; the last is what the trial's own process or thread reads. */
 	int       pipes[MEMBERS_MOST + 1][2];
 	uint64_t  pipes_made;
 	uint64_t *areas[MEMBERS_MOST];
@@ -53,7 +53,7 @@ static inline void ring_pipes_close(void)
 	}
 }
 
-/* Apart, so that the overhead and the hand-over sum by the same instructions. */
+/* Not inlined, so that overhead and hand-over sum by the same instructions. */
 __attribute__((noinline)) static uint64_t sum_of(const uint64_t *area)
 {
 	uint64_t sum = 0;
@@ -63,10 +63,10 @@ __attribute__((noinline)) static uint64_t sum_of(const uint64_t *area)
 	return sum;
 }
 
-/* Pages of its own, all written, so that no sum meets a page for the first time or the one page of
- * zeros; and small ones, because large ones would serve the neighbours' areas as well, where they
- * share an address space, and the caches and the translation of addresses would find less to do.
- * Returns NULL with errno if there is no memory. */
+/* An area in pages of its own. All are written, so that no sum touches a page for the first time,
+ * or the shared page of zeros. They are small pages: threads would share a large one with their
+ * neighbours' areas, and caches and TLB would have less to do. Returns NULL with errno if there is
+ * no memory. */
 static inline uint64_t *area_make(void)
 {
 	uint32_t  state = 2463534242u;
@@ -80,7 +80,7 @@ static inline uint64_t *area_make(void)
 	return area;
 }
 
-/* Says that a member has its area and its place, or, by the error, that it has not. */
+/* Reports that a member has its area and its processor, or by the error that it does not. */
 static inline int member_ready(int error)
 {
 	struct token token = { .error = (uint64_t)error };
@@ -155,7 +155,8 @@ static inline int check_token(const struct token *token, uint64_t operations)
 	return 0;
 }
 
-/* One process or thread alone: the token through a pipe to itself, and the areas in turn. */
+/* One process or thread alone: sends the token through a pipe to itself, and sums the areas in
+ * turn. */
 static int run_overhead(uint64_t operations)
 {
 	static uint64_t number;

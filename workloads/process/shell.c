@@ -1,12 +1,12 @@
-/* shell -- a script of ordinary utilities that sorts, saves, manipulates and removes a word list.
+/* shell -- run a script of ordinary utilities that sorts, saves, changes and removes a word list.
  *
- * Measures     the life of short processes: fork, exec, page faults of programs and libraries, exit,
- *              and small files made, read and removed. Each operation is one run of the script by
- *              /bin/sh; its two answers are checked against the list.
+ * Measures     the life of short processes: fork, exec, page faults of programs and libraries,
+ *              exit, and making, reading and removing small files. In each operation /bin/sh runs
+ *              the script once; its two answers are checked against the list.
  * Leaves out   making the list (in setup): 2000 draws from a hundred English words, the same in
  *              every trial on every system, because a machine's own dictionary would differ.
- * Beware       the utilities are the system's own. Where two systems share one file tree they are
- *              the same machine code; elsewhere their difference is part of what is measured.
+ * Beware       the utilities are the system's own. Two systems that share a file tree have the same
+ *              ones; elsewhere the difference between them is part of what is measured.
  * After        Shell of the PEGASUS paper (Silva).
  */
 #include <fcntl.h>

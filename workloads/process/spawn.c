@@ -1,17 +1,17 @@
 /* spawn -- start a minimal program by posix_spawn or CreateProcess, and wait for its end.
  *
- * Measures     posix_spawn as the C library has it, the program's start as in fork_exec, exit,
- *              waitpid. On Windows CreateProcess, the program's start, exit, the wait for its
- *              handle, and the closing of its two handles.
+ * Measures     the C library's posix_spawn, the program's start as in fork_exec, exit, waitpid.
+ *              Under Wine, CreateProcess, the program's start, exit, waiting for its handle, and
+ *              closing its two handles.
  * Leaves out   what fork_exec leaves out, and posix_spawn's actions on files: there are none.
- * Beware       the libraries make it differently: glibc maps a stack for the child, which borrows
- *              its maker's memory as with vfork and looks at each signal's action in some 120
- *              system calls; musl uses a stack that it has and hears of success through a pipe;
- *              others fork. The program is the load program itself, told to exit, its environment
- *              empty; on Windows it has its maker's, without which programs do not start there. With
- *              place=0 the child may begin on another processor, with place=1 and 2 it
- *              stays on its maker's.
- * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
+ * Beware       C libraries implement it differently. glibc maps a stack for the child, which
+ *              borrows its parent's memory as with vfork, and looks at each signal's action in some
+ *              120 system calls. musl uses a stack that it has, and learns of success through a
+ *              pipe. Others fork. The program is the load program itself, told to exit. Its
+ *              environment is empty; under Wine it is the parent's, because programs do not start
+ *              there without one. With place=0 the child may start on another processor; with
+ *              place=1 and 2 it stays on its parent's.
+ * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), which forks.
  */
 #include "../api/workload.h"
 
@@ -80,7 +80,7 @@ static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_gr
 const struct workload workload_spawn = {
 	.name      = "spawn",
 	.group     = "process",
-	.summary   = "a minimal program started by posix_spawn (CreateProcess), and the wait for it",
+	.summary   = "a minimal program started by posix_spawn (CreateProcess), and its end",
 	.operation = "process",
 	.setup     = find_program,
 	.run       = run,

@@ -1,15 +1,16 @@
-/* thread_create -- make a thread that ends at once, and wait for its end.
+/* thread_create -- create a thread that ends at once, and wait for its end.
  *
- * Measures     pthread_create as the C library has it (a stack, the thread's own variables, clone),
- *              the new thread's first turn, its end, the wake-up of its maker, pthread_join. On Windows
- *              CreateThread, the same turn, the wait for its handle, and the handle's closing.
- * Leaves out   any work of the thread: it returns its argument's complement, which proves that it
+ * Measures     the C library's pthread_create (a stack, the thread's own variables, clone), the new
+ *              thread's first turn, its end, the wake-up of its creator, and pthread_join. Under
+ *              Wine, CreateThread, the same turn, waiting for the handle, and closing it.
+ * Leaves out   work in the thread: it returns the complement of its argument, which proves that it
  *              ran.
- * Beware       one thread is alive besides the first at any time. glibc keeps an ended thread's
- *              stack and gives it to the next; musl maps and unmaps one each time. The stack's size
- *              is the library's own. With place=0 the thread may begin on another processor, with
- *              place=1 and 2 it stays on its maker's (on Windows, with place=2, on one of the two).
- * After        lat_proc of lmbench (McVoy and Staelin, 1996), there with processes.
+ * Beware       besides the first thread, only one exists at any time. glibc keeps the stack of a
+ *              thread that has ended and gives it to the next one; musl maps and unmaps a stack
+ *              each time. The size of the stack is the C library's choice. With place=0 the thread
+ *              may start on another processor; with place=1 and 2 it stays on its creator's (under
+ *              Wine, with place=2, on one of the two).
+ * After        lat_proc of lmbench (McVoy and Staelin, 1996), which creates processes.
  */
 #include "../api/workload.h"
 
@@ -79,7 +80,7 @@ static const struct call calls[] = { { "exit", 1 }, { 0 } };
 const struct workload workload_thread_create = {
 	.name      = "thread_create",
 	.group     = "process",
-	.summary   = "a thread that returns at once, and the wait for it",
+	.summary   = "a thread that returns at once, and its end",
 	.operation = "thread",
 	.run       = run,
 	.calls     = calls,

@@ -1,14 +1,14 @@
-/* vfork_exec -- make a process by vfork, execute a minimal program in it, and wait for its end.
+/* vfork_exec -- create a process by vfork, execute a minimal program in it, and wait for its end.
  *
- * Measures     as fork_exec, but the child borrows its maker's address space until it executes the
- *              program: no page table is copied, no page copied on write, and the maker sleeps
- *              meanwhile.
+ * Measures     the same as fork_exec, except that the child borrows its parent's address space
+ *              until it executes the program: no page table and no page is copied, and the parent
+ *              sleeps meanwhile.
  * Leaves out   what fork_exec leaves out.
- * Beware       POSIX has dropped vfork, and a system may make it the same as fork: then this is
- *              fork_exec again. The program is the load program itself, told to exit, its
- *              environment empty. With place=0 the child may begin on another processor, with
- *              place=1 and 2 it stays on its maker's.
- * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
+ * Beware       POSIX has dropped vfork, and a system may make it the same as fork; then this equals
+ *              fork_exec. The program is the load program itself, told to exit, with an empty
+ *              environment. With place=0 the child may start on another processor; with place=1 and
+ *              2 it stays on its parent's.
+ * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), which forks.
  */
 #include "../api/workload.h"
 #include "program.h"
@@ -45,7 +45,7 @@ static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_gr
 const struct workload workload_vfork_exec = {
 	.name      = "vfork_exec",
 	.group     = "process",
-	.summary   = "a process made by vfork that executes a minimal program, and the wait for it",
+	.summary   = "a process created by vfork that executes a minimal program, and its end",
 	.operation = "process",
 	.setup     = find_program,
 	.run       = run,

@@ -1,18 +1,17 @@
 /* anonymous_fault -- touch a page of new memory for the first time.
  *
- * Measures     the processor's fault, a page found free, filled with zeros and entered in the page
- *              table; and a share of giving all of them back (one madvise after every page has
- *              been touched once), which makes the next touches first ones. On Windows they are
- *              given back and promised again by VirtualFree (MEM_DECOMMIT) and VirtualAlloc
- *              (MEM_COMMIT): two calls.
- * Leaves out   making the area (in setup), and the upper levels of the page table, which stay.
- * Beware       huge pages are declined for the area, so each touch is one fault of one page; a
- *              system that is no Linux kernel may still hand out several at once, and under Wine
- *              nobody declines them. The same few pages come and go, so they may still be in a
- *              cache, and memory that nobody has used before costs more. Each page must come as
- *              zeros, where its last touch left a one.
- * After        lat_pagefault of lmbench (McVoy and Staelin), which touches a file's pages:
- *              page_fault.
+ * Measures     the page fault, finding a free page, filling it with zeros and entering it in the
+ *              page table. Also a share of giving all pages back, so that the next touches are
+ *              first touches again: one madvise call after each page has been touched once. Under
+ *              Wine, VirtualFree (MEM_DECOMMIT) and VirtualAlloc (MEM_COMMIT) give them back.
+ * Leaves out   mapping the area (in setup), and the upper levels of the page table, which stay.
+ * Beware       the workload asks for no huge pages, so each touch is one fault of one page. A
+ *              system other than Linux may still provide several pages at once, and Wine offers no
+ *              way to ask. The same few pages come and go, so they may still be in a cache; memory
+ *              that nobody has used before costs more. Each page is checked to come as zeros,
+ *              although its last touch left a one.
+ * After        lat_pagefault of lmbench (McVoy and Staelin), which touches a file's pages, as
+ *              page_fault does.
  */
 #include "../api/system.h"
 #include "../api/workload.h"
@@ -68,8 +67,8 @@ static int setup(void)
 	return renew();
 }
 
-/* The page to touch next. It only says which: a fault inside a function makes its return a mispredicted
- * one, and that cost a fifth of the figure. */
+/* The page to touch next. It only says which: a fault inside a function makes its return a
+ * mispredicted one, and that cost a fifth of the figure. */
 APART volatile uint32_t *anonymous_fault_page(void);
 APART volatile uint32_t *anonymous_fault_page(void)
 {
@@ -104,7 +103,7 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("size", "bytes touched before they are given back", &size, SIZE_LEAST, SIZE_MOST),
+	NUMBER("size", "bytes touched before all are given back", &size, SIZE_LEAST, SIZE_MOST),
 	{ 0 },
 };
 

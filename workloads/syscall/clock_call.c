@@ -1,11 +1,12 @@
 /* clock_call -- read the monotonic clock by a system call.
  *
- * Measures     entry into the kernel, its reading of its clock, and the time copied out.
- * Leaves out   the way round the kernel that libc takes where there is one: that is clock_read.
- * Beware       the call is made by its number, so that nobody answers in the kernel's place. The
- *              kernel reads the same counter as clock_read does where both can. Every reading is
- *              checked not to lie before the last.
- * After        no suite's; it is the other half of clock_read.
+ * Measures     the entry into the kernel, the kernel's reading of its clock, and copying the time
+ *              out.
+ * Leaves out   the way around the kernel that the C library uses where there is one (clock_read).
+ * Beware       the call is made by its number, so that the kernel itself answers. Where both can,
+ *              kernel and clock_read use the same counter. No reading may be earlier than the one
+ *              before; this is checked each time.
+ * After        no other suite; it complements clock_read.
  */
 #include "../api/kernel_call.h"
 #include "../api/workload.h"

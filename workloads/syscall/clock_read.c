@@ -1,16 +1,15 @@
 /* clock_read -- read the monotonic clock as a program does.
  *
- * Measures     clock_gettime(CLOCK_MONOTONIC) by libc. Where the kernel lends programs a piece of
- *              code for it (Linux's vDSO), that is a read of the processor's counter and
- *              arithmetic, and the kernel is not entered; where it does not, or the counter is not
- *              trusted, it is a system call. Which of the two a system offers is the point. On Windows
- *              QueryPerformanceCounter, made into ns as the harness does.
- * Leaves out   the certain system call: that is clock_call.
- * Beware       a processor's counter may be emulated by a virtual machine's monitor, and then the
- *              read of one register costs as much as many system calls. Every reading is checked
- *              not to lie before the last, which takes a few instructions. Libc's own way is part of
- *              what is measured; clock_call goes round it.
- * After        no suite's; the clock stressor of stress-ng (King) makes the call among others.
+ * Measures     clock_gettime(CLOCK_MONOTONIC) of the C library. Where the kernel provides code for
+ *              it (the vDSO of Linux), this reads the processor's counter, does some arithmetic and
+ *              does not enter the kernel. Where there is no such code, or the counter is not
+ *              trusted, it is a system call. Which of the two happens is what the workload shows.
+ *              Under Wine, QueryPerformanceCounter, converted to ns as the harness does.
+ * Leaves out   a call that always enters the kernel (clock_call).
+ * Beware       a hypervisor may emulate the counter; then reading one register costs as much as
+ *              many system calls. No reading may be earlier than the one before; this check takes a
+ *              few instructions. The C library is part of what is measured; clock_call avoids it.
+ * After        no other suite; the clock stressor of stress-ng (King) makes this call among others.
  */
 #include "../api/workload.h"
 
@@ -63,7 +62,7 @@ enum { INSTRUCTIONS_LEAST = 15 };
 const struct workload workload_clock_read = {
 	.name         = "clock_read",
 	.group        = "syscall",
-	.summary      = "the monotonic clock read, by a system call or without",
+	.summary      = "the monotonic clock, read as a program reads it",
 	.operation    = "reading",
 	.run          = run,
 	.instructions = INSTRUCTIONS_LEAST,

@@ -1,10 +1,10 @@
 /* descriptors.h -- many open files or connected sockets, for the workloads that watch them.
  *
- * The watched ones are opened first, so that they have the lowest numbers: select cannot name many.
- * Files are one file opened as often as it takes. Sockets are one end each of TCP connections over
- * the loopback interface; the other ends are this process's too. Both ends are closed by a reset,
- * because an orderly end leaves the kernel a record of each connection, and a port taken, for a
- * minute.
+ * The watched ones are opened first, so that they have the lowest numbers, because select cannot
+ * name high ones. The files are one file, opened several times. The sockets are ends of TCP
+ * connections over the loopback interface; the other ends are this process's too. Both ends are
+ * closed by a reset: after an orderly end the kernel keeps a record of each connection, and its
+ * port, for a minute.
  */
 #ifndef STEELYARD_DESCRIPTORS_H
 #define STEELYARD_DESCRIPTORS_H
@@ -29,7 +29,8 @@ struct descriptors {
 	int      has_file; /* to be removed */
 };
 
-/* Raises this process's own limit where that many, beside those open anyhow, would exceed it. */
+/* Raises this process's limit if it does not allow so many, besides the descriptors that are open
+ * anyhow. */
 static inline int descriptors_allow(uint64_t count)
 {
 	struct rlimit limit;
@@ -77,7 +78,7 @@ static inline int descriptors_make_socket(int *made)
 	return 0;
 }
 
-/* The listener must give the other end of `near_end`, and nobody else's. */
+/* Accepts the other end of `near_end`, and refuses any other connection. */
 static inline int descriptors_accept(struct descriptors *d, int listener, int near_end)
 {
 	struct linger      reset = { .l_onoff = 1, .l_linger = 0 };
@@ -135,7 +136,8 @@ static inline int descriptors_connect_sockets(struct descriptors *d, uint64_t co
 	return outcome;
 }
 
-/* Sends each of the first `count` watched sockets a byte, which nobody reads, and waits for it. */
+/* Sends a byte, which nobody reads, to each of the first `count` watched sockets, and waits for
+ * it. */
 static inline int descriptors_make_ready(const struct descriptors *d, uint64_t count)
 {
 	if (count > d->watched_count)

@@ -1,17 +1,17 @@
 /* epoll_sockets -- ask by epoll which of many connections have something to read.
  *
- * Measures     entry into the kernel, the list of those connections that were seen to change, each
- *              of them asked, the answers copied out. They are TCP connections over the loopback
- *              interface, all registered; `ready` of them (one at first) hold a byte that nobody
- *              takes, and because they are watched for a level and not for an edge, every call
- *              finds them again.
- * Leaves out   registering the connections (in setup), which is what select and poll do anew at
- *              each call; and waiting: the time to wait is zero.
- * Beware       with ready=0 the call looks at one empty list, however many are registered. To set
- *              it beside poll_sockets and select_sockets, give those the same `ready`. epoll_pwait
- *              without a signal mask is called, because libraries make different system calls of
- *              epoll_wait.
- * After        lat_select tcp of lmbench (McVoy and Staelin), which knows select alone.
+ * Measures     the entry into the kernel, the list of connections that have changed, asking each of
+ *              them, and copying the answers out. They are TCP connections over the loopback
+ *              interface, all registered. On `ready` of them (one by default) a byte waits that
+ *              nobody reads; because epoll watches them level-triggered, every call finds them
+ *              again.
+ * Leaves out   registering the connections (in setup), which select and poll repeat at each call.
+ *              Waiting: the timeout is zero.
+ * Beware       with ready=0 the kernel looks at one empty list, however many connections are
+ *              registered. To compare with poll_sockets and select_sockets, give those the same
+ *              `ready`. The call is epoll_pwait without a signal mask, because C libraries make
+ *              different system calls for epoll_wait.
+ * After        lat_select tcp of lmbench (McVoy and Staelin), which has only select.
  */
 #include "waiting.h"
 

@@ -1,12 +1,12 @@
 /* fstat_file -- ask for the status of an open file.
  *
- * Measures     entry into the kernel, finding the open file behind its descriptor, and the file's
- *              status copied out. On Windows GetFileInformationByHandle, which asks for the
- *              volume's number besides.
- * Leaves out   the look-up of a name, which is what stat_file adds, and the disk.
- * Beware       some versions of libc make of this the status of an empty name, which costs the
- *              kernel more; so the call is made by its number where the kernel's answer has libc's
- *              layout, and by libc elsewhere.
+ * Measures     the entry into the kernel, finding the open file by its descriptor, and copying its
+ *              status out. Under Wine, GetFileInformationByHandle, which also asks for the volume's
+ *              number.
+ * Leaves out   the look-up of a name, which stat_file adds, and the disk.
+ * Beware       some C libraries ask for the status of an empty name instead, which costs the kernel
+ *              more. So the call is made by its number where the kernel fills in the C library's
+ *              struct stat, and through the C library elsewhere.
  * After        lat_syscall fstat of lmbench (McVoy and Staelin, 1996).
  */
 #define WINDOWS_STATUS BY_HANDLE_FILE_INFORMATION

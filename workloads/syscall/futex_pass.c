@@ -1,16 +1,16 @@
 /* futex_pass -- pass the turn between two threads by waiting and waking on a word of memory.
  *
- * Measures     two futex waits, two futex wakes and the switches between the two threads of a
- *              round trip: what every lock and condition of libc comes down to when it is
- *              contended.
- * Leaves out   libc's own work around it, making the thread (in setup), and switches between
- *              address spaces: the threads share one.
- * Beware       the waiting call is always made, without a look at the word first; on two
- *              processors the partner may be so fast that the kernel answers at once that the word
- *              has changed, and a wake that came late may end the next wait early, which is then
- *              made again. Hence no number of calls is claimed. On one processor it measures the
- *              scheduler.
- * After        no suite's; the call was described by Franke, Russell and Kirkwood (2002).
+ * Measures     per round trip, two futex waits, two futex wakes and the switches between the two
+ *              threads. Every contended lock or condition variable of the C library comes down to
+ *              this.
+ * Leaves out   the C library's own work around the futex, creating the thread (in setup), and
+ *              switches between address spaces: the threads share one.
+ * Beware       the thread always makes the waiting call, and does not look at the word first. On
+ *              two processors the partner may be so fast that the kernel answers at once that the
+ *              word has changed. A late wake may also end the next wait early; that wait is then
+ *              repeated. So the number of calls varies, and no number is claimed. On one processor
+ *              it measures the scheduler.
+ * After        no other suite; Franke, Russell and Kirkwood (2002) described the call.
  */
 #include "../api/workload.h"
 

@@ -1,13 +1,13 @@
-/* futex_wake -- wake whoever sleeps on a word of memory, where nobody does.
+/* futex_wake -- wake the threads that sleep on a word of memory, when there are none.
  *
- * Measures     entry into the kernel and the search for sleepers on the word: what a lock's
- *              release costs when it had to assume that somebody waits.
- * Leaves out   the wake-up itself: that is futex_pass.
- * Beware       the word is private to the process, as the locks of libc are by default; a shared
- *              one costs the look-up of its page as well. Linux keeps sleepers in a table that
- *              processes share or, in recent versions, in one of the process's own. Nobody sleeps
- *              there, and the answer must be 0.
- * After        no suite's; the call was described by Franke, Russell and Kirkwood (2002).
+ * Measures     the entry into the kernel and the search for sleepers. A lock pays this at its
+ *              release when it must assume that another thread waits.
+ * Leaves out   the wake-up itself (futex_pass).
+ * Beware       the word is private to the process, like the C library's locks by default; a shared
+ *              one costs the look-up of its page as well. Linux keeps the sleepers in a table that
+ *              processes share or, in recent versions, in a table per process. The answer must be
+ *              0.
+ * After        no other suite; Franke, Russell and Kirkwood (2002) described the call.
  */
 #include "../api/workload.h"
 

@@ -1,19 +1,21 @@
-/* known_calls -- arithmetic, loops, and system calls whose numbers are known beforehand.
+/* known_calls -- arithmetic, loops, and system calls whose numbers are known in advance.
  *
- * Measures     one performance, which makes of the paper's 1,000,248 writes, 1,082,489 reads and
- *              2,042,233 seeks one in `share`, rounded down, and whatever the share 6 opens, 5
- *              closes, 6 fstat, 42 getrusage, 10 mmap, 4 munmap, 2 mprotect, 4 brk and 1 uname. A
- *              file of records of 16 bytes is written, each record sought and then written; its
- *              beginning is read in order, and then records at random, each sought and then read.
- *              Before each call on a record its contents are computed, and those read are checked.
- * Leaves out   the disk: nothing is flushed. The paper gives the numbers and not the program, so in
- *              which order the calls come, the records' size and the arithmetic are ours. Its brk and
- *              some of its mmap were the loader's, and its 42 getrusage panalyser's perhaps; here all are
- *              the program's: brk asks where the break is, nine mappings of ten are never touched.
- * Beware       what a monitor counts of the whole process has the harness's calls and the libc's start
- *              in it besides: what `null` makes. As the paper's numbers have it, one file of six stays
- *              open and six mappings of ten stay, until the process ends. Calls that libraries make
- *              in different ways (fstat, brk) are made by number, where the kernel has that number.
+ * Measures     one performance. It makes 1/`share` of the paper's 1,000,248 writes, 1,082,489 reads
+ *              and 2,042,233 seeks, rounded down. Whatever the share, it also makes 6 opens, 5
+ *              closes, 6 fstat, 42 getrusage, 10 mmap, 4 munmap, 2 mprotect, 4 brk and 1 uname. It
+ *              writes a file of 16-byte records, with a seek before each; then it reads the
+ *              beginning in order, and after that records at random, with a seek before each. The
+ *              contents of each record are computed before the call, and checked after a read.
+ * Leaves out   the disk: nothing is flushed. The paper gives the numbers of calls but not the
+ *              program, so the order of the calls, the size of the records and the arithmetic are
+ *              ours. In the paper, the loader made the brk and some of the mmap calls, and perhaps
+ *              panalyser made the 42 getrusage calls. Here the program makes all of them: brk only
+ *              asks where the break is, and nine of ten mappings are never touched.
+ * Beware       a monitor that counts the whole process also counts the calls of the harness and of
+ *              the C library's start, which `null` shows. To match the paper's numbers, one of six
+ *              files and six of ten mappings stay until the process ends. The program makes fstat
+ *              and brk by number where the kernel has that number, because C libraries make
+ *              different system calls for them.
  * After        the test program of panalyser (Kretschek, 2003), table 3.
  */
 #include <sys/mman.h>
@@ -117,7 +119,8 @@ static int read_record(uint64_t number)
 	return 0;
 }
 
-/* Half of the calls of getrusage, spread evenly over the writing; the other half over the reading. */
+/* Half of the calls of getrusage, spread evenly over the writing; the other half over the
+ * reading. */
 static int at_parts(uint64_t number, uint64_t of, uint64_t *parts)
 {
 	struct rusage used;
@@ -232,7 +235,7 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("share", "one in so many of the paper's reads, writes and seeks is made", &share, 1, SHARE_MOST),
+	NUMBER("share", "1/share of the paper's reads, writes and seeks are made", &share, 1, SHARE_MOST),
 	{ 0 },
 };
 
@@ -256,7 +259,7 @@ static const struct call calls[] = {
 const struct workload workload_known_calls = {
 	.name         = "known_calls",
 	.group        = "syscall",
-	.summary      = "arithmetic, loops, and as many reads, writes and seeks as panalyser's test program makes",
+	.summary      = "arithmetic, loops and known system calls, as in panalyser's test program",
 	.operation    = "performance",
 	.setup        = setup,
 	.run          = run,

@@ -1,16 +1,17 @@
 /* lock_pass -- pass the turn between two processes by locks on a file.
  *
- * Measures     POSIX record locks as the only means by which two processes wait for each other. An
- *              operation is a round trip: four calls of fcntl, of which two wait, and two switches
- *              between processes. On Windows LockFileEx and UnlockFileEx, whose locks are an open
- *              file's and bind readers and writers too.
- * Leaves out   making processes and file (in setup), and the disk: nothing is written there.
- * Beware       with two locks the one who lets go could take the lock again before the other
- *              wakes. So there are three, on three bytes: whoever has the turn holds two, the
- *              other holds the third and waits for the one that is let go next. No lock is ever
- *              wanted by both. Whose turn it was is counted in shared memory and checked at every
- *              pass. On one processor it measures the scheduler, on two also wake-ups between
- *              processors.
+ * Measures     POSIX record locks, used as the only means by which two processes wait for each
+ *              other. An operation is a round trip: four calls of fcntl, of which two wait, and two
+ *              switches between the processes. Under Wine, LockFileEx and UnlockFileEx, whose locks
+ *              belong to an open file and also stop reads and writes.
+ * Leaves out   creating the process and the file (in setup), and the disk: nothing is written
+ *              there.
+ * Beware       with two locks, a process could take back the lock that it has just released, before
+ *              the other one wakes. So there are three, on three bytes: the process that has the
+ *              turn holds two, and the other holds the third and waits for the next one to be
+ *              released. The two never compete for one lock. Shared memory counts the turns, and
+ *              each pass is checked. On one processor it measures the scheduler, on two also the
+ *              wake-ups between processors.
  * After        lat_fcntl of lmbench (McVoy and Staelin).
  */
 #include <errno.h>

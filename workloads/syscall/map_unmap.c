@@ -1,13 +1,13 @@
 /* map_unmap -- map a file into memory, touch it, unmap it.
  *
- * Measures     mmap of the file, a read of the first word of every page (with touch=0: none), and
- *              munmap, which takes the pages out of the page table and from the processor's buffer
- *              of addresses. On Windows CreateFileMapping, MapViewOfFile, CloseHandle of the former,
- *              which the view outlives, the reads, and UnmapViewOfFile.
+ * Measures     mmap of the file, a read of the first word of every page (none with touch=0), and
+ *              munmap, which removes the pages from the page table and from the TLB. Under Wine,
+ *              CreateFileMapping, MapViewOfFile, CloseHandle of the mapping (the view outlives it),
+ *              the reads, and UnmapViewOfFile.
  * Leaves out   the disk: the file was just written and is in the cache.
- * Beware       with touch=0 the system makes a note of a mapping and forgets it, whatever the
- *              size. With touch=1 the faults are most of the work; Linux may map up to fifteen
- *              neighbours along with each page that faults. Every page must show its own number.
+ * Beware       with touch=0 the system only records a mapping and forgets it, whatever the size.
+ *              With touch=1 the page faults are most of the work; Linux may map up to fifteen
+ *              neighbours with each page that faults. Every page must show its own number.
  * After        lat_mmap of lmbench (McVoy and Staelin), which touches some of the pages.
  */
 #include <stdlib.h>
@@ -89,8 +89,8 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("size", "bytes of the mapped file", &size, SIZE_LEAST, SIZE_MOST),
-	NUMBER("touch", "1: the first word of every page is read; 0: nothing", &touch, 0, 1),
+	NUMBER("size", "bytes in the mapped file", &size, SIZE_LEAST, SIZE_MOST),
+	NUMBER("touch", "1: the first word of every page is read; 0: nothing is", &touch, 0, 1),
 	{ 0 },
 };
 

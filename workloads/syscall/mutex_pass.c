@@ -1,20 +1,21 @@
 /* mutex_pass -- pass the turn between two processes by mutexes.
  *
- * Measures     mutexes as the only means by which two processes wait for each other: POSIX mutexes
- *              in memory that both share. An operation is a round trip: two mutexes let go and two
- *              taken by each process, of which each waits for one, and the wake-ups and switches
- *              between them. On Windows ReleaseMutex and WaitForSingleObject on mutexes of the
- *              kernel, since no others reach from process to process.
- * Leaves out   making processes and mutexes (in setup), and a mutex that is free when it is taken,
- *              which is an instruction or two on POSIX.
- * Beware       there are three, as in lock_pass, which says why: whoever has the turn holds two, the
- *              other holds the third and waits for the one that is let go next. libc enters the
- *              kernel only when it must, Windows each time; hence no number of system calls is
- *              claimed. Those of Windows may be taken again by who has them, and tell of an owner
- *              that died; POSIX' are the plain ones, without either. The mutexes in memory are 128
- *              bytes apart. The partner's passes are counted in shared memory, and checked. On one
- *              processor it measures the scheduler.
- * After        lat_fcntl of lmbench (McVoy and Staelin), by mutexes.
+ * Measures     POSIX mutexes in shared memory, used as the only means by which two processes wait
+ *              for each other. In an operation, a round trip, each process releases two mutexes and
+ *              takes two, and waits for one of these; wake-ups and switches are included. Under
+ *              Wine, ReleaseMutex and WaitForSingleObject on mutexes of the kernel, because no
+ *              others work between processes.
+ * Leaves out   creating the process and the mutexes (in setup). An uncontended mutex, which costs
+ *              an instruction or two on POSIX.
+ * Beware       there are three mutexes for the reason given in lock_pass: the process that has the
+ *              turn holds two, and the other holds the third and waits for the next one to be
+ *              released. The C library enters the kernel only when it must, and Windows' functions
+ *              enter it each time; so no number of system calls is claimed. A thread may take a
+ *              Windows mutex again that it holds, and learns of an owner that died; the POSIX
+ *              mutexes are plain ones that do neither. The mutexes in memory are 128 bytes apart.
+ *              Shared memory counts the partner's passes, and they are checked. On one processor it
+ *              measures the scheduler.
+ * After        lat_fcntl of lmbench (McVoy and Staelin), with mutexes.
  */
 #include <errno.h>
 #include <stdalign.h>

@@ -1,14 +1,13 @@
 /* open_close -- open a file and close it.
  *
- * Measures     the look-up of one name in the working directory (the trial's own), the permission
- *              to read, a descriptor and an open file made, and both released. On Windows by
+ * Measures     the look-up of one name in the working directory (the trial's own), the check of
+ *              permission, and making and releasing a descriptor and an open file. Under Wine,
  *              CreateFile and CloseHandle.
- * Leaves out   the walk through the directories above, making the file (in setup), its contents,
+ * Leaves out   the walk through the parent directories, creating the file (in setup), its contents,
  *              and the disk.
- * Beware       openat and not open is called, because libraries make different system calls of
- *              open. On POSIX the descriptor is the lowest free one each time, as the standard
- *              demands, and is checked. Some file systems do work of their own at open and close;
- *              so, on Windows, do whatever filters (virus scanners) stand before them.
+ * Beware       the call is openat, because C libraries make different system calls for open. On
+ *              POSIX the descriptor must be the lowest free one, which is checked. Some file
+ *              systems do work of their own at open and close.
  * After        lat_syscall open of lmbench (McVoy and Staelin, 1996).
  */
 #include "../api/handle.h"

@@ -1,17 +1,17 @@
 /* page_fault -- touch a page of a mapped file for the first time.
  *
- * Measures     the processor's fault, the kernel's search for the page in its cache, and the entry
- *              made in the page table; and a share of taking all of them out again (one madvise
- *              after every page has been touched once), which makes the next touches first ones.
- * Leaves out   the disk: the file was just written and is in the cache. Making the mapping (in
+ * Measures     the page fault, the kernel's search for the page in its cache, and the entry in the
+ *              page table. Also a share of removing all entries again, so that the next touches are
+ *              first touches: one madvise call after each page has been touched once.
+ * Leaves out   the disk: the file was just written and is in the cache. Mapping the file (in
  *              setup), and the upper levels of the page table, which stay.
- * Beware       Linux may map up to fifteen neighbours along with the page that faults (64 KiB),
- *              whatever the order of the touches, and then fifteen touches of sixteen are no
- *              faults. With alone=1, as at first, every page is a mapping of its own whose
- *              neighbours lie elsewhere in the file (they are mapped in the file's reverse order),
- *              so every touch is one fault. With alone=0 there is one mapping, and the neighbours
- *              come along. The pages are touched in a random order, the same in every trial, and
- *              each must show its own number.
+ * Beware       Linux may map up to fifteen neighbours with the page that faults (64 KiB), whatever
+ *              the order of the touches; then fifteen of sixteen touches do not fault. With
+ *              alone=1, the default, every page is a separate mapping whose neighbours are
+ *              elsewhere in the file (they are mapped in reverse order), so every touch faults.
+ *              With alone=0 there is one mapping, and neighbours are mapped together. The pages are
+ *              touched in a random order, the same in every trial, and each must show its own
+ *              number.
  * After        lat_pagefault of lmbench (McVoy and Staelin), which has alone=0.
  */
 #include <fcntl.h>
@@ -89,8 +89,8 @@ static int setup(void)
 	return outcome ? outcome : map();
 }
 
-/* The page to touch next. It only says which: a fault inside a function makes its return a mispredicted
- * one. */
+/* The page to touch next. It only says which: a fault inside a function makes its return a
+ * mispredicted one. */
 APART const volatile uint32_t *page_fault_page(size_t at);
 APART const volatile uint32_t *page_fault_page(size_t at)
 {
@@ -127,8 +127,8 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("size", "bytes of the mapped file", &size, SIZE_LEAST, SIZE_MOST),
-	NUMBER("alone", "1: each page is its own mapping; 0: one mapping of all", &alone, 0, 1),
+	NUMBER("size", "bytes in the mapped file", &size, SIZE_LEAST, SIZE_MOST),
+	NUMBER("alone", "1: each page is a separate mapping; 0: there is one mapping", &alone, 0, 1),
 	{ 0 },
 };
 

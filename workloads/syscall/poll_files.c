@@ -1,11 +1,11 @@
 /* poll_files -- ask by poll which of many open files can be read.
  *
- * Measures     the list of descriptors copied in, each of them found and asked, the answers copied
- *              out. They are files, which are always ready: the answer names every one of them.
- * Leaves out   waiting: the time to wait is zero. Opening the files is in setup.
- * Beware       the list is eight bytes a descriptor, where select's sets are one bit each; a long
- *              list is copied into memory that the kernel takes for the call.
- * After        lat_select file of lmbench (McVoy and Staelin), which knows select alone.
+ * Measures     copying the list of descriptors in, finding and asking each file, and copying the
+ *              answers out. Files are always ready, so the answer names every one.
+ * Leaves out   waiting: the timeout is zero. Opening the files (in setup).
+ * Beware       poll takes eight bytes per descriptor, where select takes one bit in each set. For a
+ *              long list the kernel allocates memory in each call.
+ * After        lat_select file of lmbench (McVoy and Staelin), which has only select.
  */
 #include "waiting.h"
 
@@ -29,7 +29,7 @@ static const struct call calls[] = { { POLL_CALL, 1 }, { 0 } };
 const struct workload workload_poll_files = {
 	.name       = "poll_files",
 	.group      = "syscall",
-	.summary    = "many files asked about by poll",
+	.summary    = "many open files asked about by poll",
 	.operation  = "call",
 	.setup      = setup,
 	.run        = run,

@@ -1,13 +1,12 @@
 /* poll_sockets -- ask by poll which of many connections have something to read.
  *
- * Measures     the list of descriptors copied in, each connection found and asked, the answers
- *              copied out. They are TCP connections over the loopback interface; none has anything
- *              to read, or as many as `ready` says hold one byte that nobody takes.
- * Leaves out   waiting: the time to wait is zero, so the process joins no queue. Connecting is in
- *              setup.
- * Beware       the list is eight bytes a descriptor, where select's sets are one bit each; a long
- *              list is copied into memory that the kernel takes for the call.
- * After        lat_select tcp of lmbench (McVoy and Staelin), which knows select alone.
+ * Measures     copying the list of descriptors in, finding and asking each connection, and copying
+ *              the answers out. They are TCP connections over the loopback interface. On `ready` of
+ *              them (none by default) a byte waits that nobody reads.
+ * Leaves out   waiting: the timeout is zero, so the process joins no queue. Connecting (in setup).
+ * Beware       poll takes eight bytes per descriptor, where select takes one bit in each set. For a
+ *              long list the kernel allocates memory in each call.
+ * After        lat_select tcp of lmbench (McVoy and Staelin), which has only select.
  */
 #include "waiting.h"
 

@@ -1,17 +1,15 @@
-/* protection_fault -- write to a page that is read-only, and handle the signal.
+/* protection_fault -- write to a read-only page, and handle the signal.
  *
- * Measures     the processor's fault, the kernel's finding that the write is forbidden, the
- *              signal's frame built on the stack, the handler's one addition, and the return from
- *              it (a system call), after which the same instruction is tried again and is the next
- *              operation.
- * Leaves out   any change of the page: the handler returns without one, so the write faults until
- *              the batch's last fault, where the handler makes the page writable and the write
- *              succeeds. That, and making it read-only again, are two calls a batch.
- * Beware       nothing leaves the handler by a jump, so no signal mask has to be restored by a
- *              system call. Every fault must be at the page's address, else the process ends by
- *              it; the handler is entered exactly once an operation, and the write must have
- *              happened after a batch. What libc has registered with the kernel belongs to the figure,
- *              as in signal_catch.
+ * Measures     the page fault, the kernel's finding that the write is forbidden, building the
+ *              signal's frame on the stack, one addition in the handler, and the return from it (a
+ *              system call). The same instruction then runs again and is the next operation.
+ * Leaves out   changing the page. The handler returns without a change, so the write faults again,
+ *              until the batch's last fault. There the handler makes the page writable and the
+ *              write succeeds. Making it writable and read-only again are two calls per batch.
+ * Beware       the handler does not leave by a jump, so no system call must restore a signal mask.
+ *              A fault at any other address ends the process. The handler must run exactly once per
+ *              operation, and the write must have happened at the end of the batch. What the C
+ *              library has registered with the kernel is part of the time, as in signal_catch.
  * After        lat_sig prot of lmbench (McVoy and Staelin, 1996).
  */
 #include <signal.h>
@@ -87,7 +85,7 @@ static const struct call calls[] = { { "rt_sigreturn", 1 }, { 0 } };
 const struct workload workload_protection_fault = {
 	.name      = "protection_fault",
 	.group     = "syscall",
-	.summary   = "a forbidden write, and the signal for it handled",
+	.summary   = "a write to a read-only page, and its signal handled",
 	.operation = "fault",
 	.setup     = setup,
 	.run       = run,

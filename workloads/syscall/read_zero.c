@@ -1,13 +1,11 @@
 /* read_zero -- read one byte from /dev/zero.
  *
- * Measures     what every read pays before there is anything to read: entry into the kernel,
- *              finding the open file behind its descriptor, the way down to a driver, one byte
- *              copied out.
- * Leaves out   files, their cache and their locks: the driver behind /dev/zero does almost
- *              nothing.
- * Beware       the call is made by the same instructions in every build (kernel_call.h), because the
- *              libraries' reads differ by more than what is looked for. A /dev/zero that is no device
- *              (in a bare root) is refused.
+ * Measures     what every read pays: the entry into the kernel, finding the open file by its
+ *              descriptor, calling a driver, and copying one byte out.
+ * Leaves out   files, their cache and their locks: the driver of /dev/zero does almost nothing.
+ * Beware       every build makes the call by the same instructions (kernel_call.h), because the
+ *              read functions of C libraries differ by more than the differences to be measured. A
+ *              /dev/zero that is not a device (in a bare root) is refused.
  * After        lat_syscall read of lmbench (McVoy and Staelin, 1996).
  */
 #include <sys/stat.h>

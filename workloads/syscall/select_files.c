@@ -1,13 +1,12 @@
 /* select_files -- ask by select which of many open files can be read.
  *
- * Measures     the set of descriptors copied in, each of them found and asked, the set of the
- *              ready ones copied out. They are files, which are always ready: the answer names
- *              every one of them.
- * Leaves out   waiting: the time to wait is zero. Opening the files is in setup.
- * Beware       the call writes its answer over the question, so the question's 128 bytes are
- *              copied before each, which is measured too. A set holds descriptors below 1024.
- *              pselect without a signal mask is called, because libraries make different system
- *              calls of select.
+ * Measures     copying the set of descriptors in, finding and asking each file, and copying the set
+ *              of the ready ones out. Files are always ready, so the answer names every one.
+ * Leaves out   waiting: the timeout is zero. Opening the files (in setup).
+ * Beware       the call overwrites its argument with the answer, so the 128 bytes of the set are
+ *              copied before each call, which is part of the time. A set holds descriptors below
+ *              1024. The call is pselect without a signal mask, because C libraries make different
+ *              system calls for select.
  * After        lat_select file of lmbench (McVoy and Staelin).
  */
 #include "waiting.h"
@@ -33,7 +32,7 @@ static const struct call calls[] = { { "pselect6", 1 }, { 0 } };
 const struct workload workload_select_files = {
 	.name       = "select_files",
 	.group      = "syscall",
-	.summary    = "many files asked about by select",
+	.summary    = "many open files asked about by select",
 	.operation  = "call",
 	.setup      = setup,
 	.run        = run,

@@ -1,14 +1,13 @@
 /* select_sockets -- ask by select which of many connections have something to read.
  *
- * Measures     the set of descriptors copied in, each connection found and asked, the set of the
- *              ready ones copied out. They are TCP connections over the loopback interface; none
- *              has anything to read, or as many as `ready` says hold one byte that nobody takes.
- * Leaves out   waiting: the time to wait is zero, so the process joins no queue. Connecting is in
- *              setup.
- * Beware       the call writes its answer over the question, so the question's 128 bytes are
- *              copied before each, which is measured too. A set holds descriptors below 1024.
- *              pselect without a signal mask is called, because libraries make different system
- *              calls of select.
+ * Measures     copying the set of descriptors in, finding and asking each connection, and copying
+ *              the set of the ready ones out. They are TCP connections over the loopback interface.
+ *              On `ready` of them (none by default) a byte waits that nobody reads.
+ * Leaves out   waiting: the timeout is zero, so the process joins no queue. Connecting (in setup).
+ * Beware       the call overwrites its argument with the answer, so the 128 bytes of the set are
+ *              copied before each call, which is part of the time. A set holds descriptors below
+ *              1024. The call is pselect without a signal mask, because C libraries make different
+ *              system calls for select.
  * After        lat_select tcp of lmbench (McVoy and Staelin).
  */
 #include "waiting.h"

@@ -1,17 +1,18 @@
 /* semaphore -- pass the turn between two processes by two semaphores.
  *
- * Measures     sem_post and sem_wait on POSIX semaphores that two processes share in memory, and the
- *              wake-ups and switches between them. An operation is a round trip: each process
- *              posts once and waits once. On Windows ReleaseSemaphore and WaitForSingleObject on
- *              semaphores of the kernel, since no others reach from process to process.
- * Leaves out   making processes and semaphores (in setup), and finding semaphores by name.
- * Beware       libc enters the kernel only when it must: on two processors a fast partner may have
- *              posted before the wait begins, and some libraries try for a while before they
- *              sleep. Windows enters it each time. Hence no number of system calls is claimed. The
- *              semaphores in memory are 128 bytes apart, so that no cache line belongs to both. The
- *              partner's passes are counted in shared memory, and checked. On one processor it
- *              measures the scheduler.
- * After        lat_sem of lmbench (McVoy and Staelin), which uses System V's: semaphore_system_v.
+ * Measures     sem_post and sem_wait on POSIX semaphores in shared memory, with the wake-ups and
+ *              switches between the two processes. An operation is a round trip: each process posts
+ *              once and waits once. Under Wine, ReleaseSemaphore and WaitForSingleObject on
+ *              semaphores of the kernel, because no others work between processes.
+ * Leaves out   creating the process and the semaphores (in setup), and finding semaphores by name.
+ * Beware       the C library enters the kernel only when it must. On two processors a fast partner
+ *              may have posted before the wait begins, and some libraries spin before they sleep.
+ *              Windows' functions enter the kernel each time. So no number of system calls is
+ *              claimed. The semaphores in memory are 128 bytes apart, so that they share no cache
+ *              line. Shared memory counts the partner's passes, and they are checked. On one
+ *              processor it measures the scheduler.
+ * After        lat_sem of lmbench (McVoy and Staelin), which uses System V semaphores
+ *              (semaphore_system_v).
  */
 #include <errno.h>
 #include <stdalign.h>

@@ -1,15 +1,15 @@
 /* semaphore_system_v -- pass the turn between two processes by two System V semaphores.
  *
- * Measures     semop as the only means by which two processes wait for each other: every change of
- *              a semaphore is a system call. An operation is a round trip: four calls, of which
- *              two wait, and two switches between processes.
- * Leaves out   making processes and semaphores (in setup), and undoing at a process's end
- *              (SEM_UNDO).
+ * Measures     semop, used as the only means by which two processes wait for each other: every
+ *              change of a semaphore is a system call. An operation is a round trip: four calls, of
+ *              which two wait, and two switches between the processes.
+ * Leaves out   creating the process and the semaphores (in setup), and undoing changes when a
+ *              process ends (SEM_UNDO).
  * Beware       such semaphores outlive the processes that use them, even killed ones. So the trial
- *              takes an IPC namespace of its own, with which they go; where none can be had, in a
- *              user namespace of its own if need be, the workload is unsupported. The partner's
- *              passes are counted in shared memory and checked at every round trip. On one
- *              processor it measures the scheduler, on two also wake-ups between processors.
+ *              enters an IPC namespace of its own, which takes them along at its end, if need be in
+ *              a user namespace of its own. Where it can have none, the workload is unsupported.
+ *              Shared memory counts the partner's passes, and each round trip is checked. On one
+ *              processor it measures the scheduler, on two also the wake-ups between processors.
  * After        lat_sem of lmbench (McVoy and Staelin).
  */
 #include "../api/workload.h"

@@ -1,13 +1,14 @@
-/* signal_catch -- send a signal to oneself and handle it.
+/* signal_catch -- send a signal to the own process and handle it.
  *
- * Measures     kill to the own process, the frame that the kernel builds on the stack, the
- *              handler's one addition, and the return from it (a system call of its own).
- * Leaves out   installing the handler (signal_install) and waking another process.
- * Beware       a signal that is already waiting is not sent twice. So every one must have been
- *              handled when kill returns, which POSIX demands of a process with one thread; the
- *              handler counts, and the count is checked after every batch. What libc has registered
- *              with the kernel belongs to the figure: glibc (from 2.35 on) an area for restartable
- *              sequences, which the kernel looks at with each signal; giving it back took 4 % off.
+ * Measures     kill with the own process number, building the signal's frame on the stack, one
+ *              addition in the handler, and the return from it (a separate system call).
+ * Leaves out   installing the handler (signal_install), and waking another process.
+ * Beware       the kernel keeps only one pending signal of a kind, so each signal must be handled
+ *              before the next is sent. POSIX guarantees this when kill returns in a process with
+ *              one thread. The handler counts, and the count is checked after every batch. What the
+ *              C library has registered with the kernel is part of the time: since version 2.35
+ *              glibc registers an area for restartable sequences, which the kernel looks at with
+ *              each signal; without it the time was 4 % shorter.
  * After        lat_sig catch of lmbench (McVoy and Staelin, 1996).
  */
 #include <signal.h>
@@ -54,7 +55,7 @@ static const struct call calls[] = { { "kill", 1 }, { "rt_sigreturn", 1 }, { 0 }
 const struct workload workload_signal_catch = {
 	.name      = "signal_catch",
 	.group     = "syscall",
-	.summary   = "a signal sent to oneself and handled",
+	.summary   = "a signal sent to the own process and handled",
 	.operation = "signal",
 	.setup     = setup,
 	.run       = run,

@@ -1,11 +1,12 @@
-/* signal_install -- say which function shall handle a signal.
+/* signal_install -- choose the function that handles a signal.
  *
- * Measures     entry into the kernel, the new action copied in and put in the place of the old
- *              one.
- * Leaves out   any signal: that is signal_catch.
- * Beware       two handlers are installed in turn, so that each call changes something; which of
- *              them stands is asked once a batch. Libraries wrap the call (a trampoline for the way
- *              back, in some a record of the handler), so it is made without them, by number.
+ * Measures     the entry into the kernel, copying the new action in, and putting it in the place of
+ *              the old one.
+ * Leaves out   any signal (signal_catch).
+ * Beware       two handlers are installed in turn, so that each call changes something. Once per
+ *              batch the workload asks which one is installed. C libraries add work of their own (a
+ *              trampoline for the return, in some a record of the handler), so the call is made by
+ *              its number.
  * After        lat_sig install of lmbench (McVoy and Staelin, 1996).
  */
 #include <signal.h>

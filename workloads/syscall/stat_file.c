@@ -1,13 +1,12 @@
 /* stat_file -- ask for the status of a file by its name.
  *
- * Measures     entry into the kernel, the look-up of one name in the working directory, and the
- *              file's status copied out. The working directory is the trial's own. On Windows
- *              GetFileAttributesEx.
- * Leaves out   the walk through the directories above, which would make the depth of the trial's
- *              directory part of the figure; and the disk: name and status are in the cache.
- * Beware       libraries ask for this in different ways, so the call is made by its number where
- *              the kernel's answer has libc's layout, and by libc elsewhere. The file system
- *              answers too: which it is stands in the system's fingerprint.
+ * Measures     the entry into the kernel, the look-up of one name in the working directory (the
+ *              trial's own), and copying the file's status out. Under Wine, GetFileAttributesEx.
+ * Leaves out   the walk through the parent directories, which would make their number part of the
+ *              time. The disk: name and status are in the cache.
+ * Beware       C libraries make different system calls for stat, so the call is made by its number
+ *              where the kernel fills in the C library's struct stat, and through the C library
+ *              elsewhere. The file system answers too; the system's fingerprint names it.
  * After        lat_syscall stat of lmbench (McVoy and Staelin, 1996), which gives the whole path.
  */
 #define WINDOWS_STATUS WIN32_FILE_ATTRIBUTE_DATA

@@ -1,8 +1,9 @@
-/* status.h -- what stat_file and fstat_file share: the status of a file of five bytes, asked for again and again.
+/* status.h -- what stat_file and fstat_file share: asking again and again for the status of a file
+ * of five bytes.
  *
- * A workload says before it includes this what Windows answers by (WINDOWS_STATUS), and after it what a
- * call is. The call is made by its number where kernel and libc are known to agree on struct stat
- * (STATUS_AGREES), because libraries make different system calls of stat and fstat.
+ * Before it includes this, a workload defines WINDOWS_STATUS, in which Windows answers; after it,
+ * ask(), one call. The call is made by its number where kernel and C library are known to agree on
+ * struct stat (STATUS_AGREES), because libraries make different system calls for stat and fstat.
  */
 #ifndef STEELYARD_STATUS_H
 #define STEELYARD_STATUS_H
@@ -26,7 +27,7 @@ typedef struct stat file_status;
 
 enum { BYTES = 5 };
 
-/* Makes the file in the trial's directory, and leaves it open. */
+/* Creates the file in the trial's directory, and leaves it open. */
 static inline int make_file(const name_letter *name, handle *file)
 {
 	int outcome = handle_begin();
@@ -39,7 +40,7 @@ static inline int make_file(const name_letter *name, handle *file)
 	return handle_write_whole(*file, "bytes", BYTES) ? fail("write") : 0;
 }
 
-/* The workload's: one call. Returns 0, or not. */
+/* The workload's own: one call. Returns 0 if it succeeds. */
 static inline int ask(file_status *status);
 
 /* Out of line, or REPEAT would hold it sixty-four times. */

@@ -1,15 +1,16 @@
 /* syscall -- ask the kernel for the parent's process number.
  *
- * Measures     the cheapest entry into the kernel and back: prepare, trap, do almost nothing,
- *              restore the user's context.
- * Leaves out   any work that a call does; that is every other workload.
- * Beware       libc may remember getpid's answer (glibc did until 2.25), and then nothing is
- *              measured: so the call is made by number. getppid, because its answer may change at
- *              any time (the parent can die), so nobody below can remember it either. The
- *              instructions are the same in every build (kernel_call.h), a function that returns
- *              once: that return is mispredicted after the kernel, which is a third of the figure on
- *              some processors, and which every program pays that calls the kernel through libc.
- * After        Syscall of the PEGASUS paper (Silva), there getpid; getppid as in lmbench.
+ * Measures     the cheapest way into the kernel and back: prepare, trap, do almost nothing, restore
+ *              the user's context.
+ * Leaves out   the work of a call, which all other workloads have.
+ * Beware       a C library may remember the answer of getpid (glibc did until 2.25), and then
+ *              nothing would be measured. So the call is made by number, and it is getppid: its
+ *              answer can change at any time (the parent can die), so nothing can remember it. The
+ *              instructions are the same in every build (kernel_call.h): a function that returns
+ *              once. The processor mispredicts that return after the kernel, which is a third of
+ *              the time on some processors; every program pays this that calls the kernel through
+ *              the C library.
+ * After        Syscall of the PEGASUS paper (Silva), which calls getpid; lmbench calls getppid.
  */
 #include "../api/kernel_call.h"
 #include "../api/workload.h"

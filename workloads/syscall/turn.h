@@ -1,6 +1,6 @@
-/* turn.h -- what the workloads share in which two processes pass the turn to each other: the partner,
- * its count of passes in memory that both have, and the pipes that tell it how many round trips come
- * next.
+/* turn.h -- what the workloads share in which two processes pass the turn to each other: the
+ * partner, its count of passes in shared memory, and the pipes that tell it the number of round
+ * trips.
  *
  * setup()   turn_share(), then what the turn is passed by, then turn_start(serve)
  * serve()   turn_join(), turn_ready(), and for each turn_batch() so many passes, each counted
@@ -21,7 +21,8 @@
 
 enum { TURN_OBJECTS_MOST = 4 };
 
-/* What the partner is told. On Windows the objects are inheritable handles that a workload has made. */
+/* What the partner gets. On Windows the objects are inheritable handles that the workload has
+ * made. */
 static struct {
 	int      batch[2], ready[2]; /* round trips to do next; the partner's beginning */
 	intptr_t memory;             /* the handle of what both share */
@@ -30,7 +31,8 @@ static struct {
 
 static pid_t turn_partner = -1;
 
-/* A page: what a workload keeps there, and last, in a cache line of its own, the partner's passes. */
+/* One page: the workload's own part, and at the end, in a cache line of its own, the partner's
+ * passes. */
 enum { TURN_BYTES = 4096, TURN_ROOM = TURN_BYTES - 128 };
 static void              *turn_shared;
 static volatile uint64_t *turn_passes;
@@ -55,8 +57,8 @@ static inline int turn_share(void)
 	return 0;
 }
 
-/* The partner must be there, with what it begins with, before the first batch, or that would measure how
- * it came to run. */
+/* Starts the partner and waits until it is ready. Otherwise the first batch would include its
+ * start. */
 static inline int turn_start(void (*serve)(void))
 {
 	char byte;
@@ -72,7 +74,7 @@ static inline int turn_start(void (*serve)(void))
 	return read_whole(turn.ready[0], &byte, 1) ? fail_check("the partner could not begin") : 0;
 }
 
-/* In the partner, as all up to turn_batch(). Returns 0, or -1: it cannot serve. */
+/* For the partner, like the next three. Returns 0, or -1 if it cannot serve. */
 static inline int turn_join(void)
 {
 	close(turn.batch[1]);
@@ -88,14 +90,14 @@ static inline int turn_ready(void)
 	return write_whole(turn.ready[1], "", 1);
 }
 
-/* Waits for the next batch. Returns whether there is one. */
+/* Waits for the next batch, and returns whether there is one. */
 static inline int turn_batch(uint64_t *trips)
 {
 	return !read_whole(turn.batch[0], trips, sizeof(*trips));
 }
 
-/* The partner's part where the turn is passed by three things, each held by one of the two. It begins with 2:
- * waits for 1, frees 2; waits for 0, frees 1; ... */
+/* The partner's passes, where three things pass the turn and each process holds one or two of them.
+ * It begins with 2: waits for 1, frees 2; waits for 0, frees 1; ... */
 INLINED void turn_serve_by_three(int (*take)(uint64_t), int (*let_go)(uint64_t))
 {
 	uint64_t trips, which = 1;
@@ -115,7 +117,7 @@ static inline int turn_give(uint64_t operations)
 	return write_whole(turn.batch[1], &operations, sizeof(operations)) ? fail("write") : 0;
 }
 
-/* Whether the partner has had the turn once more than last time. */
+/* Checks that the partner has had the turn once more than last time. */
 static inline int turn_check(void)
 {
 	static uint64_t due;

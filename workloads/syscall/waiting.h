@@ -1,8 +1,7 @@
-/* waiting.h -- what the workloads share that ask which of many descriptors are ready: files, which always are,
- * or connections, of which some hold a byte that nobody takes.
+/* waiting.h -- what the workloads share that ask which of many descriptors are ready: of files,
+ * which always are, or of connections, of which some have a byte that nobody reads.
  *
- * setup()   open_files() or connect_sockets(), then what the call is asked by: list_watched() for poll,
- *           set_watched() for select
+ * setup()   open_files() or connect_sockets(), then list_watched() for poll or set_watched() for select
  * ask()     the workload's own: one call, and answered()
  */
 #ifndef STEELYARD_WAITING_H
@@ -30,7 +29,7 @@ static inline int connect_sockets(void)
 /* Out of line, or REPEAT would hold it sixty-four times. */
 __attribute__((noinline)) static int ask(void);
 
-/* Whether a call has named as many as are ready. */
+/* Checks that a call has named as many as are ready. */
 static inline int answered(int count, const char *call)
 {
 	if (count < 0)
@@ -76,7 +75,7 @@ static inline void list_watched(void)
 /* ---- For select: a set of bits ---- */
 
 static fd_set set;
-static int    beyond; /* the highest of them, and one */
+static int    beyond; /* the highest descriptor, plus one */
 
 static inline int set_watched(void)
 {
@@ -95,9 +94,9 @@ static inline int set_watched(void)
 }
 
 #define FILES_PARAMETERS \
-	NUMBER("descriptors", "open files asked about", &descriptors, 1, DESCRIPTORS_MOST)
+	NUMBER("descriptors", "open files that are asked about", &descriptors, 1, DESCRIPTORS_MOST)
 #define SOCKETS_PARAMETERS                                                                         \
-	NUMBER("descriptors", "connections asked about", &descriptors, 1, DESCRIPTORS_MOST),       \
-	NUMBER("ready", "of them, with something to read", &ready, 0, DESCRIPTORS_MOST)
+	NUMBER("descriptors", "connections that are asked about", &descriptors, 1, DESCRIPTORS_MOST),       \
+	NUMBER("ready", "how many of them have something to read", &ready, 0, DESCRIPTORS_MOST)
 
 #endif

@@ -1,11 +1,11 @@
 /* write_null -- write one byte to the null device.
  *
- * Measures     what every write pays before there is anywhere to write to: entry into the kernel,
- *              finding the open file behind its descriptor, the way down to a driver, and back. On
- *              Windows WriteFile to the device NUL.
- * Leaves out   the copy of the byte: the driver takes the count and looks at nothing.
- * Beware       on POSIX the call is made by the same instructions in every build (kernel_call.h). A
- *              /dev/null that is no device (in a bare root) is refused.
+ * Measures     what every write pays: the entry into the kernel, finding the open file by its
+ *              descriptor, calling a driver, and the way back. Under Wine, WriteFile to the device
+ *              NUL.
+ * Leaves out   copying the byte: the driver takes the count and looks at nothing.
+ * Beware       on POSIX every build makes the call by the same instructions (kernel_call.h). A
+ *              /dev/null that is not a device (in a bare root) is refused.
  * After        lat_syscall write of lmbench (McVoy and Staelin, 1996).
  */
 #include "../api/handle.h"

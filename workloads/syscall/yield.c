@@ -1,13 +1,14 @@
 /* yield -- offer the processor to others when nobody wants it.
  *
- * Measures     entry into the kernel, and the scheduler's decision to let the caller go on. On
- *              Windows SwitchToThread.
+ * Measures     the entry into the kernel, and the scheduler's decision to let the caller continue.
+ *              Under Wine, SwitchToThread.
  * Leaves out   a switch to another process: there is none while no other is ready on that
  *              processor.
- * Beware       whatever else is ready on the same processor is let through, and its time slice is
- *              then measured; so copies beyond the number of processors measure switches between
+ * Beware       if anything else is ready on the same processor, it runs first, and its time slice
+ *              is measured. So with more copies than processors this measures switches between
  *              copies.
- * After        the yield stressor of stress-ng (King), which has many processes call it at once.
+ * After        the yield stressor of stress-ng (King), in which many processes make this call at
+ *              once.
  */
 #include "../api/workload.h"
 

@@ -22,12 +22,14 @@ from steelyard.errors import UnknownName
 from steelyard.statistics import multiprogramming, order_statistics
 from steelyard.statistics.multiprogramming import Moments
 from steelyard.statistics.signed_rank import Array, Estimate
+from steelyard.text import shortened
 
 # How a trial's batches become one number. The floor (lower quartile) is steadiest for work that only
 # other work can slow down; work that sleeps and wakes has no floor worth the name.
 FLOOR, TYPICAL, COST, GROUP = "floor", "typical", "cost", "group"
 _LENSES = {"cpu": FLOOR, "syscall": FLOOR, "memory": FLOOR, "harness": FLOOR}
 
+_REASON_SHOWN = 300  # characters of why a trial failed; the archive has more
 _PRESSURE_LEAST = 0.05  # below that share of waiting, a trial is not called disturbed
 
 # What follows from the moments of many processes at once: metrics that no single clock reading gives, with
@@ -295,8 +297,9 @@ def _troubles(rows: Rows) -> list[Trouble]:
             reason = one.reason or (f"signal {one.signal}" if one.signal else None)
             found[one.system, one.cell, one.status].append(reason)
     return [
-        Trouble(*what, len(reasons), min((one for one in reasons if one), default=None))
+        Trouble(*what, len(reasons), shortened(reason, _REASON_SHOWN) if reason else None)
         for what, reasons in sorted(found.items())
+        for reason in [min((one for one in reasons if one), default=None)]
     ]
 
 

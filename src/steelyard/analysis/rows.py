@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import duckdb
 
+from steelyard.analysis import doubt
+
 # One row per trial, metric and, where the trial is a curve, point: the quantiles of its batches in ns per
 # operation, and its cost, which is all time over all work. With several copies, the group's time is that of
 # its slowest copy, and the work is everybody's: so it is divided by the number of copies, as the PEGASUS
@@ -87,6 +89,7 @@ class Rows:
 
     def add(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Adds what these tables hold: of trials that are not among the rows yet."""
+        doubt.set_aside(connection)
         known = len(self.trials)
         self.trials += [TrialRow(*row) for row in _all(connection, _TRIALS)]
         self.values += _all(connection, _VALUES)

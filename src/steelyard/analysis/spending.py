@@ -11,19 +11,20 @@ from statistics import median
 
 import numpy as np
 
-from steelyard.archive.events import SPAN
+from steelyard.archive.events import SPAN, SYSTEM, USER
 from steelyard.statistics import apart, signed_rank
 from steelyard.statistics.signed_rank import Array, Estimate
+from steelyard.watch.figures import FAULTS, SWITCHES
 
 TIME, OPERATIONS = "time", "operations"
 
 # The costs, each with its unit, and the monitor's figures that it is the sum of.
 RUN, REST = "run", "rest"
-TIMES = {"user": ("cpu_user_ns",), "system": ("cpu_system_ns",), RUN: ("run_ns",), "wait": ("wait_ns",)}
+TIMES = {"user": (USER,), "system": (SYSTEM,), RUN: ("run_ns",), "wait": ("wait_ns",)}
 COUNTS = {
-    "switches": ("switches_voluntary", "switches_involuntary"),
-    "faults": ("faults_minor", "faults_major"),
-    "major faults": ("faults_major",),
+    "switches": tuple(SWITCHES.values()),
+    "faults": tuple(FAULTS.values()),
+    "major faults": (FAULTS["major"],),
     "signals": ("signals",),
     "bytes read": ("bytes_read",),
     "bytes written": ("bytes_written",),
@@ -74,7 +75,7 @@ def spent(
                 costs[name] = (sum(figures[part] for part in parts) - away) / done
         if "user" in costs and "system" in costs:
             costs.setdefault(RUN, costs["user"] + costs["system"])
-        if figures.get("cpu_user_ns", 0) + figures.get("cpu_system_ns", 0) < _SPLIT_LEAST_NS:
+        if figures.get(USER, 0) + figures.get(SYSTEM, 0) < _SPLIT_LEAST_NS:
             costs.pop("user", None)
             costs.pop("system", None)
         if RUN in costs and "wait" in costs:
@@ -102,7 +103,7 @@ def _noise(figures: Mapping[str, int], operations: float) -> dict[str, float]:
         for name, parts in COUNTS.items()
         if all(part in figures for part in parts)
     }
-    user, system = figures.get("cpu_user_ns", 0), figures.get("cpu_system_ns", 0)
+    user, system = figures.get(USER, 0), figures.get(SYSTEM, 0)
     ticks = (user + system) / _TICK_NS
     share = (user / _TICK_NS + 1) / (ticks + 2)  # never 0 or 1: a tick more could have met the other
     split = (user + system) * _TICK_NS * share * (1 - share) / operations**2

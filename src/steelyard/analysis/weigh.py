@@ -30,6 +30,7 @@ from steelyard.quantities import size_bytes
 from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study import study_file
+from steelyard.systems import door
 
 _INDEX_MARGIN = 0.01
 _KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred times is none
@@ -267,7 +268,10 @@ def _facts(seen: Observations) -> tuple[SystemFacts, ...]:
     first: dict[str, tuple[Any, Any]] = {}
     boots: Counter[str] = Counter()
     for system, _, hello, fingerprint in seen.connection.execute(_SYSTEMS).fetchall():
-        first.setdefault(system, (json.loads(hello), json.loads(fingerprint)))
+        if system not in first:
+            tuning = (json.loads(fingerprint) or {}).get("tuning")
+            facts = door.known("system", json.loads(fingerprint)) | ({"tuning": tuning} if tuning else {})
+            first[system] = door.known("hello", json.loads(hello)), facts
         boots[system] += 1
     return tuple(
         SystemFacts(
@@ -313,14 +317,18 @@ def _warnings(facts: Sequence[SystemFacts], baseline: str, here: Collection[str]
             yield f"the hardware differs: {told}"
     builds: dict[str, list[str]] = defaultdict(list)
     for one in others:
-        if one.hello["program_sha256"] != base.hello["program_sha256"]:
-            builds[f"{one.hello['compiler']} with {one.hello['libc']}"].append(one.name)
+        if one.hello.get("program_sha256") != base.hello.get("program_sha256"):
+            builds[_build_of(one)].append(one.name)
     if builds:
         ran = "".join(f", {' and '.join(names)} ran {build}" for build, names in builds.items())
-        yield f"the programs differ: {base.name} ran {base.hello['compiler']} with {base.hello['libc']}{ran}"
+        yield f"the programs differ: {base.name} ran {_build_of(base)}{ran}"
     for one in facts:
         if one.clock_apart is not None and abs(one.clock_apart) > CLOCK_MARGIN:
             yield f"the clock of {one.name} differs from this machine's by {one.clock_apart:+.2%}"
+
+
+def _build_of(one: SystemFacts) -> str:
+    return f"{one.hello.get('compiler')} with {one.hello.get('libc')}"
 
 
 def _differs(base: SystemFacts, one: SystemFacts, fact: str) -> bool:

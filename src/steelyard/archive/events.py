@@ -10,6 +10,7 @@ from typing import Any
 
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
+from steelyard.watch.figures import CPU
 
 Record = dict[str, Any]
 Pair = tuple[str, Cell]  # a system and a cell
@@ -20,7 +21,7 @@ STATUSES = ("ok", "failed", "unsupported", "timed out", "killed")
 # What disturbs nothing that is timed, and what counts every system call (at a price on every process here).
 LIFE, CALLS = "life", "calls"
 
-USER, SYSTEM = "cpu_user_ns", "cpu_system_ns"
+USER, SYSTEM = CPU["user"], CPU["system"]
 
 SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this host's clock
 

@@ -26,7 +26,8 @@ import duckdb
 from steelyard.archive import journal
 from steelyard.errors import ArchiveError, UnknownName
 from steelyard.text import shown
-from steelyard.watch.model import FIGURES, Call, Head, Monitor, Process, Reading, Refused, Watch, Window
+from steelyard.watch.figures import FIGURES
+from steelyard.watch.model import Call, Head, Monitor, Process, Reading, Refused, Watch, Window
 
 VERSION = 1
 HEADER = "watch.json"
@@ -88,7 +89,7 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
                 ("readings", _readings(watch)),
             ):
                 _write(draft / f"{table}.parquet", _TABLES[table], rows)
-            (draft / HEADER).write_text(json.dumps(header, indent=1))
+            (draft / HEADER).write_bytes(json.dumps(header, indent=1).encode())
             draft.rename(path)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -127,7 +128,7 @@ def _readings(watch: Watch) -> Iterable[dict[str, Any]]:
 
 def _write(file: Path, columns: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows into one Parquet file, by way of a file of JSON lines: rows may be more than memory holds."""
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", prefix="steelyard-") as lines:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl", prefix="steelyard-") as lines:
         for row in rows:
             lines.write(json.dumps(row) + "\n")
         lines.flush()
@@ -195,7 +196,7 @@ def _calls_by_process(kept: Kept) -> dict[_Who, dict[str, Call]]:
 
 def _process(row: Mapping[str, Any], calls: Mapping[_Who, Mapping[str, Call]]) -> Process:
     fields = {field.name: row.get(field.name) for field in dataclasses.fields(Process)}
-    figures = {name: row[name] for name in FIGURES}
+    figures = {name: row.get(name) for name in FIGURES}
     seen = calls.get(_who(row), {}) if row["calls_seen"] else None
     return Process(**fields | {"figures": figures, "calls": seen})
 
@@ -208,7 +209,8 @@ def _monitor(told: Mapping[str, Any]) -> Monitor:
         name: Call(**one | {"histogram": one["histogram"] and tuple(one["histogram"])})
         for name, one in total["calls"].items()
     }
-    return Monitor(**dict(told) | {"total": Process(**total | {"calls": calls})})
+    figures = {name: total["figures"].get(name) for name in FIGURES}
+    return Monitor(**dict(told) | {"total": Process(**total | {"figures": figures, "calls": calls})})
 
 
 class _Readings:

@@ -68,9 +68,8 @@ class WatchOptions:
         help="so long, such as 60s (default: until it ends, or Ctrl-C)",
     )
 
-    detail: str = option(
+    detail: str | None = option(
         "--detail",
-        default="budget",
         group=_HOW,
         steers=True,
         choices=DETAILS,
@@ -239,7 +238,7 @@ def number(option: str, text: str, *, most: int = _MOST) -> int:
 def order(asked: WatchOptions) -> Order:
     """What is to be watched, checked as far as it can be before anything is started. Raises UsageError."""
     _check_what(asked)
-    if asked.budget and asked.detail != "budget":
+    if asked.budget and asked.detail not in (None, "budget"):
         raise UsageError(
             f"--budget is {quoted(asked.budget)}, but --detail {asked.detail} keeps to none; leave out one"
         )

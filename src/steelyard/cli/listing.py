@@ -1,4 +1,4 @@
-"""list: the systems, workloads, studies and builds there are."""
+"""list, doctor: what there is, and what works here."""
 
 from dataclasses import dataclass
 
@@ -18,6 +18,19 @@ def _list(options: ListOptions) -> int:
     return 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorOptions:
+    format: str = format_option()
+
+
+def _doctor(options: DoctorOptions) -> int:
+    from steelyard.report import diagnosis
+    from steelyard.running import examination
+
+    diagnosis.print_findings(examination.examine(), form=options.format)
+    return 0
+
+
 LIST = Verb(
     "list",
     "list the systems, workloads, studies or builds there are",
@@ -26,4 +39,13 @@ LIST = Verb(
     """examples:
   steelyard list systems
   steelyard list workloads --format json""",
+)
+DOCTOR = Verb(
+    "doctor",
+    "say what works on this machine, and what would disturb a measurement",
+    DoctorOptions,
+    _doctor,
+    """examples:
+  steelyard doctor
+  steelyard doctor --format json""",
 )

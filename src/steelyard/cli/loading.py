@@ -110,8 +110,8 @@ def _load(options: LoadOptions) -> int:
     if order.trial_s < _TRIAL_LEAST_S:
         least = _TRIAL_LEAST_S * order.trials * len(order.levels)
         raise UsageError(
-            f"--for is {quoted(options.until)}, but {order.trials} trials of {len(order.levels)} levels need at "
-            f"least {least:g}s"
+            f"--for is {quoted(options.until)}, but {order.trials} trials of {len(order.levels)} levels need "
+            f"at least {least:g}s"
         )
 
     def notify(clients: int, done: int, count: int) -> None:

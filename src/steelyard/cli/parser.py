@@ -28,6 +28,7 @@ VERBS: tuple[Verb | Family, ...] = (
     loading.LOAD,
     building.BUILD,
     listing.LIST,
+    listing.DOCTOR,
     archiving.ARCHIVE,
 )
 

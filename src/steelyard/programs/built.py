@@ -62,6 +62,7 @@ class Workload:
     sweeps: str | None  # what a trial varies, where it is a curve: "size"
     sweep_unit: str | None
     parameters: tuple[Parameter, ...]
+    performances: int  # batches of one operation each, unless the request has another number; 0: as usual
     calls: Mapping[str, int]  # system calls an operation makes
     counted_address: int | None  # of a function entered once an operation
     instructions: int  # machine instructions an operation takes at least; 0 if it does not say

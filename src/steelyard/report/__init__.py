@@ -3,7 +3,7 @@
 `console` for people at a terminal, `plain` for programs (JSON, CSV), `page` for everybody else.
 
 Each module imports only from earlier ones: answers, notes, sentences, template, console, plain, listing,
-page, so_far, screen, during, watch_page.
+diagnosis, page, so_far, screen, during, watch_page.
 """
 
 from pathlib import Path

@@ -19,6 +19,7 @@ from steelyard.running import allocation, runner
 from steelyard.running.progress import RunState, clock_text
 from steelyard.study.plan import Plan
 from steelyard.terminal import Console
+from steelyard.text import shortened
 from steelyard.words import wording
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _LINE_S = 0.9 * allocation.ROUND_S
 _NAMED = 2  # of what is new, in a line
+_SENTENCE_MOST = 600  # characters
 
 
 class Shown:
@@ -165,4 +167,4 @@ class Shown:
             self._say(f"counting the system calls of {event.system}")
 
     def _say(self, sentence: str) -> None:
-        self._console.print(f"steelyard: {sentence}")
+        self._console.print(shortened(f"steelyard: {sentence}", _SENTENCE_MOST))

@@ -10,7 +10,6 @@ from rich.table import Table
 from steelyard import systems
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.watches import Kept
-from steelyard.errors import SteelyardError
 from steelyard.programs import built
 from steelyard.report import plain
 from steelyard.report.console import make_console
@@ -18,7 +17,6 @@ from steelyard.running.progress import clock_text
 from steelyard.study import plan as plans
 from steelyard.study import study_file
 from steelyard.study.plan import Plan
-from steelyard.systems.system import check
 from steelyard.text import shown
 
 Row = dict[str, Any]
@@ -127,17 +125,11 @@ def _parameters(parameters: Iterable[tuple[str, int | str]]) -> str:
 
 def _systems() -> Iterable[Row]:
     for system in systems.BUILT_IN:
-        try:
-            check(system)
-            built.load(system.program)
-            state = "can start here" if system.name != "ssh" else "needs a host: ssh:HOST"
-        except SteelyardError as error:
-            state = str(error)
         yield {
             "system": system.name,
             "summary": system.summary,
             "boot": "yes" if system.boot else "no",
-            "state": state,
+            "state": systems.refusal(system) or "can start here",
         }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from steelyard.analysis import doubt
 from steelyard.analysis.model import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.archive import experiments
@@ -191,6 +192,7 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     """What only the archive's tables know: the samples' panels, and when it was measured."""
     lenses = {(one.cell, one.metric): one.lens for one in weighing.comparisons}
     with experiments.connect(weighing.experiment) as connection:
+        doubt.set_aside(connection)
         found = marks.of(connection, systems=names, lenses=lenses)
         began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
         looks = connection.execute(_LOOKS).fetchall()[0][0]

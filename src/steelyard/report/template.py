@@ -73,7 +73,7 @@ def _bundle() -> str:
     told = subprocess.run(
         [sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=True, process_group=0
     )
-    return told.stdout.decode()
+    return told.stdout.decode("utf-8")
 
 
 def _umask() -> int:

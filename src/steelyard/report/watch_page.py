@@ -16,6 +16,7 @@ from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.report import template
 from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
+from steelyard.watch.figures import CPU, FAULTS, IO, SWITCHES
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import Process
 from steelyard.watch.series import Series
@@ -25,19 +26,19 @@ _FOLDED_FROM = 60  # processes: with more the table begins folded
 _PROGRAMS_MOST = 200
 _CALLS_DRAWN = 16
 _CALLS_OVER_TIME = 4
-# A panel of the series: its title, its unit, and the rates that are its lines, by the names they go by.
+# A panel of the series: its title, its unit, and the rates that are its lines, by what these are called.
 _PANELS: tuple[tuple[str, str, dict[str, str]], ...] = (
-    ("Processors in use", "share", {"cpu_user_ns": "user", "cpu_system_ns": "system"}),
-    ("Ready, and waiting for a processor", "share", {"wait_ns": "waiting"}),
-    ("Page faults a second", "count", {"faults_minor": "minor", "faults_major": "major"}),
+    ("Processors in use", "share", CPU),
+    ("Ready, and waiting for a processor", "share", {"waiting": "wait_ns"}),
+    ("Page faults a second", "count", FAULTS),
     (
         "Context switches a second",
         "count",
-        {"switches_voluntary": "voluntary", "switches_involuntary": "forced"},
+        {"voluntary": SWITCHES["voluntary"], "forced": SWITCHES["involuntary"]},
     ),
     ("Reads and writes a second", "count", {"reads": "reads", "writes": "writes"}),
-    ("Read and written a second", "bytes", {"characters_read": "read", "characters_written": "written"}),
-    ("Block devices, a second", "bytes", {"bytes_read": "read", "bytes_written": "written"}),
+    ("Read and written a second", "bytes", {"read": IO["read"], "written": IO["write"]}),
+    ("Block devices, a second", "bytes", {"read": "bytes_read", "written": "bytes_written"}),
 )
 
 
@@ -107,7 +108,7 @@ def html(account: Account, *, watched: str) -> str:
 
 
 def _used(one: Process) -> int:
-    return (one.figures["cpu_user_ns"] or 0) + (one.figures["cpu_system_ns"] or 0)
+    return sum(one.figures[name] or 0 for name in CPU.values())
 
 
 # Sentences
@@ -119,7 +120,7 @@ def _first(account: Account) -> str:
     if total.cpu_ns is None:
         return f"{processes} in {time_ns(account.elapsed_ns)}."
     share = f"{digits(100 * total.cpu_ns / account.elapsed_ns)} %" if account.elapsed_ns else NOTHING
-    user, system = total.figures["cpu_user_ns"] or 0, total.figures["cpu_system_ns"] or 0
+    user, system = (total.figures[name] or 0 for name in CPU.values())
     return (
         f"{processes} used {time_ns(total.cpu_ns)} of processor time in {time_ns(account.elapsed_ns)}: "
         f"{share} of one processor, {time_ns(user)} in user and {time_ns(system)} in system mode."
@@ -129,10 +130,10 @@ def _first(account: Account) -> str:
 def _more(total: Group) -> str:
     told = []
     for name, words in (
-        ("faults_minor", "minor"),
-        ("faults_major", "major page faults"),
-        ("switches_voluntary", "voluntary"),
-        ("switches_involuntary", "forced context switches"),
+        (FAULTS["minor"], "minor"),
+        (FAULTS["major"], "major page faults"),
+        (SWITCHES["voluntary"], "voluntary"),
+        (SWITCHES["involuntary"], "forced context switches"),
     ):
         value = total.figures[name]
         if value is not None:
@@ -167,7 +168,7 @@ def _about(one: Process, account: Account) -> str:
     after_ns = one.watched_ns - account.watch.head.began_ns
     ended = sentences.ended(one)
     lived = time_ns((one.end_ns or account.watch.head.began_ns + account.elapsed_ns) - one.watched_ns)
-    used = "" if one.figures["cpu_user_ns"] is None else f", used {time_ns(_used(one))}"
+    used = "" if one.figures[CPU["user"]] is None else f", used {time_ns(_used(one))}"
     return f"{one.program} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
 
 
@@ -187,7 +188,7 @@ def _panels(series: Series) -> list[Panel]:
         scale = 1e9 if unit == "share" else 1
         lines = [
             watch_figures.Line(shown, [value / scale for value in series.rates[name].values])
-            for name, shown in names.items()
+            for shown, name in names.items()
             if name in series.rates
         ]
         if lines:
@@ -238,16 +239,12 @@ def _group_row(one: Group) -> dict[str, Any]:
         "cells": [
             count(one.processes),
             count(one.failed) if one.failed else "",
-            *(_figure(one, name) for name in ("cpu_user_ns", "cpu_system_ns", "wait_ns")),
-            *(_pair(one, *names) for names in (_FAULTS, _SWITCHES)),
+            *(_figure(one, name) for name in (*CPU.values(), "wait_ns")),
+            *(_pair(one, *family.values()) for family in (FAULTS, SWITCHES)),
             sentences.total_calls(one),
-            *(_figure(one, name) for name in ("characters_read", "characters_written", "memory_peak")),
+            *(_figure(one, name) for name in (*IO.values(), "memory_peak")),
         ],
     }
-
-
-_FAULTS = ("faults_minor", "faults_major")
-_SWITCHES = ("switches_voluntary", "switches_involuntary")
 
 
 def _figure(one: Group, name: str) -> str:
@@ -274,10 +271,8 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
         "cells": [
             "attached" if one.attached else f"+{time_ns(max(after_ns, 0))}",
             time_ns((one.end_ns or until_ns) - one.watched_ns),
-            figure("cpu_user_ns"),
-            figure("cpu_system_ns"),
-            f"{figure('faults_minor')} / {figure('faults_major')}",
-            f"{figure('switches_voluntary')} / {figure('switches_involuntary')}",
+            *map(figure, CPU.values()),
+            *(" / ".join(map(figure, family.values())) for family in (FAULTS, SWITCHES)),
             _calls_of(one, account),
             figure("memory_peak"),
         ],

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from steelyard.archive.events import Outcome, Record
+from steelyard.archive.events import Outcome
+from steelyard.errors import SystemFailed
+from steelyard.programs import built
 from steelyard.running import records
-from steelyard.running.records import ClockReading
+from steelyard.running.records import Asked, ClockReading, Hearing
 from steelyard.study.plan import Plan, Trial
+from steelyard.systems.door import Record, Refused
 from steelyard.text import of_file
 
 GRACE_S = 5.0  # a trial's agent ends it at its limit; one that has not by then is itself lost
@@ -32,11 +35,17 @@ class Running(Protocol):
     def close(self) -> None: ...
 
 
-def request(trial: Trial, parameters: Mapping[str, int | str]) -> str:
-    """The request line for a trial, with these parameters besides the cell's own. A text is a command
-    line: it goes as its words, a newline between two, with all but plain bytes written as %xx."""
-    settings = dict(parameters) | {"pad": trial.pad, "seed": trial.seed} | dict(trial.cell.parameters)
-    words = [f"{name}={_written(value)}" for name, value in settings.items()]
+def settings(trial: Trial, plan: Plan) -> dict[str, int | str]:
+    """What the trial is asked for besides its workload: the cell's own settings, and those of all trials."""
+    limit_ms = int(plan.study.design.trial_limit_s * 1000)
+    known = dict(plan.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
+    return known | dict(trial.cell.parameters)
+
+
+def request(trial: Trial, wanted: Mapping[str, int | str]) -> str:
+    """The request line for a trial with these settings. A text is a command line: it goes as its words, a
+    newline between two, with all but plain bytes written as %xx."""
+    words = [f"{name}={_written(value)}" for name, value in wanted.items()]
     return " ".join(["trial", trial.name, trial.cell.workload, *words])
 
 
@@ -49,34 +58,58 @@ def _written(value: int | str) -> str:
     )
 
 
-def perform(agent: Running, trial: Trial, plan: Plan, *, boot: int) -> Outcome:
-    """The outcome of the trial as the agent tells it. Raises SystemFailed, or Silent if it tells nothing.
+def perform(agent: Running, trial: Trial, plan: Plan, *, boot: int, is_timed: bool = True) -> Outcome:
+    """The outcome of the trial as the agent tells it; failed, where that cannot be right. Raises
+    SystemFailed, or Silent if it tells nothing.
 
     Both clocks are read before and after, when nothing runs: then the answer comes at once, and what the
     two clocks differ by over the trial is not the asking's fault.
     """
     began = time.time()
-    limit_s = plan.study.design.trial_limit_s
-    deadline = time.monotonic() + limit_s + GRACE_S
-    parameters = dict(plan.study.trial) | {"limit_ms": int(limit_s * 1000)}
-    before = _read_clocks(agent, deadline)
-    waited_before = _pressure_us()
-    agent.send(request(trial, parameters))
-    heard = []
-    for record in agent.records(deadline):
-        heard.append(record)
-        if record["record"] == "error":
-            return records.failed(trial, boot, str(record["reason"]), began=began)
-        if record["record"] == "end":
-            break
-    else:
-        raise Silent
-    waited_after = _pressure_us()
-    after = _read_clocks(agent, deadline)
-    pressure = None
-    if waited_before is not None and waited_after is not None:
-        pressure = (waited_after - waited_before) * 1000 / (after.host_ns - before.host_ns)
-    return records.outcome(trial, boot, heard, began=began, before=before, after=after, pressure=pressure)
+    wanted = settings(trial, plan)
+    hearing = Hearing(_asked(agent, trial, wanted, is_timed=is_timed))
+    deadline = time.monotonic() + plan.study.design.trial_limit_s + GRACE_S
+    try:
+        for record in agent.records(0.0):
+            raise Refused(f"it said '{record['record']}' before anything was asked")
+        before = _read_clocks(agent, deadline)
+        waited_before = _pressure_us()
+        agent.send(request(trial, wanted))
+        if not any(hearing.ends_with(record) for record in agent.records(deadline)):
+            raise Silent
+        if hearing.refusal is not None:
+            return records.failed(trial, boot, hearing.refusal, began=began)
+        waited_after = _pressure_us()
+        after = _read_clocks(agent, deadline)
+        pressure = None
+        if waited_before is not None and waited_after is not None:
+            pressure = (waited_after - waited_before) * 1000 / (after.host_ns - before.host_ns)
+        return hearing.outcome(boot, began=began, before=before, after=after, pressure=pressure)
+    except Refused as refusal:
+        _come_to_rest(agent, trial, refusal)
+        return records.failed(trial, boot, str(refusal), began=began)
+
+
+def _asked(agent: Running, trial: Trial, wanted: Mapping[str, int | str], *, is_timed: bool) -> Asked:
+    catalogue = built.catalogue()
+    workload = catalogue.find(trial.cell.workload)
+    initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
+    return Asked(trial, workload, wanted, initial, agent.hello["clock_resolution_ns"], is_timed)
+
+
+def _come_to_rest(agent: Running, trial: Trial, refusal: Refused) -> None:
+    """Ends the trial and lets go of all that is still said of it, so that the next one hears its own records
+    alone. Raises SystemFailed where that takes too long."""
+    deadline = time.monotonic() + GRACE_S
+    agent.send(f"stop {trial.name}")
+    agent.send("describe")  # which nothing else asks for now: its answer is none that is still on its way
+    while time.monotonic() < deadline:
+        try:
+            if any(record["record"] == "system" for record in agent.records(deadline)):
+                return
+        except Refused:
+            continue
+    raise SystemFailed(f"{refusal}; and for {GRACE_S:g} s after that it did not come to rest")
 
 
 class Silent(Exception):
@@ -86,8 +119,13 @@ class Silent(Exception):
 def _read_clocks(agent: Running, deadline: float) -> ClockReading:
     asked = time.monotonic_ns()
     agent.send("clock")
+    astray: str | None = None
     for record in agent.records(deadline):
-        if record["record"] == "clock":
+        if record["record"] != "clock":
+            astray = record["record"]
+        elif astray is not None:
+            raise Refused(f"it said '{astray}' when it was asked for its clock")
+        else:
             heard = time.monotonic_ns()
             return ClockReading(record["clock_ns"], (asked + heard) // 2, (heard - asked) // 2)
     raise Silent

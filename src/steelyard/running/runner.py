@@ -478,7 +478,7 @@ class _Course:
         for purpose in (WORK, SETUP):
             before = counting.mark()
             plan, trial = _shortened(self.plan, Trial(number, 0, system, cell, 0), _ACCOUNTED[purpose])
-            result = dialogue.perform(agent, trial, plan, boot=self._boots[system])
+            result = dialogue.perform(agent, trial, plan, boot=self._boots[system], is_timed=False)
             after = counting.mark()
             if before is None or after is None:
                 return

@@ -77,7 +77,7 @@ def read(name: str) -> Study:
         raise UnknownName("study", name, known)
     try:
         with open(path, "rb") as file:
-            text = file.read(bounds.FILE_MOST + 1).decode()
+            text = file.read(bounds.FILE_MOST + 1).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"study {quoted(name)} cannot be read: {reason}") from error

@@ -3,18 +3,18 @@
 A system is a command that starts an agent; `System` says which command, and the little besides that
 differs: which build of the load program it runs, and whether its start is a boot.
 
-Each module imports only from earlier ones: groups, ledger, tuning, system, agent, initramfs, monitors,
-native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
+Each module imports only from earlier ones: groups, ledger, scratch, tuning, system, door, agent, initramfs,
+monitors, native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard.errors import UnknownName, UsageError
+from steelyard.errors import SteelyardError, UnknownName, UsageError
 from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
 from steelyard.systems import custom, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
-from steelyard.systems.system import System
+from steelyard.systems.system import System, check
 from steelyard.text import quoted
 
 _NAME_MOST = 200  # characters, with its build
@@ -63,6 +63,18 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     if name not in known:
         raise UnknownName("system", name, [*known, *defined])
     return known[name]
+
+
+def refusal(system: System) -> str | None:
+    """Why the system cannot start here, as it is without a study; None if it can."""
+    if system is ssh.SSH:
+        return "needs a host: ssh:HOST"
+    try:
+        check(system)
+        built.load(system.program)
+    except SteelyardError as error:
+        return str(error)
+    return None
 
 
 def crossed(names: Sequence[str], builds: Sequence[str]) -> tuple[str, ...]:

@@ -1,9 +1,7 @@
 """A running agent: the process that a system's command started, and the two streams to it."""
 
-import json
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -12,22 +10,20 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.programs import built
+from steelyard.systems import door, scratch
+from steelyard.systems.door import Record
 from steelyard.systems.system import Place, System, check
 from steelyard.systems.tuning import Tuned
 from steelyard.text import shortened, shown
-
-Record = dict[str, Any]
 
 _TAIL_LINES = 20  # of what a system says besides records: kept for the message if it fails
 _TAIL_BYTES = 4000
 _WORDS_MOST = 300  # characters of a line
 _QUIT_LIMIT_S = 3.0
 _STOP_LIMIT_S, _STOP_PAUSE_S = 1.0, 0.0002
-_PROTOCOL = 1
 
 
 def descendants(root: int, *, proc: Path = Path("/proc")) -> list[int]:
@@ -106,21 +102,21 @@ class Agent:
         self._is_up = False
         self._said_before = 0  # bytes on standard error when the last request was sent
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        self._unread = b""
+        self._unread = bytearray()
         self._lines: deque[bytes] = deque()
         program = built.load(system.program)
-        scratch = Path(tempfile.mkdtemp(prefix="steelyard-", dir=directory))
-        self._place = place = Place(program, scratch)
+        self._scratch = scratch.make(directory)
+        self._place = place = Place(program, self._scratch.path)
         try:
             system.prepare(place)
             command = system.command(place)
-            self._tuned = Tuned(system.name, system.tuning, scratch, undo=system.undo(place))
+            self._tuned = Tuned(system.name, system.tuning, place.scratch, undo=system.undo(place))
         except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
+            self._scratch.close()
             raise
         lifeline, self._lifeline = os.pipe()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
-        self._process = self._start(["guard", str(lifeline), str(scratch), *command], lifeline)
+        self._process = self._start(["guard", str(lifeline), str(place.scratch), *command], lifeline)
         os.close(lifeline)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -144,15 +140,14 @@ class Agent:
         return self._process.pid if self.system.here else None
 
     def _start(self, guard: list[str], lifeline: int) -> subprocess.Popen[bytes]:
-        scratch = guard[2]
         return subprocess.Popen(
             [str(built.load("glibc")), *guard],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            pass_fds=(lifeline, *self._tuned.files),
+            pass_fds=(lifeline, self._scratch.file, *self._tuned.files),
             # By its name, a process of this system is found even if both its guard and we are killed.
-            env=os.environ | {"STEELYARD_SCRATCH": scratch} | self._tuned.environment,
+            env=os.environ | {"STEELYARD_SCRATCH": guard[2]} | self._tuned.environment,
         )
 
     def __enter__(self) -> "Agent":
@@ -165,11 +160,6 @@ class Agent:
 
     def _greeting(self) -> Record:
         hello = self._wait_for("hello", self.system.start_limit_s)
-        if hello["protocol"] != _PROTOCOL:
-            raise self._failure(
-                f"speaks protocol {hello['protocol']!r}, not {_PROTOCOL}: it runs another version of the "
-                "load program"
-            )
         if self.system.settle_s:
             time.sleep(self.system.settle_s)
         return hello
@@ -181,10 +171,13 @@ class Agent:
 
     def _wait_for(self, kind: str, limit_s: float) -> Record:
         deadline = time.monotonic() + limit_s
-        for record in self.records(deadline):
-            if record["record"] == kind:
-                return record
-        raise self._failure(f"said nothing for {limit_s:g} s{self.last_words()}")
+        try:
+            for record in self.records(deadline):
+                if record["record"] == kind:
+                    return record
+        except door.Refused as refusal:
+            raise self._failure(f"spoke nonsense: {refusal}") from None
+        raise self._failure(f"did not say '{kind}' within {limit_s:g} s{self.last_words()}")
 
     def _failure(self, what: str) -> SteelyardError:
         """The error that says what the system did: while it starts, that it cannot start here."""
@@ -202,23 +195,30 @@ class Agent:
             raise self._failure(f"has ended{self.last_words()}") from error
 
     def records(self, deadline: float) -> Iterator[Record]:
-        """Records as they come, until time.monotonic() reaches `deadline`. Raises SystemFailed when the
-        stream ends. Lines that are no records (a kernel's messages) are kept for `last_words`."""
+        """Records as they come, until time.monotonic() reaches `deadline`. Raises door.Refused for one that
+        cannot be right, after which the next may be asked for; SystemFailed when the stream ends, or says
+        more than any answer takes. Lines that are no records (a kernel's messages) are kept for
+        `last_words`."""
+        said, is_over = 0, False
         while True:
             while self._lines:
                 record = self._parse(self._lines.popleft())
                 if record is None:
                     continue
                 if record["record"] == "end" and record["status"] == "ok":
-                    yield from self.system.told(self._place)
+                    for one in self.system.told(self._place):
+                        yield door.checked("value", one) | {"record": "told"}
                 elif record["record"] == "end":
                     record = self._explained(record)
                 yield record
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if is_over:
                 return
-            if self._selector.select(left):
-                self._read()
+            left = deadline - time.monotonic()
+            is_over = left <= 0  # what is there by then is still read
+            if self._selector.select(max(0.0, left)):
+                said += self._read()
+            if said > door.SAID_MOST:
+                raise self._failure(f"said more than {door.SAID_MOST >> 20} MiB in answer to one request")
 
     def _explained(self, end: Record) -> Record:
         """The end of a trial; with the monitor's own words where that refused to start it."""
@@ -226,22 +226,25 @@ class Agent:
             return end
         return end | {"reason": f"{end['reason']}{self.last_words(since=self._said_before)}"}
 
-    def _read(self) -> None:
+    def _read(self) -> int:
+        """Reads what is there, and returns how many bytes that were."""
         more = self._output.read(1 << 20)
         if more == b"":
             raise self._failure(f"has ended{self.last_words()}")
-        *lines, self._unread = (self._unread + (more or b"")).split(b"\n")
-        self._lines.extend(lines)
+        self._unread += more or b""
+        if more and b"\n" in more:
+            *lines, rest = bytes(self._unread).split(b"\n")
+            self._lines.extend(lines)
+            self._unread = bytearray(rest)
+        if len(self._unread) > door.LINE_MOST:
+            raise self._failure(f"said a line of more than {door.LINE_MOST >> 20} MiB")
+        return len(more or b"")
 
     def _parse(self, line: bytes) -> Record | None:
-        if line.startswith(b'{"record":'):
-            try:
-                record: Record = json.loads(line)
-                return record
-            except ValueError:
-                pass
-        self._tail.append(line.decode(errors="replace").rstrip())
-        return None
+        record = door.read(line)
+        if record is None:
+            self._tail.append(line[: 4 * _WORDS_MOST].decode(errors="replace").rstrip())
+        return record
 
     def last_words(self, *, since: int = 0) -> str:
         """What the system said besides records, its last lines, for a message; "" if nothing. Of standard
@@ -308,4 +311,5 @@ class Agent:
             self._selector.close()
             self._output.close()
             self._errors.close()
+            self._scratch.close()
             self._tuned.close()

@@ -17,6 +17,7 @@ from steelyard.errors import SystemFailed, Unsupported
 from steelyard.programs import built
 from steelyard.study.model import CALLS, ESTIMATED, MONITORS
 from steelyard.systems.system import Place, System
+from steelyard.watch.figures import CPU
 
 Figure = tuple[str, str, int]  # metric, unit, value
 Reader = Callable[[str], Iterable[Figure]]
@@ -126,9 +127,9 @@ def _steelyard_watch(text: str) -> Iterator[Figure]:
     processes = [one for one in records if one["record"] == "process" and one["thread"] is None]
     if not any(one["record"] == "end" for one in records):
         raise ValueError("its records have no end")
-    for metric, figure in (("user time", "cpu_user_ns"), ("system time", "cpu_system_ns")):
+    for mode, figure in CPU.items():
         if processes and all(one[figure] is not None for one in processes):
-            yield metric, "ns", sum(one[figure] for one in processes)
+            yield f"{mode} time", "ns", sum(one[figure] for one in processes)
     for one in processes:
         if one["generation"] == 0 and one["end_ns"] is not None:
             yield "watched", "ns", one["end_ns"] - one["watched_ns"]

@@ -9,8 +9,9 @@ from steelyard.statistics import description, expansion, impact
 from steelyard.statistics.description import Description
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch import groups, series
+from steelyard.watch.figures import FIGURES
 from steelyard.watch.groups import Group
-from steelyard.watch.model import FIGURES, Call, Monitor, Process, Reading, Watch, Window
+from steelyard.watch.model import Call, Monitor, Process, Reading, Watch, Window
 from steelyard.watch.series import Series
 
 GROUPINGS = ("process", "program", "generation")

@@ -13,19 +13,22 @@ from steelyard.terminal import Console
 from steelyard.text import shown
 from steelyard.watch import sentences
 from steelyard.watch.accounts import Account
+from steelyard.watch.figures import CPU, FAMILIES, FAULTS, IO, SWITCHES
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import Process
-from steelyard.watch.series import CPU, Series
+from steelyard.watch.series import CPU_NS, Series
 
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_MOST = 100  # a narrower terminal shows fewer columns
 _WIDTH_OF_NAMES = 28
 _UNKNOWN = "–"
 _SERIES = (
-    CPU, "cpu_user_ns", "cpu_system_ns", "wait_ns", "faults_minor", "faults_major", "switches_voluntary",
-    "switches_involuntary", "bytes_read", "bytes_written", "memory_end",
+    CPU_NS, *CPU.values(), "wait_ns", *FAULTS.values(), *SWITCHES.values(),
+    *FAMILIES["block_io"].values(), "memory_end",
 )  # fmt: skip
-_SPREAD = ("lifetime_ns", "cpu_user_ns", "cpu_system_ns", "faults_minor", "switches_voluntary", "memory_peak")
+_SPREAD = (
+    "lifetime_ns", *CPU.values(), FAULTS["minor"], SWITCHES["voluntary"], "memory_peak",
+)  # fmt: skip
 _CALLS_IN_SERIES = 5
 
 
@@ -62,10 +65,14 @@ def _print(console: Console, title: str, table: Table) -> None:
     console.print()
 
 
-# What a group's row says, and from which width of the terminal on.
+# What a group's row says: its heading, from which width of the terminal on, and the figure, if it is one.
 _COLUMNS = (
-    ("user", 0), ("system", 0), ("of wall", 100), ("ready", 128), ("faults", 100), ("major", 128),
-    ("switches", 100), ("forced", 128), ("calls", 0), ("read", 128), ("written", 128), ("peak memory", 0),
+    ("user", 0, CPU["user"]), ("system", 0, CPU["system"]), ("of wall", 100, ""),
+    ("ready", 128, "wait_ns"), ("faults", 100, FAULTS["minor"]), ("major", 128, FAULTS["major"]),
+    ("switches", 100, SWITCHES["voluntary"]), ("forced", 128, SWITCHES["involuntary"]),
+    # Of anything: what came from block devices alone is nothing in most processes.
+    ("calls", 0, ""), ("read", 128, IO["read"]), ("written", 128, IO["write"]),
+    ("peak memory", 0, "memory_peak"),
 )  # fmt: skip
 
 
@@ -78,7 +85,7 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
         account.by,
         [
             *(("ended", "lived") if single else ("processes", "failed")),
-            *(name for name, least in _COLUMNS if console.width >= least),
+            *(heading for heading, least, _ in _COLUMNS if console.width >= least),
         ],
         longest=max((len(shown(one.name)) for one in kept), default=0),
     )
@@ -101,22 +108,13 @@ def _life_cells(one: Group, process: Process | None) -> tuple[str, str]:
 
 
 def _group_cells(one: Group, wall_ns: int, *, width: int) -> Iterable[str]:
-    told = (
-        sentences.figure_of(one, "cpu_user_ns"),
-        sentences.figure_of(one, "cpu_system_ns"),
-        _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
-        sentences.figure_of(one, "wait_ns"),
-        sentences.figure_of(one, "faults_minor"),
-        sentences.figure_of(one, "faults_major"),
-        sentences.figure_of(one, "switches_voluntary"),
-        sentences.figure_of(one, "switches_involuntary"),
-        sentences.total_calls(one),
-        # Of anything: what came from block devices alone is nothing in most processes.
-        sentences.figure_of(one, "characters_read"),
-        sentences.figure_of(one, "characters_written"),
-        sentences.figure_of(one, "memory_peak"),
-    )
-    return (text for text, (_, least) in zip(told, _COLUMNS, strict=True) if width >= least)
+    others = {
+        "of wall": _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
+        "calls": sentences.total_calls(one),
+    }
+    for heading, least, figure in _COLUMNS:
+        if width >= least:
+            yield sentences.figure_of(one, figure) if figure else others[heading]
 
 
 _CALL_COLUMNS = {

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from steelyard.statistics import expansion
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.watch.model import COUNTED, FIGURES, Call, Process, Watch
+from steelyard.watch.figures import COUNTED, CPU, FIGURES
+from steelyard.watch.model import Call, Process, Watch
 
 _Estimates = tuple[Estimate | None, Estimate | None]
-_TIMES = ("cpu_user_ns", "cpu_system_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Group:
     @property
     def cpu_ns(self) -> int | None:
         """User and system time together."""
-        times = [self.figures[name] for name in _TIMES]
+        times = [self.figures[name] for name in CPU.values()]
         return None if None in times else sum(time for time in times if time is not None)
 
 

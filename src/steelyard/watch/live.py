@@ -1,6 +1,6 @@
 """Turns a tally into a screen that shows what has happened since it was last looked at."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rich.console import Group
@@ -12,6 +12,7 @@ from steelyard.errors import UsageError
 from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.terminal import Console
 from steelyard.text import shown
+from steelyard.watch import figures
 from steelyard.watch.model import Record
 from steelyard.watch.tally import Sums, Tally, cpu_ns, total
 
@@ -112,12 +113,12 @@ class Scenes:
             pid=key[0],
             program=one.program or _UNKNOWN,
             cpu=_rate(cpu_ns(now), cpu_ns(before), seconds) / 1e9 if cpu_ns(now) else None,
-            user=_scaled(rate("cpu_user_ns")),
-            system=_scaled(rate("cpu_system_ns")),
-            faults=rate("faults_minor", "faults_major"),
-            switches=rate("switches_voluntary", "switches_involuntary"),
-            read_bytes=rate("characters_read"),
-            written_bytes=rate("characters_written"),
+            user=_scaled(rate(figures.CPU["user"])),
+            system=_scaled(rate(figures.CPU["system"])),
+            faults=rate(*figures.FAULTS.values()),
+            switches=rate(*figures.SWITCHES.values()),
+            read_bytes=rate(figures.IO["read"]),
+            written_bytes=rate(figures.IO["write"]),
             memory_bytes=one.memory_bytes,
         )
 
@@ -184,24 +185,15 @@ class Screen:
         """All processes together, since the last reading."""
         rates = scene.rates
         yield f"{count(scene.running)} running, {count(scene.ended)} ended"
-        for name, words in (("cpu_user_ns", "user"), ("cpu_system_ns", "system"), ("wait_ns", "waiting")):
+        for words, name in {**figures.CPU, "waiting": "wait_ns"}.items():
             if name in rates:
                 yield f"{words} {_percent(rates[name] / 1e9)}"
-        for names, words in (
-            (("faults_minor", "faults_major"), "faults"),
-            (("switches_voluntary", "switches_involuntary"), "switches"),
-        ):
-            if names[0] in rates:
-                yield f"{_per_second(sum(rates.get(name, 0) for name in names))} {words}/s"
+        for parts, words in ((figures.FAULTS, "faults"), (figures.SWITCHES, "switches")):
+            known = [rates[name] for name in parts.values() if name in rates]
+            if known:
+                yield f"{_per_second(sum(known))} {words}/s"
         if scene.calls:
             yield f"{_per_second(sum(calls for _, calls, _ in scene.calls))} {self._what()}/s"
-
-
-# What a process's row says, and from which width of the terminal on.
-_COLUMNS = (
-    ("cpu", 0), ("user", 92), ("system", 92), ("faults/s", 68), ("switches/s", 68), ("read/s", 116),
-    ("written/s", 116), ("memory", 0),
-)  # fmt: skip
 
 
 def _processes(scene: Scene, most: int, *, width: int) -> Table:
@@ -216,22 +208,14 @@ def _processes(scene: Scene, most: int, *, width: int) -> Table:
     )
     table.add_column("pid", justify="right", no_wrap=True)
     table.add_column("program", no_wrap=True, max_width=16)
-    for name, least in _COLUMNS:
-        if width >= least:
-            table.add_column(name, justify="right", no_wrap=True)
+    columns = [one for one in _COLUMNS if width >= one[1]]
+    for heading, *_ in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in scene.rows[:most]:
-        cells = [text for text, (_, least) in zip(_told(row), _COLUMNS, strict=True) if width >= least]
+        values = ((getattr(row, name), said) for _, _, name, said in columns)
+        cells = (_UNKNOWN if value is None else said(value) for value, said in values)
         table.add_row(str(row.pid), Text(shown(row.program)), *cells)
     return table
-
-
-def _told(row: Row) -> Iterable[str]:
-    for share in (row.cpu, row.user, row.system):
-        yield _UNKNOWN if share is None else _percent(share)
-    for rate in (row.faults, row.switches):
-        yield _UNKNOWN if rate is None else _per_second(rate)
-    for size in (row.read_bytes, row.written_bytes, row.memory_bytes):
-        yield _UNKNOWN if size is None else size_bytes(round(size))
 
 
 def _calls(calls: Iterable[tuple[str, float, float]], what: str) -> Table:
@@ -250,3 +234,16 @@ def _percent(share: float) -> str:
 
 def _per_second(rate: float) -> str:
     return count(rate) if rate >= 100 else digits(rate)
+
+
+def _size(size: float) -> str:
+    return size_bytes(round(size))
+
+
+# What a row says: its heading, from which width of the terminal on, the field, and how that is said.
+_COLUMNS: tuple[tuple[str, int, str, Callable[[float], str]], ...] = (
+    ("cpu", 0, "cpu", _percent), ("user", 92, "user", _percent), ("system", 92, "system", _percent),
+    ("faults/s", 68, "faults", _per_second), ("switches/s", 68, "switches", _per_second),
+    ("read/s", 116, "read_bytes", _size), ("written/s", 116, "written_bytes", _size),
+    ("memory", 0, "memory_bytes", _size),
+)  # fmt: skip

@@ -6,36 +6,6 @@ What could not be seen is None, never 0. Times are ns of the host's clock since 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-# In the order of the reports, as monitor/figures.def has them: what only grows, and what goes up and down.
-COUNTED = (
-    "cpu_user_ns",
-    "cpu_system_ns",
-    "run_ns",
-    "wait_ns",
-    "blocked_ns",
-    "faults_minor",
-    "faults_major",
-    "switches_voluntary",
-    "switches_involuntary",
-    "signals",
-    "reads",
-    "characters_read",
-    "writes",
-    "characters_written",
-    "bytes_read",
-    "bytes_written",
-    "bytes_cancelled",
-)
-LEVELS = (
-    "virtual_begin",
-    "virtual_end",
-    "virtual_peak",
-    "memory_begin",
-    "memory_end",
-    "memory_peak",
-    "swap_end",
-)
-FIGURES = COUNTED + LEVELS
 HISTOGRAM_FIRST = 7  # bucket b holds times below 2^(b + 7) ns, the last one all others too
 
 
@@ -105,7 +75,7 @@ class Process:
     signal: int | None
     threads: int | None
     children: int | None
-    figures: Mapping[str, int | None]  # every one of FIGURES
+    figures: Mapping[str, int | None]  # every one of figures.FIGURES
     windows: int | None
     windows_ns: int | None
     windows_active: int | None  # in which it ran,
@@ -161,7 +131,7 @@ class Mark:
     id: str
     at_ns: int
     processes: int | None
-    figures: Mapping[str, int | None]  # those of COUNTED
+    figures: Mapping[str, int | None]  # those of figures.COUNTED
     calls: Mapping[str, tuple[float, float | None]] | None
 
 

@@ -29,7 +29,7 @@ def words(order: Order, *, records_file: int, control_file: int) -> list[str]:
         ("--every", order.every_ns),
         ("--for", order.for_ns),
         ("--children", order.children if order.children != 1 else None),
-        ("--budget", max(round(order.budget * _MILLION), 1) if order.detail == "budget" else None),
+        ("--budget", max(round(order.budget * _MILLION), 1) if order.detail in (None, "budget") else None),
         ("--slots", order.slots),
         ("--cgroup", order.cgroup),
         *(("-p", pid) for pid in order.pids),

@@ -6,7 +6,7 @@ Series are by program, not by process: a store keeps every series for good. What
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +19,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 
 from steelyard.errors import UsageError
 from steelyard.text import quoted, shown
+from steelyard.watch import figures
 from steelyard.watch.model import Monitor
 from steelyard.watch.tally import OTHERS, Sums, Tally
 
@@ -37,64 +38,17 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """A counter by program, and the value of its label for each figure that feeds it. From ns it makes
-    seconds."""
-
-    name: str
-    help: str
-    label: str
-    figures: Mapping[str, str]
-    unit: str = ""
-
-
-_FAMILIES = (
-    _Family(
-        "steelyard_cpu",
-        "Time on processors.",
-        "mode",
-        {"cpu_user_ns": "user", "cpu_system_ns": "system"},
-        "seconds",
-    ),
-    _Family(
-        "steelyard_not_running",
-        "Time not on a processor, summed over threads.",
-        "state",
-        {"wait_ns": "waiting", "blocked_ns": "blocked"},
-        "seconds",
-    ),
-    _Family(
-        "steelyard_page_faults", "Page faults.", "kind", {"faults_minor": "minor", "faults_major": "major"}
-    ),
-    _Family(
-        "steelyard_context_switches",
-        "Context switches.",
-        "kind",
-        {"switches_voluntary": "voluntary", "switches_involuntary": "involuntary"},
-    ),
-    _Family("steelyard_signals", "Signals delivered.", "", {"signals": ""}),
-    _Family(
-        "steelyard_io_operations",
-        "System calls of the reading and the writing kind.",
-        "direction",
-        {"reads": "read", "writes": "write"},
-    ),
-    _Family(
-        "steelyard_io",
-        "What system calls of the reading and the writing kind carried.",
-        "direction",
-        {"characters_read": "read", "characters_written": "write"},
-        "bytes",
-    ),
-    _Family(
-        "steelyard_block_io",
-        "Fetched from block devices, and sent to them.",
-        "direction",
-        {"bytes_read": "read", "bytes_written": "write"},
-        "bytes",
-    ),
-)
+# What sets the figures of a family apart, and what they are together. One alone has its own title.
+_FAMILIES = {
+    "cpu": ("mode", "Time on processors."),
+    "not_running": ("state", "Time not on a processor, summed over threads."),
+    "page_faults": ("kind", "Page faults."),
+    "context_switches": ("kind", "Context switches."),
+    "io_operations": ("direction", "System calls of the reading and the writing kind."),
+    "io": ("direction", "What system calls of the reading and the writing kind carried."),
+    "block_io": ("direction", "Fetched from block devices, and sent to them."),
+}
+_UNITS = {"NS": "seconds", "BYTES": "bytes", "COUNT": ""}
 
 
 def parse(text: str) -> Address:
@@ -174,15 +128,18 @@ class Collector:
         return iter((running, begun))
 
     def _counters(self) -> Iterator[Metric]:
-        for family in _FAMILIES:
-            labels = ["program", family.label] if family.label else ["program"]
-            found = CounterMetricFamily(family.name, family.help, labels=labels, unit=family.unit)
+        """A counter by program of each family of figures. Times are in seconds."""
+        for family, parts in figures.FAMILIES.items():
+            names = list(parts.values())
+            label, words = _FAMILIES.get(family, ("", f"{figures.TITLES[names[0]].capitalize()}."))
+            labels = ["program", label] if label else ["program"]
+            unit = _UNITS[figures.unit(names[0])]
+            found = CounterMetricFamily(f"steelyard_{family}", words, labels=labels, unit=unit)
             for program, sums in self._tally.programs.items():
-                for figure, value in family.figures.items():
+                for part, figure in parts.items():
                     if figure in sums.figures:
-                        scale = 1e9 if family.unit == "seconds" else 1
-                        told = [shown(program), value] if family.label else [shown(program)]
-                        found.add_metric(told, sums.figures[figure] / scale)
+                        values = [shown(program), part] if label else [shown(program)]
+                        found.add_metric(values, sums.figures[figure] / (1e9 if unit == "seconds" else 1))
             yield found
 
     def _calls(self) -> Iterator[Metric]:
@@ -221,12 +178,8 @@ class Collector:
 
 def _lost(monitor: Monitor) -> Metric:
     lost = CounterMetricFamily("steelyard_monitor_lost", "What was not counted.", labels=["what"])
-    for what, count in (
-        ("slots", monitor.lost_slots),
-        ("calls", monitor.lost_calls),
-        ("events", monitor.lost_events),
-    ):
-        if count is not None:
+    for what in ("slots", "calls", "events"):
+        if (count := getattr(monitor, f"lost_{what}")) is not None:
             lost.add_metric([what], count)
     return lost
 

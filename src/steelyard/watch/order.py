@@ -14,7 +14,7 @@ class Order:
     command: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
     cgroup: str | None = None
-    detail: str = "budget"
+    detail: str | None = None  # None: what is usual, or what works here
     backend: str | None = None  # None: the best that works here
     every_ns: int | None = None
     for_ns: int | None = None

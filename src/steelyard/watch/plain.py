@@ -10,8 +10,9 @@ from steelyard import text
 from steelyard.statistics.description import Description
 from steelyard.watch import groups
 from steelyard.watch.accounts import Account
+from steelyard.watch.figures import FIGURES
 from steelyard.watch.groups import CallSum, Group
-from steelyard.watch.model import FIGURES, Process
+from steelyard.watch.model import Process
 from steelyard.watch.series import Described, Series
 
 TABLES = ("processes", "calls", "series")
@@ -29,15 +30,9 @@ def as_object(account: Account) -> Row:
     head = account.watch.head
     return {
         "watch": {
-            "version": head.version,
-            "began": head.began,
-            "began_ns": head.began_ns,
+            **_members(head, "version", "began", "began_ns"),
             "elapsed_ns": account.elapsed_ns,
-            "processors": head.processors,
-            "every_ns": head.every_ns,
-            "children": head.children,
-            "budget": head.budget,
-            "sample_ns": head.sample_ns,
+            **_members(head, "processors", "every_ns", "children", "budget", "sample_ns"),
             "by": account.by,
         },
         "processes": [_process(one, account) for one in account.processes],
@@ -53,18 +48,18 @@ def as_object(account: Account) -> Row:
     }
 
 
+def _members(one: object, *names: str) -> Row:
+    return {name: getattr(one, name) for name in names}
+
+
 def _process(one: Process, account: Account) -> Row:
-    return _identity(one, account) | dict(one.figures) | {
-        "samples_user": one.samples_user,
-        "samples_kernel": one.samples_kernel,
-        "missed_run_ns": one.missed_run_ns,
-        "windows": one.windows,
-        "windows_ns": one.windows_ns,
-        "windows_active": one.windows_active,
-        "windows_run_ns": one.windows_run_ns,
-        "windows_hook_ns": one.windows_hook_ns,
+    windows = ("windows", "windows_ns", "windows_active", "windows_run_ns", "windows_hook_ns")
+    return {
+        **_identity(one, account),
+        **one.figures,
+        **_members(one, "samples_user", "samples_kernel", "missed_run_ns", *windows),
         "calls": _calls(groups.calls_of([one], account.watch)),
-    }  # fmt: skip
+    }
 
 
 def _identity(one: Process, account: Account) -> Row:
@@ -74,22 +69,10 @@ def _identity(one: Process, account: Account) -> Row:
         return None if ns is None else head.began + (ns - head.began_ns) / 1e9
 
     return {
-        "pid": one.pid,
-        "thread": one.thread,
-        "parent": one.parent,
-        "generation": one.generation,
-        "program": one.program,
-        "program_before": one.program_before,
-        "attached": one.attached,
+        **_members(one, "pid", "thread", "parent", "generation", "program", "program_before", "attached"),
         "begin": moment(one.begin_ns),
         "end": moment(one.end_ns),
-        "begin_ns": one.begin_ns,
-        "watched_ns": one.watched_ns,
-        "end_ns": one.end_ns,
-        "status": one.status,
-        "signal": one.signal,
-        "threads": one.threads,
-        "children": one.children,
+        **_members(one, "begin_ns", "watched_ns", "end_ns", "status", "signal", "threads", "children"),
         "exact": groups.exact([one], account.watch),
     }
 
@@ -152,23 +135,14 @@ def _described(found: Mapping[str, Described]) -> Row:
 def _monitor(account: Account) -> Row:
     head, monitor, cost = account.watch.head, account.watch.monitor, account.cost
     lost = ("lost_slots", "lost_calls", "lost_events", "unfollowed", "unfollowed_figures")
+    known = dict.fromkeys(("stopped_by", "hook_ns", "hits", "hits_of_all", *lost))
     return {
-        "backend": head.backend,
-        "detail": head.detail,
-        "cpu_ns": cost.cpu_ns,
-        "bpf_ns": cost.bpf_ns,
-        "memory_bytes": cost.memory_bytes,
-        "memory_peak_bytes": cost.memory_peak_bytes,
-        "lost": cost.lost,
+        **_members(head, "backend", "detail"),
+        **_members(cost, "cpu_ns", "bpf_ns", "memory_bytes", "memory_peak_bytes", "lost"),
         "missing": list(account.notes),
         "killed": monitor is None,
-        "stopped_by": monitor.stopped_by if monitor else None,
-        "hook_ns": monitor.hook_ns if monitor else head.hook_ns,
-        "hits": monitor.hits if monitor else None,
-        "hits_of_all": monitor.hits_of_all if monitor else None,
-        **{name: getattr(monitor, name) if monitor else None for name in lost},
-        "front_end_cpu_ns": cost.front_end_cpu_ns,
-        "front_end_memory_bytes": cost.front_end_memory_bytes,
+        **(_members(monitor, *known) if monitor else known | {"hook_ns": head.hook_ns}),
+        **_members(cost, "front_end_cpu_ns", "front_end_memory_bytes"),
     }
 
 

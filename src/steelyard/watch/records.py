@@ -1,13 +1,13 @@
 """Turns the records of steelyard-watch, a JSON object a line, into a `Watch`."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from steelyard.errors import SystemFailed
+from steelyard.watch.figures import COUNTED, FIGURES
 from steelyard.watch.model import (
-    COUNTED,
-    FIGURES,
     Call,
     Head,
     Mark,
@@ -22,6 +22,10 @@ from steelyard.watch.model import (
 )
 
 PROTOCOL = 1
+
+_NAMES: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in (Head, Process, Call, Monitor)
+}
 
 
 class Readings:
@@ -91,53 +95,34 @@ def _head(found: Mapping[str, Any]) -> Head:
             f"steelyard-watch speaks protocol {found['protocol']}, and this Steelyard {PROTOCOL}; "
             "build Steelyard again: make"
         )
+    needed = ("version", "backend", "detail", "began", "began_ns", "processors")
     return Head(
-        version=found["version"],
-        backend=found["backend"],
-        detail=found["detail"],
-        refused=tuple(Refused(one["backend"], one["why"]) for one in found.get("refused") or ()),
-        began=found["began"],
-        began_ns=found["began_ns"],
-        processors=found["processors"],
-        every_ns=found.get("every_ns"),
-        children=found.get("children") or 1,
-        budget=found.get("budget"),
-        hook_ns=found.get("hook_ns"),
-        sample_ns=found.get("sample_ns"),
-        missing=tuple(found.get("missing") or ()),
+        **_fields(Head, found, *needed)
+        | {
+            "refused": tuple(Refused(one["backend"], one["why"]) for one in found.get("refused") or ()),
+            "children": found.get("children") or 1,
+            "missing": tuple(found.get("missing") or ()),
+        }
     )
 
 
+def _fields(kind: type, found: Mapping[str, Any], *needed: str) -> dict[str, Any]:
+    """What a record holds of that kind's fields; what is not needed may be missing."""
+    return {name: found[name] if name in needed else found.get(name) for name in _NAMES[kind]}
+
+
 def _process(found: Mapping[str, Any]) -> Process:
-    calls = found.get("calls")
+    before, calls = found.get("program_before"), found.get("calls")
+    needed = ("pid", "parent", "generation", "program", "begin_ns", "watched_ns")
     return Process(
-        pid=found["pid"],
-        thread=found.get("thread"),
-        parent=found["parent"],
-        generation=found["generation"],
-        program=_name(found["program"]),
-        program_before=_name(found["program_before"]) if found.get("program_before") else None,
-        attached=bool(found.get("attached")),
-        begin_ns=found["begin_ns"],
-        watched_ns=found["watched_ns"],
-        end_ns=found.get("end_ns"),
-        status=found.get("status"),
-        signal=found.get("signal"),
-        threads=found.get("threads"),
-        children=found.get("children"),
-        figures={name: found.get(name) for name in FIGURES},
-        windows=found.get("windows"),
-        windows_ns=found.get("windows_ns"),
-        windows_active=found.get("windows_active"),
-        windows_run_ns=found.get("windows_run_ns"),
-        windows_hook_ns=found.get("windows_hook_ns"),
-        windows_run_squares=found.get("windows_run_squares"),
-        samples_user=found.get("samples_user"),
-        samples_kernel=found.get("samples_kernel"),
-        calls=None if calls is None else {name: _call(one) for name, one in calls.items()},
-        exact=found.get("exact"),
-        missed_run_ns=found.get("missed_run_ns"),
-        windows_weighted_ns=found.get("windows_weighted_ns"),
+        **_fields(Process, found, *needed)
+        | {
+            "program": _name(found["program"]),
+            "program_before": _name(before) if before else None,
+            "attached": bool(found.get("attached")),
+            "figures": {name: found.get(name) for name in FIGURES},
+            "calls": None if calls is None else {name: _call(one) for name, one in calls.items()},
+        }
     )
 
 
@@ -152,19 +137,7 @@ def _name(told: str) -> str:
 def _call(found: Mapping[str, Any]) -> Call:
     histogram: Sequence[int] | None = found.get("histogram")
     return Call(
-        calls=found.get("calls"),
-        errors=found.get("errors"),
-        time_ns=found.get("time_ns"),
-        histogram=None if histogram is None else tuple(histogram),
-        samples=found.get("samples"),
-        expanded=found.get("expanded"),
-        expanded_errors=found.get("expanded_errors"),
-        squares=found.get("squares"),
-        products=found.get("products"),
-        in_windows=found.get("in_windows"),
-        errors_in_windows=found.get("errors_in_windows"),
-        weighted=found.get("weighted"),
-        weighted_errors=found.get("weighted_errors"),
+        **_fields(Call, found) | {"histogram": None if histogram is None else tuple(histogram)},
     )
 
 
@@ -199,13 +172,13 @@ def _mark(found: Mapping[str, Any]) -> Mark:
 
 
 def _monitor(found: Mapping[str, Any]) -> Monitor:
-    plain = [name for name in Monitor.__slots__ if name not in ("at_ns", "unfollowed_figures", "total")]
-    unfollowed = found.get("unfollowed_figures")
+    unfollowed, total = found.get("unfollowed_figures"), found.get("total")
     return Monitor(
-        at_ns=found["at_ns"],
-        unfollowed_figures=(None if unfollowed is None else {name: unfollowed.get(name) for name in COUNTED}),
-        total=_process(found["total"]) if found.get("total") else None,
-        **{name: found.get(name) for name in plain},
+        **_fields(Monitor, found, "at_ns")
+        | {
+            "unfollowed_figures": unfollowed and {name: unfollowed.get(name) for name in COUNTED},
+            "total": _process(total) if total else None,
+        }
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.text import shown
+from steelyard.watch import figures
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
@@ -15,7 +16,7 @@ from steelyard.watch.order import Order
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command
 _NAMED = 6  # processes
-CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/bpf/windows.c has it
+CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/backends/bpf/budget.c
 
 
 def watched(order: Order) -> str:
@@ -57,11 +58,7 @@ def counted(account: Account) -> str:
 
 def figure(name: str, value: float) -> str:
     """A figure by its name, with the unit that suits it."""
-    if name.endswith("_ns"):
-        return time_ns(value)
-    if name.startswith(("characters_", "bytes_", "virtual_", "memory_", "swap_")):
-        return size_bytes(value)
-    return count(value)
+    return {"NS": time_ns, "BYTES": size_bytes, "COUNT": count}[figures.unit(name)](value)
 
 
 def ended(one: Process) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from steelyard.statistics import description
 from steelyard.statistics.description import Description
-from steelyard.watch.model import COUNTED, Process, Watch
+from steelyard.watch.figures import COUNTED, CPU, ENDS
+from steelyard.watch.model import Process, Watch
 
-LEVELS = ("virtual_end", "memory_end", "swap_end")
-CPU = "cpu_ns"  # user and system time together
+CPU_NS = "cpu_ns"  # user and system time together
 _SECOND = 1e9
 
 Key = tuple[int, int]  # Process.key
@@ -125,7 +125,7 @@ def _take_end(
         found = call.samples if call.samples is not None else call.expanded
         calls[name] = found if found is not None else call.calls or 0
     if one.end_ns is not None:
-        figures |= {name: 0 for name in LEVELS if name in last.figures}
+        figures |= {name: 0 for name in ENDS if name in last.figures}
     _add(last, figures, calls, number, tallies)
 
 
@@ -140,7 +140,7 @@ def _add(
         change = value - last.figures.get(name, 0)
         last.figures[name] = value
         for tally in tallies:
-            _count(tally.levels if name in LEVELS else tally.rates, name, number, change)
+            _count(tally.levels if name in ENDS else tally.rates, name, number, change)
     for name, calls_now in calls.items():
         call_change = calls_now - last.calls.get(name, 0)
         last.calls[name] = calls_now
@@ -178,15 +178,14 @@ def _finished(name: str, tally: _Tally, bounds: Sequence[int], every_ns: int) ->
             values.append(level)
         return described(values)
 
-    if "cpu_user_ns" in tally.rates or "cpu_system_ns" in tally.rates:
-        for part in ("cpu_user_ns", "cpu_system_ns"):
-            for number, change in tally.rates.get(part, {}).items():
-                _count(tally.rates, CPU, number, change)
+    for part in CPU.values():
+        for number, change in tally.rates.get(part, {}).items():
+            _count(tally.rates, CPU_NS, number, change)
     return Series(
         name=name,
         begins_ns=tuple(bounds[number] for number in numbers),
         ends_ns=tuple(bounds[number + 1] for number in numbers),
-        rates={each: per_second(tally.rates[each]) for each in (CPU, *COUNTED) if each in tally.rates},
-        levels={each: summed(tally.levels[each]) for each in LEVELS if each in tally.levels},
+        rates={each: per_second(tally.rates[each]) for each in (CPU_NS, *COUNTED) if each in tally.rates},
+        levels={each: summed(tally.levels[each]) for each in ENDS if each in tally.levels},
         calls={each: per_second(found) for each, found in tally.calls.items()},
     )

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard.watch.model import COUNTED, Head, Monitor, Process, Reading, Record
+from steelyard.watch.figures import COUNTED, CPU
+from steelyard.watch.model import Head, Monitor, Process, Reading, Record
 
 PROGRAMS_MOST = 100  # with totals of their own: a program may name itself anew every second
 OTHERS = "(others)"
@@ -80,7 +81,7 @@ class Tally:
         if running.program is None or running.readings.bit_count() == 1:
             running.program = self._name_of(one.pid, one.begin_ns) or running.program
         running.program = one.program or running.program
-        counted = {name: value for name, value in one.figures.items() if name in _COUNTED}
+        counted = {name: value for name, value in one.figures.items() if name in COUNTED}
         running.now.figures |= counted
         running.now.calls |= {name: calls for name, (calls, _) in one.calls.items()}
         running.now.errors |= {name: errors for name, (_, errors) in one.calls.items() if errors is not None}
@@ -121,9 +122,6 @@ class Tally:
         _add(total.errors, running.now.errors, running.held.errors)
 
 
-_COUNTED = frozenset(COUNTED)
-
-
 def _add(total: dict[str, float], now: Mapping[str, float], held: dict[str, float]) -> None:
     """Adds what `now` has beyond `held`, which then has it too. An estimate that has shrunk adds nothing."""
     for name, value in now.items():
@@ -135,9 +133,8 @@ def _add(total: dict[str, float], now: Mapping[str, float], held: dict[str, floa
 
 def cpu_ns(figures: Mapping[str, float]) -> float:
     """Time on processors, by whichever figure there is."""
-    if "cpu_user_ns" in figures and "cpu_system_ns" in figures:
-        return figures["cpu_user_ns"] + figures["cpu_system_ns"]
-    return figures.get("run_ns", 0)
+    times = [figures[name] for name in CPU.values() if name in figures]
+    return sum(times) if len(times) == len(CPU) else figures.get("run_ns", 0)
 
 
 def total(parts: Iterable[Sums]) -> Sums:

@@ -20,7 +20,7 @@
 
 static uint64_t swap_bytes;
 
-uint64_t memory_bytes(void)
+static uint64_t memory_bytes(void)
 {
 #ifdef __linux__
 	struct sysinfo info;

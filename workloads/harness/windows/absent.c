@@ -1,5 +1,5 @@
-/* absent.c -- the guard and a guest's duties, which Windows has not; and the workloads that it has not,
- * each a descriptor that says why, so that the list names the same workloads everywhere. */
+/* absent.c -- what this system lacks: the guard, userlands, a guest's duties; and the workloads of
+ * absent.def, each as a descriptor that says why, so that every system lists the same workloads. */
 #include "../../api/workload.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ void guest_end(void)
 static int run(uint64_t operations)
 {
 	(void)operations;
-	return OUTCOME_FAILED; /* after a setup that said unsupported, it is not reached */
+	return OUTCOME_FAILED; /* not reached: setup says unsupported */
 }
 
 #define ABSENT(group_, name_, reason)               \

@@ -6,7 +6,7 @@
 #include "../../api/workload.h"
 #include "../system.h"
 
-uint64_t memory_bytes(void)
+static uint64_t memory_bytes(void)
 {
 	MEMORYSTATUSEX status = { .dwLength = sizeof(status) };
 

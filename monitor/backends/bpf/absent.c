@@ -1,0 +1,13 @@
+/* absent.c -- in place of the backend that needs BPF, where it could not be built. */
+#include <stdio.h>
+
+#include "monitor.h"
+
+static int probe(const struct order *order, char *why, size_t why_room)
+{
+	(void)order;
+	snprintf(why, why_room, "this steelyard-watch was built without libbpf, clang or bpftool");
+	return -1;
+}
+
+const struct backend bpf_backend = { .name = "bpf", .probe = probe };

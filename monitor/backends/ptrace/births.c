@@ -1,0 +1,95 @@
+/* births.c -- see ptrace.h. */
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "ptrace.h"
+
+int birth_is_followed(const struct meter *process)
+{
+	return (process->record.children - 1) % tracer.order->children == 0;
+}
+
+void birth_begin(struct tracee *tracee)
+{
+	if (tracee->is_leaving) {
+		struct meter *process = tracee->meter.process;
+
+		ptrace(PTRACE_DETACH, tracee->thread, 0, 0);
+		tracee_take_out(tracee);
+		process->is_unfollowed = 1;
+		meter_end(process, UNKNOWN, -1);
+		return;
+	}
+	if (tracee->thread == tracee->meter.process->record.pid)
+		meter_begin(tracee->meter.process, now_ns(), 1);
+	else
+		meter_begin_thread(&tracee->meter, now_ns(), 1);
+	tracee_resume(tracee, 0);
+}
+
+/* Gives a new tracee its place, whichever came first: its own stop or that of its parent. */
+static void place_newborn(pid_t thread, struct meter *parent, int is_thread)
+{
+	struct tracee *early = tracee_find(thread), *tracee;
+	int            is_early = early != NULL;
+	struct meter  *process = parent;
+	uint64_t       now = now_ns();
+
+	if (is_early)
+		tracee_drop_early(early);
+	if (!is_thread) {
+		parent->record.children++;
+		process = meter_add(thread, parent, now);
+	}
+	tracee = tracee_add(process, thread, now);
+	tracee->is_newborn = 1;
+	/* The command's children before its exec would be nobody's: it has none. */
+	if (!is_thread && !birth_is_followed(parent)) {
+		tracee->is_leaving = 1;
+		process->is_unfollowed = 1;
+		tracer.unfollowed++;
+	}
+	if (is_early) {
+		tracee->meter.our_switches = 1; /* that stop */
+		birth_begin(tracee);
+	}
+}
+
+void birth_at_stop(struct tracee *tracee)
+{
+	struct procfs_status status = { 0 };
+	unsigned long        born = 0;
+	struct tracee       *known;
+
+	if (ptrace(PTRACE_GETEVENTMSG, tracee->thread, 0, &born))
+		return;
+	known = tracee_find((pid_t)born);
+	if (known && known->meter.process)
+		return;
+	/* Killed before it did anything, it may have gone by now. */
+	if (procfs_status_of((pid_t)born, &status) || status.tracer != getpid()) {
+		tracee->meter.process->record.children++;
+		tracer.lost_events++;
+		return;
+	}
+	place_newborn((pid_t)born, tracee->meter.process, status.group == tracee->meter.process->record.pid);
+}
+
+static void place_orphan(struct tracee *early, void *context)
+{
+	struct procfs_status status = { 0 };
+	struct meter        *process = context;
+
+	if (procfs_status_of(early->thread, &status)) {
+		tracee_drop_early(early);
+		tracer.lost_events++;
+	} else if (status.group == process->record.pid || status.parent == process->record.pid ||
+	           !meter_find(status.parent)) {
+		place_newborn(early->thread, process, status.group == process->record.pid);
+	}
+}
+
+void birth_place_orphans(struct meter *process)
+{
+	tracees_early(place_orphan, process);
+}

@@ -1,0 +1,392 @@
+"""The door: a line that a system said becomes a record, or is refused with a sentence.
+
+What runs in a system is not trusted. So each kind of record is described here, once: its keys, and of each
+what it may be. docs/records.md says the same for people. What a whole trial promised is checked where the
+trial is led (running/hearing.py).
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from steelyard.errors import SystemFailed
+from steelyard.text import quoted, shortened, shown
+
+Record = dict[str, Any]
+Shape = Callable[[Any], Any]  # the value as it is kept; raises _Wrong
+
+PROTOCOL = 1
+LINE_MOST = 16 << 20  # bytes: a group of 20,000 processes that all failed takes 12 MB
+SAID_MOST = 128 << 20  # bytes from a request to its answer's end; a line of a journal may have 256 MB
+WHOLE_MOST = (1 << 63) - 1  # what a column of the archive holds
+REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
+_DIGITS_MOST = 40
+_NESTED_MOST = 8  # brackets in one another; no record has more than four
+_COPIES_MOST, _BATCHES_MOST, _MEMBERS_MOST, _MARKS = 1024, 10000, 20000, 16  # as the load program has them
+
+
+class Refused(SystemFailed):
+    """A record that cannot be right; what comes after it can still be read."""
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "missing"
+
+
+class _Wrong(Exception):
+    """A value that is none of what is allowed, and where it was found."""
+
+    def __init__(self, value: object, allowed: str) -> None:
+        self.where, self.value, self.allowed = "", value, allowed
+
+    def at(self, place: str | int) -> "_Wrong":
+        name = f"[{place}]" if isinstance(place, int) else shortened(shown(place), 60)
+        joint = "." if self.where and not self.where.startswith("[") else ""
+        self.where = f"{name}{joint}{self.where}"
+        return self
+
+
+def cannot_be(kind: str, key: str, value: object, allowed: str) -> Refused:
+    """The refusal of a record for one of its values."""
+    return Refused(f"its record '{kind}' cannot be right: {key} is {quoted(value)}, but must be {allowed}")
+
+
+def whole(least: int = 0, most: int = WHOLE_MOST) -> Shape:
+    allowed = f"a whole number from {least} to {most}"
+
+    def take(value: Any) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise _Wrong(value, allowed)
+        return value
+
+    return take
+
+
+def text(most: int = 200) -> Shape:
+    """A name: shown as it is, and held against others."""
+
+    def take(value: Any) -> str:
+        if type(value) is not str or len(value) > most or not value.isprintable():
+            raise _Wrong(value, f"a text of at most {most} printable characters")
+        return value
+
+    return take
+
+
+def prose(value: Any) -> str:
+    """What is for people only: kept escaped and shortened, so that no terminal obeys it."""
+    if type(value) is not str:
+        raise _Wrong(value, "a text")
+    return shortened(shown(shortened(value, REASON_MOST)), REASON_MOST)
+
+
+def digest(value: Any) -> str:
+    if type(value) is not str or not re.fullmatch("[0-9a-f]{64}", value):
+        raise _Wrong(value, "64 hexadecimal digits")
+    return value
+
+
+def one_of(*words: str | int) -> Shape:
+    def take(value: Any) -> str | int:
+        if type(value) not in (str, int) or value not in words:
+            raise _Wrong(value, f"one of {', '.join(map(str, words))}" if len(words) > 1 else str(words[0]))
+        found: str | int = value
+        return found
+
+    return take
+
+
+def maybe(shape: Shape) -> Shape:
+    """The same, or null where it is not known; what is null may be left out."""
+
+    def take(value: Any) -> Any:
+        return None if value is None or isinstance(value, _Missing) else shape(value)
+
+    return take
+
+
+def listed(shape: Shape, *, most: int, least: int = 0) -> Shape:
+    def take(value: Any) -> list[Any]:
+        if type(value) is not list or not least <= len(value) <= most:
+            raise _Wrong(value, f"a list of {least} to {most}" if least < most else f"a list of {most}")
+        found = []
+        for number, one in enumerate(value):
+            try:
+                found.append(shape(one))
+            except _Wrong as wrong:
+                raise wrong.at(number) from None
+        return found
+
+    return take
+
+
+def keyed(shapes: Mapping[str, Shape]) -> Shape:
+    """An object with these keys. Others, which a later version may add, are left out."""
+
+    def take(value: Any) -> Record:
+        if type(value) is not dict:
+            raise _Wrong(value, "an object")
+        found = {}
+        for key, shape in shapes.items():
+            try:
+                found[key] = shape(value.get(key, _MISSING))
+            except _Wrong as wrong:
+                raise wrong.at(key) from None
+        return found
+
+    return take
+
+
+def named(shape: Shape, *, most: int = 200) -> Shape:
+    """An object with any names for keys."""
+
+    def take(value: Any) -> Record:
+        if type(value) is not dict or len(value) > most:
+            raise _Wrong(value, f"an object of at most {most} keys")
+        found = {}
+        for key, one in value.items():
+            try:
+                found[_NAME(key)] = shape(one)
+            except _Wrong as wrong:
+                raise wrong.at(key) from None
+        return found
+
+    return take
+
+
+def either(first: Shape, second: Shape) -> Shape:
+    def take(value: Any) -> Any:
+        try:
+            return first(value)
+        except _Wrong:
+            return second(value)
+
+    return take
+
+
+_MISSING = _Missing()
+_NAME = text()
+_COPY = whole(0, _COPIES_MOST - 1)
+_SIGNAL = maybe(whole(1, 255))
+_TIMES = listed(maybe(whole()), most=_MEMBERS_MOST)
+_STATUSES = ("ok", "failed", "unsupported", "timed out", "killed", "stopped")
+_FACT, _NUMBER = maybe(prose), maybe(whole())
+
+KINDS: Mapping[str, Mapping[str, Shape]] = {
+    "hello": {
+        "protocol": one_of(PROTOCOL),
+        "version": prose,
+        "program_sha256": maybe(digest),
+        "compiler": prose,
+        "libc": prose,
+        "clock": prose,
+        "clock_resolution_ns": whole(1),
+        "clock_cost_ns": whole(),
+    },
+    "system": {
+        "kernel": _FACT,
+        "kernel_release": _FACT,
+        "kernel_version": _FACT,
+        "architecture": _FACT,
+        "host_name": _FACT,
+        "kernel_command_line": _FACT,
+        "libc": _FACT,
+        "compiler": _FACT,
+        "cpu_model": _FACT,
+        "cpu_count": maybe(whole(1)),
+        "frequency_governor": _FACT,
+        "memory_bytes": _NUMBER,
+        "swap_bytes": _NUMBER,
+        "page_bytes": _NUMBER,
+        "huge_pages": _FACT,
+        "huge_pages_reserved": _FACT,
+        "caches": maybe(named(_NUMBER)),
+        "cache_line_bytes": _NUMBER,
+        "clock": _FACT,
+        "clock_source": _FACT,
+        "clock_resolution_ns": _NUMBER,
+        "clock_cost_ns": _NUMBER,
+        "address_randomisation": _FACT,
+        "mitigations": maybe(named(_FACT)),
+        "hypervisor": _FACT,
+        "machine_product": _FACT,
+        "directory": _FACT,
+        "file_system": _FACT,
+        "file_system_options": _FACT,
+    },
+    "begin": {
+        "trial": text(),
+        "workload": text(),
+        "code_sha256": maybe(digest),
+        "parameters": named(either(whole(), prose)),
+        "clock_ns": whole(),
+    },
+    "samples": {
+        "copy": _COPY,
+        "metric": text(),
+        "unit": one_of("ns"),
+        "point": maybe(whole(1)),
+        "bytes": maybe(whole(1)),
+        "faults_major": _NUMBER,
+        "operations": whole(1),
+        "durations_ns": listed(whole(), least=1, most=_BATCHES_MOST),
+        "code_sha256": maybe(digest),
+    },
+    "value": {
+        "copy": _COPY,
+        "metric": text(),
+        "unit": text(),
+        "value": whole(),
+        "code_sha256": maybe(digest),
+    },
+    "group": {
+        "copy": _COPY,
+        "metric": text(),
+        "batch": whole(1, _BATCHES_MOST),
+        "processors": whole(1),
+        "members": whole(1, _MEMBERS_MOST),
+        "created": whole(0, _MEMBERS_MOST),
+        "finished": whole(0, _MEMBERS_MOST),
+        "iterations": whole(1),
+        "code_sha256": digest,
+        "zero_ns": whole(),
+        "asked_ns": _TIMES,
+        "began_ns": _TIMES,
+        "ended_ns": _TIMES,
+        "reaped_ns": _TIMES,
+        "marks_ns": listed(listed(_NUMBER, least=_MARKS, most=_MARKS), most=_MEMBERS_MOST),
+        "failures": listed(
+            keyed(
+                {
+                    "member": whole(0, _MEMBERS_MOST - 1),
+                    "status": one_of("failed", "killed", "not created"),
+                    "signal": _SIGNAL,
+                    "reason": maybe(prose),
+                }
+            ),
+            most=_MEMBERS_MOST,
+        ),
+    },
+    "usage": {
+        "copy": _COPY,
+        "metric": text(),
+        "operations": whole(),
+        "user_ns": whole(),
+        "system_ns": whole(),
+        "faults_minor": _NUMBER,
+        "faults_major": _NUMBER,
+        "switches_voluntary": _NUMBER,
+        "switches_involuntary": _NUMBER,
+        "blocks_read": _NUMBER,
+        "blocks_written": _NUMBER,
+    },
+    "processes": {
+        "trial": text(),
+        "processes": listed(
+            keyed(
+                {
+                    "copy": _COPY,
+                    "asked_ns": whole(),
+                    "start_ns": _NUMBER,
+                    "end_ns": _NUMBER,
+                    "status": one_of("ok", "failed", "unsupported", "killed", "not started"),
+                    "signal": _SIGNAL,
+                }
+            ),
+            most=_COPIES_MOST,
+        ),
+    },
+    "end": {
+        "trial": text(),
+        "status": one_of(*_STATUSES),
+        "reason": maybe(prose),
+        "signal": _SIGNAL,
+        "clock_ns": whole(),
+    },
+    "clock": {"clock_ns": whole()},
+    "error": {"trial": maybe(text()), "reason": prose},
+}
+
+
+def read(line: bytes) -> Record | None:
+    """The record in the line. None for a line that is none (a kernel's message), or one of a kind that a
+    later version may add. Raises Refused."""
+    if not line.startswith(b'{"record":'):
+        return None
+    try:
+        if not _is_flat(line):
+            raise ValueError(f"cut short, or of more than {_NESTED_MOST} brackets in one another")
+        found = json.loads(
+            line.decode(),
+            object_pairs_hook=_object,
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_short,
+        )
+    except ValueError as error:
+        why = f"not UTF-8 at byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise Refused(f"its record cannot be read ({why}): {quoted(line.decode(errors='replace'))}") from None
+    kind = found["record"]
+    if type(kind) is str:
+        return checked(kind, found) if kind in KINDS else None
+    raise Refused(f"its record is of no kind: record is {quoted(kind)}, but must be a name")
+
+
+def checked(kind: str, found: Mapping[str, Any]) -> Record:
+    """The record of that kind with the keys that are known. Raises Refused."""
+    try:
+        return {"record": kind, **keyed(KINDS[kind])(found)}
+    except _Wrong as wrong:
+        raise cannot_be(kind, wrong.where, wrong.value, wrong.allowed) from None
+
+
+def known(kind: str, found: object) -> Record:
+    """What can be right of a record that was kept before there was a door."""
+    told = {}
+    for key, shape in KINDS[kind].items():
+        with suppress(_Wrong):
+            if isinstance(found, dict) and key in found:
+                told[key] = shape(found[key])
+    return told
+
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def _is_flat(line: bytes) -> bool:
+    """Whether its brackets match, and few stand in one another: Python's JSON recurses with them."""
+    shape = _STRING.sub(b"", line).translate(None, _NO_BRACKETS)
+    for _ in range(_NESTED_MOST):
+        shape = shape.replace(b"[]", b"").replace(b"{}", b"")
+    return not shape
+
+
+def _object(pairs: Iterable[tuple[str, Any]]) -> Record:
+    found: Record = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {quoted(key)} stands there twice")
+        found[key] = value
+    return found
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _short(digits: str) -> int:
+    if len(digits) > _DIGITS_MOST:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{quoted(digits)} is beyond all numbers")
+    return value
