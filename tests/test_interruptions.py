@@ -17,6 +17,8 @@ import pytest
 import terminals
 from conftest import COMMAND, Run
 
+pytestmark = pytest.mark.program
+
 Write = Callable[..., str]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.analysis.model import Multiprogramming
+from steelyard.analysis.model import Multiprogramming, Weighing
 from steelyard.archive import experiments
 from steelyard.archive.events import Count, Outcome, Samples
 from steelyard.drawing import timelines
@@ -102,7 +102,7 @@ def group_trial(trial: Trial, *, alone: float, total: float, processes: int = 4)
     )
 
 
-def weigh(tmp_path: Path, *, closed: bool = False, failing: str = "") -> weigh.Weighing:
+def weighed(tmp_path: Path, *, closed: bool = False, failing: str = "") -> Weighing:
     made = building.plan("linpack_processes", blocks=8)
 
     def measured(trial: Trial) -> Outcome:
@@ -121,13 +121,13 @@ def weigh(tmp_path: Path, *, closed: bool = False, failing: str = "") -> weigh.W
     return weigh.of(building.experiment(tmp_path, made, measured, closed=closed))
 
 
-def of_system(weighing: weigh.Weighing, system: str) -> Multiprogramming:
+def of_system(weighing: Weighing, system: str) -> Multiprogramming:
     return next(one for one in weighing.multiprogramming if one.system == system)
 
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_the_price_goes_from_the_records_to_a_verdict(tmp_path: Path, closed: bool) -> None:
-    weighing = weigh(tmp_path, closed=closed)
+    weighing = weighed(tmp_path, closed=closed)
     one = of_system(weighing, "b")
     price = next(found for found in weighing.comparisons if found.metric == "price")
 
@@ -145,7 +145,7 @@ def test_the_price_goes_from_the_records_to_a_verdict(tmp_path: Path, closed: bo
 
 
 def test_the_same_bytes_are_said_to_be_the_same(tmp_path: Path) -> None:
-    for one in weigh(tmp_path).comparisons:
+    for one in weighed(tmp_path).comparisons:
         assert "same machine code, SHA-256 c0dec0dec0dec0de" in one.flags
 
 
@@ -163,7 +163,7 @@ def test_other_bytes_are_said_to_differ(tmp_path: Path) -> None:
 
 
 def test_what_failed_is_told_and_not_timed(tmp_path: Path) -> None:
-    one = of_system(weigh(tmp_path, failing="b"), "b")
+    one = of_system(weighed(tmp_path, failing="b"), "b")
 
     assert (one.created, one.finished) == (2, 1)
     assert one.total is None
@@ -174,11 +174,11 @@ def test_what_failed_is_told_and_not_timed(tmp_path: Path) -> None:
 
 def test_what_is_derived_is_in_no_geometric_mean(tmp_path: Path) -> None:
     """One metric, the time of all together, and none that follows from it."""
-    assert {index.metrics for index in weigh(tmp_path).indices} == {1}
+    assert {index.metrics for index in weighed(tmp_path).indices} == {1}
 
 
 def test_json_has_each_process_s_life(tmp_path: Path) -> None:
-    told = json.loads(json.dumps(plain.as_object(weigh(tmp_path))))["multiprogramming"][0]
+    told = json.loads(json.dumps(plain.as_object(weighed(tmp_path))))["multiprogramming"][0]
 
     assert told["parameters"] == {}
     assert told["lives"][0] == {"asked_ns": 0.0, "began_ns": 1e6, "ended_ns": 21e6, "status": "ok"}
@@ -204,7 +204,7 @@ def test_a_count_that_is_higher_is_better(tmp_path: Path) -> None:
 
 
 def test_the_members_can_be_asked_for_by_sql(tmp_path: Path) -> None:
-    weighing = weigh(tmp_path, closed=True)
+    weighing = weighed(tmp_path, closed=True)
     with experiments.connect(weighing.experiment) as connection:
         rows = connection.execute(
             "SELECT count(*), min(began_ns), max(ended_ns) FROM members WHERE metric = 'together'"
@@ -214,7 +214,7 @@ def test_the_members_can_be_asked_for_by_sql(tmp_path: Path) -> None:
 
 
 def test_an_experiment_of_an_earlier_version_has_no_members(tmp_path: Path) -> None:
-    weighing = weigh(tmp_path, closed=True)
+    weighing = weighed(tmp_path, closed=True)
     for table in ("members", "counts"):
         (weighing.experiment.path / f"{table}.parquet").unlink()
 

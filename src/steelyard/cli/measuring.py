@@ -150,8 +150,11 @@ def _run(options: CompareOptions | RunOptions) -> int:
     """Measures what the study asks for, or goes on where the same command stopped; then reports."""
     from steelyard import report
     from steelyard.running import experiment
+    from steelyard.systems import scratch
 
     measuring, reporting = options.measuring, options.reporting
+    for sentence in scratch.clear(Path(measuring.directory)) if measuring.directory else []:
+        output.say(f"steelyard: {sentence}")
     if reporting.html:
         output.may_be_written("--html", reporting.html)
     order = experiment.Order(
