@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from steelyard import interruption
+from steelyard.archive import schema
 from steelyard.errors import SteelyardError, SystemFailed, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "standard"
 _USUAL_EVERY = "1s"  # where a watch is shown as it goes on, or drawn
-_TABLES = (
-    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
-    "systems", "events",
-)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,6 +93,10 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
+def _tell(sentence: str) -> None:
+    _say(f"steelyard: {sentence}")
+
+
 # The verbs
 
 
@@ -135,7 +136,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     from steelyard.archive import experiments
 
-    return _print_report(experiments.find(_archive(arguments), arguments.experiment), arguments)
+    return _print_report(experiments.find(_archive(arguments), arguments.experiment, _tell), arguments)
 
 
 def _print_report(experiment: "Experiment", arguments: argparse.Namespace) -> int:
@@ -255,7 +256,7 @@ def _report_kept(arguments: argparse.Namespace, *, top: int) -> int:
     }
     if also := [name for name, given in others.items() if given]:
         raise UsageError(f"--kept reports a watch that is over, and goes without {also[0]}")
-    kept = watches.find(_archive(arguments), arguments.kept)
+    kept = watches.find(_archive(arguments), arguments.kept, _tell)
     with _report_file(arguments) as file:
         _report_watch(watches.read(kept), kept.header["watched"], arguments, top=top, file=file)
     return 0
@@ -320,23 +321,22 @@ def _archive_verb(arguments: argparse.Namespace) -> int:
 
     root = _archive(arguments)
     if arguments.action == "list" and arguments.watches:
-        listing.print_watches(watches.kept(root), form=arguments.format)
+        listing.print_watches(watches.kept(root, _tell), form=arguments.format)
     elif arguments.action == "list":
-        listing.print_experiments(experiments.experiments(root), form=arguments.format)
+        listing.print_experiments(experiments.experiments(root, _tell), form=arguments.format)
     elif arguments.action == "show":
-        listing.print_header(experiments.find(root, arguments.experiment), form=arguments.format)
+        listing.print_header(experiments.find(root, arguments.experiment, _tell), form=arguments.format)
     elif arguments.action == "merge":
-        count = experiments.merge(root, Path(arguments.source))
-        watched = watches.merge(root, Path(arguments.source))
+        count = experiments.merge(root, Path(arguments.source), _tell)
+        watched = watches.merge(root, Path(arguments.source), _tell)
         also = f" and {watched} watches" if watched else ""
         _say(f"steelyard: {count} experiments{also} copied into {root}")
     elif arguments.table in watches.TABLES:
-        kept = watches.find(root, arguments.experiment)
-        experiments.export_file(kept.path / f"{arguments.table}.parquet", Path(arguments.file))
+        kept = watches.find(root, arguments.experiment, _tell)
+        watches.export(kept, arguments.table, Path(arguments.file))
     else:
-        experiments.export(
-            experiments.find(root, arguments.experiment), arguments.table, Path(arguments.file)
-        )
+        found = experiments.find(root, arguments.experiment, _tell)
+        experiments.export(found, arguments.table, Path(arguments.file))
     return 0
 
 
@@ -633,7 +633,7 @@ def _declare_archive(verb: argparse.ArgumentParser) -> None:
     export.add_argument("file", help="ending in .csv, .json or .parquet")
     export.add_argument(
         "--table",
-        choices=tuple(dict.fromkeys((*_TABLES, "processes", "calls", "readings"))),
+        choices=tuple(dict.fromkeys((*schema.TABLES, "processes", "calls", "readings"))),
         default="samples",
         help="the last three are a watch's (default: samples)",
     )
