@@ -1,9 +1,15 @@
 # make          build, and install into .venv; .venv/bin/steelyard is then the command
 # make demo     compare this machine's kernel with two others, and write report.html
-# make test     run the tests
+# make quick    the checks, and the tests that start no program: within a minute of a change
+# make test     everything that CI runs
+# make check    ruff and mypy alone
+# make format   bring the sources into the project's form
+# make dist     a source distribution and a wheel of the last commit, in dist/
+# make site     the documents as a site, in site/
+# make install  install that wheel below PREFIX (/usr/local), in an environment of its own, with its manual
 #
 # Each installs what it needs first (as root or with sudo: Debian packages; else it names them), and does
-# again only what has changed.
+# again only what has changed. The Python of src/ is used where it stands: only C is built.
 
 SHELL    := /bin/bash
 PYTHON   ?= python3
@@ -13,25 +19,58 @@ TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fspro
             qemu-system-x86 qemu-user-static podman runc prometheus
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-SOURCES  := $(shell find src workloads monitor meson.build pyproject.toml README.md -type f -not -path '*/__pycache__/*')
+NINJA    := $(VENV)/ninja --quiet -C
+PREFIX   ?= /usr/local
+CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
 
-.PHONY: all demo test check format clean
+.PHONY: all demo quick test check format dist site install clean
 
 all: .stamps/installed
+	$(NINJA) build
 
-demo: .stamps/installed
+demo: all
 	$(VENV)/steelyard compare native uml gvisor --study pegasus --budget 150s --html report.html
 
-test: .stamps/testing .stamps/installed check
-	$(VENV)/python -m pytest tests
+quick: check
+	$(VENV)/pytest -n 2 -m "not (program or boots or builds or simulates)"
 
-# What a reader of the code relies on without running it.
-check: .stamps/installed
+test: check all .stamps/testing build-clang/build.ninja build-asan/build.ninja
+	$(NINJA) build-clang
+	$(NINJA) build-asan
+	for directory in build build-clang build-asan; do $(VENV)/meson test --quiet -C $$directory || exit 1; done
+	$(VENV)/pytest -n 2 -m "not quiet"
+	$(VENV)/pytest -m quiet
+
+check: .stamps/environment
 	$(VENV)/ruff check src tests bench
+	$(VENV)/ruff format --check src tests bench
 	$(VENV)/mypy
 
+dist: .stamps/release
+	scripts/make-dist dist
+
+site: .stamps/release
+	$(VENV)/mkdocs build --quiet --strict
+
+install: dist
+	$(PYTHON) -m venv $(PREFIX)/lib/steelyard
+	$(PREFIX)/lib/steelyard/bin/pip install --quiet --force-reinstall dist/steelyard-*.whl
+	scripts/link-into $(PREFIX) $(PREFIX)/lib/steelyard
+
+# Of C only the lines that differ from the last commit: a table keeps its columns.
+format: .stamps/environment
+	$(VENV)/ruff format src tests bench
+	$(VENV)/ruff check --fix src tests bench
+	! command -v git-clang-format || git clang-format HEAD -- '*.c' '*.h' || true
+
 clean:
-	rm -rf .venv build .stamps
+	rm -rf .venv build build-clang build-asan dist site .stamps
+
+build-clang/build.ninja: meson.options | .stamps/environment
+	CC=clang $(VENV)/meson setup $(CHECKED) $(@D)
+
+build-asan/build.ninja: meson.options | .stamps/environment
+	$(VENV)/meson setup $(CHECKED) -Dbuildtype=debugoptimized -Db_sanitize=address,undefined $(@D)
 
 .stamps/packages: scripts/install-packages
 	@mkdir -p .stamps
@@ -40,16 +79,28 @@ clean:
 
 # The compiler for other processors and systems is large, and only tests need it.
 .stamps/testing: scripts/install-packages .stamps/environment
-	@mkdir -p .stamps
 	scripts/install-packages $(TESTING)
 	$(VENV)/pip install --quiet ziglang || echo "pip could not install ziglang; its tests will say so" >&2
 	@touch $@
 
 .stamps/environment: .stamps/packages pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(VENV)/pip install --quiet --upgrade meson-python meson ninja
+	$(VENV)/python -c 'import tomllib; read = tomllib.load(open("pyproject.toml", "rb")); \
+	    print(*read["build-system"]["requires"], *read["project"]["dependencies"], \
+	        *read["project"]["optional-dependencies"]["test"], sep="\n")' > .stamps/requirements
+	$(VENV)/pip install --quiet --requirement .stamps/requirements
 	@touch $@
 
-.stamps/installed: .stamps/environment $(SOURCES)
-	$(VENV)/pip install --quiet --no-build-isolation --config-settings=build-dir=build '.[test]'
+# What only a release and its documents need.
+.stamps/release: .stamps/environment
+	$(VENV)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	    print(*extras["dist"], *extras["docs"], sep="\n")' > .stamps/wanted-for-release
+	$(VENV)/pip install --quiet --requirement .stamps/wanted-for-release
+	@touch $@
+
+# meson-python's own way to find the sources would ask ninja at each start of the command: a path does as well.
+.stamps/installed: .stamps/environment
+	$(VENV)/pip install --quiet --no-deps --no-build-isolation --config-settings=build-dir=build \
+	    --config-settings=setup-args=-Dtests=true --editable .
+	echo $(CURDIR)/src > .venv/lib/python3.*/site-packages/steelyard-editable.pth
 	@touch $@

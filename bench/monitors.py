@@ -55,7 +55,7 @@ Condition = Callable[[Sequence[int]], AbstractContextManager[Seen]]
 
 
 def watch_program() -> Path:
-    return built.load("glibc").with_name("steelyard-watch")
+    return built.monitor()
 
 
 def build(name: str, *libraries: str) -> Path:

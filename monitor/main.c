@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../workloads/harness/parameters.h"
-#include "../workloads/harness/record.h"
+#include "../workloads/api/record.h"
 #include "command.h"
 #include "monitor.h"
 #include "outside.h"
@@ -154,20 +154,68 @@ static int take(int option, char *text)
 	}
 }
 
+/* Every option: what follows it (NULL: nothing) and what the help says of it. */
+static const struct {
+	const char *name, *follows, *says;
+	int         letter;
+} table[] = {
+	{ "pid", "PID", "watch that process and its descendants; again for a further one; short: -p", 'p' },
+	{ "cgroup", "DIR", "watch everything in a control group, by its directory", 'g' },
+	{ "children", "N", "follow one in N of a followed process's children", 'c' },
+	{ "except", "PID", "leave that process out", 'x' },
+	{ "for", "NS", "end after that time", 'f' },
+	{ "detail", "DETAIL", "life, budget, calls, profile or latency (default: budget)", 'd' },
+	{ "budget", "PPM", "millionths of one processor that counting may cost (default: 5000)", 'B' },
+	{ "every", "NS", "write a reading so often", 'e' },
+	{ "threads", NULL, "account for each thread as well", 't' },
+	{ "prove", NULL, "measure what watching costs the watched", 'P' },
+	{ "backend", "NAME", "bpf, perf, taskstats, ptrace or proc (default: the best that works)", 'b' },
+	{ "slots", "N", "processes and threads at one time", 's' },
+	{ "records", "FD", "write records to that descriptor (default: 1)", 'r' },
+	{ "control", "FD", "read marks from that descriptor; its end ends the watch", 'C' },
+	{ "marks", NULL, "write what a mark asks for, and no ends of processes", 'm' },
+	{ "probe", NULL, "say of each backend whether it works here, and why not", 'q' },
+	{ "help", NULL, "print this", 'h' },
+};
+enum { OPTIONS = sizeof table / sizeof *table };
+
+static void print_help(void)
+{
+	printf("usage: steelyard-watch [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
+	       "       steelyard-watch [OPTION ...] -p PID [-p PID ...]\n"
+	       "       steelyard-watch [OPTION ...] --cgroup DIR\n"
+	       "\n"
+	       "The monitor of Steelyard: writes what processes cost, as records, a JSON object a line.\n"
+	       "'steelyard watch' starts it, and reports what it has written.\n"
+	       "\n");
+	for (int i = 0; i < OPTIONS; i++) {
+		char option[32];
+
+		snprintf(option, sizeof option, "--%s%s%s", table[i].name, table[i].follows ? " " : "",
+		         table[i].follows ? table[i].follows : "");
+		printf("  %-16s  %s\n", option, table[i].says);
+	}
+	printf("\n"
+	       "Exit status: the command's own; 0 done, 1 failed, 2 usage, 77 nothing can watch here.\n"
+	       "\n"
+	       "  steelyard-watch --probe\n"
+	       "  steelyard-watch --detail calls -- make -j2\n"
+	       "  steelyard-watch --every 1000000000 -p 4711\n");
+}
+
 /* Returns 0, or the exit status. *probe_only: the backends are to be asked, and nothing watched. */
 static int read_arguments(int count, char *words[], int *probe_only)
 {
-	static const struct option options[] = {
-		{ "detail", 1, NULL, 'd' },   { "backend", 1, NULL, 'b' }, { "pid", 1, NULL, 'p' },
-		{ "cgroup", 1, NULL, 'g' },   { "every", 1, NULL, 'e' },   { "for", 1, NULL, 'f' },
-		{ "children", 1, NULL, 'c' }, { "budget", 1, NULL, 'B' },  { "slots", 1, NULL, 's' },
-		{ "records", 1, NULL, 'r' },  { "control", 1, NULL, 'C' }, { "threads", 0, NULL, 't' },
-		{ "prove", 0, NULL, 'P' },    { "except", 1, NULL, 'x' }, { "probe", 0, NULL, 'q' },   { "marks", 0, NULL, 'm' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option, wrong;
+	struct option options[OPTIONS + 1] = { 0 };
+	int           option, wrong;
 
+	for (int i = 0; i < OPTIONS; i++)
+		options[i] = (struct option){ table[i].name, table[i].follows != NULL, NULL, table[i].letter };
 	while ((option = getopt_long(count, words, "+p:", options, NULL)) != -1) {
+		if (option == 'h') {
+			print_help();
+			exit(DONE);
+		}
 		if (option == 'q')
 			*probe_only = 1;
 		else if ((wrong = take(option, optarg)))

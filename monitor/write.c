@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "../workloads/harness/record.h"
+#include "../workloads/api/record.h"
 
 static const char *const figure_names[FIGURES] = {
 #define FIGURE(name) #name,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import watching
 
+pytest_plugins = ["bounds"]
 COMMAND = Path(sys.executable).with_name("steelyard")
 FAKE_AGENT = Path(__file__).with_name("fake_agent.py")
 

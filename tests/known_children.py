@@ -1,26 +1,15 @@
-"""The program of tests/harness/known.c, which says of its children what wait4 told it; and others."""
+"""The program of tests/harness/known.c, which says of its children what wait4 told it."""
 
-import subprocess
 from pathlib import Path
 
+import meson
 import pytest
 import watching
 
-SOURCE = (Path(__file__).parent / "harness" / "known.c").read_text()
-
-
-def built(directory: Path, source: str) -> Path:
-    """A small C program."""
-    (directory / "known.c").write_text(source)
-    program = directory / "known"
-    flags = ["-std=c11", "-O1", "-D_GNU_SOURCE", "-pthread"]
-    subprocess.run(["cc", *flags, "-o", program, directory / "known.c"], check=True)
-    return program
-
 
 @pytest.fixture
-def known(tmp_path: Path) -> Path:
-    return built(tmp_path, SOURCE)
+def known() -> Path:
+    return meson.program("tests/harness/known")
 
 
 def waited(output: str) -> list[dict[str, int]]:

@@ -430,6 +430,7 @@ def test_two_experiments_are_not_measured_at_once(tmp_path: Path) -> None:
         pass  # it is free again
 
 
+@pytest.mark.program
 def test_the_holder_is_named_and_its_end_frees_the_place(tmp_path: Path) -> None:
     script = (
         "import sys, pathlib; from steelyard.archive import experiments\n"
@@ -622,6 +623,7 @@ def test_an_archive_of_version_4_gives_the_same_verdicts(tmp_path: Path, closed:
     assert looks == [(3, None, None)]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("closed", [False, True])
 def test_an_archive_of_version_4_can_be_shown_and_exported(
     tmp_path: Path, closed: bool, capsys: pytest.CaptureFixture[str]

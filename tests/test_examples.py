@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from steelyard import cli
+from steelyard.cli import parser
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -16,7 +16,11 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 def commands() -> list[str]:
     """Each steelyard command of an indented block, a code span, or a help page's examples."""
     found: dict[str, None] = {}
-    texts = [*(page.read_text() for page in PAGES), *cli._EXAMPLES.values()]
+    texts = [
+        *(page.read_text() for page in PAGES),
+        parser.EXAMPLES,
+        *(verb.examples for verb in parser.VERBS),
+    ]
     for text in texts:
         lines = re.findall(r"^ +(?:\$ )?(?:\.venv/bin/)?(steelyard [^#\n]*)", text, re.MULTILINE)
         spans = re.findall(r"`(steelyard (?:compare|run|plan|report|list|archive)[^`]*)`", text)
@@ -35,7 +39,7 @@ def test_there_are_commands_to_try() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_it_is_understood(command: str) -> None:
     words = shlex.split(command)[1:]
-    cli._parser().parse_args([word for word in words if word not in ("...",)])
+    parser.read([word for word in words if word not in ("...",)])
 
 
 @pytest.mark.gvisor

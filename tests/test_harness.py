@@ -3,82 +3,13 @@
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
+import meson
 import pytest
 
 from steelyard.programs import built
-
-ROOT = Path(__file__).parent.parent
-HARNESS = ROOT / "workloads" / "harness"
-WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wmissing-prototypes", "-Wstrict-prototypes"]
-FLAGS = ["-std=c11", "-O2", "-D_GNU_SOURCE", '-DSTEELYARD_VERSION="test"', f"-I{HARNESS}"]
-
-
-def sources(tmp_path: Path, compiler: str) -> list[str]:
-    """The C sources, with the machine code that its script has that compiler make."""
-    made = tmp_path / "cpu" / "linp_code.c"
-    made.parent.mkdir(exist_ok=True)
-    script = ROOT / "workloads" / "build-code"
-    subprocess.run([script, "linp", ROOT / "workloads" / "cpu" / "linp.c", made, compiler], check=True)
-    forms = ("*/*.c", "harness/posix/*.c")
-    found = sorted(str(file) for form in forms for file in (ROOT / "workloads").glob(form))
-    return [f"-I{ROOT / 'workloads' / 'cpu'}", *found, str(made)]
-
-
-def test_batches_are_sized_from_the_clock(tmp_path: Path) -> None:
-    program = tmp_path / "batch_test"
-    sources = [ROOT / "tests" / "harness" / "batch_test.c", HARNESS / "batch.c"]
-    subprocess.run(["cc", *FLAGS, "-o", program, *sources], check=True)
-
-    answer = subprocess.run([program], capture_output=True, text=True, check=False)
-
-    assert answer.stdout == ""
-    assert answer.returncode == 0
-
-
-@pytest.mark.parametrize("compiler", ["gcc", "musl-gcc", "clang"])
-def test_the_way_into_the_kernel_brings_every_argument_and_the_error(tmp_path: Path, compiler: str) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-    program = tmp_path / "kernel_call_test"
-    files = [ROOT / "tests" / "harness" / "kernel_call_test.c", HARNESS / "posix" / "kernel_call.c"]
-    workloads = f"-I{ROOT / 'workloads'}"
-    subprocess.run([compiler, *FLAGS, workloads, "-static", "-o", program, *files], check=True)
-
-    answer = subprocess.run([program], capture_output=True, text=True, check=False)
-
-    assert answer.stderr == ""
-    assert answer.returncode == 0
-
-
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_the_c_parts_build_alone_without_a_warning(tmp_path: Path, compiler: str) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-
-    program = tmp_path / "steelyard-load"
-    subprocess.run(
-        [
-            compiler,
-            *FLAGS,
-            *WARNINGS,
-            "-Werror",
-            "-static",
-            "-o",
-            program,
-            *sources(tmp_path, compiler),
-            "-lm",
-        ],
-        check=True,
-    )
-    answer = subprocess.run(
-        [program, "run", "sieve", "batches=2", "warmup_ns=0"], capture_output=True, check=True
-    )
-
-    assert json.loads(answer.stdout.splitlines()[-1])["status"] == "ok"
 
 
 def _one_size(workload: built.Workload) -> str:
@@ -88,9 +19,7 @@ def _one_size(workload: built.Workload) -> str:
 
 
 def test_the_sanitizers_find_nothing_in_any_workload(tmp_path: Path) -> None:
-    program = tmp_path / "steelyard-load"
-    sanitizers = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    subprocess.run(["gcc", *FLAGS, *sanitizers, "-o", program, *sources(tmp_path, "gcc"), "-lm"], check=True)
+    program = meson.program("workloads/steelyard-load", directory="build-asan")
     requests = "".join(
         f"trial {one.name} {one.name} operations=3 batches=2 copies=2{_one_size(one)}\n"
         for one in built.catalogue().workloads

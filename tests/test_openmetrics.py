@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from steelyard.errors import UsageError
-from steelyard.quantities import printable
+from steelyard.text import shown
 from steelyard.watch import openmetrics, records, tally
 
 NAMES = {10: "make", 11: "cc1"}
@@ -165,7 +165,7 @@ def test_at_budget_and_profile_the_series_say_what_they_are() -> None:
 def test_a_name_is_data(name: str) -> None:
     found = metrics(tally_of(watched.head(), watched.process(10, name)))
 
-    assert list(found["steelyard_processes"]) == [(printable(name),)]
+    assert list(found["steelyard_processes"]) == [(shown(name),)]
 
 
 def test_programs_that_name_themselves_anew_do_not_fill_the_store() -> None:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import meson
 import pytest
 
 from steelyard.programs import built
@@ -91,7 +92,8 @@ def test_more_iterations_take_each_process_longer() -> None:
 
 def test_a_process_that_is_killed_is_named_and_the_others_are_told() -> None:
     """As many iterations as take seconds; one of the members is killed from outside."""
-    command = [built.load("glibc"), "run", "linpack_processes", "processes=4", "iterations=12000"]
+    settings = ("processes=4", "iterations=12000", "limit_ms=600000")
+    command = [built.load("glibc"), "run", "linpack_processes", *settings]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as running:
         victim = _third_member(running.pid)
         os.kill(victim, signal.SIGKILL)
@@ -117,7 +119,7 @@ def _third_member(agent: int) -> int:
         for process in Path("/proc").iterdir():
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
-                if words[1:2] == [b"member"] and words[4:5] == [b"2"] and _descends(int(process.name), agent):
+                if words[1:2] == [b"member"] and words[5:6] == [b"2"] and _descends(int(process.name), agent):
                     return int(process.name)
             except (OSError, ValueError):
                 continue
@@ -175,18 +177,12 @@ def test_a_stack_that_is_too_small_is_said_before_the_call(workload: str) -> Non
 
 def test_a_system_that_refuses_to_make_memory_executable_is_unsupported() -> None:
     """By a seccomp filter that answers mprotect with PROT_EXEC as such systems do."""
-    refuse = Path(__file__).parent / "harness" / "refuse_executable.c"
-    program = Path(os.environ.get("TMPDIR", "/tmp")) / f"refuse-{os.getpid()}"
-    subprocess.run(["cc", "-w", "-o", program, refuse], check=True)
-    try:
-        answer = subprocess.run(
-            [program, built.load("glibc"), "run", "linpack"],
-            stdout=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    finally:
-        program.unlink()
+    answer = subprocess.run(
+        [meson.program("tests/harness/refuse_executable"), built.load("glibc"), "run", "linpack"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     if answer.returncode == 77:
         pytest.skip("no seccomp filter can be set here")
     end = json.loads(answer.stdout.splitlines()[-1])

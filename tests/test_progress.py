@@ -399,7 +399,7 @@ def test_a_page_is_written_as_often_as_two_percent_of_the_time_allow(
         return "a page"
 
     monkeypatch.setattr(so_far, "html", slowly)
-    monkeypatch.setattr(so_far.summary, "so_far", lambda judge: a_weighing(()))
+    monkeypatch.setattr(so_far.weigh, "so_far", lambda judge: a_weighing(()))
     page = PageSoFar(tmp_path / "page.html", a_standing(clock), clock=clock)
     begun, written = clock.now, 0
     while clock.now < begun + 600:
@@ -416,7 +416,7 @@ def test_a_page_that_cannot_be_written_any_more_is_said_once_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, file = Clock(), io.StringIO()
-    monkeypatch.setattr(so_far.summary, "so_far", lambda judge: a_weighing(()))
+    monkeypatch.setattr(so_far.weigh, "so_far", lambda judge: a_weighing(()))
     folder = tmp_path / "away"
     plan, console = made(), Console(file=file, width=200)
     with Shown(plan, cast(Judge, Judged()), html=folder / "page.html", console=console, clock=clock) as seen:
@@ -434,7 +434,7 @@ def test_a_page_that_cannot_be_written_any_more_is_said_once_and_ends_nothing(
 def test_a_page_of_a_run_that_was_ended_waits_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(so_far.summary, "so_far", lambda judge: a_weighing(()))
+    monkeypatch.setattr(so_far.weigh, "so_far", lambda judge: a_weighing(()))
     page, console = tmp_path / "page.html", Console(file=io.StringIO(), width=200)
     seen = Shown(made(), cast(Judge, Judged()), html=page, console=console, clock=Clock())
     seen.event(Look(1, ()))

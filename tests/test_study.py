@@ -12,6 +12,7 @@ from steelyard.study import model as studies
 from steelyard.study import study_file
 from steelyard.study.model import MARGINS, Cell, Design, Study, SystemDefinition, TableRow
 from steelyard.study.plan import Plan
+from steelyard.text import quoted
 
 HARNESS = {"copies": (1, 4096), "batches": (1, 10_000), "batch_ns": (0, 60 * 10**9), "warmup_ns": (0, 10**12)}
 CATALOGUE: Mapping[str, Mapping[str, tuple[int, int]]] = {
@@ -142,18 +143,18 @@ BAD = {
         LEAST + '[[workload]]\nname = "shell"\ncopies = -7',
         ["workload 2: copies", "-7", "whole numbers"],
     ),
-    "looks empty": (_with("[design]\nlooks = []"), ["design.looks", "[]", "a list of positive"]),
-    "looks zero": (_with("[design]\nlooks = [0]"), ["design.looks", "[0]", "positive whole numbers"]),
+    "looks empty": (_with("[design]\nlooks = []"), ["design.looks", "[]", "a list of whole numbers from 1"]),
+    "looks zero": (_with("[design]\nlooks = [0]"), ["design.looks", "[0]", "a list of whole numbers from 1"]),
     "looks a number": (_with("[design]\nlooks = 12"), ["design.looks", "12", "a list"]),
-    "looks truths": (_with("[design]\nlooks = [true]"), ["design.looks", "[True]", "positive"]),
-    "blocks a text": (_with('[design]\nblocks = "12"'), ["design.blocks", "'12'", "at least 2"]),
+    "looks truths": (_with("[design]\nlooks = [true]"), ["design.looks", "[True]", "numbers from 1"]),
+    "blocks a text": (_with('[design]\nblocks = "12"'), ["design.blocks", "'12'", "from 2 to"]),
     "blocks a list": (_with("[design]\nblocks = [6, 12]"), ["design.blocks", "[6, 12]", "a whole number"]),
-    "one block": (_with("[design]\nblocks = 1"), ["design.blocks", "1", "a whole number of at least 2"]),
+    "one block": (_with("[design]\nblocks = 1"), ["design.blocks", "1", "a whole number from 2 to 100000"]),
     "blocks a truth": (_with("[design]\nblocks = true"), ["design.blocks", "True", "a whole number"]),
     "scales a number": (_with("[design]\nscales = 1"), ["design.scales", "1", "true or false"]),
     "boots of no blocks": (
         _with("[design]\nblocks_per_boot = 0"),
-        ["design.blocks_per_boot", "0", "a whole number of at least 1"],
+        ["design.blocks_per_boot", "0", "a whole number from 1 to 100000"],
     ),
     "boots a truth": (_with("[design]\nblocks_per_boot = true"), ["design.blocks_per_boot", "True"]),
     "budget a number": (_with("[design]\nbudget = 300"), ["design.budget", "300", '"5m"']),
@@ -208,7 +209,7 @@ BAD = {
     ),
     "cell table of no levels": (
         _with(CELL_TABLE.replace("levels = [5000]", "levels = []")),
-        ["cell_table 1: levels", "[]", "positive whole numbers"],
+        ["cell_table 1: levels", "[]", "a list of whole numbers from 1"],
     ),
     "cell table divided by what is not stated": (
         _with(CELL_TABLE + 'figure = [{ published = "time", metric = "time", per = "copies" }]'),
@@ -259,7 +260,7 @@ BAD = {
             '[[table]]\nname = "I"\ntitle = "t"\npaper = "silva-pegasus"\n'
             'row = [{ published = "sieve", workload = "sieve", operations = 0 }]'
         ),
-        ["table 1: row 1: operations", "0", "at least 1"],
+        ["table 1: row 1: operations", "0", "from 1 to"],
     ),
 }
 
@@ -449,7 +450,7 @@ def test_a_time_is_a_number_and_a_unit(text: str, seconds: float) -> None:
 def test_what_is_no_time_is_refused_and_quoted(text: str) -> None:
     with pytest.raises(UsageError, match="is not a time") as refusal:
         studies.duration_s(text)
-    assert f"'{text}'" in str(refusal.value)
+    assert quoted(text) in str(refusal.value)
 
 
 @pytest.mark.parametrize(("text", "value"), [("2%", 0.02), ("0.5%", 0.005), ("0.02", 0.02), ("99%", 0.99)])

@@ -87,6 +87,7 @@ def test_an_experiment_that_an_earlier_version_left_open_can_be_closed(
     assert _digests(found) == KNOWN[str(version)]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_archive_of_any_version_is_reported(
     archives: Path, version: int, capsys: pytest.CaptureFixture[str]
@@ -94,6 +95,6 @@ def test_an_archive_of_any_version_is_reported(
     weighing = weigh.of(_experiment(archives, version, "closed"))
     console.print_weighing(weighing, tables=(), everything=True)
 
-    assert {one.verdict for one in weighing.comparisons if one.cell.startswith("disktest")} == {"slower"}
+    assert "slower" in {one.verdict for one in weighing.comparisons if one.cell.startswith("disktest")}
     assert "native-musl" in capsys.readouterr().out
     assert "a small study" in page.html(weighing, tables=())

@@ -22,10 +22,11 @@ from scipy.stats import t as scipy_t
 
 from steelyard import cli
 from steelyard.archive import watches
+from steelyard.cli import asked, parser
 from steelyard.errors import SystemFailed, UsageError
-from steelyard.quantities import printable
 from steelyard.statistics import description, expansion, impact, student
-from steelyard.watch import accounts, asked, console, monitor, plain, records
+from steelyard.text import shown
+from steelyard.watch import accounts, console, monitor, plain, records
 from steelyard.watch.accounts import Account
 from steelyard.watch.model import COUNTED, FIGURES, LEVELS, Watch
 
@@ -612,7 +613,7 @@ def test_no_name_reaches_a_terminal_as_a_command(form: str) -> None:
     account = account_of(head(), process(program=NASTY, calls={"re\x1bad": call(1)}), end(), by="program")
     file = io.StringIO()
     if form == "text":
-        console.print_account(account, file, watched=printable("\x1b[2J"), top=20)
+        console.print_account(account, file, watched=shown("\x1b[2J"), top=20)
         assert r"e\x1b[31mvil[b]\u202e" in file.getvalue()
     elif form == "json":
         plain.print_json(account, file)
@@ -658,16 +659,17 @@ def test_shares_of_children_that_are_none_are_quoted(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "0.5", "0%", "101%", "-1%", "%", "1 %", "0.00000001%"])
 def test_budgets_that_are_none_are_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=f"--budget is '{re.escape(text)}', but must be"):
-        asked.share(text)
+        asked.share("--budget", text)
 
 
 def test_an_order_becomes_the_monitors_command_line() -> None:
-    order = asked.order(
-        command=["make", "--", "-j2"], pids=[], cgroup=None, detail="budget", every="5s", children="1/20",
-        budget="0.25%", until="1m", slots="100", threads=True, prove=True, backend="perf",
-    )  # fmt: skip
+    written = (
+        "watch --every 5s --children 1/20 --budget 0.25% --for 1m --slots 100 --threads --prove "
+        "--backend perf -- make -- -j2"
+    )
+    _, options = parser.read(written.split())
 
-    words = monitor.words(order, records_file=5, control_file=6)
+    words = monitor.words(asked.order(options), records_file=5, control_file=6)
 
     options, command = words[: words.index("--")], words[words.index("--") + 1 :]
     assert command == ["make", "--", "-j2"]
@@ -915,9 +917,11 @@ def test_a_kept_watch_is_reported_again_as_it_was(
 def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["watch", "--archive", str(archive), "--kept", "nothing"]
 
-    for option in (["-p", "1"], ["--every", "1s"]):
+    for option in (["-p", "1"], ["--every", "1s"], ["--detail", "life"], ["--live"], ["--keep"]):
         assert cli.main([*words, *option]) == 2
         assert f"goes without {option[0]}" in capsys.readouterr().err
+    assert cli.main([*words, "--", "true"]) == 2
+    assert "goes without a command" in capsys.readouterr().err
     assert cli.main(words) == 2
     assert "nothing" in capsys.readouterr().err
 

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import meson
 import pytest
 import watching
 from watching import Record, added, counts, told
@@ -96,8 +97,8 @@ LOST_BY_STRACE = {
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return watching.build("known", tmp_path_factory.mktemp("known"))
+def known() -> Path:
+    return meson.program("tests/monitor/known")
 
 
 def expected(verb: str) -> list[tuple[int, int, dict[str, tuple[int, int]]]]:

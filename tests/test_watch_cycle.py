@@ -25,10 +25,8 @@ pytestmark = pytest.mark.skipif(watching.without_libc() is not None, reason=str(
 
 @pytest.fixture(scope="module")
 def known() -> Iterator[Path]:
-    """In a place that every user can reach."""
-    with tempfile.TemporaryDirectory(prefix="steelyard-known-") as name:
-        Path(name).chmod(0o755)
-        yield watching.build("known", Path(name))
+    with watching.built_for_all("known") as program:
+        yield program
 
 
 class Meeting:

@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import meson
 import pytest
 import watching
 from watching import Record, Watch
@@ -36,8 +37,8 @@ class Life:
 
 
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return watching.build("lives", tmp_path_factory.mktemp("lives"))
+def lives() -> Path:
+    return meson.program("tests/monitor/lives")
 
 
 def told(watched: Watch) -> list[Life]:

@@ -7,9 +7,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import meson
 import pytest
 import watching
-from known_children import SOURCE, built, known, told_of
+from known_children import known, told_of
 
 __all__ = ["known"]  # a fixture
 
@@ -22,8 +23,8 @@ def counts(program: Path, *words: str) -> tuple[watching.Watch, str]:
     return found, found.output
 
 
-def test_each_child_has_its_own_calls_and_errors(tmp_path: Path) -> None:
-    found, output = counts(built(tmp_path, SOURCE))
+def test_each_child_has_its_own_calls_and_errors(known: Path) -> None:
+    found, output = counts(known)
 
     first, closes, opens, threads, program, lseeks, spins, sleeps = [
         watching.counts(record) for record, _ in told_of(found, output)
@@ -50,12 +51,11 @@ def test_each_child_has_its_own_calls_and_errors(tmp_path: Path) -> None:
 
 
 @pytest.mark.strace
-def test_the_calls_are_those_that_strace_counts(tmp_path: Path) -> None:
-    program = built(tmp_path, SOURCE)
-    found, _ = counts(program, "0", "still")
+def test_the_calls_are_those_that_strace_counts(known: Path, tmp_path: Path) -> None:
+    found, _ = counts(known, "0", "still")
     log = tmp_path / "strace"
     subprocess.run(
-        ["strace", "-f", "-c", "-o", log, program, "0", "still"], stdout=subprocess.DEVNULL, check=False
+        ["strace", "-f", "-c", "-o", log, known, "0", "still"], stdout=subprocess.DEVNULL, check=False
     )
 
     traced: dict[str, tuple[int, int]] = {}
@@ -101,15 +101,9 @@ def test_times_faults_and_switches_are_those_of_wait4(known: Path) -> None:
     assert sleeps["switches_voluntary"] >= 21
 
 
-def test_a_storm_of_short_lived_processes_is_all_there(tmp_path: Path) -> None:
-    program = built(
-        tmp_path,
-        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
-        "int main(void) { for (int i = 0; i < 307; i++) { for (int j = 0; j < 2; j++) if (!fork()) {"
-        " for (int k = 0; k < i % 11; k++) syscall(SYS_getppid); _exit(0); }"
-        " while (wait(NULL) > 0); } return 5; }",
-    )
-    found, _ = counts(program)
+def test_a_storm_of_short_lived_processes_is_all_there() -> None:
+    storm = (meson.program("tests/monitor/storm"), "307", "2", "0", "11", "1")
+    found, _ = counts(*storm)
 
     children = [record for record in found.processes if record["generation"] == 1]
     made = collections.Counter(watching.counts(child).get("getppid", (0, 0))[0] for child in children)
@@ -164,15 +158,10 @@ def test_what_a_process_counted_is_unknown_while_its_children_go_on() -> None:
     assert found.end["total"]["calls"]["execve"]["calls"] >= 1
 
 
-def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
-    program = built(
-        tmp_path,
-        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
-        "int main(void) { for (int i = 0; i < 30; i++) if (!fork()) { syscall(SYS_getppid); _exit(0); }"
-        " while (wait(NULL) > 0); return 5; }",
-    )
+def test_children_left_out_are_in_the_totals() -> None:
+    storm = (meson.program("tests/monitor/storm"), "1", "30", "1", "1", "1")
     watching.need("perf", "calls")
-    found = watching.watch("--backend", "perf", "--detail", "calls", "--children", 10, "--", program)
+    found = watching.watch("--backend", "perf", "--detail", "calls", "--children", 10, "--", *storm)
 
     assert len(found.processes) == 4
     assert found.end["unfollowed"] == 27
@@ -180,15 +169,10 @@ def test_children_left_out_are_in_the_totals(tmp_path: Path) -> None:
     assert found.end["total"]["calls"]["getppid"]["calls"] == 30
 
 
-def test_what_found_no_room_is_counted_and_nobody_is_given_it(tmp_path: Path) -> None:
-    program = built(
-        tmp_path,
-        "#include <unistd.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n"
-        "int main(void) { usleep(300000); for (int i = 0; i < 1999; i++) {"
-        " if (!fork()) { syscall(SYS_getppid); _exit(0); } wait(NULL); } return 5; }",
-    )
+def test_what_found_no_room_is_counted_and_nobody_is_given_it() -> None:
+    storm = (meson.program("tests/monitor/storm"), "1999", "1", "1", "1", "1", "300000")
     watching.need("perf", "calls")
-    with watching.begun("--backend", "perf", "--detail", "calls", "--", program) as found:
+    with watching.begun("--backend", "perf", "--detail", "calls", "--", *storm) as found:
         found.await_record("watch")
         time.sleep(0.15)
         found.process.send_signal(signal.SIGSTOP)

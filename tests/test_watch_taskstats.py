@@ -6,9 +6,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import meson
 import pytest
 import watching
-from known_children import built, known, told_of
+from known_children import known, told_of
 
 __all__ = ["known"]  # a fixture
 
@@ -16,9 +17,9 @@ __all__ = ["known"]  # a fixture
 TICK_US = 10_000
 
 
-def life(program: Path) -> tuple[watching.Watch, str]:
+def life(program: Path, *words: str) -> tuple[watching.Watch, str]:
     watching.need("taskstats", "life")
-    found = watching.watch("--backend", "taskstats", "--detail", "life", "--", program)
+    found = watching.watch("--backend", "taskstats", "--detail", "life", "--", program, *words)
     assert found.status == 5
     return found, found.output
 
@@ -66,14 +67,9 @@ def test_threads_are_summed_and_generations_followed(known: Path) -> None:
         assert record["begin_ns"] <= record["watched_ns"] < record["end_ns"]
 
 
-def test_a_storm_of_short_lived_processes_is_all_there(tmp_path: Path) -> None:
-    program = built(
-        tmp_path,
-        "#include <unistd.h>\n#include <sys/wait.h>\n"
-        "int main(void) { for (int i = 0; i < 1009; i++) { if (!fork()) _exit(i % 7); wait(NULL); }"
-        " return 5; }",
-    )
-    found, _ = life(program)
+def test_a_storm_of_short_lived_processes_is_all_there() -> None:
+    storm = (meson.program("tests/monitor/storm"), "1009", "1", "0", "1", "7")
+    found, _ = life(*storm)
 
     children = [record for record in found.processes if record["generation"] == 1]
     statuses = [child["status"] for child in sorted(children, key=lambda child: child["begin_ns"])]

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import building
+import meson
 import pytest
 from conftest import ssh_server
 
@@ -25,10 +25,6 @@ from steelyard.systems import wine
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import Place
 
-ROOT = Path(__file__).parent.parent
-HARNESS = ROOT / "workloads" / "harness"
-COMPILER = "x86_64-w64-mingw32-gcc"
-WINDOWS = ["-D__USE_MINGW_ANSI_STDIO=1", "-D_WIN32_WINNT=0x0601", "-static"]
 # What every Windows has had since Windows 7, and Wine has.
 SYSTEM_LIBRARIES = {"kernel32.dll", "msvcrt.dll", "advapi32.dll", "ws2_32.dll", "ntdll.dll"}
 ONCE = "batches=1 operations=2 warmup_ns=0"
@@ -291,10 +287,8 @@ def encoded(*words: str) -> str:
     return "".join(f"%{byte:02x}" for byte in "\n".join(words).encode())
 
 
-def test_a_command_that_crashes_is_told_by_its_exception(agent: Agent, tmp_path: Path) -> None:
-    (tmp_path / "crash.c").write_text("int main(void) { return *(volatile int *)0; }\n")
-    subprocess.run([COMPILER, "-static", "-o", tmp_path / "crash.exe", tmp_path / "crash.c"], check=True)
-    words = encoded("Z:" + str(tmp_path / "crash.exe").replace("/", "\\"))
+def test_a_command_that_crashes_is_told_by_its_exception(agent: Agent) -> None:
+    words = encoded("Z:" + str(meson.program("tests/harness/crash.exe")).replace("/", "\\"))
     end = run(agent, f"trial 1 command command={words} {ONCE}")[-1]
     assert end["status"] == "failed"
     assert "exception 0xC0000005: access violation" in end["reason"]
@@ -349,28 +343,14 @@ def test_a_build_for_linux_is_refused_on_it_and_its_own_elsewhere() -> None:
             systems.find(name)
 
 
-def layer(folder: str, *but: str) -> list[Path]:
-    return [file for file in sorted((HARNESS / folder).glob("*.c")) if file.stem not in but]
-
-
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
-LAYER_TEST = [ROOT / "tests" / "harness" / "system_test.c", HARNESS / "outcome.c", HARNESS / "clock.c"]
-
-
-def test_the_layer_on_this_system(tmp_path: Path) -> None:
-    program = tmp_path / "system_test"
-    files = [*LAYER_TEST, *layer("posix", "facts", "guard", "guest", "userland")]
-    subprocess.run(["gcc", *FLAGS, "-static", "-o", program, *files], check=True)
-    answer = subprocess.run([program], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
-    assert (answer.returncode, answer.stderr) == (0, "")
-
-
 def test_the_layer_on_windows(tmp_path: Path, by_wine: list[str]) -> None:
-    program = tmp_path / "system_test.exe"
-    files = [*LAYER_TEST, HARNESS / "parameters.c", *layer("windows", "absent", "facts")]
-    subprocess.run([COMPILER, *FLAGS, *WINDOWS, "-o", program, *files, "-lpthread", "-lws2_32"], check=True)
     answer = subprocess.run(
-        [*by_wine, program], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120
+        [*by_wine, meson.program("tests/harness/system_test.exe")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=120,
     )
     assert (answer.returncode, answer.stderr) == (0, "")
 
@@ -413,4 +393,3 @@ def test_version_is_one_line_without_carriage_return(by_wine: list[str]) -> None
     assert told.endswith(b"}\n")
     assert b"\r" not in told
     assert json.loads(told)["libc"].startswith("msvcrt")
-    assert shutil.which(COMPILER)

@@ -264,7 +264,16 @@ def test_a_margin_is_said_as_it_is(margin: float, text: str) -> None:
 
 
 # Rounding happens in the report alone: nothing before it makes a figure into a text.
-@pytest.mark.parametrize("module", ["comparison", "observations", "archive", "journal", "records"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "analysis/comparison",
+        "analysis/observations",
+        "archive/experiments",
+        "archive/journal",
+        "running/records",
+    ],
+)
 def test_nothing_is_rounded_before_the_report(module: str) -> None:
     text = (Path(wording.__file__).parents[1] / f"{module}.py").read_text(encoding="utf-8")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import meson
 import pytest
 
 from steelyard.programs import built
@@ -57,15 +58,6 @@ def check(records: list[dict]) -> None:
     assert end.get("status") == "ok", end
 
 
-def build(name: str, directory: Path) -> Path:
-    """A counting program of the tests' own."""
-    sources = ROOT / "tests" / "harness" / f"{name}.c"
-    program = directory / name
-    channels = f"-I{ROOT / 'workloads' / 'harness'}"
-    subprocess.run(["cc", "-O1", "-w", channels, "-o", program, sources], check=True)
-    return program
-
-
 def counted(workload: built.Workload, *settings: str, under: tuple[str, ...]) -> int:
     """What a counting program says of one trial, on standard error."""
     with tempfile.TemporaryFile("w+") as told:
@@ -104,11 +96,9 @@ def test_each_operation_makes_exactly_the_calls_it_claims(workload: built.Worklo
 
 @pytest.mark.strace
 @pytest.mark.parametrize("workload", COUNTED, ids=lambda one: one.name)
-def test_each_operation_enters_the_function_it_claims_to_enter(
-    workload: built.Workload, tmp_path: Path
-) -> None:
+def test_each_operation_enters_the_function_it_claims_to_enter(workload: built.Workload) -> None:
     """As often as 230 operations are more than 101: twice through the loop that does 64 in a row, and one."""
-    counter = build("count_entries", tmp_path)
+    counter = meson.program("tests/harness/count_entries")
 
     def entries(operations: int) -> int:
         settings = (f"operations={operations}", *one_size(workload))
@@ -118,9 +108,9 @@ def test_each_operation_enters_the_function_it_claims_to_enter(
 
 
 @pytest.fixture(scope="module")
-def count_instructions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], int]:
+def count_instructions() -> Callable[[str, int], int]:
     """Counts the instructions of a trial of so many operations in each phase, and the little around them."""
-    counter = build("count_instructions", tmp_path_factory.mktemp("counter"))
+    counter = meson.program("tests/harness/count_instructions")
 
     @cache
     def count(workload: str, operations: int) -> int:

@@ -17,13 +17,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+import meson
 import pytest
 
 from steelyard.programs import built
 
-SOURCES = Path(__file__).with_name("monitor")
-WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wmissing-prototypes", "-Wstrict-prototypes"]
-FREESTANDING = ["-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-fno-pie", "-no-pie"]
 ENOUGH_S = 15  # a watch in these tests lasts a second or two; one that hangs fails the test
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -33,7 +31,7 @@ Record = Mapping[str, Any]
 
 def program() -> Path:
     """steelyard-watch, as it was installed."""
-    return built.load("glibc").with_name("steelyard-watch")
+    return built.monitor()
 
 
 @cache
@@ -66,16 +64,6 @@ def probe_as_nobody(directory: Path, detail: str) -> dict[str, Record]:
         stdout=subprocess.PIPE, check=True, text=True, user=65534, group=65534, extra_groups=[],
     )  # fmt: skip
     return {one["backend"]: one for one in map(json.loads, told.stdout.splitlines())}
-
-
-def build(name: str, directory: Path) -> Path:
-    """That program of tests/monitor, compiled there."""
-    made = directory / name
-    libc = FREESTANDING if name == "known" else ["-pthread"]
-    source = SOURCES / f"{name}.c"
-    flags = ["-std=gnu11", "-O2", "-D_GNU_SOURCE", *WARNINGS, "-Werror", *libc]
-    subprocess.run(["gcc", *flags, "-o", made, source], check=True)
-    return made
 
 
 def without_libc() -> str | None:
@@ -257,4 +245,4 @@ def built_for_all(name: str) -> Iterator[Path]:
     """That program, in a place that every user can reach."""
     with tempfile.TemporaryDirectory(prefix="steelyard-watched-") as directory:
         Path(directory).chmod(0o755)
-        yield build(name, Path(directory))
+        yield Path(shutil.copy(meson.program(f"tests/monitor/{name}"), directory))

@@ -12,7 +12,12 @@ A trial that fails is not among them: that is an outcome, and data.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from steelyard.text import quoted, shortened, shown
+
+_KNOWN_MOST = 400  # characters of the names that there are
+_COMPARED_MOST = 40  # characters of a name that another one may be near to
 
 
 class SteelyardError(Exception):
@@ -31,7 +36,8 @@ class StudyError(UsageError):
     """A study file is wrong: names the file, the key, the value, and what is allowed."""
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
-        super().__init__(f"study {file}: {key} is {value!r}, but must be {allowed}")
+        where = f"study {file}: {shortened(shown(key), 120)}"
+        super().__init__(f"{where} is {quoted(value)}, but must be {allowed}")
 
 
 class UnknownName(UsageError):
@@ -39,9 +45,21 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-        advice = f"did you mean '{near[0]}'?" if near else f"known are: {', '.join(names)}"
-        super().__init__(f"{where}there is no {kind} '{name}'; {advice}")
+        like = [one for one in names if len(one) <= _COMPARED_MOST] if len(name) <= _COMPARED_MOST else []
+        near = difflib.get_close_matches(name, like, n=1, cutoff=0.5)
+        advice = f"did you mean {quoted(near[0])}?" if near else f"known are: {_listed(names)}"
+        super().__init__(f"{where}there is no {kind} {quoted(name)}; {advice}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of them, as many as a sentence holds, and how many there are besides."""
+    told = ""
+    for number, name in enumerate(names):
+        more = f"{', ' if told else ''}{shortened(shown(name), 60)}"
+        if len(told) + len(more) > _KNOWN_MOST:
+            return f"{told} and {len(names) - number} more"
+        told += more
+    return told
 
 
 class Unsupported(SteelyardError):

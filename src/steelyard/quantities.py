@@ -36,10 +36,3 @@ def digits(number: float, *, count: int = 3) -> str:
 def count(number: float) -> str:
     """A number of things: 1,234,567; from an estimate, without decimals where they say nothing."""
     return f"{number:,.0f}" if number >= 100 or number == int(number) else digits(number)
-
-
-def printable(text: str) -> str:
-    """A name that came from outside, so that no terminal obeys it: control characters are escaped."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
-    )

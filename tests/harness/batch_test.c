@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "batch.h"
+#include "harness/batch.h"
 
 static struct {
 	uint64_t now, operation_ns, batch_ns, before_ns, operations, batches, fails_at, hiccup_at;

@@ -9,7 +9,6 @@
  * teardown. Everything else runs freely, its own children and threads among them. The count goes to standard
  * error. Each repetition of a string instruction counts, because the processor stops after each.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -24,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "channel.h"
+#include "harness/channel.h"
 
 /* The harness asks for faults before and after each phase, and for usage, of two kinds, between phases. */
 enum { TRIALS_MOST = 64, AT_GATE = 1, SAYING, ASKING, ASKED_PER_PHASE = 4, NOT_ASKED_AT_THE_END = 2 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel_call.h"
+#include "api/kernel_call.h"
 
 #define EXPECT(claim)                                                            \
 	do {                                                                     \

@@ -44,7 +44,7 @@ static void child(int number)
 	switch (number) {
 	case 0: for (int i = 0; i < 101; i++) syscall(SYS_getppid); _exit(3);
 	case 1: for (int i = 0; i < 13; i++) close(-1); _exit(0);
-	case 2: for (int i = 0; i < 11; i++) open("/nonexistent", O_RDONLY); raise(SIGKILL);
+	case 2: for (int i = 0; i < 11; i++) open("/nonexistent", O_RDONLY); raise(SIGKILL); _exit(0);
 	case 3: threads(); _exit(0);
 	case 4: execl("/bin/true", "true", (char *)NULL); _exit(1);
 	case 5: if (!vfork()) _exit(0); for (int i = 0; i < 77; i++) lseek(0, 0, SEEK_CUR); _exit(0);

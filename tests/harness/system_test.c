@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../workloads/harness/clock.h"
-#include "../../workloads/harness/sockets.h"
-#include "../../workloads/harness/system.h"
-#include "../../workloads/harness/tree.h"
-#include "../../workloads/workload.h"
+#include "harness/clock.h"
+#include "harness/place.h"
+#include "api/sockets.h"
+#include "harness/system.h"
+#include "harness/tree.h"
+#include "harness/trial.h"
+#include "api/workload.h"
 
 enum { CHILDREN = 150, SHARED = 4096, UP = 3, STATUS = 7 };
 

@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { SIZE = 101, COSTS = 10000, LEAST_COST = 16532, NONE = -1 };
 

@@ -19,7 +19,7 @@
  */
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { BITS = 524288, WORD_BITS = 32, WORDS = BITS / WORD_BITS, RUNS = 64, LENGTH_MOST = 16384 };
 

@@ -8,7 +8,7 @@
 #ifndef STEELYARD_CHAINS_H
 #define STEELYARD_CHAINS_H
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 /* The value goes through a statement that the compiler cannot see into: it must be in a register
  * after each operation. So none is folded, fused, reordered, vectorised or left out. */

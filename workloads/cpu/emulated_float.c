@@ -17,7 +17,7 @@
  */
 #include <math.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { NUMBERS = 3000, KINDS = 4, GROUP = NUMBERS / KINDS, WORDS = 4, WORD_BITS = 16 };
 enum { TOP_BIT = 0x8000, EXPONENT_MOST = 16 };
@@ -81,7 +81,7 @@ static void shift_right(struct unrounded *wide, int bits)
 	bits %= WORD_BITS;
 	lost |= (uint16_t)((uint32_t)word[WORDS] << (WORD_BITS - bits));
 	for (int i = WORDS; i > 0; i--)
-		word[i] = (uint16_t)(word[i] >> bits | (uint32_t)word[i - 1] << (WORD_BITS - bits));
+		word[i] = (uint16_t)((uint32_t)(word[i] >> bits) | (uint32_t)word[i - 1] << (WORD_BITS - bits));
 	word[0] = (uint16_t)(word[0] >> bits);
 	if (lost)
 		word[WORDS] |= 1;

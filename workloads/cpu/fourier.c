@@ -19,7 +19,7 @@
  */
 #include <math.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { STEPS = 200, PAIRS_MOST = STEPS / 2 };
 

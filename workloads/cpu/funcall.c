@@ -9,7 +9,7 @@
  *              entries into add_three from outside.
  * After        Funcall of the PEGASUS paper (Silva).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 static volatile int first = 1, second = 20, third = 300, sum;
 

@@ -18,7 +18,7 @@
  */
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 /* A code of n bits needs a text of at least F(n + 2) bytes, a Fibonacci number: with 2^20 bytes no
  * code is longer than 28 bits. */

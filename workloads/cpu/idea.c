@@ -18,7 +18,7 @@
  */
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { ROUNDS = 8, ROUND_KEYS = 6, LAST_KEYS = 4, KEYS = ROUNDS * ROUND_KEYS + LAST_KEYS };
 enum { KEY_WORDS = 8, BLOCK_WORDS = 4, WORDS = 2000 };

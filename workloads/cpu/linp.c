@@ -10,25 +10,24 @@
 enum { ORDER = 100, LEADING = 201 }; /* columns lie 201 elements apart, as in the classical program */
 
 /* A number that the compiler cannot know, so that it converts and does not keep a constant in memory. */
-static inline __attribute__((always_inline)) double number(int whole)
+INLINED double number(int whole)
 {
 	__asm__("" : "+r"(whole));
 	return (double)whole;
 }
 
-static inline __attribute__((always_inline)) double magnitude(double x)
+INLINED double magnitude(double x)
 {
 	return x < number(0) ? number(0) - x : x;
 }
 
-static inline __attribute__((always_inline)) void daxpy(int n, double factor, const double *restrict x,
-                                                        double *restrict y)
+INLINED void daxpy(int n, double factor, const double *restrict x, double *restrict y)
 {
 	for (int i = 0; i < n; i++)
 		y[i] += factor * x[i];
 }
 
-static inline __attribute__((always_inline)) int idamax(int n, const double *x)
+INLINED int idamax(int n, const double *x)
 {
 	int found = 0;
 
@@ -38,7 +37,7 @@ static inline __attribute__((always_inline)) int idamax(int n, const double *x)
 	return found;
 }
 
-static inline __attribute__((always_inline)) double exchange(double *column, int row, int pivot)
+INLINED double exchange(double *column, int row, int pivot)
 {
 	double held = column[pivot];
 
@@ -49,7 +48,7 @@ static inline __attribute__((always_inline)) double exchange(double *column, int
 
 /* Fills the columns; returns the largest magnitude. `right` gets the sums of the rows, so that every
  * unknown is 1. */
-static inline __attribute__((always_inline)) double matgen(double *a, double *right)
+INLINED double matgen(double *a, double *right)
 {
 	double largest = number(0), half = number(32768), quarter = number(16384);
 	int    state = 1325;
@@ -71,7 +70,7 @@ static inline __attribute__((always_inline)) double matgen(double *a, double *ri
 }
 
 /* Leaves the upper factor and the negative multipliers of the lower one. Returns how many pivots are 0. */
-static inline __attribute__((always_inline)) int dgefa(double *a, int pivots[ORDER])
+INLINED int dgefa(double *a, int pivots[ORDER])
 {
 	int zeros = 0;
 
@@ -97,7 +96,7 @@ static inline __attribute__((always_inline)) int dgefa(double *a, int pivots[ORD
 }
 
 /* Turns the right side into the solution. */
-static inline __attribute__((always_inline)) void dgesl(const double *a, const int pivots[ORDER], double *right)
+INLINED void dgesl(const double *a, const int pivots[ORDER], double *right)
 {
 	for (int k = 0; k < ORDER; k++)
 		daxpy(ORDER - k - 1, exchange(right, k, pivots[k]), a + k * LEADING + k + 1, right + k + 1);
@@ -108,7 +107,7 @@ static inline __attribute__((always_inline)) void dgesl(const double *a, const i
 }
 
 /* The distance from 1 to the next number, by halving: what DBL_EPSILON is. */
-static inline __attribute__((always_inline)) double rounding(void)
+INLINED double rounding(void)
 {
 	double step = number(1);
 

@@ -2,12 +2,12 @@
  *
  * cpu/linp.c is compiled twice. Once with each program, by that program's compiler: linp(). And once for
  * all programs of an architecture, by fixed flags, into bytes that need nothing around them (see
- * ../build-code): linp_code, which code_map (workload.h) makes callable on any system.
+ * ../build-code): linp_code, which machine_code_map makes callable on any system.
  */
 #ifndef STEELYARD_LINP_H
 #define STEELYARD_LINP_H
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 /* The calling convention that the bytes were compiled for, whatever the system's own is. */
 #if defined(__x86_64__)

@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { SIZE = 101, ELEMENTS = 1000, SOLUTIONS = 100 };
 

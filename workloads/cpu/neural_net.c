@@ -25,7 +25,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { LETTERS = 26, ROWS = 7, COLUMNS = 5, PIXELS = ROWS * COLUMNS, NEURONS = 8, PASSES = 100 };
 

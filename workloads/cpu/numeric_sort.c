@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { ELEMENTS_MOST = 1 << 24, PAGE = 4096 };
 

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { FLAGS = 8190, PRIMES = 1899 };
 

@@ -20,7 +20,7 @@
  */
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { STRINGS_MOST = 4096, LENGTH_LEAST = 4, LENGTH_MOST = 80 };
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 static const name_letter name[] = NAME("contents");
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "handle.h"
+#include "../api/handle.h"
 
 enum { CONTENTS_BLOCK_MOST = 16777216 };
 

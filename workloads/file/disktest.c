@@ -10,8 +10,8 @@
  *              system's fingerprint. Each record read is checked to be the one asked for.
  * After        Disktest of the PEGASUS paper (Silva).
  */
-#include "../workload.h"
-#include "handle.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 enum { RECORDS = 1000, RECORD_BYTES = 512 };
 
@@ -23,24 +23,9 @@ static struct {
 	handle   file;
 } s = { .file = NO_HANDLE };
 
-/* A permutation of the records by Fisher and Yates. */
-static void shuffle(void)
-{
-	uint32_t state = 2463534242u;
-
-	for (uint32_t i = 0; i < RECORDS; i++)
-		s.order[i] = i;
-	for (uint32_t i = RECORDS - 1; i > 0; i--) {
-		uint32_t other = next_number(&state) % (i + 1), held = s.order[i];
-
-		s.order[i] = s.order[other];
-		s.order[other] = held;
-	}
-}
-
 static int setup(void)
 {
-	shuffle();
+	random_order(s.order, RECORDS);
 	return handle_begin();
 }
 

@@ -17,7 +17,7 @@
  *              map_read_cached is its counterpart.
  * After        bw_file_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "contents.h"
 
 enum { BLOCK = 65536 };

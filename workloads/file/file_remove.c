@@ -16,7 +16,7 @@
  * After        lat_fs of lmbench (McVoy and Staelin, 1996), which reports removals a second for
  *              files of 0, 1024, 4096 and 10240 bytes.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "many.h"
 
 static uint64_t size;

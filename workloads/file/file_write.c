@@ -10,29 +10,9 @@
  *              processor's caches is read from memory. Each block has a number of its own.
  * After        lmdd of lmbench (McVoy and Staelin, 1996).
  */
-#include <string.h>
+#include "passes.h"
 
-#include "../workload.h"
-#include "contents.h"
-
-static uint64_t size = 8388608, block = 65536;
-static uint64_t at; /* the place in the file */
-static handle   file = NO_HANDLE;
-
-static int setup(void)
-{
-	int outcome;
-
-	if (size % block)
-		return fail_check("size is not a multiple of block");
-	outcome = contents_make(size, block);
-	if (outcome)
-		return outcome;
-	memset(contents_room, 0x55, block);
-	return contents_open(&file);
-}
-
-static int write_block(void)
+static int pass_block(void)
 {
 	static uint32_t number;
 	ssize_t         put;
@@ -43,36 +23,8 @@ static int write_block(void)
 		return fail("write");
 	if ((uint64_t)put != block)
 		return fail_check("%zd of %llu bytes written", put, (unsigned long long)block);
-	at += block;
-	if (at == size) {
-		at = 0;
-		if (handle_seek(file, 0))
-			return fail("seeking");
-	}
-	return 0;
+	return advance();
 }
-
-static int run(uint64_t operations)
-{
-	int outcome = 0;
-
-	while (operations-- && !outcome)
-		outcome = write_block();
-	return outcome;
-}
-
-static void teardown(void)
-{
-	if (file != NO_HANDLE)
-		handle_close(file);
-	contents_remove();
-}
-
-static const struct parameter parameters[] = {
-	NUMBER("size", "bytes in the file, a multiple of block", &size, 512, UINT64_C(1) << 40),
-	NUMBER("block", "bytes written at once", &block, 512, CONTENTS_BLOCK_MOST),
-	{ 0 },
-};
 
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 

@@ -1,8 +1,8 @@
 /* many.c -- see many.h. */
 #include "many.h"
 
-#include "../workload.h"
-#include "handle.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 static struct {
 	uint64_t size;

@@ -20,7 +20,7 @@
  *              is checked in every operation. file_read_cached is its counterpart.
  * After        bw_mmap_rd of lmbench (McVoy and Staelin, 1996); "open2close" by open=1.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "contents.h"
 
 enum { BLOCK = 65536 }; /* in which the file is made */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../api/record.h"
 #include "clock.h"
 #include "fingerprint.h"
-#include "record.h"
 #include "sha256.h"
 #include "sweep.h"
 #include "system.h"

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { CHANNEL_UP = 3, CHANNEL_DOWN = 4, CHANNEL_GATE = 5 };
 

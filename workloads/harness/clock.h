@@ -1,12 +1,10 @@
-/* clock.h -- the one clock that durations come from, and what reading it costs. */
+/* clock.h -- what reading the clock costs, from which all durations come. */
 #ifndef STEELYARD_CLOCK_H
 #define STEELYARD_CLOCK_H
 
 #include <stdint.h>
 
-/* Nanoseconds since a moment that is fixed while the system is up. Ends the process if there is no
- * such clock: nothing can be measured then. */
-uint64_t clock_ns(void);
+#include "../api/system.h"
 
 struct clock_facts {
 	uint64_t resolution_ns; /* the smallest step seen, not the one the system claims */

@@ -7,8 +7,8 @@
 #include <cpuid.h>
 #endif
 
+#include "../api/record.h"
 #include "clock.h"
-#include "record.h"
 #include "system.h"
 
 const char *build_compiler(void)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "system.h"
 
 enum { SPARE = 32768 }; /* for what is called besides the code */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../process/group.h"
 #include "agent.h"
 #include "fingerprint.h"
 #include "guard.h"
@@ -18,12 +17,12 @@ static const char usage[] =
 	"\n"
 	"The workloads of Steelyard, and the agent that runs them on request.\n"
 	"\n"
-	"  agent [DIRECTORY]           read requests from standard input, write records\n"
-	"  run WORKLOAD [NAME=VALUE]   one trial, its records to standard output\n"
-	"  list                        the workloads and their parameters\n"
-	"  describe [DIRECTORY [ROOT]] this system's fingerprint\n"
-	"  guard FD SCRATCH COMMAND    run a command and end all of it when FD ends\n"
-	"  userland KIND ROOT WORK PROGRAM   run a program in another userland\n"
+	"  agent [DIRECTORY]            read requests from standard input, write records\n"
+	"  run WORKLOAD [NAME=VALUE]    one trial, its records to standard output\n"
+	"  list                         the workloads and their parameters\n"
+	"  describe [DIRECTORY [ROOT]]  this system's fingerprint\n"
+	"  guard FD SCRATCH COMMAND     run a command and end all of it when FD ends\n"
+	"  userland KIND ROOT WORK PROGRAM  run a program in another userland\n"
 	"  --help, --version\n"
 	"\n"
 	"Trials work in directories of their own below DIRECTORY ($TMPDIR, or /tmp).\n"
@@ -52,6 +51,14 @@ static int agent(const char *directory)
 	return agent_loop(directory);
 }
 
+/* A process that a workload has started for a part of its work. */
+static int member(const char *name, int argc, char *argv[])
+{
+	const struct workload *workload = workload_find(name);
+
+	return workload && workload->member ? workload->member(argc, argv) : 2;
+}
+
 int main(int argc, char *argv[])
 {
 	const char *verb = argc > 1 ? argv[1] : "--help";
@@ -59,8 +66,8 @@ int main(int argc, char *argv[])
 	if (!strcmp(verb, "exit")) /* the smallest program there is: see process/program.h */
 		return 0;
 	system_begin(argv[0]);
-	if (!strcmp(verb, "member")) /* of a group of processes: see process/group.h */
-		return member_main(argc - 2, argv + 2);
+	if (!strcmp(verb, "member") && argc > 2)
+		return member(argv[2], argc - 3, argv + 3);
 	if (guest_is())
 		return guest();
 	if (!strcmp(verb, "trial-process"))

@@ -7,7 +7,7 @@
  *              millions of them.
  * After        the null engine of fio, whose purpose is to test fio.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 static int run(uint64_t operations)
 {

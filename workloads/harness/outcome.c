@@ -1,11 +1,9 @@
-/* outcome.c -- the words by which a workload ends its trial. See outcome.h and workload.h. */
-#include "outcome.h"
-
+/* outcome.c -- the words by which a workload ends its trial. See ../api/workload.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "system.h"
 
 static char why[512];
@@ -36,11 +34,6 @@ int unsupported(const char *format, ...)
 	vsnprintf(why, sizeof(why), format, arguments);
 	va_end(arguments);
 	return OUTCOME_UNSUPPORTED;
-}
-
-const char *outcome_word(int outcome)
-{
-	return outcome == OUTCOME_OK ? "ok" : outcome == OUTCOME_UNSUPPORTED ? "unsupported" : "failed";
 }
 
 const char *outcome_why(void)

@@ -5,13 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
-/* Reads a whole decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1
- * if `text` is anything but digits or does not fit. */
-int parse_number(const char *text, uint64_t *value);
-
-/* Takes the next word, up to a space, from *rest as such a number, and moves *rest behind it. */
+/* Takes the next word, up to a space, from *rest as parse_number does, and moves *rest behind it. */
 int take_number(char **rest, uint64_t *value);
 
 /* How many parameters a request may set. */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "system.h"
 
 enum { PROCESSORS_MOST = 1024 };

@@ -1,5 +1,5 @@
 /* record.c -- see record.h. */
-#include "record.h"
+#include "../api/record.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "system.h"
 
 static struct {

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../api/record.h"
 #include "channel.h"
 #include "clock.h"
 #include "guest.h"
 #include "parameters.h"
-#include "record.h"
 #include "sweep.h"
 #include "system.h"
 #include "tree.h"

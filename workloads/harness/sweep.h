@@ -2,7 +2,7 @@
 #ifndef STEELYARD_SWEEP_H
 #define STEELYARD_SWEEP_H
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { POINTS_MOST = 512 };
 

@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../api/record.h"
 #include "batch.h"
 #include "channel.h"
-#include "outcome.h"
 #include "parameters.h"
 #include "place.h"
-#include "record.h"
 #include "sweep.h"
 #include "system.h"
 
@@ -337,6 +336,11 @@ int trial_arguments(char *const **argv)
 	return t.argc;
 }
 
+static const char *outcome_word(int outcome)
+{
+	return outcome == OUTCOME_OK ? "ok" : outcome == OUTCOME_UNSUPPORTED ? "unsupported" : "failed";
+}
+
 int trial_process(int argc, char *argv[])
 {
 	int outcome;
@@ -367,7 +371,7 @@ int trial_process(int argc, char *argv[])
 			write_usage(&t.phases[i], &t.uses[i]);
 	}
 	if (t.start_ns && t.workload->tell)
-		t.workload->tell(t.copy);
+		t.workload->tell(t.copy, CHANNEL_UP);
 	if (t.start_ns)
 		channel_say("span %" PRIu64 " %" PRIu64 "\n", t.start_ns, t.end_ns);
 	channel_say("outcome %s %s\n", outcome_word(outcome), outcome_why());

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "parameters.h"
 
 enum { ID_ROOM = 64 };

@@ -9,10 +9,7 @@
 #ifndef STEELYARD_IPC_BLOCKS_H
 #define STEELYARD_IPC_BLOCKS_H
 
-#include <errno.h>
-#include <string.h>
-
-#include "../workload.h"
+#include "pair.h"
 
 enum { SIZE_LEAST = 512, SIZE_MOST = 1 << 20 };
 
@@ -29,10 +26,12 @@ static inline void block_touch(void)
 }
 
 /* The other process's work: for each count that comes in, writes that many blocks. */
-static inline void blocks_write(int counts, int out)
+static void serve(void)
 {
-	uint64_t blocks, number = 0;
+	const int counts = pair.partners[IN], out = pair.partners[OUT];
+	uint64_t  blocks, number = 0;
 
+	pair_join();
 	block_touch();
 	while (!read_whole(counts, &blocks, sizeof(blocks)))
 		while (blocks--) {
@@ -44,9 +43,10 @@ static inline void blocks_write(int counts, int out)
 		}
 }
 
-static inline int blocks_read(uint64_t operations, int counts, int in)
+static int run(uint64_t operations)
 {
 	static uint64_t expected;
+	const int       counts = pair.ours[OUT], in = pair.ours[IN];
 
 	if (write_whole(counts, &operations, sizeof(operations)))
 		return fail("write");
@@ -65,12 +65,21 @@ static inline int blocks_read(uint64_t operations, int counts, int in)
 	return 0;
 }
 
-static const struct parameter block_parameters[] = {
+/* Starts the other process, and reads a block of it, untimed: now both are there. */
+static inline int blocks_start(void)
+{
+	int outcome = pair_start(serve);
+
+	block_touch();
+	return outcome ? outcome : run(1);
+}
+
+static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in a block: of one write", &size, SIZE_LEAST, SIZE_MOST),
 	{ 0 },
 };
 
 /* The reader's reads are as many as the pieces in which a block comes. */
-static const struct call block_calls[] = { { "write", 1 }, { 0 } };
+static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 #endif

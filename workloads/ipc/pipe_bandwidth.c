@@ -13,52 +13,13 @@
  *              empty pipe. On Windows a block larger than the pipe's 64 KiB is several writes.
  * After        bw_pipe of lmbench (McVoy and Staelin, 1996).
  */
-#include <unistd.h>
-
-#include "../harness/system.h"
-#include "../workload.h"
 #include "blocks.h"
-
-static struct {
-	int   data[2], counts[2];
-	pid_t writer;
-} s = { .data = { -1, -1 }, .counts = { -1, -1 }, .writer = -1 };
-
-static void serve(void)
-{
-	close(s.data[0]);
-	close(s.counts[1]);
-	blocks_write(s.counts[0], s.data[1]);
-}
 
 static int setup(void)
 {
-	if (pipe_make(s.data) || pipe_make(s.counts))
-		return fail("pipe");
-	s.writer = partner_start(serve, &s, sizeof(s));
-	if (s.writer < 0)
-		return fail("making the partner");
-	close(s.data[1]);
-	close(s.counts[0]);
-	s.data[1] = s.counts[0] = -1;
-	block_touch();
-	return blocks_read(1, s.counts[1], s.data[0]); /* untimed: now both are there */
-}
+	int outcome = pair_by_pipes();
 
-static int run(uint64_t operations)
-{
-	return blocks_read(operations, s.counts[1], s.data[0]);
-}
-
-static void teardown(void)
-{
-	for (int end = 0; end < 2; end++) {
-		if (s.data[end] >= 0)
-			close(s.data[end]);
-		if (s.counts[end] >= 0)
-			close(s.counts[end]);
-	}
-	partner_end(&s.writer);
+	return outcome ? outcome : blocks_start();
 }
 
 const struct workload workload_pipe_bandwidth = {
@@ -68,8 +29,8 @@ const struct workload workload_pipe_bandwidth = {
 	.operation  = "block",
 	.setup      = setup,
 	.run        = run,
-	.teardown   = teardown,
-	.parameters = block_parameters,
+	.teardown   = pair_end,
+	.parameters = parameters,
 	.bytes      = &size,
-	.calls      = block_calls,
+	.calls      = calls,
 };

@@ -13,54 +13,14 @@
  *              2.35 on), which the kernel looks at after each switch, were 6 % of it.
  * After        lat_pipe of lmbench (McVoy and Staelin, 1996).
  */
-#include <unistd.h>
-
-#include "../harness/system.h"
-#include "../workload.h"
 #include "round_trip.h"
-
-static struct {
-	int   there[2], back[2];
-	pid_t partner;
-} s = { .there = { -1, -1 }, .back = { -1, -1 }, .partner = -1 };
-
-static void serve(void)
-{
-	close(s.there[1]);
-	close(s.back[0]);
-	answer(s.there[0], s.back[1]);
-}
 
 static int setup(void)
 {
-	if (pipe_make(s.there) || pipe_make(s.back))
-		return fail("pipe");
-	s.partner = partner_start(serve, &s, sizeof(s));
-	if (s.partner < 0)
-		return fail("making the partner");
-	close(s.there[0]);
-	close(s.back[1]);
-	s.there[0] = s.back[1] = -1;
-	return round_trips(1, s.there[1], s.back[0]); /* untimed: now both are there */
-}
+	int outcome = pair_by_pipes();
 
-static int run(uint64_t operations)
-{
-	return round_trips(operations, s.there[1], s.back[0]);
+	return outcome ? outcome : round_trip_start();
 }
-
-static void teardown(void)
-{
-	for (int end = 0; end < 2; end++) {
-		if (s.there[end] >= 0)
-			close(s.there[end]);
-		if (s.back[end] >= 0)
-			close(s.back[end]);
-	}
-	partner_end(&s.partner);
-}
-
-static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 
 const struct workload workload_pipe_latency = {
 	.name      = "pipe_latency",
@@ -69,6 +29,6 @@ const struct workload workload_pipe_latency = {
 	.operation = "round trip",
 	.setup     = setup,
 	.run       = run,
-	.teardown  = teardown,
+	.teardown  = pair_end,
 	.calls     = calls,
 };

@@ -9,62 +9,46 @@
  *              the scheduler, on two also wake-ups between processors.
  * After        Piper of the PEGASUS paper (Silva).
  */
-#include <string.h>
-#include <unistd.h>
-
-#include "../harness/system.h"
-#include "../workload.h"
+#include "pair.h"
 
 enum { SIZE_MOST = 65536 };
 
 static uint64_t      size = 512;
 static unsigned char record[SIZE_MOST];
 
-static struct {
-	int   data[2], batch[2]; /* the records; the number of records to write next */
-	pid_t writer;
-} s = { .data = { -1, -1 }, .batch = { -1, -1 }, .writer = -1 };
-
 /* The other process: for each count that comes, writes that many numbered records. */
 static void serve(void)
 {
 	uint64_t records, number = 0;
 
-	close(s.data[0]);
-	close(s.batch[1]);
+	pair_join();
 	memset(record, 1, sizeof(record)); /* else it would be read from the one page of zeros */
-	while (!read_whole(s.batch[0], &records, sizeof(records)))
+	while (!read_whole(pair.partners[IN], &records, sizeof(records)))
 		while (records--) {
 			memcpy(record, &number, sizeof(number));
 			number++;
-			if (write_whole(s.data[1], record, size))
+			if (write_whole(pair.partners[OUT], record, size))
 				return;
 		}
 }
 
 static int setup(void)
 {
-	if (pipe_make(s.data) || pipe_make(s.batch))
-		return fail("pipe");
-	s.writer = partner_start(serve, &s, sizeof(s));
-	if (s.writer < 0)
-		return fail("making the partner");
-	close(s.data[1]);
-	close(s.batch[0]);
-	s.data[1] = s.batch[0] = -1;
-	return 0;
+	int outcome = pair_by_pipes();
+
+	return outcome ? outcome : pair_start(serve);
 }
 
 static int run(uint64_t operations)
 {
 	static uint64_t expected;
 
-	if (write_whole(s.batch[1], &operations, sizeof(operations)))
+	if (write_whole(pair.ours[OUT], &operations, sizeof(operations)))
 		return fail("write");
 	while (operations--) {
 		uint64_t number;
 
-		if (read_whole(s.data[0], record, size))
+		if (read_whole(pair.ours[IN], record, size))
 			return fail("read");
 		memcpy(&number, record, sizeof(number));
 		if (number != expected++)
@@ -73,17 +57,6 @@ static int run(uint64_t operations)
 			                  (unsigned long long)expected - 1);
 	}
 	return 0;
-}
-
-static void teardown(void)
-{
-	for (int end = 0; end < 2; end++) {
-		if (s.data[end] >= 0)
-			close(s.data[end]);
-		if (s.batch[end] >= 0)
-			close(s.batch[end]);
-	}
-	partner_end(&s.writer);
 }
 
 static const struct parameter parameters[] = {
@@ -100,7 +73,7 @@ const struct workload workload_pipe_transfer = {
 	.operation  = "record",
 	.setup      = setup,
 	.run        = run,
-	.teardown   = teardown,
+	.teardown   = pair_end,
 	.parameters = parameters,
 	.calls      = calls,
 };

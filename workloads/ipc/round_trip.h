@@ -7,15 +7,15 @@
 #ifndef STEELYARD_IPC_ROUND_TRIP_H
 #define STEELYARD_IPC_ROUND_TRIP_H
 
-#include <unistd.h>
+#include "pair.h"
 
-#include "../workload.h"
-
-/* The other process's work: until `in` ends, or a message of no bytes comes. */
-static inline void answer(int in, int out)
+/* The other process's work: until what it reads ends, or a message of no bytes comes. */
+static void serve(void)
 {
+	const int     in = pair.partners[IN], out = pair.partners[OUT];
 	unsigned char byte;
 
+	pair_join();
 	while (read(in, &byte, 1) == 1) {
 		byte = (unsigned char)~byte;
 		if (write(out, &byte, 1) != 1)
@@ -23,8 +23,10 @@ static inline void answer(int in, int out)
 	}
 }
 
-static inline int round_trips(uint64_t operations, int out, int in)
+static int run(uint64_t operations)
 {
+	const int in = pair.ours[IN], out = pair.ours[OUT];
+
 	while (operations--) {
 		unsigned char sent = (unsigned char)operations, byte = sent;
 		ssize_t       got;
@@ -41,5 +43,15 @@ static inline int round_trips(uint64_t operations, int out, int in)
 	}
 	return 0;
 }
+
+/* Starts the other process, and has a byte back from it, untimed: now both are there. */
+static inline int round_trip_start(void)
+{
+	int outcome = pair_start(serve);
+
+	return outcome ? outcome : run(1);
+}
+
+static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 
 #endif

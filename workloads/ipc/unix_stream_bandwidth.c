@@ -14,49 +14,13 @@
  *              trial. Each batch begins and ends with an empty stream.
  * After        bw_unix of lmbench (McVoy and Staelin, 1996).
  */
-#include <errno.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "../workload.h"
 #include "blocks.h"
-
-static struct {
-	int   ends[2]; /* ours, the writer's; the counts of blocks go the other way */
-	pid_t writer;
-} s = { .ends = { -1, -1 }, .writer = -1 };
-
-static void serve(void)
-{
-	close(s.ends[0]);
-	blocks_write(s.ends[1], s.ends[1]);
-}
 
 static int setup(void)
 {
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s.ends))
-		return errno == EAFNOSUPPORT ? unsupported("there are no UNIX-domain sockets")
-		                             : fail("socketpair");
-	s.writer = partner_start(serve, &s, sizeof(s));
-	if (s.writer < 0)
-		return fail("fork");
-	close(s.ends[1]);
-	s.ends[1] = -1;
-	block_touch();
-	return blocks_read(1, s.ends[0], s.ends[0]); /* untimed: now both are there */
-}
+	int outcome = pair_by_sockets(SOCK_STREAM);
 
-static int run(uint64_t operations)
-{
-	return blocks_read(operations, s.ends[0], s.ends[0]);
-}
-
-static void teardown(void)
-{
-	for (int end = 0; end < 2; end++)
-		if (s.ends[end] >= 0)
-			close(s.ends[end]);
-	partner_end(&s.writer);
+	return outcome ? outcome : blocks_start();
 }
 
 const struct workload workload_unix_stream_bandwidth = {
@@ -66,8 +30,8 @@ const struct workload workload_unix_stream_bandwidth = {
 	.operation  = "block",
 	.setup      = setup,
 	.run        = run,
-	.teardown   = teardown,
-	.parameters = block_parameters,
+	.teardown   = pair_end,
+	.parameters = parameters,
 	.bytes      = &size,
-	.calls      = block_calls,
+	.calls      = calls,
 };

@@ -10,51 +10,14 @@
  *              what it writes to; send and recv come to the same work.
  * After        lat_unix of lmbench (McVoy and Staelin, 1996).
  */
-#include <errno.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "../workload.h"
 #include "round_trip.h"
-
-static struct {
-	int   ends[2]; /* ours, the partner's */
-	pid_t partner;
-} s = { .ends = { -1, -1 }, .partner = -1 };
-
-static void serve(void)
-{
-	close(s.ends[0]);
-	answer(s.ends[1], s.ends[1]);
-}
 
 static int setup(void)
 {
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s.ends))
-		return errno == EAFNOSUPPORT ? unsupported("there are no UNIX-domain sockets")
-		                             : fail("socketpair");
-	s.partner = partner_start(serve, &s, sizeof(s));
-	if (s.partner < 0)
-		return fail("fork");
-	close(s.ends[1]);
-	s.ends[1] = -1;
-	return round_trips(1, s.ends[0], s.ends[0]); /* untimed: now both are there */
-}
+	int outcome = pair_by_sockets(SOCK_STREAM);
 
-static int run(uint64_t operations)
-{
-	return round_trips(operations, s.ends[0], s.ends[0]);
+	return outcome ? outcome : round_trip_start();
 }
-
-static void teardown(void)
-{
-	for (int end = 0; end < 2; end++)
-		if (s.ends[end] >= 0)
-			close(s.ends[end]);
-	partner_end(&s.partner);
-}
-
-static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 
 const struct workload workload_unix_stream_latency = {
 	.name      = "unix_stream_latency",
@@ -63,6 +26,6 @@ const struct workload workload_unix_stream_latency = {
 	.operation = "round trip",
 	.setup     = setup,
 	.run       = run,
-	.teardown  = teardown,
+	.teardown  = pair_end,
 	.calls     = calls,
 };

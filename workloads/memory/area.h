@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 /* The curve over sizes from 512 bytes to all that memory allows, which all of these workloads have.
  * Every size is a multiple of 512, so that unrolled passes have no remainder. */
@@ -81,6 +81,17 @@ static inline size_t area_cells(const struct area *area)
 	return area->size / sizeof(struct cell);
 }
 
+/* For passes that go word by word: the words of an area, and how far one that is passed is from the next, of
+ * so many in each cell; and sixteen times what is done with a word, which is given by its place. */
+static inline size_t area_words(const struct area *area)
+{
+	return area->size / sizeof(uint32_t);
+}
+#define STEP (4 / WORDS_PASSED)
+#define WORDS_4(work, from) \
+	work((from) * STEP); work(((from) + 1) * STEP); work(((from) + 2) * STEP); work(((from) + 3) * STEP)
+#define WORDS_16(work) WORDS_4(work, 0); WORDS_4(work, 4); WORDS_4(work, 8); WORDS_4(work, 12)
+
 /* The cells that one batch is judged by: the first, the last, and one drawn for each batch. */
 enum { CELLS_JUDGED = 3 };
 
@@ -91,24 +102,6 @@ static inline void cells_draw(const struct area *area, size_t numbers[CELLS_JUDG
 	numbers[0] = 0;
 	numbers[1] = area_cells(area) - 1;
 	numbers[2] = (size_t)next_number(&state) % area_cells(area);
-}
-
-/* The area as numbers, and the numbers that one batch is judged by. */
-static inline double *doubles(const struct area *area)
-{
-	return (double *)(void *)area->start;
-}
-
-static inline size_t doubles_count(const struct area *area)
-{
-	return area->size / sizeof(double);
-}
-
-static inline void doubles_draw(const struct area *area, size_t numbers[CELLS_JUDGED])
-{
-	cells_draw(area, numbers);
-	for (int i = 0; i < CELLS_JUDGED; i++)
-		numbers[i] *= sizeof(struct cell) / sizeof(double);
 }
 
 /* A number that no batch before has had, and that is not 0: what a batch writes. */

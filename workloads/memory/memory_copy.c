@@ -16,24 +16,20 @@
  * After        bw_mem fcp of lmbench (McVoy and Staelin, 1996), which copies by words of four
  *              bytes.
  */
-#include "area.h"
+enum { WORDS_PASSED = 4 }; /* of each cell: all */
+
+#include "copying.h"
 #include "wide.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
-static uint64_t size, width, bypass_from;
-
 typedef void copies(uint64_t operations, unsigned char *to, const unsigned char *from,
                     size_t bytes);
 
-static struct {
-	struct area source, destination;
-	int         way;
-	uint64_t    far_size;
-	copies     *passes;
-} s;
+static uint64_t width, bypass_from, least_far;
+static int      way;
 
 /* Four vectors at a time are loaded, then stored by put(), of the front half, then of the back. */
 #define COPY_4(vector, put, to, from)                                           \
@@ -95,50 +91,17 @@ COPY(far_64, wide_64, WIDE_64, AHEAD_4, PUT_64, FENCE)
 
 static int setup(void)
 {
-	s.way = wide_way(width, wide_whole());
-	s.far_size = far_size(bypass_from, 2);
-	return s.way < 0 ? s.way : 0;
+	way = wide_way(width, wide_whole());
+	least_far = far_size(bypass_from, 2);
+	return way < 0 ? way : 0;
 }
 
-static int arrange(void)
+static void passes(uint64_t operations)
 {
 	static copies *const ways[2][3] = { { near_16, near_32, near_64 },
 		                            { far_16, far_32, far_64 } };
-	int outcome;
 
-	if ((outcome = area_map(&s.source, size)) || (outcome = area_map(&s.destination, size)))
-		return outcome;
-	area_fill(&s.source);
-	s.passes = ways[size >= s.far_size][s.way];
-	s.passes(1, s.destination.start, s.source.start, s.source.size);
-	if (size <= AREA_COMPARED_MOST &&
-	    memcmp(s.destination.start, s.source.start, s.source.size))
-		return fail_check("the destination differs from the source");
-	return 0;
-}
-
-static int run(uint64_t operations)
-{
-	size_t cells[CELLS_JUDGED];
-
-	cells_draw(&s.source, cells);
-	for (int i = 0; i < CELLS_JUDGED; i++)
-		cell_write(&s.source, cells[i], cell_of(number_draw()));
-	s.passes(operations, s.destination.start, s.source.start, s.source.size);
-	for (int i = 0; i < CELLS_JUDGED; i++) {
-		struct cell right = cell_read(&s.source, cells[i]);
-		struct cell found = cell_read(&s.destination, cells[i]);
-
-		if (memcmp(&found, &right, sizeof(right)))
-			return fail_check("cell %zu was not copied", cells[i]);
-	}
-	return 0;
-}
-
-static void teardown(void)
-{
-	area_unmap(&s.source);
-	area_unmap(&s.destination);
+	ways[size >= least_far][way](operations, s.copy, s.source.start, s.source.size);
 }
 
 static const struct parameter parameters[] = {
@@ -147,8 +110,6 @@ static const struct parameter parameters[] = {
 	       &bypass_from, 0, UINT64_MAX / 4),
 	{ 0 },
 };
-
-static struct sweep sweep = AREA_SWEEP(&size, 2, arrange);
 
 const struct workload workload_memory_copy = {
 	.name         = "memory_copy",

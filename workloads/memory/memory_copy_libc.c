@@ -11,61 +11,18 @@
  *              and must have brought them to the destination.
  * After        bw_mem bcopy of lmbench (McVoy and Staelin, 1996), aligned and unaligned.
  */
-#include "area.h"
+enum { WORDS_PASSED = 4 }; /* of each cell: all */
+
+#include "copying.h"
 
 enum { OFFSET_MOST = 63 };
-
-static uint64_t size, offset;
-
-static struct {
-	struct area    source, destination;
-	unsigned char *to;
-} s;
 
 static void passes(uint64_t operations)
 {
 	while (operations--) {
-		memcpy(s.to, s.source.start, s.source.size);
-		keep(s.to);
+		memcpy(s.copy, s.source.start, s.source.size);
+		keep(s.copy);
 	}
-}
-
-static int arrange(void)
-{
-	int outcome;
-
-	if ((outcome = area_map(&s.source, size)) ||
-	    (outcome = area_map(&s.destination, size + offset)))
-		return outcome;
-	s.to = s.destination.start + offset;
-	area_fill(&s.source);
-	passes(1);
-	if (size <= AREA_COMPARED_MOST && memcmp(s.to, s.source.start, s.source.size))
-		return fail_check("the destination differs from the source");
-	return 0;
-}
-
-static int run(uint64_t operations)
-{
-	size_t cells[CELLS_JUDGED];
-
-	cells_draw(&s.source, cells);
-	for (int i = 0; i < CELLS_JUDGED; i++)
-		cell_write(&s.source, cells[i], cell_of(number_draw()));
-	passes(operations);
-	for (int i = 0; i < CELLS_JUDGED; i++) {
-		struct cell right = cell_read(&s.source, cells[i]);
-
-		if (memcmp(s.to + cells[i] * sizeof(right), &right, sizeof(right)))
-			return fail_check("cell %zu was not copied", cells[i]);
-	}
-	return 0;
-}
-
-static void teardown(void)
-{
-	area_unmap(&s.source);
-	area_unmap(&s.destination);
 }
 
 static const struct parameter parameters[] = {
@@ -73,8 +30,6 @@ static const struct parameter parameters[] = {
 	       OFFSET_MOST),
 	{ 0 },
 };
-
-static struct sweep sweep = AREA_SWEEP(&size, 2, arrange);
 
 const struct workload workload_memory_copy_libc = {
 	.name         = "memory_copy_libc",

@@ -13,30 +13,11 @@
  *              batch the chase is checked to have come as far as its number of loads leads.
  * After        lat_mem_rd -t of lmbench (McVoy and Staelin, 1996), which walks page by page.
  */
-#include <inttypes.h>
-
-#include "chase.h"
-
-static uint64_t size, stride = 64;
-
-static size_t place(size_t element)
-{
-	return element * (size_t)stride;
-}
-
-static struct chase chase = { .place = place };
-
-static int setup(void)
-{
-	if (stride % sizeof(void *))
-		return fail_check("stride %" PRIu64 " is no multiple of a pointer's %zu bytes",
-		                  stride, sizeof(void *));
-	return 0;
-}
+#include "strides.h"
 
 static int arrange(void)
 {
-	int outcome = chase_map(&chase, size < stride ? stride : size, size / stride);
+	int outcome = map_elements();
 
 	if (outcome)
 		return outcome;
@@ -44,21 +25,6 @@ static int arrange(void)
 	chase_link(&chase);
 	return 0;
 }
-
-static int run(uint64_t operations)
-{
-	return chase_run(&chase, operations);
-}
-
-static void teardown(void)
-{
-	chase_unmap(&chase);
-}
-
-static const struct parameter parameters[] = {
-	NUMBER("stride", "bytes from element to element, a multiple of 8", &stride, 8, 1 << 20),
-	{ 0 },
-};
 
 static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 

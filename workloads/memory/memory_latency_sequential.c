@@ -13,50 +13,16 @@
  * After        lat_mem_rd of lmbench (McVoy and Staelin, 1996), which descends, with strides 16 to
  *              1024.
  */
-#include <inttypes.h>
-
-#include "chase.h"
-
-static uint64_t size, stride = 64;
-
-static size_t place(size_t element)
-{
-	return element * (size_t)stride;
-}
-
-static struct chase chase = { .place = place };
-
-static int setup(void)
-{
-	if (stride % sizeof(void *))
-		return fail_check("stride %" PRIu64 " is no multiple of a pointer's %zu bytes",
-		                  stride, sizeof(void *));
-	return 0;
-}
+#include "strides.h"
 
 static int arrange(void)
 {
-	int outcome = chase_map(&chase, size < stride ? stride : size, size / stride);
+	int outcome = map_elements();
 
 	if (!outcome)
 		chase_link(&chase);
 	return outcome;
 }
-
-static int run(uint64_t operations)
-{
-	return chase_run(&chase, operations);
-}
-
-static void teardown(void)
-{
-	chase_unmap(&chase);
-}
-
-static const struct parameter parameters[] = {
-	NUMBER("stride", "bytes from element to element, a multiple of 8", &stride, 8, 1 << 20),
-	{ 0 },
-};
 
 static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 

@@ -18,20 +18,13 @@
  *              KiB (bench/beside.py, 24 rounds).
  * After        bw_mem frd of lmbench (McVoy and Staelin, 1996), which reads by words of four bytes.
  */
-#include "area.h"
+#include "filled.h"
 #include "wide.h"
-
-static uint64_t size, width, ahead_from;
 
 typedef uint64_t reads(uint64_t operations, const unsigned char *start, size_t bytes);
 
-static struct {
-	struct area area;
-	struct sums sums;
-	int         way;
-	uint64_t    far_size;
-	reads      *passes;
-} s;
+static uint64_t width, ahead_from, least_far;
+static int      way;
 
 /* The sum of `operations` passes, modulo 2^64. The eight sums stay in registers from pass to pass.
  * The loads of the two halves are kept apart: two at once that are half an area from each other may
@@ -80,36 +73,18 @@ READ(far_64, wide_64, WIDE_64, AHEAD_4)
 
 static int setup(void)
 {
-	s.way = wide_way(width, wide_whole());
-	s.far_size = far_size(ahead_from, 1);
-	return s.way < 0 ? s.way : 0;
-}
-
-static int arrange(void)
-{
-	static reads *const ways[2][3] = { { near_16, near_32, near_64 },
-		                           { far_16, far_32, far_64 } };
-	int outcome = area_map(&s.area, size);
-
-	if (outcome)
-		return outcome;
-	s.passes = ways[size >= s.far_size][s.way];
-	s.sums = area_fill(&s.area);
-	return 0;
+	way = wide_way(width, wide_whole());
+	least_far = far_size(ahead_from, 1);
+	return way < 0 ? way : 0;
 }
 
 static int run(uint64_t operations)
 {
-	uint64_t sum = s.passes(operations, s.area.start, s.area.size);
+	static reads *const ways[2][3] = { { near_16, near_32, near_64 },
+		                           { far_16, far_32, far_64 } };
+	uint64_t sum = ways[size >= least_far][way](operations, s.area.start, s.area.size);
 
-	if (sum != operations * s.sums.eights)
-		return fail_check("the sum of %" PRIu64 " passes is wrong", operations);
-	return 0;
-}
-
-static void teardown(void)
-{
-	area_unmap(&s.area);
+	return sum == operations * s.sums.eights ? 0 : sum_is_wrong(operations);
 }
 
 static const struct parameter parameters[] = {
@@ -118,8 +93,6 @@ static const struct parameter parameters[] = {
 	       &ahead_from, 0, UINT64_MAX / 4),
 	{ 0 },
 };
-
-static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 
 const struct workload workload_memory_read = {
 	.name         = "memory_read",

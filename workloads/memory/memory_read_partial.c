@@ -11,16 +11,7 @@
  *              1.34] at 16 KiB (10 rounds): whether that is all is not resolved.
  * After        bw_mem rd of lmbench (McVoy and Staelin, 1996).
  */
-#include <inttypes.h>
-
-#include "area.h"
-
-static uint64_t size;
-
-static struct {
-	struct area area;
-	struct sums sums;
-} s;
+#include "filled.h"
 
 /* The four sums are held after every sixteen loads, so that no compiler makes one wide load and a
  * shuffle of four; but each may add straight from memory, which takes half the instructions. */
@@ -41,15 +32,6 @@ static inline uint32_t pass(const uint32_t *word, const uint32_t *end)
 	return a + b + c + d;
 }
 
-static int arrange(void)
-{
-	int outcome = area_map(&s.area, size);
-
-	if (!outcome)
-		s.sums = area_fill(&s.area);
-	return outcome;
-}
-
 static int run(uint64_t operations)
 {
 	const uint32_t *words = (const uint32_t *)(const void *)s.area.start;
@@ -57,19 +39,12 @@ static int run(uint64_t operations)
 
 	for (uint64_t i = 0; i < operations; i++) {
 		__asm__ volatile("" : "+r"(words) : : "memory");
-		sum += pass(words, words + s.area.size / sizeof(uint32_t));
+		sum += pass(words, words + area_words(&s.area));
 	}
 	if (sum != (uint32_t)(operations * s.sums.one_in_four))
-		return fail_check("the sum of %" PRIu64 " passes is wrong", operations);
+		return sum_is_wrong(operations);
 	return 0;
 }
-
-static void teardown(void)
-{
-	area_unmap(&s.area);
-}
-
-static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 
 const struct workload workload_memory_read_partial = {
 	.name         = "memory_read_partial",

@@ -8,16 +8,7 @@
  *              sum of all is checked at the end of each batch.
  * After        bw_mem frd of lmbench (McVoy and Staelin, 1996).
  */
-#include <inttypes.h>
-
-#include "area.h"
-
-static uint64_t size;
-
-static struct {
-	struct area area;
-	struct sums sums;
-} s;
+#include "filled.h"
 
 /* The loads are volatile, so that each is made, and by itself. */
 static inline uint64_t pass(const volatile uint32_t *word, const volatile uint32_t *end)
@@ -37,33 +28,17 @@ static inline uint64_t pass(const volatile uint32_t *word, const volatile uint32
 	return a + b + c + d;
 }
 
-static int arrange(void)
-{
-	int outcome = area_map(&s.area, size);
-
-	if (!outcome)
-		s.sums = area_fill(&s.area);
-	return outcome;
-}
-
 static int run(uint64_t operations)
 {
 	const volatile uint32_t *words = (const volatile uint32_t *)s.area.start;
 	uint64_t                 sum = 0;
 
 	for (uint64_t i = 0; i < operations; i++)
-		sum += pass(words, words + s.area.size / sizeof(uint32_t));
+		sum += pass(words, words + area_words(&s.area));
 	if (sum != operations * s.sums.fours)
-		return fail_check("the sum of %" PRIu64 " passes is wrong", operations);
+		return sum_is_wrong(operations);
 	return 0;
 }
-
-static void teardown(void)
-{
-	area_unmap(&s.area);
-}
-
-static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 
 const struct workload workload_memory_read_words = {
 	.name         = "memory_read_words",

@@ -14,17 +14,15 @@
  * After        bw_mem fwr of lmbench (McVoy and Staelin, 1996), which writes by words of four
  *              bytes.
  */
-#include "area.h"
-#include "wide.h"
+enum { WORDS_PASSED = 4 }; /* of each cell: all */
 
-static uint64_t size, width;
+#include "wide.h"
+#include "writing.h"
 
 typedef void writes(uint64_t operations, unsigned char *start, size_t bytes, uint32_t number);
 
-static struct {
-	struct area area;
-	writes     *passes;
-} s;
+static uint64_t width;
+static writes  *chosen;
 
 #define WRITE(name, vector, instructions)                                                \
 	instructions static void name(uint64_t operations, unsigned char *start,         \
@@ -65,53 +63,16 @@ static int setup(void)
 
 	if (way < 0)
 		return way;
-	s.passes = ways[way];
+	chosen = ways[way];
 	return 0;
 }
 
-static int cell_holds(size_t number, uint32_t word)
+static void passes(uint64_t operations, uint32_t number)
 {
-	struct cell found = cell_read(&s.area, number), right = cell_of(word);
-
-	if (memcmp(&found, &right, sizeof(right)))
-		return fail_check("cell %zu is not as written", number);
-	return 0;
-}
-
-static int arrange(void)
-{
-	uint32_t word = number_draw();
-	int      outcome = area_map(&s.area, size);
-
-	if (outcome)
-		return outcome;
-	s.passes(1, s.area.start, s.area.size, word);
-	for (size_t i = 0; size <= AREA_COMPARED_MOST && i < area_cells(&s.area) && !outcome; i++)
-		outcome = cell_holds(i, word);
-	return outcome;
-}
-
-static int run(uint64_t operations)
-{
-	size_t   cells[CELLS_JUDGED];
-	uint32_t word = number_draw();
-	int      outcome = 0;
-
-	s.passes(operations, s.area.start, s.area.size, word);
-	cells_draw(&s.area, cells);
-	for (int i = 0; i < CELLS_JUDGED && !outcome; i++)
-		outcome = cell_holds(cells[i], word);
-	return outcome;
-}
-
-static void teardown(void)
-{
-	area_unmap(&s.area);
+	chosen(operations, s.area.start, s.area.size, number);
 }
 
 static const struct parameter parameters[] = { WIDTH(&width), { 0 } };
-
-static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 
 const struct workload workload_memory_write = {
 	.name         = "memory_write",

@@ -12,22 +12,11 @@
  *              that a batch writes are spoilt before the batch and checked after it.
  * After        STREAM (McCalpin, 1995), and stream of lmbench.
  */
-#include "area.h"
-
-static const double SCALAR = 3.0;
-
-static uint64_t size, bytes;
+#include "doubles.h"
 
 static struct {
 	struct area a, b, c;
 } s;
-
-/* The pointers are restricted, because STREAM's arrays, being variables, cannot overlap either. */
-static void copy_pass(double *restrict to, const double *restrict from, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = from[i];
-}
 
 static void scale_pass(double *restrict to, const double *restrict from, size_t n)
 {
@@ -62,21 +51,6 @@ static int arrange(void)
 		doubles(&s.c)[i] = (double)(i % 3 + 1);
 	}
 	return 0;
-}
-
-/* The elements that a batch is judged by. */
-static size_t places[CELLS_JUDGED];
-
-static void spoil(const struct area *written)
-{
-	doubles_draw(written, places);
-	for (int i = 0; i < CELLS_JUDGED; i++)
-		doubles(written)[places[i]] = -1.0;
-}
-
-static int wrong(const char *loop, size_t place)
-{
-	return fail_check("%s is wrong at %zu", loop, place);
 }
 
 static int copy(uint64_t operations)

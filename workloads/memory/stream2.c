@@ -13,11 +13,7 @@
  *              because b stays known.
  * After        STREAM2 (McCalpin), and stream -v 2 of lmbench.
  */
-#include "area.h"
-
-static const double SCALAR = 3.0;
-
-static uint64_t size, bytes;
+#include "doubles.h"
 
 static struct {
 	struct area a, b;
@@ -28,13 +24,6 @@ static void fill_pass(double *to, double value, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		to[i] = value;
-}
-
-/* The pointers are restricted, because STREAM's arrays, being variables, cannot overlap either. */
-static void copy_pass(double *restrict to, const double *restrict from, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = from[i];
 }
 
 static void daxpy_pass(double *restrict to, const double *restrict from, size_t n)
@@ -67,20 +56,12 @@ static int arrange(void)
 	return 0;
 }
 
-/* The elements that a batch is judged by. */
-static size_t places[CELLS_JUDGED];
-
-static int wrong(const char *loop, size_t place)
-{
-	return fail_check("%s is wrong at %zu", loop, place);
-}
-
 static int fill(uint64_t operations)
 {
 	double *a = doubles(&s.a), value = number_draw();
 
 	bytes = size;
-	doubles_draw(&s.a, places);
+	draw(&s.a);
 	while (operations--) {
 		fill_pass(a, value, doubles_count(&s.a));
 		keep(a);
@@ -96,9 +77,7 @@ static int copy(uint64_t operations)
 	double *a = doubles(&s.a), *b = doubles(&s.b);
 
 	bytes = 2 * size;
-	doubles_draw(&s.a, places);
-	for (int i = 0; i < CELLS_JUDGED; i++)
-		a[places[i]] = -1.0;
+	spoil(&s.a);
 	while (operations--) {
 		copy_pass(a, b, doubles_count(&s.a));
 		keep(a);
@@ -115,7 +94,7 @@ static int daxpy(uint64_t operations)
 	double  passes = (double)operations;
 
 	bytes = 3 * size;
-	doubles_draw(&s.a, places);
+	draw(&s.a);
 	for (int i = 0; i < CELLS_JUDGED; i++)
 		before[i] = a[places[i]];
 	while (operations--) {

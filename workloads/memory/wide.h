@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>

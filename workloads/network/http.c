@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "loopback.h"
 
 enum { HEAD_MOST = 1024, READ_MOST = 65536 };
@@ -182,6 +182,11 @@ int http_get(uint64_t operations)
 	}
 	return 0;
 }
+
+const struct call http_calls[] = {
+	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "write", 1 }, { "writev", 1 },
+	{ "close", 2 },  { 0 },
+};
 
 int http_start(uint64_t size)
 {

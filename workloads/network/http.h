@@ -8,7 +8,7 @@
 #ifndef STEELYARD_HTTP_H
 #define STEELYARD_HTTP_H
 
-#include <stdint.h>
+#include "../api/workload.h"
 
 enum { HTTP_BODY_MOST = 1048576 };
 
@@ -17,6 +17,9 @@ int http_start(uint64_t size);
 
 /* Asks and reads the answer, `operations` times: a workload's run. */
 int http_get(uint64_t operations);
+
+/* The calls that an operation makes at both ends. */
+extern const struct call http_calls[];
 
 /* Ends the server: a workload's teardown. */
 void http_end(void);

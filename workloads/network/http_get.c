@@ -13,7 +13,7 @@
  *              memcmp. No packet leaves the machine.
  * After        lat_http of lmbench (McVoy and Staelin).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "http.h"
 
 static uint64_t size = 1024;
@@ -28,11 +28,6 @@ static const struct parameter parameters[] = {
 	{ 0 },
 };
 
-static const struct call calls[] = {
-	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "write", 1 }, { "writev", 1 },
-	{ "close", 2 },  { 0 },
-};
-
 const struct workload workload_http_get = {
 	.name       = "http_get",
 	.group      = "network",
@@ -42,5 +37,5 @@ const struct workload workload_http_get = {
 	.run        = http_get,
 	.teardown   = http_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls      = http_calls,
 };

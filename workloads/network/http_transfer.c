@@ -11,7 +11,7 @@
  *              machine.
  * After        bw_http of lmbench (McVoy and Staelin).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "http.h"
 
 static uint64_t size = HTTP_BODY_MOST;
@@ -26,11 +26,6 @@ static const struct parameter parameters[] = {
 	{ 0 },
 };
 
-static const struct call calls[] = {
-	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "write", 1 }, { "writev", 1 },
-	{ "close", 2 },  { 0 },
-};
-
 const struct workload workload_http_transfer = {
 	.name       = "http_transfer",
 	.group      = "network",
@@ -41,5 +36,5 @@ const struct workload workload_http_transfer = {
 	.teardown   = http_end,
 	.parameters = parameters,
 	.bytes      = &size,
-	.calls      = calls,
+	.calls      = http_calls,
 };

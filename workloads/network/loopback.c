@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { BACKLOG = 8 }; /* nobody has more than one connection in the making */
 

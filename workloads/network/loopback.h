@@ -6,7 +6,7 @@
 #ifndef STEELYARD_LOOPBACK_H
 #define STEELYARD_LOOPBACK_H
 
-#include "../harness/sockets.h"
+#include "../api/sockets.h"
 
 /* The two ends of a TCP connection, or two UDP sockets of which each sends to the other and hears
  * nobody else. TCP sends at once, however little is asked for (TCP_NODELAY). Over the ends of

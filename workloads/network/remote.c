@@ -7,7 +7,7 @@
  */
 #include "remote.h"
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 uint32_t remote_next(uint32_t number)
 {

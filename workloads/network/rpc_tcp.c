@@ -12,7 +12,7 @@
  *              leaves the machine.
  * After        lat_rpc of lmbench (McVoy and Staelin, 1996).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 #include "remote.h"
 
 static int setup(void)

@@ -17,8 +17,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 #include "loopback.h"
 
 enum { SIZE_MOST = 16777216, PAGE = 4096 };

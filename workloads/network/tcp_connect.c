@@ -17,7 +17,7 @@
  */
 #include <errno.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "loopback.h"
 
 static struct {

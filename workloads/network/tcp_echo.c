@@ -26,7 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "loopback.h"
 
 enum { SIZE_MOST = 65536, PIECES = 251, PAGE_BYTES = SIZE_MOST + PIECES, STREAM_BYTES = 4096 };

@@ -10,25 +10,7 @@
  *              the one that was sent.
  * After        lat_tcp of lmbench (McVoy and Staelin, 1996).
  */
-#include "../workload.h"
-#include "loopback.h"
-
-static struct {
-	socket_t ends[2];
-	pid_t    echo;
-} s = { .ends = { -1, -1 }, .echo = -1 };
-
-/* The other process: sends back what comes, until the connection ends. */
-static void serve(void)
-{
-	char byte;
-
-	if (sockets_inherit(&s.ends[1], &s.ends[0]))
-		return;
-	while (socket_read(s.ends[1], &byte, 1) == 1)
-		if (socket_write(s.ends[1], &byte, 1) != 1)
-			return;
-}
+#include "echo.h"
 
 static int round_trip(void)
 {
@@ -53,32 +35,10 @@ static int setup(void)
 {
 	int outcome = loopback_stream(s.ends);
 
-	if (outcome)
-		return outcome;
-	s.echo = partner_start(serve, &s, sizeof(s));
-	if (s.echo < 0)
-		return fail("making the partner");
-	loopback_close(&s.ends[1]);
-	return round_trip(); /* when it is over, the other process is there */
+	if (!outcome)
+		outcome = echo_start();
+	return outcome ? outcome : round_trip(); /* when it is over, the other process is there */
 }
-
-static int run(uint64_t operations)
-{
-	int outcome = 0;
-
-	while (operations-- && !outcome)
-		outcome = round_trip();
-	return outcome;
-}
-
-static void teardown(void)
-{
-	loopback_close(&s.ends[0]);
-	loopback_close(&s.ends[1]);
-	partner_end(&s.echo);
-}
-
-static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 
 const struct workload workload_tcp_latency = {
 	.name      = "tcp_latency",
@@ -87,6 +47,6 @@ const struct workload workload_tcp_latency = {
 	.operation = "round trip",
 	.setup     = setup,
 	.run       = run,
-	.teardown  = teardown,
+	.teardown  = echo_end,
 	.calls     = calls,
 };

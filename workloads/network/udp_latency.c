@@ -13,27 +13,9 @@
  */
 #include <errno.h>
 
-#include "../workload.h"
-#include "loopback.h"
+#include "echo.h"
 
 enum { PATIENCE_S = 5 };
-
-static struct {
-	socket_t ends[2];
-	pid_t    echo;
-} s = { .ends = { -1, -1 }, .echo = -1 };
-
-/* The other process: sends back what comes, until a datagram of no bytes says that it is over. */
-static void serve(void)
-{
-	char byte;
-
-	if (sockets_inherit(&s.ends[1], &s.ends[0]))
-		return;
-	while (socket_read(s.ends[1], &byte, 1) == 1)
-		if (socket_write(s.ends[1], &byte, 1) != 1)
-			return;
-}
 
 static int receive(unsigned char expected)
 {
@@ -67,36 +49,19 @@ static int setup(void)
 {
 	int outcome = loopback_datagrams(s.ends);
 
-	if (outcome)
+	if (outcome || (outcome = echo_start()))
 		return outcome;
-	s.echo = partner_start(serve, &s, sizeof(s));
-	if (s.echo < 0)
-		return fail("making the partner");
-	loopback_close(&s.ends[1]);
 	if (socket_wait_at_most(s.ends[0], PATIENCE_S))
 		return fail("setsockopt");
 	return round_trip(); /* when it is over, the other process is there */
-}
-
-static int run(uint64_t operations)
-{
-	int outcome = 0;
-
-	while (operations-- && !outcome)
-		outcome = round_trip();
-	return outcome;
 }
 
 static void teardown(void)
 {
 	if (s.ends[0] >= 0)
 		(void)socket_send(s.ends[0], "", 0); /* may be lost: partner_end waits no longer than 1 s */
-	loopback_close(&s.ends[0]);
-	loopback_close(&s.ends[1]);
-	partner_end(&s.echo);
+	echo_end();
 }
-
-static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 
 const struct workload workload_udp_latency = {
 	.name      = "udp_latency",

@@ -22,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../harness/tree.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { COMMAND_MOST = 4000 };
 
@@ -50,7 +50,6 @@ static void split(void)
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../harness/system.h"
 
 static char *path;
 
@@ -191,7 +190,7 @@ static void teardown(void)
 #endif
 
 static const struct parameter parameters[] = {
-	TEXT("command", "the program and its arguments, one a line", command, COMMAND_MOST),
+	STRING("command", "the program and its arguments, one a line", command, COMMAND_MOST),
 	{ 0 },
 };
 

@@ -21,7 +21,7 @@
 #include <sched.h>
 #endif
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "ring.h"
 
 static struct {

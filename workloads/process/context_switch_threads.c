@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "ring.h"
 
 static struct {

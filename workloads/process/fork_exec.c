@@ -17,36 +17,12 @@
  *              say so, where /var/tmp/lmbench/hello is missing.
  * After        lat_proc exec of lmbench (McVoy and Staelin, 1996).
  */
-#include <limits.h>
-#include <unistd.h>
-
-#include "../workload.h"
+#include "../api/workload.h"
 #include "program.h"
-
-static struct program program;
-static char          *environment[] = { NULL };
-
-static int setup(void)
-{
-	return find_program(&program);
-}
 
 static int run(uint64_t operations)
 {
-	int outcome = 0;
-
-	while (operations-- && !outcome) {
-		pid_t child = fork();
-
-		if (child < 0)
-			return fail("fork");
-		if (child == 0) {
-			execve(program.path, program.words, environment);
-			_exit(NOT_EXECUTED);
-		}
-		outcome = await_exit(child, 0);
-	}
-	return outcome;
+	return fork_each(operations, execute_program, 0);
 }
 
 static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_group", 1 }, { 0 } };
@@ -56,7 +32,7 @@ const struct workload workload_fork_exec = {
 	.group     = "process",
 	.summary   = "a process made by fork that executes a minimal program, and the wait for it",
 	.operation = "process",
-	.setup     = setup,
+	.setup     = find_program,
 	.run       = run,
 	.calls     = calls,
 };

@@ -13,27 +13,19 @@
  *              [1.75, 1.91] (bench/beside.py, 24 rounds); what makes the first is not resolved.
  * After        lat_proc fork of lmbench (McVoy and Staelin, 1996).
  */
-#include <unistd.h>
-
-#include "../workload.h"
+#include "../api/workload.h"
 #include "program.h"
 
 enum { STATUS = 42 }; /* that nobody returns by mistake: it proves that the child ran */
 
+INLINED void end(void)
+{
+	_exit(STATUS);
+}
+
 static int run(uint64_t operations)
 {
-	int outcome = 0;
-
-	while (operations-- && !outcome) {
-		pid_t child = fork();
-
-		if (child < 0)
-			return fail("fork");
-		if (child == 0)
-			_exit(STATUS);
-		outcome = await_exit(child, STATUS);
-	}
-	return outcome;
+	return fork_each(operations, end, STATUS);
 }
 
 static const struct call calls[] = { { "wait4", 1 }, { "exit_group", 1 }, { 0 } };

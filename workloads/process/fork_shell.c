@@ -11,14 +11,10 @@
  *              and 2 it stays on its maker's.
  * After        lat_proc shell of lmbench (McVoy and Staelin, 1996).
  */
-#include <limits.h>
-#include <unistd.h>
-
-#include "../workload.h"
+#include "../api/workload.h"
 #include "program.h"
 
 /* The path comes as an argument, $0, so that no shell reads its characters as its language. */
-static struct program program;
 static char *arguments[] = { "sh", "-c", "\"$0\" exit", program.own, NULL };
 static char *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
 
@@ -28,25 +24,17 @@ static int setup(void)
 		return unsupported("there is no /bin/sh");
 	if (self_emulator())
 		return refuse_emulator();
-	return find_program(&program);
+	return find_program();
+}
+
+INLINED void execute_shell(void)
+{
+	execve("/bin/sh", arguments, environment);
 }
 
 static int run(uint64_t operations)
 {
-	int outcome = 0;
-
-	while (operations-- && !outcome) {
-		pid_t child = fork();
-
-		if (child < 0)
-			return fail("fork");
-		if (child == 0) {
-			execve("/bin/sh", arguments, environment);
-			_exit(NOT_EXECUTED);
-		}
-		outcome = await_exit(child, 0);
-	}
-	return outcome;
+	return fork_each(operations, execute_shell, 0);
 }
 
 /* The shell's execution and the program's; how many processes that takes is the shell's affair. */

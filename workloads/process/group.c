@@ -9,14 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../api/record.h"
+#include "../api/system.h"
 #include "../cpu/linp.h"
-#include "../harness/channel.h"
-#include "../harness/clock.h"
-#include "../harness/outcome.h"
-#include "../harness/parameters.h"
-#include "../harness/record.h"
-#include "../harness/system.h"
-#include "../harness/tree.h"
 
 enum { MARKS = 16, WHY_ROOM = 120, PAGE = 4096, KEPT_MOST = 1000, PROCESSORS_MOST = 1024, GATE = 3 };
 
@@ -135,7 +130,7 @@ static int work(struct shared *shared, uint64_t index, int gate)
 	return outcome;
 }
 
-int member_main(int argc, char *argv[])
+int group_member_main(int argc, char *argv[])
 {
 	uint64_t       handle, bytes, index;
 	struct shared *shared;
@@ -193,7 +188,8 @@ static void unshare_all(struct group *group)
 static int start_process(struct group *group, uint64_t index)
 {
 	char                handle[24], bytes[24], number[24];
-	const char *const    arguments[] = { self_path(), "member", handle, bytes, number, NULL };
+	const char *const    arguments[] = { self_path(), "member", "linpack_processes",
+	                                     handle, bytes, number, NULL };
 	const struct handed gate = { .ours = group->gate[0], .theirs = GATE };
 	struct process_order order = { .arguments    = arguments,
 		                       .files        = &gate,
@@ -413,7 +409,7 @@ static uint64_t processors(void)
 	return count > 0 ? (uint64_t)count : 1;
 }
 
-static void tell_one(const struct group *group, uint64_t copy, uint64_t number)
+static void tell_one(const struct group *group, uint64_t copy, uint64_t number, int file)
 {
 	uint64_t  count = group->order.processes, zero = group->seen[0].asked_ns;
 	uint64_t *times = calloc(count + MARKS, sizeof(*times));
@@ -451,18 +447,18 @@ static void tell_one(const struct group *group, uint64_t copy, uint64_t number)
 	}
 	record_list_close();
 	tell_failures(group);
-	record_close(CHANNEL_UP);
+	record_close(file);
 	free(times);
 }
 
-void group_tell(uint64_t copy)
+void group_tell(uint64_t copy, int file)
 {
 	for (int i = 0; i < kept_count; i++) {
 		uint64_t number = 1;
 
 		for (int before = 0; before < i; before++)
 			number += !strcmp(kept[before].metric, kept[i].metric);
-		tell_one(&kept[i], copy, number);
+		tell_one(&kept[i], copy, number, file);
 	}
 	for (int i = 0; i < kept_count; i++)
 		unshare_all(&kept[i]);

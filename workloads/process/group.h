@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 /* What a group is to be; the parameters of the workloads that have one. */
 struct group_order {
@@ -41,10 +41,10 @@ int group_perform(const struct group_order *order, const char *metric);
 /* The same, keeping nothing. Returns how many finished; fewer than asked for if not all could be created. */
 uint64_t group_try(const struct group_order *order);
 
-/* Writes a `group` record for each group that was performed. */
-void group_tell(uint64_t copy);
+/* Writes a `group` record for each group that was performed: a workload's tell. */
+void group_tell(uint64_t copy, int file);
 
-/* In a member's process. argv: HANDLE BYTES INDEX. Returns an exit status. */
-int member_main(int argc, char *argv[]);
+/* In a member's process, which is one of linpack_processes whoever has started it. argv: HANDLE BYTES INDEX. */
+int group_member_main(int argc, char *argv[]);
 
 #endif

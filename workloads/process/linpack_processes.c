@@ -21,8 +21,8 @@
  * After        Goncalves (IME-USP, 1999), sections 5.2 and 6.2: 100, 200 and 300 processes on Linux and
  *              Windows NT.
  */
+#include "../api/system.h"
 #include "../cpu/linp.h"
-#include "../harness/clock.h"
 #include "group.h"
 
 static struct group_order order = { .processes = 100, .iterations = 100 };
@@ -68,5 +68,6 @@ const struct workload workload_linpack_processes = {
 	.parameters   = parameters,
 	.performances = 1,
 	.tell         = group_tell,
+	.member       = group_member_main,
 	.code         = &linp_code,
 };

@@ -1,5 +1,5 @@
-/* program.h -- the smallest program that every system has: this one, told to exit at once. And how
- * a process that was started ends.
+/* program.h -- the smallest program that every system has: this one, told to exit at once. And a process
+ * made by fork, up to its end.
  *
  * It is executed by its file's own name, not as /proc/self/exe: a lookup in /proc makes an entry
  * for each new process, which is none of an execution's cost, and in a shell it is the shell.
@@ -16,35 +16,43 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness/tree.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { NOT_EXECUTED = 127 }; /* the exit status of a child whose execve failed, as in shells */
 
 /* What is executed: a file, and the words it gets. Under an emulator that is the emulator, told to run us. */
-struct program {
+static struct {
 	char *path, *words[4];
 	char  own[PATH_MAX];
-};
+} program;
 
-/* Finds this program's file. Returns 0, or what unsupported() returned. */
-static inline int find_program(struct program *program)
+/* Finds this program's file: a workload's setup. */
+static inline int find_program(void)
 {
 	const char *emulator = self_emulator();
 	struct stat here, there;
 	int         at = 0;
 
-	if (!realpath(self_path(), program->own) || stat(program->own, &there))
+	if (!realpath(self_path(), program.own) || stat(program.own, &there))
 		return unsupported("this program's own file is not found by a name: %s",
 		                   strerror(errno));
 	if (stat(self_path(), &here) || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
-		return unsupported("'%.200s' is not this program's own file", program->own);
+		return unsupported("'%.200s' is not this program's own file", program.own);
 	if (emulator)
-		program->words[at++] = (char *)(uintptr_t)emulator;
-	program->words[at++] = program->own;
-	program->words[at++] = (char *)(uintptr_t)"exit";
-	program->path = program->words[0];
+		program.words[at++] = (char *)(uintptr_t)emulator;
+	program.words[at++] = program.own;
+	program.words[at++] = (char *)(uintptr_t)"exit";
+	program.path = program.words[0];
 	return 0;
+}
+
+/* In a child: becomes that program, with no environment; returns if it cannot. */
+INLINED void execute_program(void)
+{
+	static char *nothing[] = { NULL };
+
+	execve(program.path, program.words, nothing);
 }
 
 /* Waits for that child, which must exit with that status. */
@@ -62,6 +70,25 @@ static inline int await_exit(pid_t child, int expected)
 		return fail_check("the child exited with status %d, not %d", WEXITSTATUS(status),
 		                  expected);
 	return 0;
+}
+
+/* So many processes by fork, one after another, each of which becomes something and must exit with that status. */
+INLINED int fork_each(uint64_t operations, void (*become)(void), int expected)
+{
+	int outcome = 0;
+
+	while (operations-- && !outcome) {
+		pid_t child = fork();
+
+		if (child < 0)
+			return fail("fork");
+		if (child == 0) {
+			become();
+			_exit(NOT_EXECUTED);
+		}
+		outcome = await_exit(child, expected);
+	}
+	return outcome;
 }
 
 #endif

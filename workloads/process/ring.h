@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { MEMBERS_LEAST = 2, MEMBERS_MOST = 96, SIZE_MOST = 65536 };
 

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness/tree.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { DRAWS = 2000 };
 

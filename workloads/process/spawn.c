@@ -13,17 +13,17 @@
  *              stays on its maker's.
  * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
 #include <stdio.h>
 
-#include "../harness/tree.h"
-#include "../harness/windows/error.h"
+#include "../api/system.h"
+#include "../api/windows/error.h"
 
 static char line[MAX_PATH * 4 + 8];
 
-static int setup(void)
+static int find_program(void)
 {
 	snprintf(line, sizeof(line), "\"%s\" exit", self_path());
 	return 0;
@@ -54,29 +54,19 @@ static int run(uint64_t operations)
 	return 0;
 }
 #else
-#include <errno.h>
-#include <limits.h>
 #include <spawn.h>
 
 #include "program.h"
 
-static struct program program;
-static char          *environment[] = { NULL };
-
-static int setup(void)
-{
-	return find_program(&program);
-}
-
 static int run(uint64_t operations)
 {
-	int outcome = 0;
+	static char *nothing[] = { NULL };
+	int          outcome = 0;
 
 	while (operations-- && !outcome) {
 		pid_t child;
 
-		errno = posix_spawn(&child, program.path, NULL, NULL, program.words,
-		                    environment);
+		errno = posix_spawn(&child, program.path, NULL, NULL, program.words, nothing);
 		if (errno)
 			return fail("posix_spawn");
 		outcome = await_exit(child, 0);
@@ -92,7 +82,7 @@ const struct workload workload_spawn = {
 	.group     = "process",
 	.summary   = "a minimal program started by posix_spawn (CreateProcess), and the wait for it",
 	.operation = "process",
-	.setup     = setup,
+	.setup     = find_program,
 	.run       = run,
 	.calls     = calls,
 };

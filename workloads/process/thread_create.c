@@ -11,10 +11,10 @@
  *              place=1 and 2 it stays on its maker's (on Windows, with place=2, on one of the two).
  * After        lat_proc of lmbench (McVoy and Staelin, 1996), there with processes.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
-#include "../harness/windows/error.h"
+#include "../api/windows/error.h"
 
 /* A thread's answer is 32 bits there. */
 static DWORD WINAPI thread(void *argument)

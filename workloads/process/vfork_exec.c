@@ -10,19 +10,8 @@
  *              place=1 and 2 it stays on its maker's.
  * After        lat_proc exec of lmbench (McVoy and Staelin, 1996), there by fork.
  */
-#include <limits.h>
-#include <unistd.h>
-
-#include "../workload.h"
+#include "../api/workload.h"
 #include "program.h"
-
-static struct program program;
-static char          *environment[] = { NULL };
-
-static int setup(void)
-{
-	return find_program(&program);
-}
 
 /* Apart from the loop, because a child of vfork must not change a variable that its maker goes on
  * to use, not even one that the compiler has put on the stack. */
@@ -31,7 +20,7 @@ __attribute__((noinline)) static pid_t start(void)
 	pid_t child = vfork();
 
 	if (child == 0) {
-		execve(program.path, program.words, environment);
+		execute_program();
 		_exit(NOT_EXECUTED);
 	}
 	return child;
@@ -58,7 +47,7 @@ const struct workload workload_vfork_exec = {
 	.group     = "process",
 	.summary   = "a process made by vfork that executes a minimal program, and the wait for it",
 	.operation = "process",
-	.setup     = setup,
+	.setup     = find_program,
 	.run       = run,
 	.calls     = calls,
 };

@@ -14,8 +14,8 @@
  * After        lat_pagefault of lmbench (McVoy and Staelin), which touches a file's pages:
  *              page_fault.
  */
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { SIZE_LEAST = 4096, SIZE_MOST = 1073741824 };
 
@@ -28,7 +28,7 @@ static struct {
 } s;
 
 #ifdef _WIN32
-#include "../harness/windows/error.h"
+#include "../api/windows/error.h"
 
 /* Takes all pages back, and promises as many new ones. */
 static int renew(void)

@@ -7,8 +7,8 @@
  *              checked not to lie before the last.
  * After        no suite's; it is the other half of clock_read.
  */
-#include "../kernel_call.h"
-#include "../workload.h"
+#include "../api/kernel_call.h"
+#include "../api/workload.h"
 
 /* The kernel's own layouts: two longs by the old number, two of 64 bits by the new one, which is
  * the only one that some 32-bit systems have. */

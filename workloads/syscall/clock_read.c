@@ -12,7 +12,7 @@
  *              what is measured; clock_call goes round it.
  * After        no suite's; the clock stressor of stress-ng (King) makes the call among others.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 static uint64_t last_ns;
 
@@ -23,7 +23,7 @@ __attribute__((noinline)) static int wrong(uint64_t now_ns)
 }
 
 #ifdef _WIN32
-#include "../harness/clock.h"
+#include "../api/system.h"
 
 static int run(uint64_t operations)
 {

@@ -19,13 +19,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { DESCRIPTORS_MOST = 1000, DESCRIPTORS_BESIDE = 64, PATIENCE_MS = 10000 };
 
 struct descriptors {
 	uint64_t watched_count, peer_count; /* open ones */
 	int      watched[DESCRIPTORS_MOST], peers[DESCRIPTORS_MOST];
+	int      has_file; /* to be removed */
 };
 
 /* Raises this process's own limit where that many, beside those open anyhow, would exceed it. */
@@ -58,6 +59,7 @@ static inline int descriptors_open_files(struct descriptors *d, uint64_t count)
 
 		if (file < 0)
 			return fail("open");
+		d->has_file = 1;
 		d->watched[d->watched_count++] = file;
 	}
 	return 0;
@@ -156,6 +158,8 @@ static inline void descriptors_close(struct descriptors *d)
 		close(d->watched[--d->watched_count]);
 	while (d->peer_count)
 		close(d->peers[--d->peer_count]);
+	if (d->has_file)
+		unlink("watched");
 }
 
 #endif

@@ -13,69 +13,39 @@
  *              epoll_wait.
  * After        lat_select tcp of lmbench (McVoy and Staelin), which knows select alone.
  */
-#include "descriptors.h"
+#include "waiting.h"
 
-static uint64_t descriptors = 100, ready = 1;
+static uint64_t ready = 1;
 
 #ifdef __linux__
 #include <sys/epoll.h>
 
-#include "../kernel_call.h"
-
-static struct {
-	struct descriptors d;
-	struct epoll_event found[DESCRIPTORS_MOST];
-	int                set;
-} s = { .set = -1 };
+static struct epoll_event found[DESCRIPTORS_MOST];
+static int                registered = -1;
 
 static int setup(void)
 {
 	int outcome;
 
-	s.set = epoll_create1(0);
-	if (s.set < 0)
+	registered = epoll_create1(0);
+	if (registered < 0)
 		return errno == ENOSYS ? unsupported("there is no epoll") : fail("epoll_create1");
-	if ((outcome = descriptors_connect_sockets(&s.d, descriptors)))
+	if ((outcome = descriptors_connect_sockets(&opened, descriptors)))
 		return outcome;
-	for (uint64_t i = 0; i < s.d.watched_count; i++) {
+	for (uint64_t i = 0; i < opened.watched_count; i++) {
 		struct epoll_event event = { .events = EPOLLIN, .data = { .u64 = i } };
 
-		if (epoll_ctl(s.set, EPOLL_CTL_ADD, s.d.watched[i], &event))
+		if (epoll_ctl(registered, EPOLL_CTL_ADD, opened.watched[i], &event))
 			return fail("epoll_ctl");
 	}
-	return descriptors_make_ready(&s.d, ready);
+	return descriptors_make_ready(&opened, ready);
 }
 
-/* Out of line, or REPEAT would hold it sixty-four times. */
-__attribute__((noinline)) static int ask(void)
+static int ask(void)
 {
-	int count = (int)kernel_call(SYS_epoll_pwait, (long)s.set, s.found, (long)descriptors, 0L, NULL, 0L);
+	long count = kernel_call(SYS_epoll_pwait, (long)registered, found, (long)descriptors, 0L, NULL, 0L);
 
-	if (count < 0)
-		return fail("epoll_pwait");
-	if ((uint64_t)count != ready)
-		return fail_check("%d connections are ready, not %llu", count,
-		                  (unsigned long long)ready);
-	return 0;
-}
-
-static int run(uint64_t operations)
-{
-	int outcome;
-
-	REPEAT(operations, {
-		outcome = ask();
-		if (outcome)
-			return outcome;
-	});
-	return 0;
-}
-
-static void teardown(void)
-{
-	if (s.set >= 0)
-		close(s.set);
-	descriptors_close(&s.d);
+	return answered((int)count, "epoll_pwait");
 }
 
 static const struct call calls[] = { { "epoll_pwait", 1 }, { 0 } };
@@ -85,24 +55,15 @@ static int setup(void)
 	return unsupported("epoll is Linux's");
 }
 
-static int run(uint64_t operations)
+static int ask(void)
 {
-	(void)operations;
 	return OUTCOME_FAILED;
-}
-
-static void teardown(void)
-{
 }
 
 static const struct call calls[] = { { 0 } };
 #endif
 
-static const struct parameter parameters[] = {
-	NUMBER("descriptors", "connections registered", &descriptors, 1, DESCRIPTORS_MOST),
-	NUMBER("ready", "of them, with something to read", &ready, 0, DESCRIPTORS_MOST),
-	{ 0 },
-};
+static const struct parameter parameters[] = { SOCKETS_PARAMETERS, { 0 } };
 
 const struct workload workload_epoll_sockets = {
 	.name       = "epoll_sockets",

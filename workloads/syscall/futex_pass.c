@@ -12,7 +12,7 @@
  *              scheduler.
  * After        no suite's; the call was described by Franke, Russell and Kirkwood (2002).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef __linux__
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "../kernel_call.h"
+#include "../api/kernel_call.h"
 
 #if defined(SYS_futex)
 #define NUMBER_OF_CALL SYS_futex

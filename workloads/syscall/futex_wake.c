@@ -9,12 +9,12 @@
  *              there, and the answer must be 0.
  * After        no suite's; the call was described by Franke, Russell and Kirkwood (2002).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef __linux__
 #include <errno.h>
 
-#include "../kernel_call.h"
+#include "../api/kernel_call.h"
 
 #if defined(SYS_futex)
 #define NUMBER_OF_CALL SYS_futex

@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "../file/handle.h"
-#include "../workload.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 #ifdef __linux__
 #include <sys/syscall.h>

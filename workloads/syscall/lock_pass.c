@@ -15,8 +15,8 @@
  */
 #include <errno.h>
 
-#include "../file/handle.h"
-#include "../workload.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 #include "turn.h"
 
 enum { LOCKS = 3 };

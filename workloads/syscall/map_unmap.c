@@ -12,9 +12,9 @@
  */
 #include <stdlib.h>
 
-#include "../file/handle.h"
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/handle.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 enum { SIZE_LEAST = 4096, SIZE_MOST = 16777216 };
 

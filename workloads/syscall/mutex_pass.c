@@ -20,7 +20,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "turn.h"
 
 enum { MUTEXES = 3 };

@@ -11,8 +11,8 @@
  *              so, on Windows, do whatever filters (virus scanners) stand before them.
  * After        lat_syscall open of lmbench (McVoy and Staelin, 1996).
  */
-#include "../file/handle.h"
-#include "../workload.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 static const name_letter name[] = NAME("open_close");
 

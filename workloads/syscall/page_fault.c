@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 enum { SIZE_LEAST = 4096, SIZE_MOST = 67108864 };
 
@@ -45,25 +45,6 @@ static int write_file(void)
 	}
 	free(page);
 	return outcome;
-}
-
-/* A permutation of the pages by Fisher and Yates. */
-static int shuffle(void)
-{
-	uint32_t state = 2463534242u;
-
-	s.order = calloc(s.pages, sizeof(*s.order));
-	if (!s.order)
-		return fail("calloc");
-	for (uint32_t i = 0; i < s.pages; i++)
-		s.order[i] = i;
-	for (uint32_t i = (uint32_t)s.pages - 1; i > 0; i--) {
-		uint32_t other = next_number(&state) % (i + 1), held = s.order[i];
-
-		s.order[i] = s.order[other];
-		s.order[other] = held;
-	}
-	return 0;
 }
 
 /* The file's page that is mapped as page `at` of the area. */
@@ -100,9 +81,12 @@ static int setup(void)
 	s.file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (s.file < 0)
 		return fail("open");
-	if ((outcome = write_file()) || (outcome = shuffle()))
-		return outcome;
-	return map();
+	s.order = calloc(s.pages, sizeof(*s.order));
+	if (!s.order)
+		return fail("calloc");
+	random_order(s.order, (uint32_t)s.pages);
+	outcome = write_file();
+	return outcome ? outcome : map();
 }
 
 /* The page to touch next. It only says which: a fault inside a function makes its return a mispredicted

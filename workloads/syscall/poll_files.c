@@ -7,65 +7,24 @@
  *              list is copied into memory that the kernel takes for the call.
  * After        lat_select file of lmbench (McVoy and Staelin), which knows select alone.
  */
-#include "../kernel_call.h"
-#include "descriptors.h"
-
-static uint64_t descriptors = 100;
-
-static struct {
-	struct descriptors d;
-	struct pollfd      asked[DESCRIPTORS_MOST];
-} s;
+#include "waiting.h"
 
 static int setup(void)
 {
-	int outcome = descriptors_open_files(&s.d, descriptors);
+	int outcome = open_files();
 
-	for (uint64_t i = 0; i < s.d.watched_count; i++)
-		s.asked[i] = (struct pollfd){ .fd = s.d.watched[i], .events = POLLIN };
+	list_watched();
 	return outcome;
 }
 
-/* Out of line, or REPEAT would hold it sixty-four times. */
-__attribute__((noinline)) static int ask(void)
+static int ask(void)
 {
-	int ready = kernel_poll(s.asked, (nfds_t)descriptors);
-
-	if (ready < 0)
-		return fail("poll");
-	if ((uint64_t)ready != descriptors)
-		return fail_check("%d files are ready, not all", ready);
-	return 0;
+	return answered(kernel_poll(list, (nfds_t)descriptors), "poll");
 }
 
-static int run(uint64_t operations)
-{
-	int outcome;
+static const struct parameter parameters[] = { FILES_PARAMETERS, { 0 } };
 
-	REPEAT(operations, {
-		outcome = ask();
-		if (outcome)
-			return outcome;
-	});
-	return 0;
-}
-
-static void teardown(void)
-{
-	descriptors_close(&s.d);
-	unlink("watched");
-}
-
-static const struct parameter parameters[] = {
-	NUMBER("descriptors", "open files asked about", &descriptors, 1, DESCRIPTORS_MOST),
-	{ 0 },
-};
-
-#ifdef SYS_poll
-static const struct call calls[] = { { "poll", 1 }, { 0 } };
-#else
-static const struct call calls[] = { { "ppoll", 1 }, { 0 } };
-#endif
+static const struct call calls[] = { { POLL_CALL, 1 }, { 0 } };
 
 const struct workload workload_poll_files = {
 	.name       = "poll_files",

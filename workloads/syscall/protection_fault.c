@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 
 static unsigned char    *page = MAP_FAILED;
 static size_t            page_bytes;

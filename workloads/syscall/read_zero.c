@@ -12,8 +12,8 @@
  */
 #include <sys/stat.h>
 
-#include "../kernel_call.h"
-#include "../workload.h"
+#include "../api/kernel_call.h"
+#include "../api/workload.h"
 
 static int zero = -1;
 

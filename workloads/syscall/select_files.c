@@ -10,72 +10,23 @@
  *              calls of select.
  * After        lat_select file of lmbench (McVoy and Staelin).
  */
-#include "../kernel_call.h"
-#include "descriptors.h"
-
-static uint64_t descriptors = 100;
-
-static struct {
-	struct descriptors d;
-	fd_set             asked;
-	int                beyond; /* the highest of them, and one */
-} s;
+#include "waiting.h"
 
 static int setup(void)
 {
-	int outcome = descriptors_open_files(&s.d, descriptors);
+	int outcome = open_files();
 
-	FD_ZERO(&s.asked);
-	for (uint64_t i = 0; i < s.d.watched_count && !outcome; i++) {
-		int file = s.d.watched[i];
-
-		if (file >= FD_SETSIZE)
-			return unsupported("descriptor %d is beyond the %d that select can name",
-			                   file, FD_SETSIZE);
-		FD_SET((unsigned)file, &s.asked);
-		if (file >= s.beyond)
-			s.beyond = file + 1;
-	}
-	return outcome;
+	return outcome ? outcome : set_watched();
 }
 
-/* Out of line, or REPEAT would hold it sixty-four times. */
-__attribute__((noinline)) static int ask(void)
+static int ask(void)
 {
-	fd_set found;
-	int    ready;
+	fd_set found = set;
 
-	found = s.asked;
-	ready = kernel_select(s.beyond, &found);
-	if (ready < 0)
-		return fail("pselect");
-	if ((uint64_t)ready != descriptors)
-		return fail_check("%d files are ready, not all", ready);
-	return 0;
+	return answered(kernel_select(beyond, &found), "pselect");
 }
 
-static int run(uint64_t operations)
-{
-	int outcome;
-
-	REPEAT(operations, {
-		outcome = ask();
-		if (outcome)
-			return outcome;
-	});
-	return 0;
-}
-
-static void teardown(void)
-{
-	descriptors_close(&s.d);
-	unlink("watched");
-}
-
-static const struct parameter parameters[] = {
-	NUMBER("descriptors", "open files asked about", &descriptors, 1, DESCRIPTORS_MOST),
-	{ 0 },
-};
+static const struct parameter parameters[] = { FILES_PARAMETERS, { 0 } };
 
 static const struct call calls[] = { { "pselect6", 1 }, { 0 } };
 

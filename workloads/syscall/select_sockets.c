@@ -11,75 +11,23 @@
  *              calls of select.
  * After        lat_select tcp of lmbench (McVoy and Staelin).
  */
-#include "../kernel_call.h"
-#include "descriptors.h"
-
-static uint64_t descriptors = 100, ready;
-
-static struct {
-	struct descriptors d;
-	fd_set             asked;
-	int                beyond; /* the highest of them, and one */
-} s;
+#include "waiting.h"
 
 static int setup(void)
 {
-	int outcome = descriptors_connect_sockets(&s.d, descriptors);
+	int outcome = connect_sockets();
 
-	if (outcome || (outcome = descriptors_make_ready(&s.d, ready)))
-		return outcome;
-	FD_ZERO(&s.asked);
-	for (uint64_t i = 0; i < s.d.watched_count; i++) {
-		int file = s.d.watched[i];
-
-		if (file >= FD_SETSIZE)
-			return unsupported("descriptor %d is beyond the %d that select can name",
-			                   file, FD_SETSIZE);
-		FD_SET((unsigned)file, &s.asked);
-		if (file >= s.beyond)
-			s.beyond = file + 1;
-	}
-	return 0;
+	return outcome ? outcome : set_watched();
 }
 
-/* Out of line, or REPEAT would hold it sixty-four times. */
-__attribute__((noinline)) static int ask(void)
+static int ask(void)
 {
-	fd_set found;
-	int    count;
+	fd_set found = set;
 
-	found = s.asked;
-	count = kernel_select(s.beyond, &found);
-	if (count < 0)
-		return fail("pselect");
-	if ((uint64_t)count != ready)
-		return fail_check("%d connections are ready, not %llu", count,
-		                  (unsigned long long)ready);
-	return 0;
+	return answered(kernel_select(beyond, &found), "pselect");
 }
 
-static int run(uint64_t operations)
-{
-	int outcome;
-
-	REPEAT(operations, {
-		outcome = ask();
-		if (outcome)
-			return outcome;
-	});
-	return 0;
-}
-
-static void teardown(void)
-{
-	descriptors_close(&s.d);
-}
-
-static const struct parameter parameters[] = {
-	NUMBER("descriptors", "connections asked about", &descriptors, 1, DESCRIPTORS_MOST),
-	NUMBER("ready", "of them, with something to read", &ready, 0, DESCRIPTORS_MOST),
-	{ 0 },
-};
+static const struct parameter parameters[] = { SOCKETS_PARAMETERS, { 0 } };
 
 static const struct call calls[] = { { "pselect6", 1 }, { 0 } };
 

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <stdalign.h>
 
-#include "../workload.h"
+#include "../api/workload.h"
 #include "turn.h"
 
 enum semaphore { THERE, BACK, SEMAPHORES };

@@ -12,7 +12,7 @@
  *              processor it measures the scheduler, on two also wake-ups between processors.
  * After        lat_sem of lmbench (McVoy and Staelin).
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef __linux__
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include <sys/ipc.h>
 #include <sys/sem.h>
 
-#include "../kernel_call.h"
+#include "../api/kernel_call.h"
 #include "turn.h"
 
 enum { THERE, BACK, SEMAPHORES };

@@ -13,8 +13,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "../kernel_call.h"
-#include "../workload.h"
+#include "../api/kernel_call.h"
+#include "../api/workload.h"
 
 static volatile uint64_t caught;
 static pid_t             self;

@@ -10,8 +10,8 @@
  */
 #include <signal.h>
 
-#include "../kernel_call.h"
-#include "../workload.h"
+#include "../api/kernel_call.h"
+#include "../api/workload.h"
 
 /* What each does must differ, or the compiler may make one of the two. */
 static volatile sig_atomic_t caught;

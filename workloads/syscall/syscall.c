@@ -11,8 +11,8 @@
  *              some processors, and which every program pays that calls the kernel through libc.
  * After        Syscall of the PEGASUS paper (Silva), there getpid; getppid as in lmbench.
  */
-#include "../kernel_call.h"
-#include "../workload.h"
+#include "../api/kernel_call.h"
+#include "../api/workload.h"
 
 static long parent;
 

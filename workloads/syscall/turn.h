@@ -12,11 +12,11 @@
 
 #include <unistd.h>
 
-#include "../harness/system.h"
-#include "../workload.h"
+#include "../api/system.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
-#include "../harness/windows/error.h"
+#include "../api/windows/error.h"
 #endif
 
 enum { TURN_OBJECTS_MOST = 4 };
@@ -95,9 +95,8 @@ static inline int turn_batch(uint64_t *trips)
 }
 
 /* The partner's part where the turn is passed by three things, each held by one of the two. It begins with 2:
- * waits for 1, frees 2; waits for 0, frees 1; ... Inlined, so that the two are called as if written here. */
-static inline __attribute__((always_inline)) void turn_serve_by_three(int (*take)(uint64_t),
-                                                                      int (*let_go)(uint64_t))
+ * waits for 1, frees 2; waits for 0, frees 1; ... */
+INLINED void turn_serve_by_three(int (*take)(uint64_t), int (*let_go)(uint64_t))
 {
 	uint64_t trips, which = 1;
 

@@ -8,8 +8,8 @@
  *              /dev/null that is no device (in a bare root) is refused.
  * After        lat_syscall write of lmbench (McVoy and Staelin, 1996).
  */
-#include "../file/handle.h"
-#include "../workload.h"
+#include "../api/handle.h"
+#include "../api/workload.h"
 
 static handle null = NO_HANDLE;
 

@@ -9,10 +9,10 @@
  *              copies.
  * After        the yield stressor of stress-ng (King), which has many processes call it at once.
  */
-#include "../workload.h"
+#include "../api/workload.h"
 
 #ifdef _WIN32
-#include "../harness/windows/error.h"
+#include "../api/windows/error.h"
 
 /* Its answer is whether another thread took the processor: no failure. */
 static int run(uint64_t operations)
@@ -21,7 +21,7 @@ static int run(uint64_t operations)
 	return 0;
 }
 #else
-#include "../kernel_call.h"
+#include "../api/kernel_call.h"
 
 static int run(uint64_t operations)
 {

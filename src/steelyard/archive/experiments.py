@@ -22,6 +22,7 @@ import os
 import secrets
 import socket
 import time
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -171,7 +172,8 @@ def _open(path: Path) -> Experiment:
 def measuring(root: Path) -> Iterator[None]:
     """Holds this host's right to measure into the archive: two experiments at once would disturb each
     other. Raises ArchiveError if another process holds it. Ends with the process, however that ends."""
-    path = root / f"measuring-{socket.gethostname()}.lock"
+    # A host may be called anything but a file's name.
+    path = root / f"measuring-{urllib.parse.quote(os.fsencode(socket.gethostname()), safe='')}.lock"
     with ExitStack() as held:
         with journal.explained(path):
             files.make_directories(root)

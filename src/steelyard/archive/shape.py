@@ -23,11 +23,11 @@ from typing import (
 
 from steelyard.archive.events import OneOf, Range
 from steelyard.study.model import Cell
+from steelyard.text import quoted, shortened, shown
 
 Check = Callable[[Any], None]
 
 _WHOLE = Range(-(2**63), 2**63 - 1)
-_SHOWN = 60  # letters of a value that is quoted
 
 
 class Wrong(ValueError):
@@ -43,10 +43,9 @@ class Wrong(ValueError):
 
     def __str__(self) -> str:
         if isinstance(self.value, Lacking):
-            return f"{self.path.lstrip('.')} is missing"
-        shown = repr(self.value)
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-        return f"{self.path.lstrip('.') or 'it'} is {shown}, but must be {self.allowed}"
+            return f"{shown(self.path.lstrip('.'))} is missing"
+        place = shortened(shown(self.path.lstrip(".")), 120) or "it"
+        return f"{place} is {quoted(self.value)}, but must be {self.allowed}"
 
 
 class Lacking:

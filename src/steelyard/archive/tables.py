@@ -19,6 +19,7 @@ import duckdb
 from steelyard.archive import files, schema, shape
 from steelyard.archive.schema import JSON, KNOWN, TABLES, Line, Row, Table, quoted, text
 from steelyard.errors import ArchiveError
+from steelyard.text import shortened, shown
 
 Connection = duckdb.DuckDBPyConnection
 Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
@@ -186,8 +187,7 @@ def _of_json(value: str) -> Any:
 
 
 def _shown(row: Row | None) -> str:
-    told = "nothing" if row is None else repr(row)
-    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}..."
+    return "nothing" if row is None else shortened(shown(repr(row)), _SHOWN)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from steelyard.archive.experiments import Tell
 from steelyard.archive.schema import Column, Table
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError, UnknownName
+from steelyard.text import shown
 from steelyard.watch.model import FIGURES, Call, Head, Monitor, Process, Reading, Refused, Watch, Window
 
 VERSION = 1
@@ -101,7 +102,7 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
     header = {
         "version": VERSION,
         "created": created,
-        "host": socket.gethostname(),
+        "host": shown(socket.gethostname()),
         "watched": watched,
         "head": dataclasses.asdict(watch.head),
         "monitor": dataclasses.asdict(watch.monitor) if watch.monitor else None,

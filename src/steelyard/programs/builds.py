@@ -7,7 +7,6 @@ other. A build's name says what it is, such as clang-musl-O3, and a system runs 
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +14,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from steelyard import text
 from steelyard.errors import SteelyardError, Unsupported, UsageError
 from steelyard.programs import built
+from steelyard.text import quoted
 
 COMPILERS = ("gcc", "clang", "zig")
 LIBCS = ("glibc", "musl")
@@ -27,7 +28,6 @@ TARGETS = (
     "x86_64-freebsd",
     "x86_64-linux-musl",
 )  # by zig, known to build
-_CODE = "linp_code.c"
 _LINK = ("-s", "-Wl,--gc-sections", "-Wl,-z,noseparate-code")  # zig knows the first two
 
 
@@ -89,9 +89,11 @@ def _zig(build: Build) -> list[str]:
 
 def _check_target(build: Build) -> None:
     if not _is_zig(build):
-        raise UsageError(f"the target is '{build.target}', but {build.compiler} builds for this machine only")
+        raise UsageError(
+            f"the target is {quoted(build.target)}, but {build.compiler} builds for this machine"
+        )
     if build.target not in TARGETS:
-        raise UsageError(f"the target is '{build.target}', and must be one of {', '.join(TARGETS)}")
+        raise UsageError(f"the target is {quoted(build.target)}, and must be one of {', '.join(TARGETS)}")
     if build.shared:
         raise UsageError("a shared build is for this machine's glibc: zig's programs are static")
     _zig(build)
@@ -104,7 +106,7 @@ def _check(build: Build) -> None:
         ("level", build.level, LEVELS),
     ):
         if value not in allowed:
-            raise UsageError(f"the {what} is '{value}', and must be one of {', '.join(allowed)}")
+            raise UsageError(f"the {what} is {quoted(value)}, and must be one of {', '.join(allowed)}")
     if build.target or _is_zig(build):
         _check_target(build)
     elif shutil.which(build.compiler) is None:
@@ -117,15 +119,15 @@ def _check(build: Build) -> None:
 
 def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
     flags = [
-        *(source / "compile-flags").read_text().split(),
+        *text.of_file(source / "compile-flags").split(),
         f"-{build.level}",
         f'-DSTEELYARD_VERSION="{version("steelyard")}"',
+        f"-I{source / 'cpu'}",
         *_includes(build),
     ]
     files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
-    if build.target and not build.target.startswith(os.uname().machine):
-        files = [file for file in files if file.name != _CODE] + [_machine_code(build, source, draft)]
-        flags.append(f"-I{source / 'cpu'}")
+    is_foreign = build.target and not build.target.startswith(os.uname().machine)
+    files.append(_machine_code(build, source, draft) if is_foreign else built.machine_code())
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
     commands = [
         [*_compiler(build), *flags, "-c", str(file), "-o", str(made)]
@@ -139,7 +141,7 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
 
 def _machine_code(build: Build, source: Path, draft: Path) -> Path:
     """The machine code that all programs of another architecture than this one share."""
-    made = draft / _CODE
+    made = draft / "linp_code.c"
     script = [sys.executable, str(source / "build-code"), "linp", str(source / "cpu" / "linp.c"), str(made)]
     _call([*script, *_compiler(build)])
     return made
@@ -157,9 +159,7 @@ def _includes(build: Build) -> list[str]:
         return []  # zig brings its own
     if build.libc == "musl" and "clang" in build.compiler:
         machine = os.uname().machine
-        own = subprocess.run(
-            [build.compiler, "-print-resource-dir"], stdout=subprocess.PIPE, text=True, check=True
-        ).stdout.strip()
+        own = text.answer_of([build.compiler, "-print-resource-dir"]).stdout.strip()
         return [
             f"--target={machine}-linux-musl",
             "-nostdinc",
@@ -186,9 +186,7 @@ def _rpc() -> tuple[list[str], list[str]] | None:
     found = []
     for what in ("--cflags", "--libs"):
         try:
-            answer = subprocess.run(
-                ["pkg-config", what, "libtirpc"], capture_output=True, text=True, check=False
-            )
+            answer = text.answer_of(["pkg-config", what, "libtirpc"])
         except FileNotFoundError:
             return None
         if answer.returncode:
@@ -198,6 +196,6 @@ def _rpc() -> tuple[list[str], list[str]] | None:
 
 
 def _call(command: list[str]) -> None:
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    answer = text.answer_of(command)
     if answer.returncode:
         raise SteelyardError(f"{command[0]} failed: {answer.stderr.strip()[-2000:]}")

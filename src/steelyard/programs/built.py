@@ -97,7 +97,7 @@ def load(build: str) -> Path:
         if not path.is_file():
             raise Unsupported(f"there is no build '{build}'; {_how_to_make(build)}")
         return path
-    path = _folder() / _FILES[build]
+    path = _built("workloads", _FILES[build])
     if not path.is_file():
         raise Unsupported(f"the load program for {build} is not built; {_ADVICE[build]}")
     return path
@@ -105,19 +105,39 @@ def load(build: str) -> Path:
 
 def monitor() -> Path:
     """The program that watches processes; STEELYARD_WATCH names another one. Raises Unsupported."""
-    path = Path(os.environ.get("STEELYARD_WATCH") or _folder() / "steelyard-watch")
+    path = Path(os.environ.get("STEELYARD_WATCH") or _built("monitor", "steelyard-watch"))
     if not path.is_file():
         raise Unsupported("the monitor is not built; build Steelyard again: make")
     return path
 
 
-def _folder() -> Path:
-    return Path(str(resources.files("steelyard").joinpath("programs")))
+def client() -> Path:
+    """The program that loads servers. Raises Unsupported."""
+    path = _built("client", "steelyard-client")
+    if not path.is_file():
+        raise Unsupported("the load generator is not built; build Steelyard again: make")
+    return path
+
+
+def _root() -> Path:
+    """The source tree, or what of it was installed: the same names stand below."""
+    package = Path(str(resources.files("steelyard")))
+    tree = package.parents[1]
+    return tree if (tree / "meson.build").is_file() else package / "programs"
+
+
+def _built(folder: str, name: str) -> Path:
+    return _root() / "build" / folder / name
 
 
 def source() -> Path:
-    """The directory of the load program's source, as it was built from."""
-    return _folder() / "source"
+    """The directory of the load program's source."""
+    return _root() / "workloads"
+
+
+def machine_code() -> Path:
+    """The C source that holds the machine code which all programs of this architecture share."""
+    return _built("workloads", "linp_code.c")
 
 
 def build_place(name: str) -> Path:
@@ -129,7 +149,7 @@ def build_place(name: str) -> Path:
 
 def builds() -> tuple[str, ...]:
     """The names of all builds there are for this kernel: Windows' is none of them."""
-    own = [name for name, file in _FILES.items() if name != "windows" and (_folder() / file).is_file()]
+    own = [name for name, file in _FILES.items() if name != "windows" and _built("workloads", file).is_file()]
     root = build_place("x").parent
     made = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
     return (*own, *made)
@@ -157,11 +177,9 @@ def greeting(build: str) -> dict[str, Any]:
 
 @cache
 def catalogue() -> Catalogue:
-    """What the native load program lists."""
-    answer = subprocess.run(
-        [load("glibc"), "list"], stdout=subprocess.PIPE, check=True, stdin=subprocess.DEVNULL
-    )
-    record = json.loads(answer.stdout)
+    """What the native load program lists, as it was written down when that was built."""
+    load("glibc")
+    record = json.loads(_built("workloads", "catalogue.json").read_text(encoding="utf-8"))
     return Catalogue(
         tuple(_workload(one) for one in record["workloads"]),
         tuple(Parameter(**one) for one in record["parameters"]),

@@ -16,6 +16,7 @@ from steelyard.report import console, plain
 from steelyard.running.progress import MakeOnlooker, Onlooker
 from steelyard.study import study_file
 from steelyard.study.plan import Plan
+from steelyard.text import quoted
 from steelyard.watch.accounts import Account
 
 
@@ -60,7 +61,7 @@ def write_html(weighing: Weighing, path: Path, *, reference: str | None) -> None
     try:
         page.write(path, weighing, tables=tables_of(weighing, reference))
     except OSError as error:
-        raise UsageError(f"--html is '{path}', which cannot be written: {error.strerror}") from error
+        raise UsageError(f"--html is {quoted(path)}, which cannot be written: {error.strerror}") from error
 
 
 def write_watch_html(account: Account, path: Path, *, watched: str) -> None:
@@ -70,4 +71,4 @@ def write_watch_html(account: Account, path: Path, *, watched: str) -> None:
     try:
         watch_page.write(path, account, watched=watched)
     except OSError as error:
-        raise UsageError(f"--html is '{path}', which cannot be written: {error.strerror}") from error
+        raise UsageError(f"--html is {quoted(path)}, which cannot be written: {error.strerror}") from error

@@ -5,7 +5,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from steelyard.papers.source import Printed
 from steelyard.report import answers, notes
 from steelyard.report.answers import Answer, Finding
 from steelyard.statistics import verdict
+from steelyard.terminal import Console
 from steelyard.words import wording
 
 STYLES = {
@@ -52,8 +52,8 @@ class _Shown:
 
 def make_console() -> Console:
     """A console on standard output; wide where nobody looks at it, so that no table is broken."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_WIDTH_PIPED)
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH_PIPED)
 
 
 def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything: bool = False) -> None:

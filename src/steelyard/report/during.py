@@ -6,8 +6,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
@@ -20,6 +18,7 @@ from steelyard.report.screen import Screen
 from steelyard.running import allocation, runner
 from steelyard.running.progress import RunState, clock_text
 from steelyard.study.plan import Plan
+from steelyard.terminal import Console
 from steelyard.words import wording
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Shown:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.standing = RunState(plan, judge, clock=clock)
-        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = console or Console(stderr=True, soft_wrap=True)
         self._clock = clock
         self.screen: Screen | None = None
         if self._console.is_terminal and not self._console.is_dumb_terminal:
@@ -165,5 +164,5 @@ class Shown:
         elif event.detail == events.CALLS and not self.screen:
             self._say(f"counting the system calls of {event.system}")
 
-    def _say(self, text: str) -> None:
-        self._console.print(f"steelyard: {text}", markup=False)
+    def _say(self, sentence: str) -> None:
+        self._console.print(f"steelyard: {sentence}")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.table import Table
-from rich.text import Text
 
 from steelyard import systems
 from steelyard.archive.experiments import Experiment
@@ -20,6 +19,7 @@ from steelyard.study import plan as plans
 from steelyard.study import study_file
 from steelyard.study.plan import Plan
 from steelyard.systems.system import check
+from steelyard.text import shown
 
 Row = dict[str, Any]
 
@@ -43,9 +43,8 @@ def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
     if form == "text":
         design = plan.study.design
         boots = "each round" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} rounds"
-        print(
-            f"study {plan.study.name}: {len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
-        )
+        told = f"{len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
+        print(f"study {plan.study.name}: {shown(told)}")
         print(
             f"at most {clock_text(design.budget_s)}, and {design.blocks} blocks of a cell; what boots is "
             f"booted before {boots}. Later blocks go to the cells that they can settle, so their order "
@@ -110,7 +109,7 @@ def print_header(experiment: Experiment, *, form: str) -> None:
 
 
 def print_table(rows: Sequence[Row], *, form: str) -> None:
-    """Like rows as text, JSON or CSV. Texts are shown as they are, never taken for markup."""
+    """Like rows as text, JSON or CSV."""
     if form != "text":
         plain.print_rows(rows, form=form)
         return
@@ -118,9 +117,8 @@ def print_table(rows: Sequence[Row], *, form: str) -> None:
     for heading in rows[0] if rows else []:
         table.add_column(heading)
     for row in rows:
-        table.add_row(*(Text(str(value)) for value in row.values()))
-    console = make_console()
-    console.print(table if rows else Text("nothing"))
+        table.add_row(*(shown(str(value)) for value in row.values()))
+    make_console().print(table if rows else "nothing")
 
 
 def _parameters(parameters: Iterable[tuple[str, int | str]]) -> str:

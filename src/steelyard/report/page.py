@@ -1,8 +1,11 @@
 """Turns a weighing into one HTML file that opens anywhere, offline: verdict, charts, tables, method."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from steelyard.analysis.model import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL
@@ -52,7 +55,51 @@ def html(weighing: Weighing, *, tables: Sequence[Printed]) -> str:
         "tally_of": sentences.tally_of,
         **_shown(weighing),
     }
-    return template.render("page.html", shown, filters=_FILTERS)
+    sections = [
+        (one, Markup(text))
+        for one in _in_order(has_tables=bool(tables), has_answers=bool(shown["answers"]))
+        if (text := template.render_plain(f"sections/{one.name}.html", shown, filters=_FILTERS).strip())
+    ]
+    return template.render("experiment.html", shown | {"sections": sections}, filters=_FILTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A part of the page: sections/NAME.html, whose heading has the name as its id. It is empty where there
+    is nothing to show."""
+
+    name: str
+    title: str = ""  # in the contents
+
+
+SECTIONS = (
+    _Section("findings", "What differs"),
+    _Section("care"),
+    _Section("indices", "Indices"),
+    _Section("groups", "Groups"),
+    _Section("processes", "Processes"),
+    _Section("curves", "Curves"),
+    _Section("figures", "Figures"),
+    _Section("published", "Published tables"),
+    _Section("gains", "Gains"),
+    _Section("machine", "The machine"),
+    _Section("levels", "Values"),
+    _Section("ratios", "Every metric"),
+    _Section("table", "Table"),
+    _Section("accounts", "Costs to this host"),
+    _Section("samples", "Samples"),
+    _Section("troubles", "Troubles"),
+    _Section("systems", "Systems"),
+    _Section("method", "How it was measured"),
+)
+_FIRST_OF_A_PAPER = ("processes", "figures", "published", "indices")
+_FIRST_WITHOUT_ANSWERS = ("gains",)
+
+
+def _in_order(*, has_tables: bool, has_answers: bool) -> list[_Section]:
+    """A paper's study begins with the paper's own figures; one without a comparison with its gains."""
+    first = _FIRST_OF_A_PAPER if has_tables else () if has_answers else _FIRST_WITHOUT_ANSWERS
+    return sorted(SECTIONS, key=lambda one: first.index(one.name) if one.name in first else len(first))
 
 
 def _shown(weighing: Weighing) -> dict[str, Any]:
@@ -69,12 +116,17 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     groups = sentences.by_group(one for one in weighing.comparisons if one.verdict in wording.MARKS)
     rows = [_row(one) for members in groups.values() for one in members]
     means = [_mean_row(one) for one in _whole_first(weighing.indices)]
+    others = [name for name in header["systems"] if name != weighing.baseline]
     return {
         "weighing": weighing,
         "header": header,
+        "version": header.get("steelyard", ""),
+        "title": wording.title(others or names, weighing.baseline if others else None),
+        "finds": "a workload, group or verdict",
+        "made_from": f" from experiment {weighing.experiment.name}",
         "names": names,
         "shapes": {name: charts.shape_of(number) for number, name in enumerate(names)},
-        "others": [name for name in header["systems"] if name != weighing.baseline],
+        "others": others,
         "answers": told,
         "notes": notes.of(weighing),
         "of_monitors": notes.of_monitors(weighing),
@@ -151,8 +203,7 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
     return {
         "panels": found,
         "panel_groups": groups,
-        "samples_spec": spec,
-        "panel_marks": drawn,
+        "panels_json": {"spec": spec, "marks": drawn},
         "began": began,
         "ended": ended,
         "busy_s": busy_s,

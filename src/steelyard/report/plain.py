@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from steelyard import text
 from steelyard.analysis.model import Comparison, CurveComparison, Weighing
 from steelyard.report import answers, notes
 from steelyard.statistics.signed_rank import Estimate
@@ -98,9 +99,9 @@ def print_csv(weighing: Weighing) -> None:
     bounds = [f"{name}{part}" for name in _ESTIMATES for part in ("", "_low", "_high", "_level")]
     writer.writerow([*_COLUMNS, *bounds, "flags", "why"])
     for one in weighing.comparisons:
-        writer.writerow(
-            [*(getattr(one, name) for name in _COLUMNS), *_parts(one), "; ".join(one.flags), wording.why(one)]
-        )
+        told = (getattr(one, name) for name in _COLUMNS)
+        row = [*told, *_parts(one), "; ".join(one.flags), wording.why(one)]
+        writer.writerow(map(text.cell, row))
 
 
 def _parts(one: Comparison) -> Iterable[float | None]:
@@ -120,4 +121,4 @@ def print_rows(rows: Sequence[Mapping[str, Any]], *, form: str) -> None:
     elif rows:
         writer = csv.DictWriter(sys.stdout, list(rows[0]))
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: text.cell(value) for name, value in row.items()} for row in rows)

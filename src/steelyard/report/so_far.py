@@ -49,9 +49,12 @@ def html(weighing: Weighing, standing: RunState, *, is_over: bool = False) -> st
     """The whole page."""
     header = weighing.experiment.header
     spent = f"{clock_text(standing.spent_s)} of {clock_text(standing.budget_s)}"
+    others = [name for name in header["systems"] if name != weighing.baseline]
     shown = {
         "header": header,
-        "others": [name for name in header["systems"] if name != weighing.baseline],
+        "version": header.get("steelyard", ""),
+        "title": wording.title(others or [weighing.baseline], weighing.baseline if others else None),
+        "others": others,
         "reload_s": None if is_over else _RELOAD_S,
         "state": f"Stopped after {spent}." if is_over else f"Still being measured: {spent}.",
         "settled": f"{standing.settled} of {standing.pairs} settled" if standing.pairs else "",

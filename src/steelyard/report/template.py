@@ -3,6 +3,7 @@ all."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,13 +17,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from steelyard import text
 from steelyard.papers.source import NOTHING
 
 _BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 
 def render(name: str, shown: Mapping[str, Any], *, filters: Mapping[str, Callable[..., Any]]) -> str:
-    """The page by that template, beside this file, with the charts' JavaScript as its `bundle`."""
+    """The page by that template of pages/, with the charts' JavaScript as its `bundle`."""
     prepare()
     environment = _environment()
     environment.filters |= filters
@@ -83,17 +85,34 @@ def _umask() -> int:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "pages"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: _visible(value) if isinstance(value, str) else value,
     )
     environment.filters |= {"utc": utc, "json": _json}
     environment.globals |= {"NOTHING": NOTHING}
     return environment
 
 
+def _visible(value: object) -> object:
+    """The value with every text in it as it may be shown, but for line ends and tabs."""
+    match value:
+        case Markup():
+            return value
+        case str():
+            return (
+                value if value.isprintable() else re.sub(r"[^\n\t]+", lambda part: text.shown(part[0]), value)
+            )
+        case dict():
+            return {_visible(key): _visible(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_visible(each) for each in value]
+    return value
+
+
 def _json(value: object) -> Markup:
     """JSON that no text in it can break out of a script element."""
-    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
+    return Markup(json.dumps(_visible(value), separators=(",", ":")).replace("<", "\\u003c"))

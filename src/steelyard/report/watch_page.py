@@ -12,7 +12,7 @@ from steelyard.drawing import charts, lanes, watch_figures
 from steelyard.drawing.charts import Spec
 from steelyard.drawing.watch_figures import COLOURS, OTHERS, OTHERS_COLOUR
 from steelyard.papers.source import NOTHING
-from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.report import template
 from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
@@ -77,12 +77,16 @@ def html(account: Account, *, watched: str) -> str:
     shown = {
         "account": account,
         "head": account.watch.head,
-        "watched": printable(watched),
+        "version": account.watch.head.version,
+        "title": watched,
+        "finds": "a program, call or number",
+        "made_from": f" {account.watch.head.version}",
+        "panels_json": {},
         "first": _first(account),
         "more": _more(account.total),
         "counted": sentences.counted(account),
-        "costs": [printable(one) for one in (*sentences.costs(account), *sentences.impact(account))],
-        "notes": [printable(one) for one in account.notes],
+        "costs": [*sentences.costs(account), *sentences.impact(account)],
+        "notes": account.notes,
         "programs": [_group_row(one) for one in programs[:_PROGRAMS_MOST]],
         "programs_left": len(programs) - _PROGRAMS_MOST,
         "total_row": _group_row(account.total),
@@ -99,7 +103,7 @@ def html(account: Account, *, watched: str) -> str:
         "charts": {"config": charts.CONFIG, "forests": {}},
         "figure_specs": pictures,
     }
-    return template.render("watch_page.html", shown, filters=_FILTERS)
+    return template.render("watch.html", shown, filters=_FILTERS)
 
 
 def _used(one: Process) -> int:
@@ -145,7 +149,7 @@ def _more(total: Group) -> str:
 
 def _colours(programs: Sequence[Group]) -> dict[str, str]:
     """The programs that used most, by name as shown; the rest have a colour together."""
-    names = dict.fromkeys(printable(one.name) for one in programs)
+    names = dict.fromkeys(one.name for one in programs)
     return dict(zip(names, COLOURS, strict=False))
 
 
@@ -153,7 +157,7 @@ def _lanes(processes: Iterable[Process], account: Account) -> lanes.Lanes:
     until_ns = account.watch.head.began_ns + account.elapsed_ns
     return lanes.of(
         [
-            lanes.Life(one.watched_ns, one.end_ns or until_ns, printable(one.program), _about(one, account))
+            lanes.Life(one.watched_ns, one.end_ns or until_ns, one.program, _about(one, account))
             for one in processes
         ]
     )
@@ -164,9 +168,7 @@ def _about(one: Process, account: Account) -> str:
     ended = sentences.ended(one)
     lived = time_ns((one.end_ns or account.watch.head.began_ns + account.elapsed_ns) - one.watched_ns)
     used = "" if one.figures["cpu_user_ns"] is None else f", used {time_ns(_used(one))}"
-    return (
-        f"{printable(one.program)} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
-    )
+    return f"{one.program} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
 
 
 def _panels(series: Series) -> list[Panel]:
@@ -196,7 +198,7 @@ def _panels(series: Series) -> list[Panel]:
     often = sorted(series.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_OVER_TIME]
     if often:
         title = "System calls a second, the most frequent"
-        add(title, "count", [watch_figures.Line(printable(name), one.values) for name, one in often])
+        add(title, "count", [watch_figures.Line(name, one.values) for name, one in often])
     return found
 
 
@@ -220,12 +222,10 @@ def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_figures.
     found = []
     for name, one in list(calls.items())[:_CALLS_DRAWN]:
         if one.samples is not None:
-            found.append(watch_figures.Bar(printable(name), one.samples, None, None, 0))
+            found.append(watch_figures.Bar(name, one.samples, None, None, 0))
         elif one.calls is not None:
             errors = one.errors.value if one.errors else 0
-            found.append(
-                watch_figures.Bar(printable(name), one.calls.value, one.calls.low, one.calls.high, errors)
-            )
+            found.append(watch_figures.Bar(name, one.calls.value, one.calls.low, one.calls.high, errors))
     return found
 
 
@@ -234,7 +234,7 @@ def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_figures.
 
 def _group_row(one: Group) -> dict[str, Any]:
     return {
-        "name": printable(one.name),
+        "name": one.name,
         "cells": [
             count(one.processes),
             count(one.failed) if one.failed else "",
@@ -265,12 +265,12 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
 
     until_ns = account.watch.head.began_ns + account.elapsed_ns
     after_ns = one.watched_ns - account.watch.head.began_ns
-    before = f", before {printable(one.program_before)}" if one.program_before else ""
+    before = f", before {one.program_before}" if one.program_before else ""
     return {
-        "program": printable(one.program),
+        "program": one.program,
         "pid": one.pid,
         "about": f"child of {one.parent}{before}",
-        "find": f"{printable(one.program)} {one.pid} {one.parent} {sentences.ended(one)}",
+        "find": f"{one.program} {one.pid} {one.parent} {sentences.ended(one)}",
         "cells": [
             "attached" if one.attached else f"+{time_ns(max(after_ns, 0))}",
             time_ns((one.end_ns or until_ns) - one.watched_ns),
@@ -318,7 +318,7 @@ def _call_row(name: str, one: CallSum, account: Account) -> dict[str, Any]:
     times = sum(other.time_ns or 0 for other in (account.total.calls or {}).values())
     interval = sentences.bounds(one.calls) if one.calls and one.calls.level is not None else ""
     return {
-        "name": printable(name),
+        "name": name,
         "calls": sentences.at_least(one),
         "interval": interval if one.calls or one.samples is not None else "not resolved",
         "share": f"{100 * one.calls.value / whole:.1f} %" if one.calls and whole else NOTHING,

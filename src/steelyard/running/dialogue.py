@@ -10,6 +10,7 @@ from steelyard.archive.events import Outcome, Record
 from steelyard.running import records
 from steelyard.running.records import ClockReading
 from steelyard.study.plan import Plan, Trial
+from steelyard.text import of_file
 
 GRACE_S = 5.0  # a trial's agent ends it at its limit; one that has not by then is itself lost
 _PRESSURE = Path("/proc/pressure/cpu")
@@ -95,6 +96,6 @@ def _read_clocks(agent: Running, deadline: float) -> ClockReading:
 def _pressure_us() -> int | None:
     """Microseconds since the start in which some process waited for a processor; None if unknown."""
     try:
-        return int(_PRESSURE.read_text().split("total=", 1)[1].split(maxsplit=1)[0])
+        return int(of_file(_PRESSURE).split("total=", 1)[1].split(maxsplit=1)[0])
     except (OSError, IndexError, ValueError):
         return None

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard import systems
+from steelyard import streams, systems
 from steelyard.analysis import standing
 from steelyard.archive import experiments
 from steelyard.archive.events import CALLS
@@ -27,10 +27,11 @@ from steelyard.running import progress, runner
 from steelyard.running.dialogue import Running
 from steelyard.running.host_monitor import Accountant
 from steelyard.running.progress import MakeOnlooker
-from steelyard.study import model, plan, study_file
+from steelyard.study import bounds, model, plan, study_file
 from steelyard.study.plan import Plan
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import System, check
+from steelyard.text import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,10 @@ def plan_of(order: Order) -> Plan:
         margin = model.fraction(order.margin)
         chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
     names = systems.crossed(order.systems or chosen.systems, chosen.builds)
+    if len(names) > bounds.SYSTEMS_MOST:
+        raise bounds.refusal(
+            chosen.name, f"{len(names):,} systems, with their builds", f"{bounds.SYSTEMS_MOST}"
+        )
     for name in names:
         systems.find(name, chosen.definitions)
     labels = systems.label(names)
@@ -87,11 +92,11 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
     if not order.watch:
         same = f"{same}-unwatched"
     with experiments.measuring(order.archive):
-        found = experiments.unfinished(order.archive, same, _say) if order.resume else None
+        found = experiments.unfinished(order.archive, same, _tell) if order.resume else None
         is_new = True
         if found is not None:
             made = replace(made, seed=found.header["seed"])
-            _say(f"going on with {found.name}")
+            streams.say(f"steelyard: going on with {found.name}")
             is_new = False
         else:
             details = _details(members, directory, order.command) | {"watched": order.watch}
@@ -164,12 +169,12 @@ def _lines(found: Experiment) -> Iterator[Line]:
     """What is in the journal; what is damaged in it is said."""
     for line in experiments.lines(found):
         if line["kind"] == "damage":
-            _say(line["note"])
+            _tell(line["note"])
         yield line
 
 
-def _say(text: str) -> None:
-    print(f"steelyard: {text}", file=sys.stderr)
+def _tell(sentence: str) -> None:
+    streams.say(f"steelyard: {sentence}")
 
 
 def _are_watched(members: Mapping[str, System]) -> bool:
@@ -190,7 +195,9 @@ def _members(made: Plan) -> dict[str, System]:
 def _directory(order: Order) -> Path:
     directory = Path(order.directory or tempfile.gettempdir()).absolute()
     if not directory.is_dir() or not os.access(directory, os.W_OK):
-        raise UsageError(f"--directory is '{directory}', but must be a directory that can be written")
+        raise UsageError(f"--directory is {quoted(directory)}, but must be a directory that can be written")
+    if any(ord(character) < 32 for character in str(directory)):  # a tab or a line end ends it in the ledger
+        raise UsageError(f"--directory is {quoted(directory)}, but must be one without control characters")
     return directory
 
 

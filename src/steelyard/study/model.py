@@ -1,5 +1,6 @@
 """What a study is: the systems, the workloads and their levels, the design; and the cells that follow."""
 
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -7,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from steelyard.errors import StudyError, UnknownName, UsageError
+from steelyard.study import bounds
+from steelyard.text import quoted, shortened, shown
 
 # The smallest difference that matters, by group, unless a study says otherwise (docs/statistics.md).
 MARGINS = {
@@ -272,14 +275,19 @@ def only(study: Study, workloads: Sequence[str]) -> Study:
 
 
 def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
-    """Every cell of the study, once each; the levels that depend on the processors become numbers."""
+    """Every cell of the study, once each; the levels that depend on the processors become numbers. Raises
+    UsageError where they are too many."""
+    numbers = [
+        [[number for value in values for number in _numbers(value, processors)] for _, values in one.levels]
+        for one in study.workloads
+    ]
+    many = sum(math.prod(map(len, known)) for known in numbers)
+    if many > bounds.CELLS_MOST:
+        told = f"{many:,}" if many < 10**12 else "over 10^12"
+        raise bounds.refusal(study.name, f"levels that make {told} cells", f"{bounds.CELLS_MOST:,}")
     found: dict[Cell, None] = {}
-    for levels in study.workloads:
+    for levels, known in zip(study.workloads, numbers, strict=True):
         names = [name for name, _ in levels.levels]
-        known = (
-            [number for value in values for number in _numbers(value, processors)]
-            for _, values in levels.levels
-        )
         for values in product(*known):
             found[Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))] = None
     return tuple(found)
@@ -299,6 +307,7 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
 
     `catalogue` gives, for each workload, each parameter's least and most value, or None for a text.
     """
+    file = shortened(shown(file), 200)
     for levels in study.workloads:
         if levels.workload not in catalogue:
             raise UnknownName("workload", levels.workload, catalogue, where=f"study {file}: ")
@@ -329,26 +338,30 @@ def _is_command(value: int | str) -> bool:
         return False
 
 
-def duration_s(text: str) -> float:
-    """Seconds in "90s", "5m" or "1.5h". Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not match or float(match[1]) <= 0:
-        raise UsageError(f"'{text}' is not a time; write a number and s, m or h, such as 90s or 5m")
-    return float(match[1]) * _SECONDS[match[2]]
+def duration_s(text: str, *, most_s: float = bounds.BUDGET_MOST_S) -> float:
+    """Seconds in "90s", "5m" or "1.5h", from 1 ms on. Raises UsageError."""
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smh])", text)
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if not 0.001 <= seconds <= most_s:
+        raise UsageError(
+            f"{quoted(text)} is not a time; write a number and s, m or h, such as 90s or 5m, of at most "
+            f"{most_s / 3600:,.0f} h"
+        )
+    return seconds
 
 
 def size_bytes(text: str) -> int:
     """The bytes meant by "64M" or "1G". Raises UsageError."""
-    match = re.fullmatch(r"([1-9]\d*)([KMG])", text)
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])", text)
     if not match:
-        raise UsageError(f"'{text}' is not a size; write a whole number and K, M or G, such as 64M")
+        raise UsageError(f"{quoted(text)} is not a size; write a whole number and K, M or G, such as 64M")
     return int(match[1]) << {"K": 10, "M": 20, "G": 30}[match[2]]
 
 
 def fraction(text: str) -> float:
     """The fraction meant by "2%" or "0.02", above 0 and below 1. Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text)
+    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(%?)", text)
     value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < value < 1:
-        raise UsageError(f"'{text}' is not a margin; write a percentage such as 2%")
+        raise UsageError(f"{quoted(text)} is not a margin; write a percentage such as 2%")
     return value

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
+from steelyard.study import bounds
 from steelyard.study.model import (
     MARGINS,
     MONITORS,
@@ -35,6 +36,7 @@ from steelyard.study.model import (
     duration_s,
     size_bytes,
 )
+from steelyard.text import quoted, shortened, shown
 
 GUESTS = ("uml", "qemu")  # systems whose memory is a machine's of their own, not a limit
 _OF_BASES = {  # keys that mean something for these bases alone
@@ -48,6 +50,8 @@ _OF_BASES = {  # keys that mean something for these bases alone
 _WATCHED_BASES = ("native", "native-musl")  # systems whose programs a command of this machine can start
 ACCELERATORS = ("tcg", "kvm")
 HUGE_PAGES = ("always", "madvise", "never")
+_WHOLE_MOST = (1 << 62) - 1  # the load program's
+_TEXT = f"a text of at most {bounds.TEXT_MOST:,} characters, all of which can be seen"
 
 
 def bundled() -> dict[str, Path]:
@@ -72,32 +76,37 @@ def read(name: str) -> Study:
     if path is None:
         raise UnknownName("study", name, known)
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, "rb") as file:
+            text = file.read(bounds.FILE_MOST + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise UsageError(f"study '{name}' cannot be read: {reason}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"study {quoted(name)} cannot be read: {reason}") from error
     return parse(text, file=str(path))
 
 
 def parse(text: str, *, file: str) -> Study:
-    """The study that the text describes; `file` is for messages only. Raises StudyError."""
+    """The study that the text describes; `file` is for messages only. Raises StudyError or UsageError."""
+    file = shortened(shown(file), 200)
+    if len(text) > bounds.FILE_MOST:
+        raise bounds.refusal(file, "more than 1 MiB of text", f"{bounds.FILE_MOST:,} bytes")
+    bounds.check(text, file=file)
     try:
         tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UsageError(f"study {file} is not TOML: {error}") from error
     reader = _Reader(file, tree, "")
     study = Study(
         name=reader.name("name"),
         title=reader.text("title"),
         text=text,
-        systems=tuple(reader.texts("systems", ("native", "native-musl"), least=1)),
+        systems=tuple(reader.texts("systems", ("native", "native-musl"), least=1, most=bounds.SYSTEMS_MOST)),
         workloads=tuple(_levels(part) for part in reader.parts("workload")),
         design=_design(reader.part("design")),
         margins=MARGINS | _margins(reader.part("margin")),
         trial=tuple(sorted(_trial(reader.part("trial")).items())),
         definitions=tuple(_definition(name, part) for name, part in reader.named_parts("system").items()),
         tables=tuple(_table(part) for part in reader.parts("table")),
-        builds=tuple(reader.texts("builds", ())),
+        builds=tuple(reader.texts("builds", (), most=bounds.SYSTEMS_MOST)),
         curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
         cell_tables=tuple(_cell_table(part) for part in reader.parts("cell_table")),
         figure_tables=tuple(_figure_table(part) for part in reader.parts("figure_table")),
@@ -136,35 +145,37 @@ class _Reader:
 
     def text(self, key: str, default: str | None = None) -> str:
         value = self._take(key, default)
-        if not isinstance(value, str) or (not value and default is None):
-            raise self.wrong(key, value, "a text")
-        return value
+        if not _is_text(value) or (not value and default is None):
+            raise self.wrong(key, value, _TEXT)
+        return str(value)
 
     def name(self, key: str) -> str:
         """A text that can be part of a file's name."""
         value = self.text(key)
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", value):
-            raise self.wrong(key, value, "letters, digits, dots, hyphens and underscores")
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", value) or len(value) > bounds.NAME_MOST:
+            most = bounds.NAME_MOST
+            raise self.wrong(key, value, f"letters, digits, dots, hyphens and underscores, {most} at most")
         return value
 
-    def texts(self, key: str, default: Iterable[str], *, least: int = 0) -> list[str]:
+    def texts(
+        self, key: str, default: Iterable[str], *, least: int = 0, most: int = bounds.LIST_MOST
+    ) -> list[str]:
         value = self._take(key, list(default))
-        good = isinstance(value, list) and all(isinstance(one, str) and one for one in value)
-        if not good or len(value) < least:
-            raise self.wrong(key, value, "a list of texts")
+        if not (_is_list(value, most) and all(_is_text(one) and one for one in value)) or len(value) < least:
+            raise self.wrong(key, value, f"a list of texts, {most:,} at most")
         return list(value)
 
-    def whole(self, key: str, default: int, least: int) -> int:
+    def whole(self, key: str, default: int, least: int, most: int = _WHOLE_MOST) -> int:
         value = self._take(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise self.wrong(key, value, f"a whole number of at least {least}")
+        if type(value) is not int or not least <= value <= most:
+            raise self.wrong(key, value, f"a whole number from {least} to {most}")
         return value
 
     def wholes(self, key: str, default: Iterable[int]) -> list[int]:
         value = self._take(key, list(default))
-        good = isinstance(value, list) and all(type(one) is int and one > 0 for one in value)
+        good = _is_list(value) and all(type(one) is int and 0 < one <= _WHOLE_MOST for one in value)
         if not good or not value:
-            raise self.wrong(key, value, "a list of positive whole numbers")
+            raise self.wrong(key, value, f"a list of whole numbers from 1 to {_WHOLE_MOST}")
         return list(value)
 
     def truth(self, key: str, default: bool) -> bool:
@@ -182,24 +193,25 @@ class _Reader:
 
     def numbers_from_0(self, key: str) -> tuple[int, ...]:
         value = self._take(key, [])
-        good = isinstance(value, list) and all(type(one) is int and one >= 0 for one in value)
+        good = _is_list(value) and all(type(one) is int and 0 <= one < 1 << 16 for one in value)
         if not good or len(set(value)) != len(value) or (key in self._tree and not value):
-            raise self.wrong(key, value, "a list of different whole numbers from 0")
+            raise self.wrong(key, value, "a list of different whole numbers from 0 to 65535")
         return tuple(sorted(value))
 
-    def time(self, key: str, default: float) -> float:
+    def time(self, key: str, default: float, *, most_s: float) -> float:
         value = self._take(key, None)
         if value is None:
             return default
         try:
-            return duration_s(value if isinstance(value, str) else "")
+            return duration_s(value if isinstance(value, str) else "", most_s=most_s)
         except UsageError:
-            raise self.wrong(key, value, 'a time such as "90s" or "5m"') from None
+            allowed = f'a time such as "90s" or "5m", from 1 ms to {most_s / 3600:,.0f} h'
+            raise self.wrong(key, value, allowed) from None
 
     def numbers(self, key: str) -> dict[str, float]:
         value = self._take(key, {})
         good = isinstance(value, dict) and all(
-            type(one) in (int, float) and one > 0 for one in value.values()
+            type(one) in (int, float) and 0 < one < _WHOLE_MOST for one in value.values()
         )
         if not good:
             raise self.wrong(key, value, "a table of names and positive numbers")
@@ -228,6 +240,8 @@ class _Reader:
     def named_parts(self, key: str) -> dict[str, "_Reader"]:
         part = self.part(key)
         for name, value in part._tree.items():
+            if not name.isprintable() or not 0 < len(name) <= bounds.NAME_MOST:
+                raise self.wrong(key, name, f"a name of 1 to {bounds.NAME_MOST} printable characters")
             if not isinstance(value, dict):
                 raise self.wrong(f"{key}.{name}", value, f"a table [{key}.{name}]")
         return {name: part.part(name) for name in list(part._tree)}
@@ -241,12 +255,24 @@ class _Reader:
                 )
 
 
+def _is_text(value: object) -> bool:
+    """Whether it is a text of reasonable size, in which nothing but line ends and tabs is invisible."""
+    if not isinstance(value, str) or len(value) > bounds.TEXT_MOST:
+        return False
+    return value.isprintable() or re.sub(r"[\n\t]", "", value).isprintable()
+
+
+def _is_list(value: object, most: int = bounds.LIST_MOST) -> bool:
+    return isinstance(value, list) and len(value) <= most
+
+
 def _levels(part: _Reader) -> Levels:
     name = part.text("name")
     varied = []
     for key, value in part.rest().items():
         values = value if isinstance(value, list) else [value]
-        if not values or not all(isinstance(one, str) or (type(one) is int and one >= 0) for one in values):
+        good = _is_list(values) and all(_is_text(one) or (type(one) is int and one >= 0) for one in values)
+        if not good or not values:
             raise part.wrong(
                 key, value, f'whole numbers, "{PROCESSORS}", "{UP_TO}", "{TWICE}", or a command line'
             )
@@ -261,10 +287,10 @@ def _design(part: _Reader) -> Design:
     part.truth("scales", False)  # studies of earlier versions have it, and it means nothing any more
     looks = part.wholes("looks", (usual.blocks,))  # so have they these, of which the last is the most blocks
     design = Design(
-        blocks=part.whole("blocks", max(2, looks[-1]), 2),
-        blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1),
-        budget_s=part.time("budget", usual.budget_s),
-        trial_limit_s=part.time("trial_limit", usual.trial_limit_s),
+        blocks=part.whole("blocks", max(2, looks[-1]), 2, bounds.BLOCKS_MOST),
+        blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1, bounds.BLOCKS_MOST),
+        budget_s=part.time("budget", usual.budget_s, most_s=bounds.BUDGET_MOST_S),
+        trial_limit_s=part.time("trial_limit", usual.trial_limit_s, most_s=bounds.TRIAL_LIMIT_MOST_S),
     )
     part.finish()
     return design
@@ -274,7 +300,8 @@ def _margins(part: _Reader) -> dict[str, float]:
     margins = part.rest()
     for group, value in margins.items():
         if group not in MARGINS:
-            raise UnknownName("group", group, MARGINS, where=f"study {part.file}: margin: ")
+            where = f"study {part.file}: margin: "
+            raise UnknownName("group", group, MARGINS, where=where)
         if not isinstance(value, float) or not 0 < value < 1:
             raise part.wrong(group, value, "a fraction such as 0.02")
     return margins
@@ -283,8 +310,8 @@ def _margins(part: _Reader) -> dict[str, float]:
 def _trial(part: _Reader) -> dict[str, int]:
     parameters = part.rest()
     for key, value in parameters.items():
-        if type(value) is not int or value < 0:
-            raise part.wrong(key, value, "a whole number")
+        if type(value) is not int or not 0 <= value <= _WHOLE_MOST:
+            raise part.wrong(key, value, f"a whole number from 0 to {_WHOLE_MOST}")
     return parameters
 
 
@@ -307,7 +334,7 @@ def _definition(name: str, part: _Reader) -> SystemDefinition:
         memory=guest[0],
         swap=guest[1],
         disk=sizes["disk"],
-        cpus=part.whole("cpus", 1, 1),
+        cpus=part.whole("cpus", 1, 1, 1024),
         kernel=part.text("kernel", ""),
         accelerator=part.text("accelerator", ""),
         root=part.text("root", ""),
@@ -361,13 +388,13 @@ def _tuning(part: _Reader) -> Tuning:
     sysctl = part.part("sysctl")
     values = []
     for name, value in sysctl.rest().items():
-        good = type(value) is int or (isinstance(value, str) and value.strip() and value.isprintable())
+        good = type(value) is int or (_is_text(value) and value.strip() and value.isprintable())
         if not re.fullmatch(r"\w+([./][\w-]+)+", name, re.ASCII) or not good:
             raise sysctl.wrong(name, value, 'a number or a text, for a name such as "vm.swappiness"')
         values.append((name, str(value)))
     processors = part.numbers_from_0("processors")
     return Tuning(
-        huge_pages, tuple(sorted(values)), processors, nice, processes=part.whole("processes", 0, 0)
+        huge_pages, tuple(sorted(values)), processors, nice, processes=part.whole("processes", 0, 0, 1 << 22)
     )
 
 

@@ -15,7 +15,9 @@ from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
 from steelyard.systems import custom, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
 from steelyard.systems.system import System
+from steelyard.text import quoted
 
+_NAME_MOST = 200  # characters, with its build
 BUILT_IN: tuple[System, ...] = (
     native.NATIVE,
     native.NATIVE_MUSL,
@@ -34,6 +36,8 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     """The system of that name: one the user defined, a built-in one, or `ssh:HOST`; with `+BUILD` after
     it, the same with another build of the load program. Raises UnknownName or UsageError.
     """
+    if len(name) > _NAME_MOST:
+        raise UsageError(f"there is no system {quoted(name)}: names have {_NAME_MOST} characters at most")
     plain, plus, build = name.rpartition("+")
     if plus and build not in built.builds():
         built.load(build)  # raises, and says how to make it

@@ -18,11 +18,13 @@ from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.programs import built
 from steelyard.systems.system import Place, System, check
 from steelyard.systems.tuning import Tuned
+from steelyard.text import shortened, shown
 
 Record = dict[str, Any]
 
 _TAIL_LINES = 20  # of what a system says besides records: kept for the message if it fails
 _TAIL_BYTES = 4000
+_WORDS_MOST = 300  # characters of a line
 _QUIT_LIMIT_S = 3.0
 _STOP_LIMIT_S, _STOP_PAUSE_S = 1.0, 0.0002
 _PROTOCOL = 1
@@ -248,7 +250,7 @@ class Agent:
         # By position: the offset is the system's as well, and must stay where it writes.
         written = os.pread(file, _TAIL_BYTES, max(since, os.fstat(file).st_size - _TAIL_BYTES))
         spoken = [*self._tail, *written.decode(errors="replace").splitlines()]
-        words = [line.strip() for line in spoken if line.strip()][-3:]
+        words = [shortened(shown(line.strip()), _WORDS_MOST) for line in spoken if line.strip()][-3:]
         return f"; its last words: {' | '.join(words)}" if words else ""
 
     def park(self) -> None:

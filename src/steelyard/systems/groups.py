@@ -1,6 +1,7 @@
 """Control groups: where one with a limit can be made, of either version, and what is written into it."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -8,10 +9,12 @@ from pathlib import Path
 
 from steelyard.errors import Unsupported
 from steelyard.study.model import Tuning, size_bytes
+from steelyard.text import of_file
 
 _PAGE = os.sysconf("SC_PAGESIZE")
 _NUMBERS = count(1)
 _PROC = Path("/proc")
+_OCTAL = re.compile(r"\\([0-7]{3})")  # how mountinfo has a space in a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,8 @@ def make(group: Group) -> dict[str, int]:
         for name, value in group.limits.items():
             if not (group.path / name).exists():
                 raise Unsupported(_missing(name))
-            (group.path / name).write_text(value)
-            found[name] = int((group.path / name).read_text())
+            (group.path / name).write_bytes(value.encode())
+            found[name] = int((group.path / name).read_bytes())
             # Memory is limited in whole pages.
             if not 0 <= int(value) - found[name] < _PAGE:
                 raise Unsupported(f"{group.path / name} was set to {value}, and reads {found[name]}")
@@ -64,7 +67,7 @@ def processes(group: Path) -> set[int]:
     found = set()
     for directory, _, _ in os.walk(group):
         try:
-            found |= {int(one) for one in (Path(directory) / "cgroup.procs").read_text().split()}
+            found |= {int(one) for one in (Path(directory) / "cgroup.procs").read_bytes().split()}
         except OSError:
             continue
     return found
@@ -121,7 +124,7 @@ def _below(group: str, root: str) -> str:
 
 def _own_groups(proc: Path) -> Iterator[tuple[str, str]]:
     """Controller and group; "" is version 2's."""
-    for line in (proc / "self/cgroup").read_text().splitlines():
+    for line in _lines(proc / "self/cgroup"):
         _, controllers, group = line.split(":", 2)
         for controller in controllers.split(","):
             yield controller, group
@@ -129,16 +132,26 @@ def _own_groups(proc: Path) -> Iterator[tuple[str, str]]:
 
 def _hierarchies(proc: Path) -> Iterator[tuple[int, Path, str, set[str]]]:
     """Version, mount, the group that is its root, and options of each mounted hierarchy."""
-    for line in (proc / "self/mountinfo").read_text().splitlines():
+    for line in _lines(proc / "self/mountinfo"):
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         if kind in ("cgroup", "cgroup2"):
             fields = before.split(" ")
-            yield 2 if kind == "cgroup2" else 1, Path(fields[4]), fields[3], set(options.split(","))
+            mount, root = _unescaped(fields[4]), _unescaped(fields[3])
+            yield 2 if kind == "cgroup2" else 1, Path(mount), root, set(options.split(","))
+
+
+def _unescaped(name: str) -> str:
+    return _OCTAL.sub(lambda found: chr(int(found[1], 8)), name)
+
+
+def _lines(file: Path) -> list[str]:
+    """As they can be names of files again, whatever bytes are in them."""
+    return [line for line in os.fsdecode(file.read_bytes()).split("\n") if line]
 
 
 def _words(file: Path) -> set[str]:
     try:
-        return set(file.read_text().split())
+        return set(of_file(file).split())
     except OSError:
         return set()

@@ -5,18 +5,16 @@ second of a sandbox's life its clock is a full system call, later it is read wit
 time to settle. Systrap is several times faster than ptrace, where the installed runsc has it.
 """
 
-import subprocess
 from functools import cache
 
 from steelyard.systems.system import Place, System
+from steelyard.text import answer_of
 
 
 @cache
 def _platform() -> str:
     """The platform to ask for: systrap if this runsc knows it, else ptrace."""
-    answer = subprocess.run(
-        ["runsc", "flags"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
+    answer = answer_of(["runsc", "flags"])
     return "systrap" if "systrap" in answer.stdout + answer.stderr else "ptrace"
 
 

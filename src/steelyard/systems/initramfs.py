@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from steelyard.errors import Unsupported, UsageError
+from steelyard.text import of_file, quoted
 
 _DIRECTORIES = ("dev", "proc", "sys", "tmp", "run", "disk", "modules")
 _ALIGNED = 4
@@ -54,9 +55,11 @@ def version_of(kernel: Path) -> str:
         with open(kernel, "rb") as file:
             setup = file.read(0x8000)
     except OSError as error:
-        raise UsageError(f"kernel is '{kernel}', which cannot be read: {error.strerror}") from error
+        raise UsageError(f"kernel is {quoted(kernel)}, which cannot be read: {error.strerror}") from error
     if len(setup) < 0x210 or setup[0x202:0x206] != b"HdrS":
-        raise UsageError(f"kernel is '{kernel}', but must be the image of a Linux kernel for x86 (a vmlinuz)")
+        raise UsageError(
+            f"kernel is {quoted(kernel)}, but must be the image of a Linux kernel for x86 (a vmlinuz)"
+        )
     (at,) = struct.unpack_from("<H", setup, 0x20E)
     return setup[at + 0x200 :].split(b"\0")[0].split(b" ")[0].decode(errors="replace")
 
@@ -72,7 +75,7 @@ def modules_for(kernel: Path, wanted: Iterable[str]) -> list[Path]:
     folder = next((one for one in folders if one.is_dir()), None)
     if folder is None:
         raise Unsupported(f"the modules of kernel {version} are not found in {folders[-1]}")
-    builtin = {_name(Path(line)) for line in (folder / "modules.builtin").read_text().splitlines()}
+    builtin = {_name(Path(line)) for line in of_file(folder / "modules.builtin").splitlines()}
     files = {_name(file): file for file in folder.rglob("*.ko*")}
     found: list[Path] = []
     for name in wanted:
@@ -95,7 +98,7 @@ def _collect(name: str, builtin: set[str], files: dict[str, Path], found: list[P
 def _depends(module: bytes) -> list[str]:
     """What the module says in its section .modinfo that it depends on."""
     match = re.search(rb"\0depends=([^\0]*)\0", module)
-    names = match[1].decode() if match else ""
+    names = match[1].decode(errors="replace") if match else ""
     return [name.replace("-", "_") for name in names.split(",") if name]
 
 

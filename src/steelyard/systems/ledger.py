@@ -10,12 +10,12 @@ import fcntl
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from steelyard import text
 from steelyard.errors import SteelyardError, Unsupported
 from steelyard.systems import groups
 
@@ -46,7 +46,7 @@ class Ledger:
             self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
             fcntl.flock(self.file, fcntl.LOCK_EX)
         self.path = Path(name)
-        self.note(f"boot\t{_BOOT.read_text().strip()}", f"scratch\t{scratch}")
+        self.note(f"boot\t{text.of_file(_BOOT).strip()}", f"scratch\t{scratch}")
 
     def note(self, *facts: str) -> None:
         """Adds lines that hold as long as the system runs."""
@@ -79,9 +79,9 @@ class Ledger:
     def _write(self) -> None:
         """A kill leaves the file as it was or as it becomes: at worst a value is put back that is back."""
         lines = [*self._facts, *(f"set\t{file}\t{old}" for file, old in self._settings)]
-        text = "".join(f"{line}\n" for line in lines).encode()
-        os.pwrite(self.file, text, 0)
-        os.ftruncate(self.file, len(text))
+        whole = os.fsencode("".join(f"{line}\n" for line in lines))
+        os.pwrite(self.file, whole, 0)
+        os.ftruncate(self.file, len(whole))
 
 
 @contextlib.contextmanager
@@ -141,9 +141,9 @@ def put_back_leftovers() -> list[str]:
 
 
 def _put_back(path: Path) -> list[str]:
-    *lines, _ = path.read_text().split("\n")  # what has no newline was never done
+    *lines, _ = os.fsdecode(path.read_bytes()).split("\n")  # what has no newline was never done
     facts = [line.split("\t", 2) for line in lines]
-    if ["boot", _BOOT.read_text().strip()] not in facts:
+    if ["boot", text.of_file(_BOOT).strip()] not in facts:
         return []
     done = []
     made = [Path(fact[1]) for fact in facts if fact[0] == "group"]
@@ -153,7 +153,7 @@ def _put_back(path: Path) -> list[str]:
         done.append(f"{killed} processes that an interrupted run had left were ended")
     for _, name, old in reversed([fact for fact in facts if fact[0] == "set"]):
         try:
-            Path(name).write_text(old)
+            Path(name).write_bytes(os.fsencode(old))
         except OSError as error:
             raise SteelyardError(
                 f"{name} was changed by a run that was killed, and cannot be put back to '{old}': "
@@ -176,7 +176,7 @@ def _put_back(path: Path) -> list[str]:
 
 
 def _undo(words: list[str]) -> None:
-    answer = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    answer = text.answer_of(words)
     if answer.returncode:
         raise SteelyardError(
             f"'{' '.join(words)}' must be done for a run that was killed, and failed: {answer.stderr.strip()}"

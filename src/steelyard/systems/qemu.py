@@ -6,7 +6,6 @@ exists on machines where a guest that uses it hangs.
 """
 
 import os
-import subprocess
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from steelyard.study.model import SystemDefinition, size_bytes
 from steelyard.systems import initramfs
 from steelyard.systems.system import Place, System
 from steelyard.systems.uml import make_swap
+from steelyard.text import answer_of
 
 _MODULES = ("virtio_pci", "virtio_blk")  # for disks
 _START_LIMIT_S = 120.0  # a kernel boots in three seconds of a processor of its own
@@ -63,9 +63,7 @@ def _prepare(machine: _Machine, place: Place) -> None:
         disk = _file(place, "disk.img")
         with open(disk, "wb") as file:
             file.truncate(size_bytes(machine.disk))
-        made = subprocess.run(
-            ["mke2fs", "-q", "-F", "-t", "ext4", disk], capture_output=True, text=True, check=False
-        )
+        made = answer_of(["mke2fs", "-q", "-F", "-t", "ext4", disk])
         if made.returncode:
             raise Unsupported(f"system 'qemu' cannot start: mke2fs: {made.stderr.strip()}")
     if machine.swap:

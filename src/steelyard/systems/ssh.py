@@ -21,6 +21,7 @@ from pathlib import Path
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.systems.system import Place, System
+from steelyard.text import last_line, of_file, quoted
 
 _COPY_LIMIT_S = 120
 
@@ -68,15 +69,10 @@ def _ssh(host: str, script: str, *, given: bytes = b"") -> subprocess.CompletedP
         raise Unsupported(f"system 'ssh:{host}' cannot start: no answer in {_COPY_LIMIT_S} s") from error
 
 
-def _last_line(text: bytes) -> str:
-    lines = text.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "no reason given"
-
-
 def _shell_of(host: str) -> _Shell:
     answer = _ssh(host, _WHICH_SHELL)
     if answer.returncode:
-        raise Unsupported(f"system 'ssh:{host}' cannot start: {_last_line(answer.stderr)}")
+        raise Unsupported(f"system 'ssh:{host}' cannot start: {last_line(answer.stderr)}")
     if b"Windows_NT" not in answer.stdout:
         return _Shell.UNIX
     return _Shell.POWERSHELL if b"%OS%" in answer.stdout else _Shell.CMD
@@ -89,7 +85,7 @@ def _note(place: Place) -> Path:
 
 def _prepare(host: str, place: Place) -> None:
     shell = _shell_of(host)
-    _note(place).write_text(shell.value)
+    _note(place).write_bytes(shell.value.encode())
     if shell is _Shell.UNIX:
         _prepare_unix(host, place)
     else:
@@ -129,7 +125,7 @@ def _prepare_windows(host: str, shell: _Shell, place: Place) -> None:
     ]
     answer = _sftp(host, "\n".join(batch) + "\n")
     if answer.returncode:
-        reason = _last_line(answer.stderr)
+        reason = last_line(answer.stderr)
         raise Unsupported(f"system 'ssh:{host}' cannot start: copying the load program failed: {reason}")
     if not _runs_there(host, shell, digest):
         raise Unsupported(
@@ -144,7 +140,7 @@ def _sftp(host: str, batch: str) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
             ["sftp", *_options(), "-b", "-", "--", place],
-            input=batch.encode(),
+            input=os.fsencode(batch),
             capture_output=True,
             timeout=_COPY_LIMIT_S,
             check=False,
@@ -160,7 +156,7 @@ def _prepare_unix(host: str, place: Place) -> None:
     check = f'test "$(sha256sum < {path} | cut -c1-64)" = {digest} && test -x {path}'
     answer = _ssh(host, f"{check} 2>/dev/null && echo present || echo absent")
     if answer.returncode:
-        raise Unsupported(f"system 'ssh:{host}' cannot start: {_last_line(answer.stderr)}")
+        raise Unsupported(f"system 'ssh:{host}' cannot start: {last_line(answer.stderr)}")
     if answer.stdout.strip() == b"present":
         return
     # Written under another name first: a copy that was cut short is never started.
@@ -168,13 +164,13 @@ def _prepare_unix(host: str, place: Place) -> None:
     copy = f"mkdir -p {folder} && cat > {path}.new && chmod 755 {path}.new && mv {path}.new {path}"
     answer = _ssh(host, f"{copy} && {check}", given=place.program.read_bytes())
     if answer.returncode:
-        reason = _last_line(answer.stderr) if answer.stderr.strip() else "its checksum there differs"
+        reason = last_line(answer.stderr) if answer.stderr.strip() else "its checksum there differs"
         raise Unsupported(f"system 'ssh:{host}' cannot start: copying the load program failed: {reason}")
 
 
 def _command(host: str, place: Place) -> list[str]:
     # The agent makes and removes its own directories in the remote temporary directory.
-    shell = _Shell(_note(place).read_text())
+    shell = _Shell(of_file(_note(place)))
     if shell is _Shell.UNIX:
         words = f"exec {_remote_path(_digest(place))} agent"
     else:
@@ -189,7 +185,7 @@ def _no_host(place: Place) -> list[str]:
 def to_host(name: str, host: str) -> System:
     """The system that is that host. Raises UsageError for a host that ssh would take for an option."""
     if host.startswith("-") or any(character.isspace() for character in host):
-        raise UsageError(f"system '{name}': '{host}' is not a host's name")
+        raise UsageError(f"system {quoted(name)}: {quoted(host)} is not a host's name")
     return System(
         name,
         f"the host {host}, by ssh",

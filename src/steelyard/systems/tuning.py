@@ -62,10 +62,10 @@ class _Setting:
 
 
 def _read(file: Path) -> str:
-    text = file.read_text().strip()
+    told = os.fsdecode(file.read_bytes()).strip()
     if file == _HUGE_PAGES:  # "always [madvise] never"
-        return text.partition("[")[2].partition("]")[0]
-    return text
+        return told.partition("[")[2].partition("]")[0]
+    return told
 
 
 def _sysctl(name: str) -> Path:
@@ -198,7 +198,7 @@ class Tuned:
         for setting in self._settings:
             self._ledger.hold(*setting.before())
             try:
-                setting.file.write_text(setting.value)
+                setting.file.write_bytes(os.fsencode(setting.value))
             except OSError as error:
                 raise self._refusal(setting, error) from error
             found = setting.read()
@@ -222,7 +222,7 @@ class Tuned:
             return
         for file, old in reversed(self._ledger.held()):
             try:
-                file.write_text(old)
+                file.write_bytes(os.fsencode(old))
                 found = _read(file)
             except OSError as error:
                 raise SystemFailed(f"{self._where}{file} cannot be put back to '{old}': {error}") from error

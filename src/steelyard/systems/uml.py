@@ -12,6 +12,7 @@ from pathlib import Path
 from steelyard.errors import Unsupported
 from steelyard.study.model import SystemDefinition, size_bytes
 from steelyard.systems.system import Place, System
+from steelyard.text import quoted
 
 MEMORY = "512M"
 _PAGE = 4096
@@ -25,8 +26,8 @@ def _link(place: Place) -> Path:
 def _prepare(place: Place) -> None:
     if " " in str(place.scratch):
         raise Unsupported(
-            f"system 'uml' cannot start: its directory '{place.scratch}' has a space in its name, which a "
-            "kernel's command line cannot hold; choose another with --directory DIR"
+            f"system 'uml' cannot start: its directory {quoted(place.scratch)} has a space in its name, "
+            "which a kernel's command line cannot hold; choose another with --directory DIR"
         )
     _link(place).symlink_to(place.program)
 

@@ -18,6 +18,7 @@ from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
 from steelyard.systems import groups
 from steelyard.systems.system import Place, System
+from steelyard.text import quoted
 
 _INSIDE = "/tmp/steelyard-load"
 _NEEDED = ("bin/sh", "proc", "sys", "dev", "tmp")
@@ -36,13 +37,14 @@ def _ready(kind: str, root: str) -> None:
         )
     missing = [name for name in _NEEDED if not _is_there(Path(root) / name)]
     if not Path(root).is_dir():
-        raise UsageError(f"root is '{root}', but must be a directory with a userland in it")
+        raise UsageError(f"root is {quoted(Path(root))}, but must be a directory with a userland in it")
     if missing:
         raise UsageError(
-            f"root is '{root}', but must be a userland with a shell and a libc: it has no {missing[0]}"
+            f"root is {quoted(Path(root))}, but must be a userland with a shell and a libc: it has no "
+            f"{missing[0]}"
         )
     if os.geteuid():
-        raise Unsupported(f"system '{kind}' cannot start: another root directory takes root's rights")
+        raise Unsupported(f"system {quoted(kind)} cannot start: another root directory takes root's rights")
 
 
 def _is_there(path: Path) -> bool:
@@ -54,8 +56,8 @@ def _prepare(root: str, place: Place) -> None:
     interpreter = interpreter_of(place.program)
     if interpreter and not _is_there(Path(root) / interpreter.lstrip("/")):
         raise Unsupported(
-            f"the load program needs the libc that {interpreter} belongs to, and the userland '{root}' has "
-            "none; run a build that is linked statically, such as native's"
+            f"the load program needs the libc that {interpreter} belongs to, and the userland "
+            f"{quoted(Path(root))} has none; run a build that is linked statically, such as native's"
         )
     _work(place).mkdir()
     shutil.copy(place.program, _work(place) / "steelyard-load")
@@ -69,7 +71,7 @@ def interpreter_of(program: Path) -> str | None:
     for number in range(count):
         kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", image, at + number * size)
         if kind == _PT_INTERP:
-            return image[offset : offset + length].split(b"\0")[0].decode()
+            return image[offset : offset + length].split(b"\0")[0].decode(errors="surrogateescape")
     return None
 
 
@@ -89,7 +91,9 @@ _ULIMITS = (  # what runc and crun ask for by themselves may be more than the ho
 def _image_ready(image: str) -> None:
     found = subprocess.run(["podman", "image", "exists", image], capture_output=True, check=False)
     if found.returncode:
-        raise Unsupported(f"podman has no image '{image}' (podman pull {image} brings it, if there is one)")
+        raise Unsupported(
+            f"podman has no image {quoted(image)} (podman pull {image} brings it, if there is one)"
+        )
 
 
 def _image_prepare(place: Place) -> None:

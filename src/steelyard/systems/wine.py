@@ -16,6 +16,7 @@ from pathlib import Path
 from steelyard.errors import Unsupported
 from steelyard.programs import built
 from steelyard.systems.system import Place, System
+from steelyard.text import answer_of, last_line
 
 _MAKING_LIMIT_S = 180
 _KEPT = ("system.reg", "user.reg", "userdef.reg", ".update-timestamp")
@@ -40,10 +41,7 @@ def _cache() -> Path:
 
 
 def _version() -> str:
-    answer = subprocess.run(
-        ["wine", "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    return re.sub(r"[^\w.~+-]+", "-", answer.stdout.strip()).strip("-") or "unknown"
+    return re.sub(r"[^\w.~+-]+", "-", answer_of(["wine", "--version"]).stdout.strip()).strip("-") or "unknown"
 
 
 def _base() -> Path:
@@ -80,16 +78,14 @@ def _make(base: Path) -> None:
         os.close(ours)
         process.wait()
     if not base.is_dir():
-        lines = said.decode(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else "no reason given"
-        raise Unsupported(f"system 'wine' cannot start: wineboot could not make {base}: {reason}")
+        raise Unsupported(f"system 'wine' cannot start: wineboot could not make {base}: {last_line(said)}")
 
 
 def _keep_socket(prefix: Path, directory: Path) -> None:
     """Debian's Wine has its wineserver's socket in a directory of /tmp, whose name it keeps in this file, and
     leaves it there. Ours is where it is removed with the rest."""
     directory.mkdir(mode=0o700)
-    (prefix / "wineserver").write_text(os.path.relpath(directory, "/tmp"))
+    (prefix / "wineserver").write_bytes(os.fsencode(os.path.relpath(directory, "/tmp")))
     (prefix / "wineserver").chmod(0o400)
 
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TextIO
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.quantities import count, printable, time_ns
+from steelyard.quantities import count, time_ns
 from steelyard.statistics.description import PERCENTILES, Description
+from steelyard.terminal import Console
+from steelyard.text import shown
 from steelyard.watch import sentences
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
@@ -30,9 +31,9 @@ _CALLS_IN_SERIES = 5
 
 def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> None:
     """The account; `watched` says what was watched, `top` how many rows a table has at most."""
-    console = Console(file=file, highlight=False)
+    console = Console(file=file)
     if not console.is_terminal:
-        console = Console(file=file, highlight=False, width=_WIDTH_PIPED)
+        console = Console(file=file, width=_WIDTH_PIPED)
     console.print(Text(sentences.headline(account, watched), style="bold"))
     if account.groups:
         _print_groups(console, account, top)
@@ -40,9 +41,9 @@ def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> 
     _print_series(console, account)
     _print_spread(console, account)
     for sentence in (*sentences.costs(account), *sentences.impact(account)):
-        console.print(Text(sentence))
+        console.print(sentence)
     for note in account.notes:
-        console.print(Text(f"note: {printable(note)}"))
+        console.print(f"note: {note}")
 
 
 def _table(name: str, numbers: Iterable[str], *, longest: int = 0) -> Table:
@@ -70,8 +71,8 @@ _COLUMNS = (
 
 def _print_groups(console: Console, account: Account, top: int) -> None:
     single = account.by == "process"
-    shown = account.groups[:top]
-    rest = len(account.groups) - len(shown)
+    kept = account.groups[:top]
+    rest = len(account.groups) - len(kept)
     left_out = f"; {count(rest)} more are not shown: --top {len(account.groups)}" if rest else ""
     table = _table(
         account.by,
@@ -79,13 +80,13 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
             *(("ended", "lived") if single else ("processes", "failed")),
             *(name for name, least in _COLUMNS if console.width >= least),
         ],
-        longest=max((len(printable(one.name)) for one in shown), default=0),
+        longest=max((len(shown(one.name)) for one in kept), default=0),
     )
     by_key = {(one.pid, one.begin_ns): one for one in account.processes if one.thread is None}
-    for one in shown:
+    for one in kept:
         process = by_key.get((one.pid or 0, one.begin_ns)) if single else None
         cells = _group_cells(one, one.lifetime_ns, width=console.width)
-        table.add_row(Text(printable(one.name)), *_life_cells(one, process), *cells)
+        table.add_row(Text(shown(one.name)), *_life_cells(one, process), *cells)
     if len(account.groups) > 1:
         begin = ("", "") if single else _life_cells(account.total, None)
         cells = _group_cells(account.total, account.elapsed_ns, width=console.width)
@@ -132,17 +133,17 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
     if not calls:
         return
     head = account.watch.head
-    shown = list(calls.items())[:top]
-    rest = f"; {count(len(calls) - len(shown))} more types are not shown" if len(calls) > len(shown) else ""
+    often = list(calls.items())[:top]
+    rest = f"; {count(len(calls) - len(often))} more types are not shown" if len(calls) > len(often) else ""
     columns = _CALL_COLUMNS["calls" if head.detail == "budget" and account.total.exact else head.detail]
     kept = [name for name in columns if console.width >= _WIDTH_OF_MOST or name not in ("share", "of time")]
-    table = _table("call", kept, longest=max(len(printable(name)) for name, _ in shown))
+    table = _table("call", kept, longest=max(len(shown(name)) for name, _ in often))
     whole = sum(one.calls.value for one in calls.values() if one.calls)
     times = sum(one.time_ns or 0 for one in calls.values())
-    for name, one in shown:
+    for name, one in often:
         cells = _call_cells(one, account, whole=whole, times=times)
         told = (text for column, text in zip(columns, cells, strict=True) if column in kept)
-        table.add_row(Text(printable(name)), *told)
+        table.add_row(Text(shown(name)), *told)
     _print(console, f"System calls of all, the most frequent first{rest}", table)
 
 
@@ -195,7 +196,7 @@ def _print_series(console: Console, account: Account) -> None:
 
 def _heading(name: str) -> str:
     """A figure's name in words: of cpu_user_ns "cpu user"."""
-    return printable(name.removesuffix("_ns").replace("_", " ") if "calls of" not in name else name)
+    return shown(name.removesuffix("_ns").replace("_", " ") if "calls of" not in name else name)
 
 
 def _rate(name: str, value: float) -> str:
@@ -205,8 +206,8 @@ def _rate(name: str, value: float) -> str:
 
 def _described_by(console: Console) -> list[str]:
     """What a description tells: where there is little room, of the percentiles the high ones alone."""
-    shown = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
-    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in shown)]
+    told = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
+    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in told)]
 
 
 def _description_cells(

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from steelyard.errors import UsageError
-from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.quantities import count, digits, size_bytes, time_ns
+from steelyard.terminal import Console
+from steelyard.text import shown
 from steelyard.watch.model import Record
 from steelyard.watch.tally import Sums, Tally, cpu_ns, total
 
@@ -136,7 +138,7 @@ class Screen:
         self._tally = tally
         self._scenes = Scenes(tally)
         self._watched = watched
-        self._console = console or Console(highlight=False)
+        self._console = console or Console()
         if not self._console.is_terminal:
             raise UsageError(
                 "--live is a screen, but standard output is no terminal; leave it out, or use --openmetrics"
@@ -174,7 +176,7 @@ class Screen:
         head = self._tally.head
         how = f"by {head.backend}, at detail {head.detail}" if head else "starting"
         since = f", for {time_ns(self._tally.read_ns - head.began_ns)}" if head else ""
-        told = f"{printable(self._watched)}: {how}{since}"
+        told = f"{shown(self._watched)}: {how}{since}"
         yield Text(told, style="bold", no_wrap=True, overflow="ellipsis")
         yield Text("; ".join(self._summed(scene)), overflow="fold")
 
@@ -219,7 +221,7 @@ def _processes(scene: Scene, most: int, *, width: int) -> Table:
             table.add_column(name, justify="right", no_wrap=True)
     for row in scene.rows[:most]:
         cells = [text for text, (_, least) in zip(_told(row), _COLUMNS, strict=True) if width >= least]
-        table.add_row(str(row.pid), Text(printable(row.program)), *cells)
+        table.add_row(str(row.pid), Text(shown(row.program)), *cells)
     return table
 
 
@@ -238,7 +240,7 @@ def _calls(calls: Iterable[tuple[str, float, float]], what: str) -> Table:
     table.add_column(f"{what}/s", justify="right")
     table.add_column("errors/s", justify="right")
     for name, rate, errors in calls:
-        table.add_row(Text(printable(name)), _per_second(rate), _per_second(errors) if errors else "")
+        table.add_row(Text(shown(name)), _per_second(rate), _per_second(errors) if errors else "")
     return table
 
 

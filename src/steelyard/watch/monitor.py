@@ -10,36 +10,15 @@ import select
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from steelyard.programs import built
 from steelyard.watch import records
 from steelyard.watch.model import Probe, Record, Watch
+from steelyard.watch.order import Order
 
-DETAILS = ("life", "budget", "calls", "profile", "latency")
-BACKENDS = ("bpf", "perf", "taskstats", "ptrace", "proc")
-USUAL_BUDGET = 0.005  # of one processor's time
 _MILLION = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be watched, and how. One of `pids`, `cgroup` and `command` is given."""
-
-    command: tuple[str, ...] = ()
-    pids: tuple[int, ...] = ()
-    cgroup: str | None = None
-    detail: str = "budget"
-    backend: str | None = None  # None: the best that works here
-    every_ns: int | None = None
-    for_ns: int | None = None
-    children: int = 1
-    budget: float = USUAL_BUDGET
-    slots: int | None = None
-    threads: bool = False
-    prove: bool = False
 
 
 def words(order: Order, *, records_file: int, control_file: int) -> list[str]:

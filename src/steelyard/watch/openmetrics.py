@@ -18,7 +18,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_text
 
 from steelyard.errors import UsageError
-from steelyard.quantities import printable
+from steelyard.text import quoted, shown
 from steelyard.watch.model import Monitor
 from steelyard.watch.tally import OTHERS, Sums, Tally
 
@@ -110,8 +110,8 @@ def parse(text: str) -> Address:
         or (":" in host) != is_bracketed
     ):
         raise UsageError(
-            f"--openmetrics is '{text}', but must be an address and a port below 65536, such as :9435 (for "
-            "this host alone), 192.0.2.1:9435 or [::1]:9435"
+            f"--openmetrics is {quoted(text)}, but must be an address and a port below 65536, such as :9435 "
+            "(for this host alone), 192.0.2.1:9435 or [::1]:9435"
         )
     return Address(host or LOOPBACK, int(port))
 
@@ -129,7 +129,7 @@ def serve(
         server = _Server((str(place[0]), address.port), _handler(collector), family=family)
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise UsageError(f"--openmetrics is '{address}', where nobody can listen: {why}") from error
+        raise UsageError(f"--openmetrics is {quoted(address)}, where nobody can listen: {why}") from error
     thread = threading.Thread(target=server.serve_forever, name="openmetrics", daemon=True)
     thread.start()
     try:
@@ -168,9 +168,9 @@ class Collector:
         )
         begun = CounterMetricFamily("steelyard_processes_seen", "Processes watched.", labels=["program"])
         for name, count in alive.items():
-            running.add_metric([printable(name)], count)
+            running.add_metric([shown(name)], count)
         for name, sums in self._tally.programs.items():
-            begun.add_metric([printable(name)], sums.begun)
+            begun.add_metric([shown(name)], sums.begun)
         return iter((running, begun))
 
     def _counters(self) -> Iterator[Metric]:
@@ -181,7 +181,7 @@ class Collector:
                 for figure, value in family.figures.items():
                     if figure in sums.figures:
                         scale = 1e9 if family.unit == "seconds" else 1
-                        told = [printable(program), value] if family.label else [printable(program)]
+                        told = [shown(program), value] if family.label else [shown(program)]
                         found.add_metric(told, sums.figures[figure] / scale)
             yield found
 
@@ -202,7 +202,7 @@ class Collector:
         found = CounterMetricFamily(name, told, labels=["program", "call"])
         for program, sums in self._tally.programs.items():
             for call, count in of(sums).items():
-                found.add_metric([printable(program), printable(call)], count)
+                found.add_metric([shown(program), shown(call)], count)
         return found
 
     def _monitor(self) -> Iterator[Metric]:

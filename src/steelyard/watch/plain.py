@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from steelyard.quantities import printable
+from steelyard import text
 from steelyard.statistics.description import Description
 from steelyard.watch import groups
 from steelyard.watch.accounts import Account
@@ -178,7 +178,7 @@ def print_csv(account: Account, file: TextIO, *, table: str) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([printable(cell) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([text.cell(each) for each in row])
 
 
 Printed = tuple[Sequence[str], Iterable[Iterable[object]]]

@@ -4,12 +4,13 @@ import shlex
 import signal
 from collections.abc import Iterable, Sequence
 
-from steelyard.quantities import count, digits, printable, size_bytes, time_ns
+from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
+from steelyard.text import shown
 from steelyard.watch.accounts import Account
 from steelyard.watch.groups import CallSum, Group
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
-from steelyard.watch.monitor import Order
+from steelyard.watch.order import Order
 
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command
@@ -20,10 +21,10 @@ CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as
 def watched(order: Order) -> str:
     """What is watched, as short as can be: a command, processes, a control group."""
     if order.command:
-        words = printable(shlex.join(order.command))
+        words = shown(shlex.join(order.command))
         return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
     if order.cgroup:
-        return f"control group {printable(order.cgroup)}"
+        return f"control group {shown(order.cgroup)}"
     named = ", ".join(map(str, order.pids[:_NAMED])) + (", …" if len(order.pids) > _NAMED else "")
     return f"process {named}" if len(order.pids) == 1 else f"processes {named}"
 
@@ -36,7 +37,7 @@ def headline(account: Account, watched: str) -> str:
     detail = head.detail + counted(account)
     every = f", read every {time_ns(head.every_ns)}" if head.every_ns else ""
     return (
-        f"{printable(watched)}: {processes} in {time_ns(account.elapsed_ns)}{running}; "
+        f"{shown(watched)}: {processes} in {time_ns(account.elapsed_ns)}{running}; "
         f"by {head.backend}, at detail {detail}{every}"
     )
 

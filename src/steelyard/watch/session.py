@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from steelyard.watch.model import Record
-from steelyard.watch.monitor import Order, Running
+from steelyard.watch.monitor import Running
+from steelyard.watch.order import Order
 
 # What shows a watch while it goes on: called now and then with the records that are new.
 Onlooker = Callable[[Iterable[Record]], None]

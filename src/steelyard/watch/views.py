@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from steelyard.watch.monitor import Order, Running
+from steelyard.watch.monitor import Running
+from steelyard.watch.order import Order
 from steelyard.watch.session import Onlooker
 from steelyard.watch.tally import Tally
 

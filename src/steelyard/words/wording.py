@@ -40,6 +40,11 @@ why, why_long = reasons.why, reasons.why_long
 LAWS = {"universal": "universal", "amdahl": "Amdahl", "": "none"}
 
 
+def title(names: Sequence[str], baseline: str | None) -> str:
+    """What a page is about: the systems that were compared with the baseline, if there is one."""
+    return " and ".join(names) + (f" weighed against {baseline}" if baseline else "")
+
+
 def label(cell: str, metric: str) -> str:
     """The cell and, where it has more than the one, its metric."""
     return cell if metric in ("time", "bandwidth") else f"{cell}, {metric}"

@@ -14,7 +14,7 @@
 #include <gnu/libc-version.h>
 #endif
 
-#include "../record.h"
+#include "../../api/record.h"
 
 enum { FACT_ROOM = 512 };
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../workload.h"
+#include "../../api/workload.h"
 #include "../system.h"
 
 const char *directory_temporary(void)

@@ -3,7 +3,7 @@
  * Written in assembly, so that neither compiler nor level changes an instruction, and at the beginning of a
  * cache line. What failed goes on to kernel_call_failed, with the kernel's answer as its argument.
  */
-#include "../../kernel_call.h"
+#include "../../api/kernel_call.h"
 
 #if KERNEL_CALLS
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include <sys/sysinfo.h>
 #endif
 
-#include "../../workload.h"
+#include "../../api/workload.h"
 #include "../system.h"
 #include "allowance.h"
 

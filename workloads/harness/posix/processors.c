@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "../../workload.h"
+#include "../../api/workload.h"
 #include "../partner.h"
 #include "../system.h"
 

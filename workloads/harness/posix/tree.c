@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../workload.h"
+#include "../../api/system.h"
+#include "../../api/workload.h"
 
 static const char *path = "/proc/self/exe";
 

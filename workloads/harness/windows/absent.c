@@ -1,6 +1,6 @@
 /* absent.c -- the guard and a guest's duties, which Windows has not; and the workloads that it has not,
  * each a descriptor that says why, so that the list names the same workloads everywhere. */
-#include "../../workload.h"
+#include "../../api/workload.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "error.h"
+#include "../../api/windows/error.h"
 
 struct children {
 	uint64_t user_ns, system_ns;

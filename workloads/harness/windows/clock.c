@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../api/windows/error.h"
 #include "../system.h"
-#include "error.h"
 
 const char clock_name[] = "QueryPerformanceCounter";
 

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../record.h"
+#include "../../api/record.h"
+#include "../../api/windows/error.h"
 #include "../system.h"
-#include "error.h"
+#include "wine.h"
 
 enum { FACT_ROOM = 256, LEVELS = 8 };
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../workload.h"
+#include "../../api/windows/error.h"
+#include "../../api/workload.h"
 #include "../clock.h"
 #include "../system.h"
-#include "error.h"
 
 enum { PIPE_BYTES = 65536, NAMES_TRIED = 1000, AHEAD_BYTES = 16384, READER_STACK = 65536 };
 

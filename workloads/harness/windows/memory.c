@@ -2,9 +2,9 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "../../workload.h"
+#include "../../api/windows/error.h"
+#include "../../api/workload.h"
 #include "../system.h"
-#include "error.h"
 
 uint64_t memory_bytes(void)
 {

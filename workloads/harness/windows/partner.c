@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../workload.h"
+#include "../../api/windows/error.h"
+#include "../../api/workload.h"
 #include "../parameters.h"
 #include "../place.h"
 #include "../system.h"
 #include "../tree.h"
 #include "../trial.h"
-#include "error.h"
 
 enum { STATE_MOST = 8192, PATIENCE_MS = 1000, OWN_ARGUMENTS = 3 };
 

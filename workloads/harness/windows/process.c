@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../api/windows/error.h"
 #include "../clock.h"
 #include "../partner.h"
 #include "../place.h"
@@ -19,7 +20,6 @@
 #include "../tree.h"
 #include "../trial.h"
 #include "children.h"
-#include "error.h"
 
 enum { LINE_ROOM = 32768, FILES_MOST = 64, PATIENCE_MS = 1000 };
 

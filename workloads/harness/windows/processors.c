@@ -2,8 +2,8 @@
  * as one mask reaches. */
 #include <errno.h>
 
+#include "../../api/windows/error.h"
 #include "../system.h"
-#include "error.h"
 
 int processors_usable(int numbers[], int most)
 {

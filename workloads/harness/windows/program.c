@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../api/windows/error.h"
 #include "../system.h"
 #include "../tree.h"
-#include "error.h"
+#include "wine.h"
 
 /* The numbers of Windows' errors come after those of the C library. */
 enum { WINDOWS_ERRORS = 100000 };

@@ -3,9 +3,10 @@
  * Windows counts a process's page faults, and does not part those that had to be fetched from the
  * others: the count stands as the minor ones. Wine says 0 of them, which is no count.
  */
+#include "../../api/windows/error.h"
 #include "../system.h"
 #include "children.h"
-#include "error.h"
+#include "wine.h"
 
 #include <psapi.h>
 

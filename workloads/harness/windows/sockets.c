@@ -6,14 +6,15 @@
  * WSASocket makes handles that are inherited unless it is told not to, and what accept returns is as the
  * listener was.
  */
-#include "../sockets.h"
+#include "../../api/sockets.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
 #include <winsock2.h>
 
-#include "error.h"
+#include "../../api/windows/error.h"
+#include "wine.h"
 
 /* Winsock keeps its errors where Windows keeps all of them, and says not to rely on that. */
 static int socket_failed(void)

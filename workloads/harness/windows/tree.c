@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
+#include "../../api/windows/error.h"
 
 static void remove_one(const char *name, const WIN32_FIND_DATAA *found)
 {

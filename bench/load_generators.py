@@ -1,0 +1,118 @@
+"""What a request costs the load generator, beside wrk: processor time of the client, and the server's rate.
+
+    python bench/load_generators.py [ROUNDS]
+
+Starts nginx (one worker) on processor 0 and each client in turn on processor 1, in random order within a
+round, a second each; prints medians of the ratios, ours over wrk's, with their intervals.
+Needs nginx and wrk.
+"""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+import numpy as np
+
+from steelyard.programs import built
+from steelyard.statistics import signed_rank
+
+PORT = 7399
+PAGES = {"1 KB": 1000, "10 KB": 10_000, "100 KB": 100_000}
+CONNECTIONS = (1, 16, 64)
+
+CONFIGURATION = """
+daemon off; worker_processes 1; worker_cpu_affinity 0001; pid {place}/pid; error_log {place}/error;
+events {{ worker_connections 1024; }}
+http {{ access_log off; sendfile on; tcp_nopush off; keepalive_requests 100000000;
+ client_body_temp_path {place}/a; proxy_temp_path {place}/b; fastcgi_temp_path {place}/c;
+ uwsgi_temp_path {place}/d; scgi_temp_path {place}/e;
+ server {{ listen 127.0.0.1:{port}; root {place}/pages; }} }}
+"""
+
+
+def spent(words: list[str]) -> tuple[float, str]:
+    """The command's processor time in seconds, on processor 1, and what it printed."""
+    before = os.times()
+    answer = subprocess.run(["taskset", "-c", "1", *words], capture_output=True, text=True, check=True)
+    after = os.times()
+    children = after.children_user + after.children_system - before.children_user - before.children_system
+    return children, answer.stdout
+
+
+def ours(page: int, connections: int) -> tuple[float, float]:
+    """Microseconds of processor time a request, and requests a second."""
+    words = [f"port={PORT}", f"path=/{page}", f"clients={connections}", "window_ms=1000"]
+    seconds, text = spent([str(built.client()), *words])
+    total = int(re.findall(r'"requests":(\d+)', text)[0])
+    return seconds * 1e6 / total, int(re.findall(r'"answers":(\d+)', text)[0])
+
+
+def theirs(page: int, connections: int) -> tuple[float, float]:
+    url = f"http://127.0.0.1:{PORT}/{page}"
+    seconds, text = spent(["wrk", "-t1", f"-c{connections}", "-d1", url])
+    total = int(re.findall(r"(\d+) requests in", text)[0])
+    return seconds * 1e6 / total, float(re.findall(r"Requests/sec:\s*([\d.]+)", text)[0])
+
+
+def main(rounds: int) -> None:
+    missing = [
+        name for name in ("nginx", "wrk", "taskset") if not shutil.which(name, path="/usr/sbin:" + os.defpath)
+    ]
+    if missing:
+        sys.exit(f"not installed: {', '.join(missing)}")
+    print(machine.describe())
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o755)
+        (place / "pages").mkdir()
+        for size in PAGES.values():
+            (place / "pages" / str(size)).write_bytes(os.urandom(size))
+        (place / "nginx.conf").write_text(CONFIGURATION.format(place=place, port=PORT))
+        server = subprocess.Popen(
+            ["nginx", "-p", folder, "-c", f"{place}/nginx.conf"], stderr=subprocess.DEVNULL
+        )
+        try:
+            time.sleep(0.5)
+            compare(rounds)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def compare(rounds: int) -> None:
+    print(f"{rounds} rounds; ours over wrk's [95 % interval]; below 1 costs less, above 1 serves more")
+    for name, page in PAGES.items():
+        for connections in CONNECTIONS:
+            costs, rates, own = [], [], []
+            for _ in range(rounds):
+                turns = [("ours", ours), ("wrk", theirs)]
+                random.shuffle(turns)
+                found = {who: turn(page, connections) for who, turn in turns}
+                costs.append(np.log(found["ours"][0] / found["wrk"][0]))
+                rates.append(np.log(found["ours"][1] / found["wrk"][1]))
+                own.append(found["ours"][0])
+            cost, rate = (signed_rank.estimate(np.array(one), alpha=0.05) for one in (costs, rates))
+            print(
+                f"{name:>7}, {connections:3} connections: {np.median(own):5.1f} µs a request; "
+                f"cost {shown(cost)}, rate {shown(rate)}"
+            )
+
+
+def shown(one: signed_rank.Estimate) -> str:
+    interval = (
+        f" [{np.exp(one.low):.2f}, {np.exp(one.high):.2f}]"
+        if one.low is not None and one.high is not None
+        else ""
+    )
+    return f"{np.exp(one.value):.2f}{interval}"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 8)

@@ -1,0 +1,89 @@
+/* client.h -- what is asked of the load generator, and what it found.
+ *
+ * steelyard-client sends HTTP requests to one server: by N clients that each wait for their answer
+ * (closed), or at times drawn in advance whatever the server does (open). All times are nanoseconds
+ * on CLOCK_MONOTONIC.
+ */
+#ifndef STEELYARD_CLIENT_H
+#define STEELYARD_CLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "histogram.h"
+
+#define SECOND_NS 1000000000ull
+
+enum connection { CONNECTION_KEEP, CONNECTION_NEW, CONNECTION_HTTP10 };
+enum spread { SPREAD_CONSTANT, SPREAD_EXPONENTIAL };
+
+struct options {
+	struct sockaddr_storage address;
+	socklen_t               address_length;
+	const char             *host; /* for the Host header */
+	const char             *path;
+	unsigned                clients, threads;
+	enum connection         connection;
+	uint64_t                warmup_ns, window_ns, timeout_ns;
+	uint64_t                think_ns; /* mean pause of a client between answer and request */
+	enum spread             think;
+	double                  rate; /* requests a second; 0: closed, by the clients' own pace */
+	enum spread             arrivals;
+	double                  verified; /* share of the bodies that are compared byte by byte */
+	uint64_t                seed;
+};
+
+/* The body that every answer must have; without one (it changes) only its length may be known. */
+struct reference {
+	unsigned char *body;
+	size_t         length;
+	int            is_fixed;
+};
+
+enum failure {
+	FAILURE_CONNECT,   /* no connection */
+	FAILURE_TIMEOUT,   /* no whole answer in time */
+	FAILURE_CLOSED,    /* the connection ended within an answer */
+	FAILURE_MALFORMED, /* no HTTP */
+	FAILURE_STATUS,    /* another status than 2xx */
+	FAILURE_LENGTH,    /* a body of another length */
+	FAILURE_BODY,      /* a body of other bytes */
+	FAILURES
+};
+extern const char *const failure_names[FAILURES];
+
+enum { SECONDS_MOST = 3600, REFERENCE_REQUESTS = 2 };
+
+/* What one second of the window saw. */
+struct second {
+	uint64_t answers, bytes, failures;
+};
+
+/* What one loop found in the window. An answer counts where it came; its latency is kept if it was
+ * to start in the window, and so is that of a request that failed. */
+struct result {
+	uint64_t         answers, bytes, failures[FAILURES], verified;
+	uint64_t         connections;
+	uint64_t         requests;     /* that ended at any time, before and after the window too */
+	uint64_t         started;      /* requests whose time was in the window */
+	uint64_t         unsent;       /* of these, those for which no client was free until the end */
+	uint64_t         waited;       /* and those that had to wait for a free client */
+	uint64_t         user_ns, system_ns;
+	struct histogram latency;      /* from the moment when it was sent */
+	struct histogram intended;     /* from the moment when it was to be sent */
+	struct histogram lag;          /* from that moment to the sending, where a client was free */
+	struct second    seconds[SECONDS_MOST];
+	int              broken;       /* an errno that ended the loop; 0 */
+};
+
+uint64_t now_ns(void);
+
+/* Fetches the body twice, by a connection each. Returns 0, or -1 with a sentence in `why`. */
+int reference_fetch(const struct options *options, struct reference *reference, char *why, size_t room);
+
+/* Runs clients `first` to `first + count - 1` from `began` on until the window is over. */
+void loop_run(const struct options *options, const struct reference *reference, unsigned first,
+              unsigned count, uint64_t began, struct result *result);
+
+#endif

@@ -1,0 +1,47 @@
+/* histogram.c -- see histogram.h. The first 2048 values have a bucket each; each octave beyond has 1024. */
+#include "histogram.h"
+
+enum { HALF = 1 << (HISTOGRAM_BITS - 1) };
+
+static unsigned bucket_of(uint64_t value)
+{
+	unsigned octave = 0;
+
+	if (value >> HISTOGRAM_BITS)
+		octave = 64u - (unsigned)__builtin_clzll(value) - HISTOGRAM_BITS;
+	if (octave >= HISTOGRAM_OCTAVES)
+		return HISTOGRAM_BUCKETS - 1;
+	return octave * HALF + (unsigned)(value >> octave);
+}
+
+void histogram_add(struct histogram *histogram, uint64_t value)
+{
+	histogram->counts[bucket_of(value)]++;
+}
+
+void histogram_merge(struct histogram *into, const struct histogram *from)
+{
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		into->counts[i] += from->counts[i];
+}
+
+uint64_t histogram_value(unsigned bucket)
+{
+	unsigned octave = bucket < 2 * HALF ? 0 : bucket / HALF - 1;
+
+	return (uint64_t)(bucket - octave * HALF) << octave;
+}
+
+uint64_t histogram_quantile(const struct histogram *histogram, double quantile)
+{
+	uint64_t all = 0, below = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		all += histogram->counts[i];
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		below += histogram->counts[i];
+		if (below && (double)below >= quantile * (double)all)
+			return histogram_value(i);
+	}
+	return 0;
+}

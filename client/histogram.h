@@ -1,0 +1,25 @@
+/* histogram.h -- counts of latencies with three significant digits, in HdrHistogram's layout.
+ *
+ * Values from 1 ns to 68 s; a bucket is at most 1/1024 as wide as its values are large, so that
+ * histograms add up exactly.
+ */
+#ifndef STEELYARD_HISTOGRAM_H
+#define STEELYARD_HISTOGRAM_H
+
+#include <stdint.h>
+
+enum { HISTOGRAM_BITS = 11, HISTOGRAM_OCTAVES = 26 };
+enum { HISTOGRAM_BUCKETS = (HISTOGRAM_OCTAVES + 1) << (HISTOGRAM_BITS - 1) };
+
+struct histogram {
+	uint64_t counts[HISTOGRAM_BUCKETS];
+};
+
+void     histogram_add(struct histogram *histogram, uint64_t value);
+void     histogram_merge(struct histogram *into, const struct histogram *from);
+/* The least value of a bucket. */
+uint64_t histogram_value(unsigned bucket);
+/* The least value of the bucket below which lies the share `quantile` of all; 0 without any. */
+uint64_t histogram_quantile(const struct histogram *histogram, double quantile);
+
+#endif

@@ -1,0 +1,182 @@
+"""load: a server of one's own under load."""
+
+import os
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from steelyard.cli import output
+from steelyard.cli.asked import duration_ns, share
+from steelyard.cli.verb import Verb, option
+from steelyard.errors import UsageError
+from steelyard.text import quoted
+
+if TYPE_CHECKING:
+    from steelyard.load.model import Pattern
+
+_TRIAL_LEAST_S = 0.5
+_CLIENTS_MOST = 1_000_000
+_RATE_MOST = 10_000_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    url: str = option(metavar="URL", help="what is asked for, such as http://127.0.0.1:8080/")
+    clients: str = option(
+        "--clients",
+        default="1",
+        metavar="N[,N...]",
+        help="how many clients at once; several levels with commas between (default: 1)",
+    )
+    until: str = option(
+        "--for", default="30s", metavar="TIME", help="how long in all, such as 30s or 5m (default: 30s)"
+    )
+    trials: int = option(
+        "--trials",
+        default=6,
+        type=int,
+        metavar="N",
+        help="trials of each level, in random order (default: 6)",
+    )
+    rate: float | None = option(
+        "--rate",
+        type=float,
+        metavar="N",
+        help="so many requests a second, whatever the server does; latency counts from when each was due",
+    )
+    arrivals: str = option(
+        "--arrivals",
+        default="constant",
+        choices=("constant", "exponential"),
+        help="with --rate: evenly spaced, or at random as independent users come (default: constant)",
+    )
+    think: str | None = option(
+        "--think", metavar="TIME", help="a client's pause between answer and request (default: none)"
+    )
+    think_spread: str = option(
+        "--think-spread",
+        default="exponential",
+        choices=("constant", "exponential"),
+        help="how pauses are distributed (default: exponential)",
+    )
+    connection: str = option(
+        "--connection",
+        default="keep-alive",
+        choices=("keep-alive", "new", "http/1.0"),
+        help="one for many requests, one for each, or one for each by HTTP/1.0 (default: keep-alive)",
+    )
+    verify: str = option(
+        "--verify", default="1%", metavar="SHARE", help="of the bodies, compared byte by byte (default: 1%%)"
+    )
+    timeout: str = option(
+        "--timeout",
+        default="10s",
+        metavar="TIME",
+        help="for an answer; then the request failed (default: 10s)",
+    )
+    threads: int = option(
+        "--threads", default=1, type=int, metavar="N", help="event loops, each on a thread (default: 1)"
+    )
+    process: int | None = option(
+        "--pid", type=int, metavar="PID", help="the server's first process: what a request costs is said, too"
+    )
+    seed: int | None = option("--seed", type=int, metavar="N", help="of all that is random (default: drawn)")
+    allow_remote: bool = option(
+        "--allow-remote",
+        default=False,
+        action="store_true",
+        help="load a host that is not this one's loopback; be sure that it is yours",
+    )
+    format: str = option(
+        "--format", default="text", choices=("text", "json"), help="of what is printed (default: text)"
+    )
+
+
+def _load(options: LoadOptions) -> int:
+    """Loads the server and prints what it served at each level."""
+    from steelyard.load import client, console, trials
+
+    pattern = _pattern(options)
+    order = trials.Order(
+        server=client.target(options.url, is_allowed=options.allow_remote),
+        pattern=pattern,
+        levels=_levels(options.clients),
+        trials=_whole("--trials", options.trials, 1, 1000),
+        duration_s=duration_ns("--for", options.until) / 1e9,
+        threads=_whole("--threads", options.threads, 1, 64),
+        seed=random.getrandbits(32) if options.seed is None else _whole("--seed", options.seed, 0, 2**32 - 1),
+        process=_process(options.process),
+    )
+    if order.trial_s < _TRIAL_LEAST_S:
+        least = _TRIAL_LEAST_S * order.trials * len(order.levels)
+        raise UsageError(
+            f"--for is {quoted(options.until)}, but {order.trials} trials of {len(order.levels)} levels need at "
+            f"least {least:g}s"
+        )
+
+    def notify(clients: int, done: int, count: int) -> None:
+        output.say(f"steelyard: trial {done + 1} of {count}: clients={clients}")
+
+    levels = trials.levels(list(trials.run(order, notify)))
+    show = console.print_json if options.format == "json" else console.print_levels
+    show(levels, order.server, pattern)
+    return 0
+
+
+def _pattern(options: LoadOptions) -> "Pattern":
+    from steelyard.load.model import Pattern
+
+    if options.rate is not None and not 0.001 <= options.rate <= _RATE_MOST:
+        raise UsageError(f"--rate is {options.rate:g}, but must be from 0.001 to {_RATE_MOST:,.0f} a second")
+    if options.rate is not None and options.think:
+        raise UsageError("--think is each client's own pace and --rate the load's; leave one of them out")
+    if options.rate is None and options.arrivals != "constant":
+        raise UsageError("--arrivals says how the requests of --rate are spaced; give --rate as well")
+    return Pattern(
+        connection=options.connection,
+        rate=options.rate,
+        arrivals=options.arrivals,
+        think_us=_whole("--think", duration_ns("--think", options.think) // 1000, 1, 600_000_000)
+        if options.think
+        else 0,
+        think=options.think_spread,
+        verified=share("--verify", options.verify, least=0.0),
+        timeout_ms=_whole("--timeout", duration_ns("--timeout", options.timeout) // 1_000_000, 1, 600_000),
+    )
+
+
+def _levels(text: str) -> tuple[int, ...]:
+    levels = []
+    for part in text.split(","):
+        if not (part.isascii() and part.isdigit() and 1 <= int(part[:8]) <= _CLIENTS_MOST and len(part) < 8):
+            raise UsageError(
+                f"--clients is {quoted(text)}, but must be whole numbers from 1 to {_CLIENTS_MOST:,}, with "
+                "commas between"
+            )
+        levels.append(int(part))
+    return tuple(dict.fromkeys(levels))
+
+
+def _whole(name: str, value: int, least: int, most: int) -> int:
+    if not least <= value <= most:
+        raise UsageError(f"{name} is {value}, but must be from {least} to {most}")
+    return value
+
+
+def _process(process: int | None) -> int | None:
+    if process is not None and not (process > 0 and os.path.isdir(f"/proc/{process}")):
+        raise UsageError(f"--pid is {process}, but there is no such process")
+    return process
+
+
+LOAD = Verb(
+    "load",
+    "load a server with requests, and say what it served, how fast, and at what cost",
+    LoadOptions,
+    _load,
+    """examples:
+  steelyard load http://127.0.0.1:8080/ --clients 64 --for 30s
+  steelyard load http://127.0.0.1:8080/ --clients 1,4,16,64,256 --for 2m    until it serves no more
+  steelyard load http://127.0.0.1:8080/ --clients 256 --rate 5000 --arrivals exponential
+  steelyard load http://127.0.0.1:8080/ --clients 64 --pid 4711             and what a request costs it""",
+)

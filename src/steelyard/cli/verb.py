@@ -1,0 +1,134 @@
+"""What a verb of the command line is: its name, its table of options, and what it does with them.
+
+The table is a frozen dataclass whose fields say how they are written. `declare` tells argparse the table, and
+`made` turns what argparse found into the object: nothing else sees a namespace. Help, manual pages and
+completion derive from the same table.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FORMATS = ("text", "json", "csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a field is written."""
+
+    name: str  # the field's
+    flags: tuple[str, ...]  # none: an operand
+    words: Mapping[str, Any]  # for argparse: help, metavar, choices, action, nargs, type
+    group: str  # the heading in the help that it stands below; "": none of its own
+    steers: bool  # whether it says what is measured or how: a report of what is over goes without
+    default: Any
+
+    @property
+    def help(self) -> str:
+        """What the help page says of it."""
+        return str(self.words.get("help", "")).replace("%%", "%")
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A command, or an action of one."""
+
+    name: str
+    summary: str
+    options: type[Any]
+    run: Callable[[Any], int]
+    examples: str = ""
+    usage: str | None = None
+    takes_command: bool = False  # whether what follows -- is a command, kept in the field `command`
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A command with actions, one of which is given after its name."""
+
+    name: str
+    summary: str
+    actions: tuple[Verb, ...]
+    examples: str
+
+
+def option(
+    *flags: str, default: Any = dataclasses.MISSING, group: str = "", steers: bool = False, **words: Any
+) -> Any:
+    """A field that is written so; without flags it is an operand. A flag without a default has None, an
+    operand without one is required."""
+    if flags and default is dataclasses.MISSING:
+        default = None
+    return dataclasses.field(
+        default=default, metadata={"flags": flags, "words": words, "group": group, "steers": steers}
+    )
+
+
+def part(table: type[Any]) -> Any:
+    """A field that is a table of its own, which several verbs share."""
+    return dataclasses.field(metadata={"table": table})
+
+
+def format_option(group: str = "") -> Any:
+    return option(
+        "--format",
+        default="text",
+        group=group,
+        choices=FORMATS,
+        help="of what is printed (default: text)",
+    )
+
+
+def archive_option(group: str = "") -> Any:
+    return option(
+        "--archive",
+        group=group,
+        metavar="DIR",
+        help="where experiments are kept (default: STEELYARD_ARCHIVE, or ~/.local/share/steelyard)",
+    )
+
+
+def options_of(table: type[Any]) -> Iterator[Option]:
+    """Every option of the table and its parts, in the order of the help."""
+    for field in dataclasses.fields(table):
+        if inner := field.metadata.get("table"):
+            yield from options_of(inner)
+        elif field.metadata:
+            yield Option(field.name, default=field.default, **field.metadata)
+
+
+def declare(parser: argparse.ArgumentParser, table: type[Any]) -> None:
+    """Tells argparse the table. A flag that is not given leaves nothing behind."""
+    groups: dict[str, argparse._ActionsContainer] = {"": parser}
+    for one in options_of(table):
+        if one.group not in groups:
+            groups[one.group] = parser.add_argument_group(one.group)
+        words = dict(one.words)
+        if one.flags:
+            words |= {"dest": one.name, "default": argparse.SUPPRESS}
+        elif one.default is not dataclasses.MISSING:
+            words["default"] = one.default
+        groups[one.group].add_argument(*(one.flags or (one.name,)), **words)
+
+
+def made(table: type[Any], given: Mapping[str, Any]) -> Any:
+    """The object of that table, from the fields' names and what was given for them."""
+    values = {}
+    for field in dataclasses.fields(table):
+        if inner := field.metadata.get("table"):
+            values[field.name] = made(inner, given)
+        elif field.name in given:
+            value = given[field.name]
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+    return table(**values)
+
+
+def given_to_steer(options: Any) -> list[str]:
+    """The flags, as they were most shortly written, of what steers the measuring and is not as usual."""
+    return [
+        one.flags[0]
+        for one in options_of(type(options))
+        if one.steers and getattr(options, one.name) != one.default
+    ]

@@ -1,0 +1,143 @@
+"""Prints what a server did under load: an answer in a sentence, a row a level, and what to beware of."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.load.model import QUANTILES, Level, Pattern, Target
+from steelyard.quantities import count, digits, size_bytes, time_ns
+from steelyard.statistics.signed_rank import Estimate
+from steelyard.terminal import Console
+from steelyard.text import shown
+
+_WIDTH_PIPED = 120
+_TAIL = 0.99  # the quantile of the answer
+
+_COST_WORDS = {
+    "cpu_user_ns": "user mode",
+    "cpu_system_ns": "system mode",
+    "run_wait_ns": "waiting for a processor",
+}
+
+
+def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
+    """Prints the levels for people."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH_PIPED)
+    console.print(Text(_answer(levels, server, pattern)))
+    console.print()
+    console.print(_table(levels, pattern))
+    for sentence in _notes(levels, pattern):
+        console.print(Text(sentence))
+
+
+def print_json(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
+    """Prints everything as one JSON object; unrounded."""
+    told = {
+        "target": dataclasses.asdict(server),
+        "pattern": dataclasses.asdict(pattern),
+        "levels": [dataclasses.asdict(one) for one in levels],
+    }
+    json.dump(told, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+
+
+def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
+    best = max(levels, key=lambda one: one.rate.value)
+    tail = best.latency_ns.get(_TAIL)
+    within = f", 99 % of them within {time_ns(tail.value)}" if tail else ""
+    url, rate, clients = shown(server.url), _with(best.rate, digits), _clients(best.clients)
+    if pattern.rate:
+        answered = f"answered {rate} of the {digits(pattern.rate)} requests a second that were due"
+        return f"{url} {answered} (with {clients}{within})."
+    limited = (
+        "; the load generator was the limit there, so the server may serve more" if _limited(best) else ""
+    )
+    return f"{url} served at most {rate} requests a second (with {clients}{within}){limited}."
+
+
+def _clients(number: int) -> str:
+    return "1 client" if number == 1 else f"{number:,} clients"
+
+
+def _limited(level: Level) -> bool:
+    return level.client_limited * 2 > level.trials
+
+
+def _with(estimate: Estimate, say: Callable[[float], str]) -> str:
+    """The estimate with its interval."""
+    if estimate.low is None or estimate.high is None:
+        return say(estimate.value)
+    return f"{say(estimate.value)} [{say(estimate.low)}, {say(estimate.high)}]"
+
+
+def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("clients", justify="right")
+    table.add_column("requests/s", justify="right")
+    table.add_column("bytes/s", justify="right")
+    for share in QUANTILES:
+        table.add_column(f"{share * 100:g} %", justify="right")
+    table.add_column("failed", justify="right")
+    if any(one.costs for one in levels):
+        table.add_column("server's processor time a request", justify="right")
+    for level in levels:
+        table.add_row(
+            f"{level.clients:,}",
+            _with(level.rate, digits),
+            size_bytes(level.bytes_rate),
+            *(_quantile(level, share) for share in QUANTILES),
+            f"{sum(level.failures.values()):,}",
+            *([_processor_time(level)] if level.costs else []),
+        )
+    what = "from the moment when a request was due" if pattern.rate else "from the sending of a request"
+    table.caption = f"Latency at each quantile, {what} to the last byte of its answer."
+    table.caption_justify = "left"
+    return table
+
+
+def _quantile(level: Level, share: float) -> str:
+    found = level.latency_ns.get(share)
+    return time_ns(found.value) if found else "–"
+
+
+def _processor_time(level: Level) -> str:
+    parts = [
+        f"{time_ns(level.costs[figure].value)} {words}"
+        for figure, words in _COST_WORDS.items()
+        if figure in level.costs
+    ]
+    return ", ".join(parts)
+
+
+def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
+    notes = []
+    for level in levels:
+        where = f"With {_clients(level.clients)}"
+        if level.failures:
+            kinds = ", ".join(f"{number:,} {kind}" for kind, number in level.failures.items())
+            notes.append(
+                f"{where}, {sum(level.failures.values()):,} of {level.requests:,} requests failed: {kinds}."
+            )
+        if level.client_limited:
+            notes.append(
+                f"{where}, the load generator was too busy or too late in {level.client_limited} of "
+                f"{level.trials} trials: there the figures say nothing about the server."
+            )
+        if pattern.rate and level.waited:
+            notes.append(
+                f"{where}, {level.waited:,} requests found every client busy when they were due"
+                + (f", and {level.unsent:,} were never sent." if level.unsent else ".")
+            )
+    if not all(one.is_body_fixed for one in levels):
+        notes.append(
+            "The body changes from answer to answer, so neither its length nor its bytes were checked."
+        )
+    elif pattern.verified and (verified := sum(one.verified for one in levels)):
+        notes.append(f"{count(verified)} bodies were compared to the last byte.")
+    return notes

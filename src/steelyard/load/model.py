@@ -1,0 +1,114 @@
+"""What is asked of a load, and what was seen of it. Times are ns, rates a second."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from steelyard.statistics.signed_rank import Estimate
+
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
+
+# Above this share of a processor the client, and not the server, may be what is measured.
+BUSY_MOST = 0.8
+# So late may one request in a hundred leave before the schedule counts as slipped.
+LAG_MOST_NS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server by its numeric address, and what is asked of it."""
+
+    url: str  # as it was given
+    address: str
+    port: int
+    host: str
+    path: str
+    is_allowed: bool  # named by an explicit option, so it need not be loopback
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """How requests are made: by clients that wait for answers, or at a rate whatever the server does."""
+
+    connection: str  # "keep-alive", "new", "http/1.0"
+    rate: float | None  # requests a second; None: each client at its own pace
+    arrivals: str  # "constant", "exponential"
+    think_us: int
+    think: str  # "constant", "exponential"
+    verified: float  # share of the bodies that are compared byte by byte
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of latencies, three digits exact: least value of each bucket in ns, and how many."""
+
+    counts: Mapping[int, int]
+
+    def quantile(self, share: float) -> float | None:
+        """The value below which lies that share of all; None without any."""
+        total, below = sum(self.counts.values()), 0
+        for value, count in sorted(self.counts.items()):
+            below += count
+            if below >= share * total:
+                return float(value)
+        return None
+
+    def __add__(self, other: "Histogram") -> "Histogram":
+        keys = self.counts.keys() | other.counts.keys()
+        return Histogram({key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in keys})
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one window of load saw."""
+
+    clients: int
+    window_ns: int
+    answers: int
+    bytes: int
+    verified: int  # bodies compared to the last byte
+    is_body_fixed: bool  # every answer has the same body, so that all lengths are checked
+    requests: int  # that ended at any time: before, in and after the window
+    started: int  # whose time was in the window
+    waited: int  # requests that found no client free at their time
+    unsent: int  # and those that found none until the end
+    failures: Mapping[str, int]
+    cpu_ns: int  # of the client, for all requests
+    busy_most: float  # of the client's busiest loop: its processor time over its time
+    latency: Histogram  # from the sending
+    intended: Histogram  # from the moment when it was to be sent
+    lag: Histogram  # from that moment to the sending, where a client was free
+    answers_by_second: tuple[int, ...]
+    costs: Mapping[str, int] | None  # of the watched server, for all requests, by figure; None: not watched
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answers * 1e9 / self.window_ns
+
+    @property
+    def is_client_limited(self) -> bool:
+        """Whether the client was too busy, or too late, to say anything about the server."""
+        late = self.lag.quantile(0.99)
+        return self.busy_most > BUSY_MOST or (late is not None and late > LAG_MOST_NS)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What all trials at one level of load say together."""
+
+    clients: int
+    trials: int
+    rate: Estimate  # answers a second
+    bytes_rate: float  # a second
+    latency_ns: Mapping[float, Estimate]  # by quantile; counted from the intended time in an open load
+    sent_latency_ns: Mapping[float, Estimate]  # by quantile, counted from the sending
+    failures: Mapping[str, int]  # by kind, those that occurred
+    requests: int  # answered or failed
+    waited: int
+    unsent: int
+    verified: int
+    is_body_fixed: bool
+    client_limited: int  # trials
+    client_us: float  # the client's processor time a request
+    costs: Mapping[str, Estimate]  # of the server's processes, a request, by figure

@@ -1,0 +1,72 @@
+"""The standard streams, in whatever state those who started us have left them."""
+
+import contextlib
+import io
+import os
+import sys
+from typing import Any, TextIO
+
+from steelyard import text
+from steelyard.errors import SteelyardError
+
+_SENTENCE_MOST = 2000  # characters
+
+
+def say(sentence: str) -> None:
+    """A sentence to people, on standard error: one line, whatever is quoted in it."""
+    print(text.shortened(text.shown(sentence), _SENTENCE_MOST), file=sys.stderr)
+
+
+def put_in_order() -> None:
+    """From now on a character that a stream cannot show is written out; standard output that does not take
+    what is written raises SteelyardError, or BrokenPipeError; standard error that does not raises nothing."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Else the next file to be opened would be what we, or those whom we start, print into. One that
+            # can only be read refuses what is written as a closed one does.
+            os.set_inheritable(os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY), True)
+    sys.stdout = _stream(sys.stdout, 1, _Output)
+    sys.stderr = _stream(sys.stderr, 2, _Errors)
+
+
+def finish() -> int:
+    """Writes what is left to be written; returns 0, or the exit status where that cannot be done."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return 0
+    except SteelyardError as error:
+        say(f"steelyard: {error}")
+        return error.exit_status
+    return 0
+
+
+class _Output(io.FileIO):
+    def write(self, part: Any) -> int:
+        try:
+            return super().write(part) or 0
+        except OSError as error:
+            # Said once: what is still to be written goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise SteelyardError(f"standard output cannot be written: {error.strerror}") from error
+
+
+class _Errors(io.FileIO):
+    def write(self, part: Any) -> int:
+        with contextlib.suppress(OSError):
+            super().write(part)
+        return len(memoryview(part).cast("B"))
+
+
+def _stream(given: TextIO | None, number: int, kind: type[io.FileIO]) -> TextIO:
+    raw = kind(number, "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=given.encoding if given else "utf-8",
+        errors=text.READABLE,
+        line_buffering=number == 2 or raw.isatty(),
+    )

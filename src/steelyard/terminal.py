@@ -1,0 +1,39 @@
+"""A console to which text from outside is text: no markup, no control characters, and a sentence one line."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import rich.console
+from rich.console import ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from steelyard.text import shown
+
+
+class Console(rich.console.Console):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **settings)
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        super().print(*map(_on_one_line, objects), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As it is everywhere, but what comes of text holds no control characters."""
+        for part in super().render(renderable, options):
+            if part.control or part.text.strip("\n").isprintable():
+                yield part
+            else:
+                yield Segment("\n".join(map(shown, part.text.split("\n"))), part.style)
+
+    def on_broken_pipe(self) -> None:
+        """Whoever read us has seen enough: that is for the command line to know."""
+        raise
+
+
+def _on_one_line(said: object) -> object:
+    if isinstance(said, str):
+        return Text(shown(said))
+    if isinstance(said, Text) and "\n" in said.plain:
+        return Text("\\n").join(said.split("\n", allow_blank=True))
+    return said
