@@ -3,6 +3,7 @@
 # make quick    the checks, and the tests that start no program: within a minute of a change
 # make test     everything that CI runs
 # make check    ruff and mypy alone
+# make fuzz     hostile text and hostile requests, for SECONDS (3600), by clang's fuzzer and sanitizers
 # make format   bring the sources into the project's form
 # make dist     a source distribution and a wheel of the last commit, in dist/
 # make site     the documents as a site, in site/
@@ -16,14 +17,14 @@ PYTHON   ?= python3
 PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64 \
             clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev
 TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fsprogs \
-            qemu-system-x86 qemu-user-static podman runc prometheus
+            qemu-system-x86 qemu-user-static podman runc prometheus libclang-rt-dev
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 NINJA    := $(VENV)/ninja --quiet -C
 PREFIX   ?= /usr/local
 CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
 
-.PHONY: all demo quick test check format dist site install clean
+.PHONY: all demo quick test fuzz fuzzers check format dist site install clean
 
 all: .stamps/installed
 	$(NINJA) build
@@ -64,13 +65,29 @@ format: .stamps/environment
 	! command -v git-clang-format || git clang-format HEAD -- '*.c' '*.h' || true
 
 clean:
-	rm -rf .venv build build-clang build-asan dist site .stamps
+	rm -rf .venv build build-clang build-asan build-fuzz dist site .stamps
 
 build-clang/build.ninja: meson.options | .stamps/environment
 	CC=clang $(VENV)/meson setup $(CHECKED) $(@D)
 
 build-asan/build.ninja: meson.options | .stamps/environment
 	$(VENV)/meson setup $(CHECKED) -Dbuildtype=debugoptimized -Db_sanitize=address,undefined $(@D)
+
+SECONDS  ?= 3600
+# Half of the time for what reads text, half for whole agents. What was found is left in build-fuzz.
+fuzz: fuzzers
+	mkdir -p build-fuzz/found build-fuzz/agent
+	cd build-fuzz && tests/fuzz/steelyard-fuzz -max_total_time=$$(($(SECONDS) / 2)) -max_len=10000 -timeout=60 \
+	    -print_final_stats=1 found ../tests/fuzz/corpus
+	$(VENV)/python tests/fuzz/whole_agent.py build-fuzz/workloads/steelyard-load build-fuzz/agent \
+	    $$(($(SECONDS) / 2)) $$RANDOM
+
+fuzzers: .stamps/testing build-fuzz/build.ninja
+	$(VENV)/ninja --quiet -C build-fuzz tests/fuzz/steelyard-fuzz workloads/steelyard-load
+
+build-fuzz/build.ninja: meson.options | .stamps/environment
+	CC=clang $(VENV)/meson setup --wipe -Dfuzz=true -Dbuildtype=debugoptimized -Db_lundef=false \
+	    -Db_sanitize=address,undefined $(@D)
 
 .stamps/packages: scripts/install-packages
 	@mkdir -p .stamps

@@ -248,9 +248,7 @@ LIES: dict[str, Lie] = {
     "a surrogate": Lie(
         _changed("end", status="failed", reason="\ud800 lone \x1b[31m"), r"^\\ud800 lone \\x1b\[31m$"
     ),
-    "a reason of 3 MB": Lie(
-        _changed("end", status="failed", reason="x" * 3_000_000), r"^x{1900,}\.\.\. \(3,000,000 characters\)$"
-    ),
+    "a reason of 3 MB": Lie(_changed("end", status="failed", reason="x" * 3_000_000), r"^x{1499}…x{500}$"),
     "a fault in the midst": Lie(
         _before("samples", b'{"record":"error","trial":"99.99","reason":"odd"}'),
         "'error' .* trial is '99.99'",
@@ -264,7 +262,9 @@ LIES: dict[str, Lie] = {
         lambda _: [b'{"record":"clock","clock_ns":"5"}'], "clock_ns is '5'", of_clock=True
     ),
     "a clock of 2^70": Lie(
-        lambda _: [line({"record": "clock", "clock_ns": 1 << 70})], "clock_ns is 118", of_clock=True
+        lambda _: [line({"record": "clock", "clock_ns": 1 << 70})],
+        "clock_ns is a number of about 21 digits",
+        of_clock=True,
     ),
     "a clock that goes back": Lie(
         lambda _: [b'{"record":"clock","clock_ns":5}'], "clock_ns is 5, .* not before", of_clock=True

@@ -75,6 +75,7 @@ def test_a_split_of_run_time_that_shifted_keeps_its_sum() -> None:
 # --- the monitor as a child
 
 
+@pytest.mark.program
 def test_marks_are_asked_for_by_name_and_the_watch_ends_with_its_control(log: Path) -> None:
     accountant = Accountant(os.getpid(), detail="life", may_stop=True)
     first, second = accountant.mark(), accountant.mark()
@@ -91,6 +92,7 @@ def test_marks_are_asked_for_by_name_and_the_watch_ends_with_its_control(log: Pa
     assert told[0].endswith(f"--detail life -p {os.getpid()}")
 
 
+@pytest.mark.program
 def test_a_monitor_that_dies_gives_no_mark_and_no_error(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _behave(monkeypatch, log, "die=2")
     accountant = Accountant(os.getpid(), detail="calls", may_stop=True)
@@ -100,6 +102,7 @@ def test_a_monitor_that_dies_gives_no_mark_and_no_error(log: Path, monkeypatch: 
     accountant.close()
 
 
+@pytest.mark.program
 def test_a_monitor_that_answers_late_is_not_asked_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _behave(monkeypatch, log, "mute=1")
     monkeypatch.setattr(host_monitor, "_MARK_LIMIT_S", 0.1)
@@ -109,6 +112,7 @@ def test_a_monitor_that_answers_late_is_not_asked_again(log: Path, monkeypatch: 
     accountant.close()
 
 
+@pytest.mark.program
 def test_where_no_backend_works_the_reason_is_told(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _behave(monkeypatch, log, "refuse")
 
@@ -123,6 +127,7 @@ def test_without_the_monitor_the_reason_is_told(monkeypatch: pytest.MonkeyPatch)
         Accountant(os.getpid(), detail="life", may_stop=True)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("words", "backend"),
     [
@@ -142,6 +147,7 @@ def test_what_is_timed_is_watched_by_what_does_not_disturb_it(
     assert accountant.head.backend == backend
 
 
+@pytest.mark.program
 def test_where_everything_would_disturb_what_is_timed_it_is_not_watched(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +157,7 @@ def test_where_everything_would_disturb_what_is_timed_it_is_not_watched(
         Accountant(os.getpid(), detail="life", may_stop=True)
 
 
+@pytest.mark.program
 def test_calls_are_counted_by_stopping_processes_only_where_that_is_allowed(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +171,7 @@ def test_calls_are_counted_by_stopping_processes_only_where_that_is_allowed(
     assert accountant.head.backend == "ptrace"
 
 
+@pytest.mark.program
 def test_the_monitor_ends_when_the_laboratory_is_killed(log: Path, tmp_path: Path) -> None:
     script = (
         "import os, time\n"
@@ -210,6 +218,7 @@ COUNTER = (
 )
 
 
+@pytest.mark.program
 def test_the_calls_of_a_process_between_two_marks_are_counted_exactly(real: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", COUNTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -244,6 +253,7 @@ def test_the_calls_of_a_process_between_two_marks_are_counted_exactly(real: Path
     assert figures["span_ns"] > 0
 
 
+@pytest.mark.program
 def test_many_processes_between_two_marks_are_all_in_them_though_nobody_reads(
     real: Path,
 ) -> None:

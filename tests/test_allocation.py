@@ -218,6 +218,7 @@ def test_one_cell_that_costs_more_than_a_round_is_visited_and_the_others_go_on()
     assert min(blocks[cell] for cell in CELLS[1:]) > 2 * blocks[giant]
 
 
+@pytest.mark.program
 def test_cells_that_are_near_for_ever_do_not_starve_the_rest() -> None:
     rounds = _course(
         lambda cell: 0.25,

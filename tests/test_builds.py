@@ -52,6 +52,7 @@ def test_a_compiler_that_is_not_there_is_named() -> None:
         builds.make(Build("gcc-99"))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("build", [Build("clang", "musl"), Build(level="O1"), Build(shared=True)])
 def test_a_further_build_runs_the_same_workloads(build: Build) -> None:
     for needed in (build.compiler, *(["musl-gcc"] if build.libc == "musl" else [])):

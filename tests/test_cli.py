@@ -29,6 +29,7 @@ def test_every_help_ends_in_worked_examples(steelyard: Run, verb: str) -> None:
     assert answer.stderr == ""
 
 
+@pytest.mark.program
 def test_help_imports_nothing_but_python_s_own() -> None:
     """What makes --help quick, without asserting a time; and lets a build make the manual with no more."""
     script = (
@@ -139,6 +140,7 @@ def test_the_plan_is_printed_and_is_the_same_again(steelyard: Run) -> None:
     assert {row["system"] for row in rows} == {"native", "native-musl"}
 
 
+@pytest.mark.program
 def test_a_closed_pipe_ends_quietly(archive: Path) -> None:
     command = f"{COMMAND} plan pegasus --blocks 28 --format csv | head -1"
     answer = subprocess.run(
@@ -258,6 +260,7 @@ def test_the_archive_must_be_writable(
     assert "--archive DIR" in answer.stderr
 
 
+@pytest.mark.program
 def test_a_read_only_home_is_named(write_study: Callable[..., str], tmp_path: Path) -> None:
     study = write_study(systems={"one": "", "two": ""})
     environment = {
@@ -316,6 +319,7 @@ def test_pegasus_prints_the_papers_figures_beside_todays(steelyard: Run) -> None
     assert "native-musl, 1 copy" in answer.stdout
 
 
+@pytest.mark.program
 def test_the_installed_command_needs_no_terminal_and_no_network(
     write_study: Callable[..., str], archive: Path
 ) -> None:

@@ -38,6 +38,7 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("STEELYARD_PROGRAMS", str(cache.mkdir(f"cross-builds-{source}")))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("target", [AARCH64, FREEBSD])
 def test_the_source_compiles_there_without_a_warning(target: str, tmp_path: Path) -> None:
     flags = [*(SOURCE / "compile-flags").read_text().split(), "-Wall", "-Wextra", "-Werror"]
@@ -55,6 +56,7 @@ def test_the_source_compiles_there_without_a_warning(target: str, tmp_path: Path
         assert [said for said in several.map(compile_one, files) if said] == []
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("target", "machine", "loader"),
     [(AARCH64, 183, None), (FREEBSD, 62, "/libexec/ld-elf.so.1")],  # EM_AARCH64, static; EM_X86_64
@@ -69,6 +71,7 @@ def test_it_is_built_for_what_it_says(target: str, machine: int, loader: str | N
     assert int.from_bytes(header[18:20], "little") == machine
 
 
+@pytest.mark.builds
 def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: Path) -> None:
     """The agent starts itself anew by the emulator: nothing registered with the kernel helps it."""
     system = systems.find("qemu-aarch64")

@@ -25,6 +25,7 @@ from steelyard.study.plan import Plan
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import Place, System
 
+pytestmark = pytest.mark.program
 LIAR = Path(__file__).with_name("hostile_agent.py")
 QUICK = (("batches", 3), ("operations", 1000), ("warmup_ns", 0))
 
@@ -89,7 +90,7 @@ def test_a_lie_fails_its_trial_with_a_sentence_that_quotes_it(
         assert outcome.reason is not None
         assert re.search(lie.found, outcome.reason), outcome.reason
         assert outcome.reason.isprintable()
-        assert len(outcome.reason) <= (2000 if "characters" in outcome.reason else 300)
+        assert len(outcome.reason) <= (2000 if "xxxx" in outcome.reason else 300)
 
 
 @pytest.mark.parametrize("name", LIES)

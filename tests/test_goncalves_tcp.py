@@ -185,12 +185,14 @@ def test_a_request_is_sent_and_received_twice_by_sockets_or_by_the_library(
     assert {name: many[name] - few[name] for name in unused} == dict.fromkeys(unused, 0)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("library", [0, 1])
 @pytest.mark.parametrize("size", [1, 63, 4096, 5000, 65536])
 def test_requests_of_any_size_come_back_whole(size: int, library: int) -> None:
     assert _perform(f"size={size}", "requests=50", f"library={library}")["status"] == "ok"
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("library", [0, 1])
 def test_a_server_that_dies_fails_the_trial_with_the_reason(library: int) -> None:
     command = [str(built.load("glibc")), "run", "tcp_echo", "requests=100000000", f"library={library}"]

@@ -11,6 +11,8 @@ import pytest
 
 from steelyard.programs import built
 
+pytestmark = pytest.mark.program
+
 
 def _one_size(workload: built.Workload) -> str:
     if workload.sweeps is None:
@@ -18,6 +20,7 @@ def _one_size(workload: built.Workload) -> str:
     return " from=64 to=64" if workload.sweeps == "stride" else " from=4096 to=4096"
 
 
+@pytest.mark.builds
 def test_the_sanitizers_find_nothing_in_any_workload(tmp_path: Path) -> None:
     program = meson.program("workloads/steelyard-load", directory="build-asan")
     requests = "".join(

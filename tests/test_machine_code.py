@@ -75,11 +75,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.program
 def test_nothing_leaves_the_code(tmp_path: Path) -> None:
     """No call and no jump out of it, no system call, nothing indirect, no address but the stack's."""
     assert escapes(code(), tmp_path) == []
 
 
+@pytest.mark.program
 def test_it_does_not_run_on_beyond_its_last_byte(tmp_path: Path) -> None:
     """The last instruction that is no filling returns or jumps back."""
     names = [name for _, name, _ in disassembled(code(), tmp_path)]
@@ -88,6 +90,7 @@ def test_it_does_not_run_on_beyond_its_last_byte(tmp_path: Path) -> None:
     assert last in ("ret", "retq", "jmp")
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("what", "escape"),
     [
@@ -103,6 +106,7 @@ def test_the_proof_would_see(what: str, escape: bytes, tmp_path: Path) -> None:
     assert escapes(escape, tmp_path) != []
 
 
+@pytest.mark.program
 def test_it_takes_no_more_stack_than_it_says(tmp_path: Path) -> None:
     """What it subtracts from the stack pointer and pushes, all of it together."""
     text = built.machine_code().read_text()
@@ -136,6 +140,7 @@ def test_every_program_holds_the_very_same_bytes(build: str) -> None:
     assert code() in program.read_bytes()
 
 
+@pytest.mark.builds
 def test_a_build_by_another_compiler_holds_them_too(tmp_path: Path) -> None:
     """`steelyard build` takes the bytes as they are, and compiles only the rest."""
     place = tmp_path / "gcc-glibc-O0"
@@ -147,6 +152,7 @@ def test_a_build_by_another_compiler_holds_them_too(tmp_path: Path) -> None:
     assert begin["code_sha256"] == hashlib.sha256(code()).hexdigest()
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -171,6 +177,7 @@ def test_code_that_does_not_stand_alone_is_refused(source: str, why: str, tmp_pa
     assert not made.exists()
 
 
+@pytest.mark.program
 def test_its_answer_is_the_classical_program_s_to_the_last_bit() -> None:
     """1.67 for this matrix, from the bytes and from the source alike: no fused operation, no other order."""
     program = meson.program("tests/harness/residual")
@@ -218,6 +225,7 @@ def timed_part(file: Path, compiler: str, directory: Path) -> tuple[bytes, str]:
     return code, reaches
 
 
+@pytest.mark.builds
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="musl-gcc is not installed")
 @pytest.mark.parametrize("file", entering(), ids=lambda file: file.stem)
 def test_what_asks_the_kernel_is_the_same_machine_code_for_both_libcs(file: Path, tmp_path: Path) -> None:

@@ -288,6 +288,7 @@ def until(here: str, query: str, wanted: dict[str, float]) -> dict[str, float]:
     return found
 
 
+@pytest.mark.program
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
 def test_a_prometheus_scrapes_the_known_figures(tmp_path: Path) -> None:
     query = f"steelyard_system_calls_total{{program={json.dumps(watched.HOSTILE)}}}"

@@ -69,6 +69,7 @@ def json_of(page_text: str, name: str) -> dict[str, object]:
     return parsed
 
 
+@pytest.mark.program
 def test_the_verdict_stands_first_in_a_sentence(weighed: Callable[..., Weighing]) -> None:
     text = text_of(page.html(weighed(2.0), tables=()))
 
@@ -77,6 +78,7 @@ def test_the_verdict_stands_first_in_a_sentence(weighed: Callable[..., Weighing]
     assert text.index("b is slower than a") < text.index("What differs") < text.index("Every metric")
 
 
+@pytest.mark.program
 def test_every_comparison_is_in_the_table_with_its_verdict_and_level(
     weighed: Callable[..., Weighing],
 ) -> None:
@@ -90,6 +92,7 @@ def test_every_comparison_is_in_the_table_with_its_verdict_and_level(
     assert "2.00 ms" not in text
 
 
+@pytest.mark.program
 def test_names_from_files_are_escaped(weighed: Callable[..., Weighing]) -> None:
     def spoil(trial: Trial) -> Outcome | None:
         return building.bad(trial, "failed", HOSTILE) if trial.block == 3 else None
@@ -108,6 +111,7 @@ def test_names_from_files_are_escaped(weighed: Callable[..., Weighing]) -> None:
     assert HOSTILE in json.dumps(json_of(written, "panels"), ensure_ascii=False).replace('\\"', '"')
 
 
+@pytest.mark.program
 def test_nothing_is_fetched(weighed: Callable[..., Weighing]) -> None:
     written = page.html(weighed(), tables=(TABLE,))
 
@@ -116,6 +120,7 @@ def test_nothing_is_fetched(weighed: Callable[..., Weighing]) -> None:
     assert not re.search(r"https?:|@import|url\(|<link|\bsrc=", own)
 
 
+@pytest.mark.program
 def test_a_page_is_written_whole_or_not_at_all(weighed: Callable[..., Weighing], tmp_path: Path) -> None:
     weighing = weighed()
     target = tmp_path / "out" / "report.html"
@@ -132,11 +137,13 @@ def test_a_page_is_written_whole_or_not_at_all(weighed: Callable[..., Weighing],
     assert stat.S_IMODE(target.stat().st_mode) & 0o400
 
 
+@pytest.mark.program
 def test_a_folder_that_is_not_there_is_an_os_error(weighed: Callable[..., Weighing], tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         page.write(tmp_path / "none" / "report.html", weighed(), tables=())
 
 
+@pytest.mark.program
 def test_too_few_blocks_are_said_to_be_too_few(weighed: Callable[..., Weighing]) -> None:
     written = page.html(weighed(blocks=1), tables=())
     text = text_of(written)
@@ -145,6 +152,7 @@ def test_too_few_blocks_are_said_to_be_too_few(weighed: Callable[..., Weighing])
     assert "findings" not in json.dumps(list(json_of(written, "charts")["forests"]))  # type: ignore[call-overload]
 
 
+@pytest.mark.program
 def test_one_system_alone_is_weighed_against_nothing(weighed: Callable[..., Weighing]) -> None:
     text = text_of(page.html(weighed(systems=("a",)), tables=()))
 
@@ -152,6 +160,7 @@ def test_one_system_alone_is_weighed_against_nothing(weighed: Callable[..., Weig
     assert "How it was measured" in text
 
 
+@pytest.mark.program
 def test_trials_that_did_not_end_well_are_told_with_their_reason(weighed: Callable[..., Weighing]) -> None:
     def spoil(trial: Trial) -> Outcome | None:
         if trial.system == "b" and trial.cell.workload == "disktest":
@@ -165,6 +174,7 @@ def test_trials_that_did_not_end_well_are_told_with_their_reason(weighed: Callab
     assert "no pair" in json.dumps(json_of(page.html(weighed(spoil=spoil), tables=()), "charts"))
 
 
+@pytest.mark.program
 def test_a_published_table_keeps_every_figure(weighed: Callable[..., Weighing]) -> None:
     text = text_of(page.html(weighed(), tables=(TABLE,)))
 
@@ -172,6 +182,7 @@ def test_a_published_table_keeps_every_figure(weighed: Callable[..., Weighing]) 
     assert "program sieve old 7.1 (7.0) today 2 s" in text
 
 
+@pytest.mark.program
 def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(
     weighed: Callable[..., Weighing],
 ) -> None:
@@ -180,6 +191,7 @@ def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(
     assert text.index("b is slower than a") < text.index("Table I a note") < text.index("What differs, the")
 
 
+@pytest.mark.program
 def test_two_marks_are_no_series_but_numbers(weighed: Callable[..., Weighing]) -> None:
     few, enough = (page.html(weighed(blocks=blocks), tables=()) for blocks in (2, 3))
 
@@ -188,6 +200,7 @@ def test_two_marks_are_no_series_but_numbers(weighed: Callable[..., Weighing]) -
     assert enough.partition("<main>")[2].partition("</main>")[0].count("data-panel=") == 8
 
 
+@pytest.mark.program
 def test_what_judges_nothing_is_shown_without_a_verdict_and_plots_nothing(
     weighed: Callable[..., Weighing], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +218,7 @@ def test_what_judges_nothing_is_shown_without_a_verdict_and_plots_nothing(
     assert "8 metrics" not in text_of(written).partition("What differs")[2].partition("By group")[0]
 
 
+@pytest.mark.program
 def test_facts_that_differ_stand_apart_and_hardware_is_marked(weighed: Callable[..., Weighing]) -> None:
     facts = {
         "a": {"cpu_model": "X", "mitigations": {"l1tf": "none", "mds": "same"}, "page_bytes": 4096},
@@ -278,6 +292,7 @@ def test_a_comparison_without_pairs_has_a_line_and_no_mark() -> None:
     assert "NaN" not in told
 
 
+@pytest.mark.program
 def test_panels_show_the_number_that_the_comparison_uses(weighed: Callable[..., Weighing]) -> None:
     weighing = weighed(2.0)
     panels = json_of(page.html(weighing, tables=()), "panels")["marks"]
@@ -295,6 +310,7 @@ def test_panels_show_the_number_that_the_comparison_uses(weighed: Callable[..., 
         assert all(mark["low"] <= mark["value"] <= mark["high"] for mark in marks)
 
 
+@pytest.mark.program
 def test_a_long_experiment_stays_a_small_page(tmp_path: Path) -> None:
     plan = building.plan("syscall", blocks=250)
     found = building.experiment(tmp_path, plan, building.outcome)
@@ -375,6 +391,7 @@ def test_a_browser_draws_every_chart_on_a_phone_without_fetching_anything(
     assert seen["fetched"] == 0
 
 
+@pytest.mark.program
 def test_one_comparison_may_be_shown_by_hand(weighed: Callable[..., Weighing]) -> None:
     """A flag, a direction and a unit that no workload of today has."""
     weighing = weighed()

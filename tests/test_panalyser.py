@@ -93,6 +93,7 @@ def test_its_whole_claim_is_the_paper_s_table() -> None:
 # --- under a monitor
 
 
+@pytest.mark.program
 def test_a_monitor_that_is_not_there_is_no_failure() -> None:
     end = run_under(["no-such-monitor", "-x"], "null")[-1]
 
@@ -102,6 +103,7 @@ def test_a_monitor_that_is_not_there_is_no_failure() -> None:
     )
 
 
+@pytest.mark.program
 def test_a_monitor_that_does_not_start_the_program_is_no_failure() -> None:
     end = run_under(["sh", "-c", "exit 77"], "null")[-1]
 
@@ -111,6 +113,7 @@ def test_a_monitor_that_does_not_start_the_program_is_no_failure() -> None:
     )
 
 
+@pytest.mark.program
 def test_copies_are_not_put_under_a_monitor_each() -> None:
     (error,) = run_under(["env"], "null", "copies=2")
 
@@ -118,6 +121,7 @@ def test_copies_are_not_put_under_a_monitor_each() -> None:
     assert "monitor of its own" in str(error["reason"])
 
 
+@pytest.mark.program
 def test_what_the_program_itself_executes_is_not_put_under_it_again(tmp_path: Path) -> None:
     """The trial's process does not know of its monitor."""
     seen = tmp_path / "seen"
@@ -191,6 +195,7 @@ def test_an_agent_is_parked_and_woken_and_never_traced(tmp_path: Path) -> None:
             agent.resume()
 
 
+@pytest.mark.program
 def test_why_a_monitor_refuses_is_said_in_its_own_words(tmp_path: Path) -> None:
     """Not in those of an earlier trial."""
     script = 'test -e "$0" && exit 77; : >"$0"; echo you may not trace >&2; exit 1'
@@ -203,6 +208,7 @@ def test_why_a_monitor_refuses_is_said_in_its_own_words(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.program
 def test_what_is_not_understood_is_not_passed_over(tmp_path: Path) -> None:
     script = 'echo "  1.0 what is this" >"$0"; exec "$@"'
     with (
@@ -275,6 +281,7 @@ SAMPLED = _watched("profile", _process(0, {"read": {"calls": 0, "samples": 4}}))
 UNSEEN = _watched("life", _process(0, None, cpu_user_ns=None))
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("monitor", "text", "expected"),
     [

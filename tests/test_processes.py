@@ -14,6 +14,8 @@ import pytest
 
 from steelyard.programs import built
 
+pytestmark = pytest.mark.program
+
 Record = dict[str, Any]
 
 

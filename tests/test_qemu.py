@@ -36,6 +36,7 @@ def machine(kernel: Path, **more: object) -> System:
     return systems.find("machine", [definition])
 
 
+@pytest.mark.boots
 def test_every_workload_runs_in_it_or_says_why_not(kernel: Path, tmp_path: Path) -> None:
     """And its clock goes with ours, though it was parked."""
     with Agent(machine(kernel, memory="256M"), directory=tmp_path) as agent:
@@ -124,6 +125,7 @@ warmup_ns = 0
     assert {line["system"]: line["paging_from"] for line in curve["lines"]}["machine"] == 117440512
 
 
+@pytest.mark.boots
 def test_when_the_laboratory_is_killed_no_machine_is_left(kernel: Path, tmp_path: Path) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom steelyard import systems\n"

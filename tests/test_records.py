@@ -1,7 +1,4 @@
-"""The records of real trials, changed at random: none gets in that cannot be right, and what gets in is kept.
-
-STEELYARD_EXAMPLES=20000 looks longer, and each time elsewhere.
-"""
+"""The records of real trials, changed at random: none gets in that cannot be right, and what does is kept."""
 
 import copy
 import json
@@ -22,7 +19,6 @@ from steelyard.analysis import weigh
 from steelyard.archive import experiments
 from steelyard.archive.events import Outcome
 from steelyard.archive.journal import Journal
-from steelyard.errors import quoted
 from steelyard.programs import built
 from steelyard.running import dialogue
 from steelyard.running.records import Asked, ClockReading, Hearing
@@ -30,11 +26,13 @@ from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
 from steelyard.systems import door
 from steelyard.systems.door import Record, Refused
+from steelyard.text import quoted
 
-EXAMPLES = int(os.environ.get("STEELYARD_EXAMPLES", 0))
-often = settings(
-    max_examples=EXAMPLES or 150, derandomize=not EXAMPLES, database=None, deadline=None, print_blob=True
-)
+# So many times as many in a run by hand, and then each time others.
+TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
+often = settings(max_examples=150 * TIMES, derandomize=TIMES == 1, database=None, deadline=None)
+
+pytestmark = pytest.mark.program
 
 QUICK = (("batches", 3), ("operations", 100), ("warmup_ns", 0))
 CELLS = (

@@ -318,6 +318,7 @@ def test_copies_beyond_the_processors_are_no_part_of_the_law(tmp_path: Path) -> 
     assert honest.within == (1, 2, 3, 4, 5, 6)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("processors", "why"),
     [
@@ -382,6 +383,7 @@ def test_programs_get_the_scalings_whole(tmp_path: Path) -> None:
     assert plain.as_object(weighing)["gains"][0]["efficiency"]["value"] == weighing.gains[0].efficiency.value
 
 
+@pytest.mark.program
 def test_people_get_the_terms_with_intervals_and_a_chart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

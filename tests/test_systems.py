@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from steelyard import systems
 from steelyard.errors import UnknownName, Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
+from steelyard.systems import scratch
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
@@ -39,6 +42,7 @@ def run(agent: Agent, request: str) -> list[dict]:
 
 
 # Of Wine, test_windows.py says more.
+@pytest.mark.program
 @pytest.mark.parametrize("name", [name for name in HERE if getattr(name, "values", [name])[0] != "wine"])
 def test_every_workload_runs_on_it_or_says_why_not(name: str, tmp_path: Path) -> None:
     with Agent(systems.find(name), directory=tmp_path) as agent:
@@ -49,6 +53,7 @@ def test_every_workload_runs_on_it_or_says_why_not(name: str, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", HERE)
 def test_it_runs_the_program_it_was_given(name: str, tmp_path: Path) -> None:
     import hashlib
@@ -76,6 +81,7 @@ def test_uml_refuses_a_directory_whose_name_has_a_space(tmp_path: Path) -> None:
     assert list((tmp_path / "a b").iterdir()) == []
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", HERE)
 def test_a_parked_system_uses_no_processor_and_wakes_again(name: str, tmp_path: Path) -> None:
     with Agent(systems.find(name), directory=tmp_path) as agent:
@@ -90,6 +96,7 @@ def test_a_parked_system_uses_no_processor_and_wakes_again(name: str, tmp_path: 
         assert run(agent, "trial 1 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("name", HERE)
 def test_when_the_laboratory_is_killed_nothing_is_left(name: str, tmp_path: Path) -> None:
     """A laboratory that has started and parked the system is killed outright, and cannot clean up."""
@@ -130,6 +137,7 @@ def test_a_system_that_is_not_installed_is_refused_with_what_to_install() -> Non
         check(system)
 
 
+@pytest.mark.program
 def test_a_system_that_says_nothing_fails_with_its_last_words(tmp_path: Path) -> None:
     system = System("mute", "", lambda place: ["sh", "-c", "echo sorry >&2; sleep 60"], start_limit_s=0.5)
     with pytest.raises(
@@ -139,12 +147,14 @@ def test_a_system_that_says_nothing_fails_with_its_last_words(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.program
 def test_a_system_that_ends_at_once_fails_with_its_last_words(tmp_path: Path) -> None:
     system = System("short", "", lambda place: ["sh", "-c", "echo no such thing; exit 3"])
     with pytest.raises(Unsupported, match=r"'short' cannot start: it has ended; .*: no such thing"):
         Agent(system, directory=tmp_path)
 
 
+@pytest.mark.program
 def test_a_system_of_the_users_is_three_lines(tmp_path: Path) -> None:
     definition = SystemDefinition("nice", command=("nice", "-n", "5", "{program}", "agent", "{scratch}"))
     with Agent(systems.find("nice", [definition]), directory=tmp_path) as agent:
@@ -253,3 +263,122 @@ to = 1099511627776
     refused = {one["system"]: one["reason"] for one in found["troubles"] if one["status"] == "unsupported"}
     assert set(refused) == {"native", "small"}
     assert all("more than the" in reason for reason in refused.values())
+
+
+_KILLED_AT_EACH_LINE = """
+import os, signal, sys, time
+from pathlib import Path
+from steelyard import systems
+from steelyard.systems import agent, scratch
+
+directory = Path(sys.argv[1])
+
+def killed_at(number):
+    '''Starts a system in a process that is killed at that line after the first; whether it came so far.'''
+    left = number
+    def trace(frame, event, argument):
+        nonlocal left
+        place, function = Path(frame.f_code.co_filename).name, frame.f_code.co_name
+        if place not in ("agent.py", "scratch.py") and function != "_execute_child":  # subprocess's own
+            return None
+        if function == "_greeting":  # the guard is up
+            os._exit(0)
+        if event == "line" and (left := left - 1) < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+    laboratory = os.fork()
+    if laboratory == 0:
+        sys.settrace(trace)
+        agent.Agent(systems.find("native"), directory=directory)
+    return os.WIFSIGNALED(os.waitpid(laboratory, 0)[1])
+
+killed = found = 0
+while killed_at(killed):
+    killed += 1
+    deadline = time.monotonic() + 20
+    while any(directory.iterdir()) and time.monotonic() < deadline:  # a guard may have begun to
+        found += len(scratch.clear(directory))
+        time.sleep(0.001)
+    assert not any(directory.iterdir()), f"killed at line {killed}: {list(directory.iterdir())}"
+print(killed, found)
+"""
+
+
+def test_a_laboratory_that_is_killed_at_any_line_of_a_start_leaves_no_directory(tmp_path: Path) -> None:
+    """Between the making of the scratch directory and the guard's start, only the next command clears it."""
+    answer = subprocess.run(
+        [sys.executable, "-c", _KILLED_AT_EACH_LINE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+    assert answer.stderr == ""
+    killed, found = map(int, answer.stdout.split())
+    assert killed > 50
+    assert found > 5
+
+
+def test_what_a_living_laboratory_or_another_user_has_is_not_cleared(tmp_path: Path) -> None:
+    kept = [
+        tmp_path / "steelyard-1-0123456789",
+        tmp_path / "steelyard-x-01234567",
+        tmp_path / "steelyard-file",
+    ]
+    for name in kept:
+        name.mkdir()
+    (tmp_path / "steelyard-2-01234567").symlink_to(kept[0])
+    left = tmp_path / "steelyard-3-01234567"
+    (left / "below").mkdir(parents=True)
+    living = scratch.make(tmp_path)
+
+    assert scratch.clear(tmp_path) == [f"{left} was removed, which a run that was killed had left"]
+
+    assert living.path.exists()
+    assert all(name.exists() for name in kept)
+    living.close()
+    assert scratch.clear(tmp_path) == []
+    assert not living.path.exists()
+
+
+@pytest.mark.root
+def test_another_users_directory_is_not_cleared(tmp_path: Path) -> None:
+    theirs = tmp_path / "steelyard-3-01234567"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+
+    assert scratch.clear(tmp_path) == []
+    assert theirs.exists()
+
+
+def test_the_next_command_clears_what_was_left_and_says_so(steelyard: Run, tmp_path: Path) -> None:
+    left = [tmp_path / where / "steelyard-3-01234567" for where in ("temporary", "named")]
+    for one in left:
+        one.mkdir(parents=True)
+    study = ["run", "no-such-study", "--directory", str(tmp_path / "named")]
+
+    first = steelyard("list", "systems", TMPDIR=str(tmp_path / "temporary"))
+    assert first.stderr == f"steelyard: {left[0]} was removed, which a run that was killed had left\n"
+    assert [one.exists() for one in left] == [False, True]
+
+    second = steelyard(*study, TMPDIR=str(tmp_path / "temporary"))
+    assert f"{left[1]} was removed" in second.stderr
+    assert [one.exists() for one in left] == [False, False]
+
+
+@pytest.mark.gvisor
+def test_gvisor_keeps_to_its_scratch_directory_and_to_the_group_it_was_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own directories and control groups would be left when it is killed."""
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    with Agent(systems.find("gvisor"), directory=tmp_path / "work") as agent:
+        members = descendants(agent._process.pid)
+        assert {(Path("/proc") / str(one) / "cgroup").read_text() for one in members} == {
+            Path("/proc/self/cgroup").read_text()
+        }
+        os.kill(agent._process.pid, signal.SIGKILL)
+        assert list((tmp_path / "temporary").iterdir()) == []
+    assert list((tmp_path / "work").iterdir()) == []

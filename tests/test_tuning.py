@@ -83,6 +83,7 @@ def tuned() -> Iterator[SystemDefinition]:
     assert machine() == before
 
 
+@pytest.mark.program
 def test_a_tuned_system_is_tuned_only_while_it_runs(tuned: SystemDefinition, tmp_path: Path) -> None:
     before, wanted = machine(), tuned.tuning
     with Agent(systems.find("tuned", [tuned]), directory=tmp_path) as agent:
@@ -101,6 +102,7 @@ def test_a_tuned_system_is_tuned_only_while_it_runs(tuned: SystemDefinition, tmp
     assert machine() == before
 
 
+@pytest.mark.program
 def test_all_of_its_processes_are_in_the_group_and_know_that_they_are_limited(
     tuned: SystemDefinition, tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ def test_all_of_its_processes_are_in_the_group_and_know_that_they_are_limited(
         agent.send("stop 1")
 
 
+@pytest.mark.program
 def test_a_workload_sees_the_groups_memory(tuned: SystemDefinition, tmp_path: Path) -> None:
     """An area is at most a quarter of memory: of the group's, not of the machine's."""
     request = "trial 1 memory_zero from=134217728 to=134217728 batches=1 operations=1"
@@ -131,6 +134,7 @@ def test_a_workload_sees_the_groups_memory(tuned: SystemDefinition, tmp_path: Pa
     assert "more than the" in end["reason"]
 
 
+@pytest.mark.program
 def test_a_group_holds_what_outgrows_it(tuned: SystemDefinition, tmp_path: Path) -> None:
     """More processes than allowed cannot be made; the machine is not asked for them."""
     limited = definition('base = "native"\nprocesses = 6')
@@ -147,6 +151,7 @@ def test_a_limited_guest_knows_that_it_is_limited_by_the_words_of_its_command(tm
     assert "STEELYARD_LIMITED=1" in systems.find("uml").command(Place(Path("/x"), tmp_path))
 
 
+@pytest.mark.program
 def test_a_setting_with_a_twin_is_put_back_by_its_twin(tuned: SystemDefinition, tmp_path: Path) -> None:
     """Bytes set make the ratio 0, and a 0 cannot be written back."""
     files = [Path("/proc/sys/vm") / name for name in ("dirty_bytes", "dirty_ratio")]
@@ -212,6 +217,7 @@ def test_a_host_elsewhere_is_not_tuned() -> None:
         systems.find("far", [SystemDefinition("far", base="ssh:somewhere", tuning=Tuning(nice=1))])
 
 
+@pytest.mark.program
 @pytest.mark.root
 def test_without_the_right_to_it_is_unsupported() -> None:
     script = (
@@ -282,6 +288,7 @@ def left_of(work: Path) -> list[str]:
     return found
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_after_any_end_of_the_laboratory_all_is_back(
     tuned: SystemDefinition, tmp_path: Path, number: signal.Signals
@@ -329,6 +336,7 @@ def test_if_the_guards_are_killed_as_well_the_next_start_puts_all_back(
     assert steelyard("list", "studies").stderr == ""
 
 
+@pytest.mark.program
 def test_a_second_laboratory_that_tunes_is_refused(tuned: SystemDefinition, tmp_path: Path) -> None:
     script = (
         "import sys\nfrom steelyard.systems import ledger\nfrom steelyard.errors import SteelyardError\n"
@@ -366,6 +374,7 @@ def test_a_value_that_cannot_be_put_back_is_named(tuned: SystemDefinition, tmp_p
     left.unlink()
 
 
+@pytest.mark.program
 def test_if_the_guard_alone_is_killed_the_laboratory_does_its_work(
     tuned: SystemDefinition, tmp_path: Path
 ) -> None:
@@ -376,6 +385,7 @@ def test_if_the_guard_alone_is_killed_the_laboratory_does_its_work(
     assert machine() == before
 
 
+@pytest.mark.program
 def test_what_must_be_undone_by_a_command_is(tuned: SystemDefinition, tmp_path: Path) -> None:
     """A container engine's record, and the control groups that it made: here a file, and directories."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

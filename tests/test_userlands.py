@@ -55,6 +55,7 @@ def userland(kind: str, root: Path, name: str = "other") -> System:
     return systems.find(name, [SystemDefinition("other", base=kind, root=str(root))])
 
 
+@pytest.mark.boots
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_workload_runs_in_it_and_nothing_is_left(kind: str, root: Path, tmp_path: Path) -> None:
     mounts, files = Path("/proc/self/mountinfo").read_text(), sorted(root.rglob("*"))
@@ -73,6 +74,7 @@ def test_every_workload_runs_in_it_and_nothing_is_left(kind: str, root: Path, tm
     assert sorted(root.rglob("*")) == files
 
 
+@pytest.mark.boots
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_files_are_the_userlands(kind: str, root: Path, tmp_path: Path) -> None:
     """A command that is there only: the shell finds a file that this machine has not."""
@@ -88,6 +90,7 @@ def _words(script: str) -> str:
     return f"command={coded} batches=1 operations=1 warmup_ns=0"
 
 
+@pytest.mark.boots
 def test_a_container_has_its_own_processes_host_name_network_and_devices(root: Path, tmp_path: Path) -> None:
     links = ("mnt", "pid", "uts", "ipc", "net")
     with Agent(userland("container", root), directory=tmp_path) as agent:
@@ -105,6 +108,7 @@ def test_a_container_has_its_own_processes_host_name_network_and_devices(root: P
         assert run(agent, "trial 2 tcp_latency batches=1 operations=1")[-1]["status"] in ("ok", None)
 
 
+@pytest.mark.boots
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_parked_and_wakes(kind: str, root: Path, tmp_path: Path) -> None:
     with Agent(userland(kind, root), directory=tmp_path) as agent:
@@ -118,6 +122,7 @@ def test_it_is_parked_and_wakes(kind: str, root: Path, tmp_path: Path) -> None:
         assert run(agent, "trial 1 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
 
 
+@pytest.mark.boots
 @pytest.mark.parametrize("kind", KINDS)
 def test_when_the_laboratory_is_killed_nothing_is_left(kind: str, root: Path, tmp_path: Path) -> None:
     mounts = Path("/proc/self/mountinfo").read_text()
@@ -223,6 +228,7 @@ def from_image(image: str) -> System:
     return systems.find("boxed", [SystemDefinition("boxed", base="container", image=image)])
 
 
+@pytest.mark.boots
 def test_podman_runs_it_from_an_image_and_nothing_is_left(image: str, tmp_path: Path) -> None:
     with Agent(from_image(image), directory=tmp_path) as agent:
         assert containers() != ""
@@ -236,6 +242,7 @@ def test_podman_runs_it_from_an_image_and_nothing_is_left(image: str, tmp_path: 
     assert [*Path("/sys/fs/cgroup").glob("**/steelyard-*")] == []
 
 
+@pytest.mark.boots
 def test_when_the_laboratory_is_killed_podman_keeps_nothing(image: str, tmp_path: Path) -> None:
     mounts = Path("/proc/self/mountinfo").read_text()
     script = (
@@ -261,6 +268,7 @@ def test_when_the_laboratory_is_killed_podman_keeps_nothing(image: str, tmp_path
     assert [*Path("/sys/fs/cgroup").glob("**/steelyard-*")] == []
 
 
+@pytest.mark.boots
 def test_an_image_that_podman_has_not_is_refused(image: str) -> None:
     with pytest.raises(Unsupported, match="podman has no image 'nowhere/none'"):
         check(from_image("nowhere/none"))

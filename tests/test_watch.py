@@ -532,6 +532,7 @@ def test_the_impact_is_found_and_covered() -> None:
     assert hits >= 34
 
 
+@pytest.mark.program
 def test_windows_are_paired_with_their_neighbours() -> None:
     def window(hooked: bool, work: int) -> Line:
         return {
@@ -745,6 +746,7 @@ def test_of_running_processes_the_report_is_standard_output(
     assert "make[7]" in done.stdout
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_watch_that_is_stopped_reports_all_the_same(program: Callable[..., str], number: int) -> None:
     """Ctrl-C reaches the whole group; a signal to the front end alone ends the control pipe."""
@@ -782,6 +784,7 @@ def _wait_for_child(pid: int) -> None:
     raise AssertionError("the monitor did not start")
 
 
+@pytest.mark.program
 def test_a_killed_front_end_ends_the_monitor(program: Callable[..., str]) -> None:
     words = [
         COMMAND,
@@ -821,6 +824,7 @@ def test_where_nothing_can_watch_the_status_is_77(steelyard: Run, program: Calla
     assert steelyard("watch", "--program", program("exit 77"), "--", "true").returncode == 77
 
 
+@pytest.mark.program
 def test_a_closed_pipe_ends_quietly(program: Callable[..., str]) -> None:
     fake = program(head(), *(process(pid) for pid in range(1, 2000)), end())
     words = f"{COMMAND} watch --format csv --program {fake} -p {os.getpid()} | head -1"
@@ -830,6 +834,7 @@ def test_a_closed_pipe_ends_quietly(program: Callable[..., str]) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -854,6 +859,7 @@ def test_what_is_wrong_is_named_and_quoted(
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.program
 def test_a_watch_is_kept_listed_exported_and_merged(
     program: Callable[..., str], tmp_path: Path, archive: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -886,6 +892,7 @@ def test_a_watch_is_kept_listed_exported_and_merged(
     assert rows == [("reads", None, 2.0, None), (None, "read", 3.0, 1.0)]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     "form", [["--format", "json"], ["--format", "csv", "--table", "series"], ["--by", "program"]]
 )
@@ -949,6 +956,7 @@ def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str])
     assert "nothing" in capsys.readouterr().err
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("table", watches.TABLES)
 def test_a_damaged_watch_ends_in_a_sentence(
     program: Callable[..., str], archive: Path, capsys: pytest.CaptureFixture[str], table: str

@@ -116,6 +116,7 @@ def test_a_running_tree_is_counted_from_the_moment_it_is_attached(known: Path, b
     assert (watched.end["lost_slots"], watched.end["lost_calls"], watched.end["lost_events"]) == (0, 0, 0)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("backend", [*BACKENDS, "proc"])
 def test_a_watch_ends_when_nothing_is_left_to_be_watched(known: Path, backend: str) -> None:
     with (
@@ -182,6 +183,7 @@ def test_a_process_may_end_while_it_is_being_attached(known: Path) -> None:
             assert str(brief.pid) in watched.errors
 
 
+@pytest.mark.program
 def test_a_pid_that_nobody_has_is_refused_by_its_number() -> None:
     with running("true") as gone:
         gone.wait()
@@ -193,6 +195,7 @@ def test_a_pid_that_nobody_has_is_refused_by_its_number() -> None:
     assert watched.records == []
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("value", ["0", "-1", "abc", "", "99999999999999999999", "12x"])
 def test_what_is_no_pid_is_refused(value: str) -> None:
     watched = watching.watch("-p", value)
@@ -338,6 +341,7 @@ def test_one_in_so_many_children_is_followed_and_the_rest_is_counted(known: Path
     assert watched.end["lost_slots"] == 0
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     "name",
     [
@@ -400,6 +404,7 @@ def _for_all(known: Path) -> Path:
     return place
 
 
+@pytest.mark.program
 @pytest.mark.root
 def test_without_any_right_the_best_that_can_be_had_is_had_and_it_is_said(known: Path) -> None:
     command = [*NOBODY, _for_all(known), "--records", "1", "--", known, "forks"]
@@ -418,6 +423,7 @@ def test_without_any_right_the_best_that_can_be_had_is_had_and_it_is_said(known:
     assert records[-1]["record"] == "end"
 
 
+@pytest.mark.program
 @pytest.mark.root
 def test_a_backend_that_is_asked_for_by_name_and_refused_is_unsupported(known: Path) -> None:
     command = [*NOBODY, _for_all(known), "--backend", "bpf", "--", known, "leaf"]
@@ -428,6 +434,7 @@ def test_a_backend_that_is_asked_for_by_name_and_refused_is_unsupported(known: P
     assert answer.stdout == ""
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("backend", [*BACKENDS, "proc"])
 def test_the_command_s_status_is_the_watch_s(known: Path, tmp_path: Path, backend: str) -> None:
     def status(*command: str | Path) -> int | None:
@@ -440,6 +447,7 @@ def test_the_command_s_status_is_the_watch_s(known: Path, tmp_path: Path, backen
     assert status(tmp_path) == 126
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("backend", [*BACKENDS, "proc"])
 def test_the_command_finds_its_descriptors_and_signals_as_they_were(known: Path, backend: str) -> None:
     script = (

@@ -55,6 +55,7 @@ def page_of(account: Account) -> str:
     return watch_page.html(account, watched="make -j2")
 
 
+@pytest.mark.program
 def test_the_totals_stand_first_and_what_watching_cost_below_all_figures() -> None:
     text = text_of(page_of(make(missing=["nothing of the vDSO"])))
 
@@ -65,6 +66,7 @@ def test_the_totals_stand_first_and_what_watching_cost_below_all_figures() -> No
     assert "1 ended badly" in text
 
 
+@pytest.mark.program
 def test_every_program_call_and_process_is_in_a_table() -> None:
     page = page_of(make())
     text = text_of(page)
@@ -76,6 +78,7 @@ def test_every_program_call_and_process_is_in_a_table() -> None:
     assert "SIGKILL" in text
 
 
+@pytest.mark.program
 def test_a_monitor_that_was_killed_and_what_was_lost_are_said() -> None:
     killed = account_of(watched.head(), watched.process(10, "make"))
     lossy = account_of(watched.head(), watched.process(10, "make"), watched.end(at_s=1, lost_slots=3))
@@ -85,6 +88,7 @@ def test_a_monitor_that_was_killed_and_what_was_lost_are_said() -> None:
     assert "3 processes or threads found no slot" in text_of(page_of(lossy))
 
 
+@pytest.mark.program
 def test_names_are_data() -> None:
     processes = [watched.process(10 + number, name) for number, name in enumerate(NAMES)]
     account = account_of(watched.head(), *processes, watched.end(at_s=1))
@@ -98,6 +102,7 @@ def test_names_are_data() -> None:
     assert watched.HOSTILE in text_of(page)
 
 
+@pytest.mark.program
 def test_nothing_is_fetched() -> None:
     page = page_of(make())
 
@@ -106,6 +111,7 @@ def test_nothing_is_fetched() -> None:
     assert not re.search(r"https?:|@import|url\(|<link|\bsrc=", own)
 
 
+@pytest.mark.program
 def test_a_histogram_is_drawn_and_read_at_latency() -> None:
     histogram = [0, 90, 0, 10, *[0] * 24]
     calls = {"read": watched.call(100, time_ns=200_000, histogram=histogram)}
@@ -120,6 +126,7 @@ def test_a_histogram_is_drawn_and_read_at_latency() -> None:
     assert [float(height) for height in re.findall(r"v-([\d.]+)h3", spark)] == [20.0, 6.7]
 
 
+@pytest.mark.program
 def test_estimates_have_their_intervals_and_what_is_not_resolved_says_so() -> None:
     # It ran for half a second, a hundredth of it in windows: in each for 50 µs, with half a call on average.
     windows: dict[str, Any] = {
@@ -145,6 +152,7 @@ def test_estimates_have_their_intervals_and_what_is_not_resolved_says_so() -> No
     assert "read ≥ 50 not resolved" in text_of(page_of(few))
 
 
+@pytest.mark.program
 def test_a_watch_without_readings_has_no_series_and_one_at_life_no_calls() -> None:
     account = account_of(
         watched.head(detail="life", every_ns=None),
@@ -167,6 +175,7 @@ def storm() -> Account:
     return account_of(watched.head(every_ns=None), *processes, watched.end(at_s=20.1))
 
 
+@pytest.mark.program
 def test_ten_thousand_processes_stay_a_small_page() -> None:
     page = page_of(storm())
     own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
@@ -360,6 +369,7 @@ def test_what_cannot_be_shown_is_a_sentence(
     assert sentence in done.stderr
 
 
+@pytest.mark.program
 def test_metrics_are_served_while_the_watch_goes_on(program: Callable[..., str], tmp_path: Path) -> None:
     fake = program(watched.head(), watched.process(10, watched.HOSTILE), "await", watched.end(at_s=1))
     command = [
@@ -394,6 +404,7 @@ def test_metrics_are_served_while_the_watch_goes_on(program: Callable[..., str],
     assert 'steelyard_monitor_cpu_seconds_total{part="watcher"}' in told
 
 
+@pytest.mark.program
 def test_the_commands_own_writing_is_shown_when_the_screen_has_gone(program: Callable[..., str]) -> None:
     fake = program(watched.head(), "run", watched.process(10, "echo"), watched.end(at_s=1))
     ours, theirs = pty.openpty()

@@ -13,6 +13,8 @@ import pytest
 import watching
 from known_children import known, told_of
 
+pytestmark = pytest.mark.program
+
 __all__ = ["known"]  # a fixture
 
 

@@ -8,6 +8,8 @@ import pytest
 import watching
 from watching import NOBODY, Watch, running
 
+pytestmark = pytest.mark.program
+
 
 @pytest.fixture(scope="module")
 def deeds() -> Iterator[Path]:

@@ -11,6 +11,8 @@ import pytest
 import watching
 from known_children import known, told_of
 
+pytestmark = pytest.mark.program
+
 __all__ = ["known"]  # a fixture
 
 # The kernel reads a thread's account before it brings it up to date: it lacks up to a tick, of 100 a second.

@@ -164,6 +164,7 @@ def test_its_file_says_what_it_measures(workload: built.Workload) -> None:
     assert re.findall(r"^ \* (\w[\w ]*\w) {2,}\S", head, re.MULTILINE) == FIELDS
 
 
+@pytest.mark.program
 @pytest.mark.parametrize(
     "workload", [one for one in WORKLOADS if one.name not in PERFORMANCES], ids=lambda one: one.name
 )
@@ -188,6 +189,7 @@ def test_work_takes_longer_the_more_of_it_there_is(workload: built.Workload) -> 
     assert fastest_ns(base * 20) > 4 * fastest_ns(base)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 def test_every_metric_it_lists_comes_from_every_copy(workload: built.Workload) -> None:
     records = perform(workload.name, "operations=2", "copies=3", *one_size(workload), *few(workload))
@@ -201,6 +203,7 @@ def test_every_metric_it_lists_comes_from_every_copy(workload: built.Workload) -
     assert samples == usage == [(copy, metric) for copy in range(3) for metric in names]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 def test_each_of_its_parameters_is_refused_beyond_its_limits(workload: built.Workload) -> None:
     for parameter in workload.parameters:
@@ -211,6 +214,7 @@ def test_each_of_its_parameters_is_refused_beyond_its_limits(workload: built.Wor
         assert str(parameter.most) in record["reason"]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("workload", ["disktest", "shell"])
 def test_a_file_that_cannot_grow_fails_the_trial(workload: str) -> None:
     """A limit on the size of files stands for a full disk: the call fails, and so does the trial."""
@@ -224,6 +228,7 @@ def test_a_file_that_cannot_grow_fails_the_trial(workload: str) -> None:
     assert end["reason"] or end["signal"]
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("look", [4, 4096])
 @pytest.mark.parametrize("workload", ["file_read_cached", "map_read_cached"])
 def test_a_number_that_changes_in_a_cached_file_fails_the_trial(
@@ -247,6 +252,7 @@ def test_a_number_that_changes_in_a_cached_file_fails_the_trial(
     assert end["reason"].endswith("other numbers") or end["reason"].startswith("the sum is")
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("workload", ["pipe_transfer"])
 def test_without_descriptors_the_trial_fails_with_the_calls_name(workload: str) -> None:
     def limit() -> None:
@@ -258,6 +264,7 @@ def test_without_descriptors_the_trial_fails_with_the_calls_name(workload: str) 
     assert ends[0]["reason"].startswith("pipe: ")
 
 
+@pytest.mark.program
 def test_the_shell_is_unsupported_where_a_utility_is_missing(tmp_path: Path) -> None:
     """In a root that holds the program and nothing else; needs a user namespace or root to get there."""
     program = tmp_path / "steelyard-load"
@@ -279,6 +286,7 @@ def test_the_shell_is_unsupported_where_a_utility_is_missing(tmp_path: Path) -> 
     assert end["reason"] == "there is no /bin/sh"
 
 
+@pytest.mark.program
 def test_the_page_of_workloads_is_the_one_that_their_files_make() -> None:
     """`scripts/workloads-page > docs/workloads.md` makes it again."""
     made = subprocess.run(

@@ -23,7 +23,12 @@ void record_object(const char *key); /* or, with a NULL key, an object in a list
 void record_object_close(void);
 void record_list(const char *key);
 void record_list_close(void);
-/* Ends the line and writes it to `file`. Returns 0, or -1 with errno. */
+/* Ends the line and writes it to `file`. Returns 0, or -1 with errno; then nothing is written any more, because a
+ * line may have been cut short. */
 int record_close(int file);
+/* Writes lines that another process has made so. Returns likewise. */
+int record_relay(int file, const char *lines, size_t count);
+/* Why nothing is written any more, by errno; 0: all was. */
+int record_error(void);
 
 #endif

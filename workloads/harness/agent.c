@@ -7,104 +7,75 @@
 #include "../api/record.h"
 #include "clock.h"
 #include "fingerprint.h"
+#include "lines.h"
 #include "sha256.h"
 #include "sweep.h"
 #include "system.h"
 #include "tree.h"
 #include "trial.h"
 
-enum { PROTOCOL = 1, LINE_ROOM = 8192 };
+enum { PROTOCOL = 1 };
 
-/* Requests as they come: possibly several at once, possibly part of one. */
-static struct {
-	char   bytes[LINE_ROOM];
-	size_t count;
-	int    ended;
-} input;
+static struct lines requests;
+static int          input_ended;
 
 static void read_more(void)
 {
-	ssize_t got = stream_take(stream_input(), input.bytes + input.count,
-	                          sizeof(input.bytes) - input.count);
+	char    bytes[LINES_CHUNK];
+	ssize_t got = stream_take(stream_input(), bytes, sizeof(bytes));
 
 	if (got <= 0)
-		input.ended = 1;
+		input_ended = 1;
 	else
-		input.count += (size_t)got;
-	/* A line that fills the room can never end: its beginning is dropped, the rest is refused. */
-	if (input.count == sizeof(input.bytes) && !memchr(input.bytes, '\n', input.count))
-		input.count = 0;
+		lines_add(&requests, bytes, (size_t)got);
 }
 
-/* Moves the first whole line into `line`. Returns 1, or 0 if there is none yet. */
-static int take_line(char line[LINE_ROOM])
+/* Where too much waits already, the rest stays in the pipe until the trial has ended. */
+static struct stream *listen_to(void)
 {
-	char  *newline = memchr(input.bytes, '\n', input.count);
-	size_t length;
-
-	if (!newline)
-		return 0;
-	length = (size_t)(newline - input.bytes);
-	memcpy(line, input.bytes, length);
-	line[length] = 0;
-	if (length && line[length - 1] == '\r')
-		line[length - 1] = 0;
-	input.count -= length + 1;
-	memmove(input.bytes, newline + 1, input.count);
-	return 1;
+	return lines_have_room(&requests) ? stream_input() : NULL;
 }
 
-/* Where those bytes are in the input; NULL: nowhere. */
-static char *find_bytes(const char *wanted, size_t count)
+/* When that was asked, or nobody listens any more. Other lines wait their turn. */
+static int must_stop(const char *id, int has_come)
 {
-	for (size_t at = 0; at + count <= input.count; at++)
-		if (!memcmp(input.bytes + at, wanted, count))
-			return input.bytes + at;
-	return NULL;
+	char wanted[ID_ROOM + 8];
+
+	if (has_come)
+		read_more();
+	snprintf(wanted, sizeof(wanted), "stop %s", id);
+	return input_ended || lines_drop(&requests, wanted);
 }
 
-/* While a trial runs: nonzero when it must stop, because that was asked or nobody listens. Other
- * lines wait their turn. */
-static int must_stop(const char *id)
-{
-	char  wanted[ID_ROOM + 8];
-	char *found;
-
-	read_more();
-	if (input.ended)
-		return 1;
-	snprintf(wanted, sizeof(wanted), "stop %s\n", id);
-	found = find_bytes(wanted, strlen(wanted));
-	if (!found)
-		return 0;
-	input.count -= strlen(wanted);
-	memmove(found, found + strlen(wanted), (size_t)(input.bytes + input.count - found));
-	return 1;
-}
+static const struct listener listener = { listen_to, must_stop };
 
 static void refuse(const char *id, const char *why)
 {
 	record_open("error");
-	record_text("trial", id);
+	record_text("trial", id && *id ? id : NULL);
 	record_text("reason", why);
 	record_close(1);
 }
 
-static int trial(const char *directory, char *arguments, int (*line_waiting)(const char *id))
+static int trial(const char *directory, char *arguments, const struct listener *who)
 {
 	const char    *under[UNDER_MOST + 1];
 	struct request request;
 	char           why[512];
 
 	if (request_parse(arguments, &request, why, sizeof(why))) {
-		refuse(*request.id ? request.id : NULL, why);
+		refuse(request.id, why);
 		return 2;
 	}
 	if (settings.copies > 1 && self_under(under)) {
 		refuse(request.id, "each of several copies would be under a monitor of its own");
 		return 2;
 	}
-	return trial_supervise(&request, directory, line_waiting);
+	if (who && input_ended) {
+		refuse(request.id, "it was not begun, because the requests ended before its turn");
+		return 2;
+	}
+	return trial_supervise(&request, directory, who);
 }
 
 void hello_write(void)
@@ -209,10 +180,38 @@ static void clock_write(void)
 	record_close(1);
 }
 
-static int obey(const char *directory, char *line)
+/* Refuses a line of which nothing can be trusted but, if it begins as a trial, whose it is. */
+static void refuse_line(const char *line, const char *why)
 {
-	if (!strncmp(line, "trial ", 6))
-		trial(directory, line + 6, must_stop);
+	char id[ID_ROOM];
+
+	request_id(line, id);
+	refuse(id, why);
+}
+
+static void refuse_unknown(const char *line)
+{
+	char why[256];
+
+	snprintf(why, sizeof(why),
+	         "a request is: trial ID WORKLOAD name=value ..., describe, list, clock, stop ID, or quit; "
+	         "not '%.80s'", line);
+	refuse(NULL, why);
+}
+
+/* Returns whether it was the last. */
+static int obey(const char *directory, char *line, size_t length)
+{
+	char why[128];
+
+	if (length > LINE_MOST) {
+		snprintf(why, sizeof(why), "the request is longer than %d bytes: nothing of it was done",
+		         LINE_MOST);
+		refuse_line(line, why);
+	} else if (strlen(line) < length)
+		refuse_line(line, "the request holds a zero byte: nothing of it was done");
+	else if (!strncmp(line, "trial ", 6))
+		trial(directory, line + 6, &listener);
 	else if (!strcmp(line, "describe"))
 		fingerprint_write(directory, "");
 	else if (!strcmp(line, "list"))
@@ -222,36 +221,50 @@ static int obey(const char *directory, char *line)
 	else if (!strcmp(line, "quit"))
 		return 1;
 	else if (*line && strncmp(line, "stop ", 5)) /* a stop that came too late is no error */
-		refuse(NULL, "a request is: trial ID WORKLOAD name=value ..., describe, list, "
-		             "clock, stop ID, or quit");
+		refuse_unknown(line);
 	return 0;
+}
+
+int records_status(void)
+{
+	if (!record_error())
+		return 0;
+	fprintf(stderr, "steelyard-load: writing a record: %s\n", system_error(record_error()));
+	return 1;
 }
 
 int agent_loop(const char *directory)
 {
-	char line[LINE_ROOM];
-	int  over = 0;
+	char  *line;
+	size_t length;
+	int    over = 0;
 
 	hello_write();
-	while (!over && !input.ended) {
+	while (!over && !input_ended && !record_error()) {
 		read_more();
-		while (!over && take_line(line))
-			over = obey(directory, line);
+		while (!over && !record_error() && (line = lines_take(&requests, &length)))
+			over = obey(directory, line, length);
 	}
-	return 0;
+	if (!over && (line = lines_take_open(&requests, &length)))
+		refuse_line(line, "the requests ended in the midst of this one: nothing of it was done");
+	return records_status();
 }
 
 int agent_once(const char *directory, int argc, char *argv[])
 {
-	char   line[LINE_ROOM] = "1";
+	char   line[LINE_MOST + 1] = "1";
 	size_t count = 1;
+	int    status;
 
 	for (int i = 0; i < argc; i++) {
 		int more = snprintf(line + count, sizeof(line) - count, " %s", argv[i]);
 
-		if (more < 0 || count + (size_t)more >= sizeof(line))
+		if (more < 0 || count + (size_t)more >= sizeof(line)) {
+			fprintf(stderr, "steelyard-load: the request is longer than %d bytes\n", LINE_MOST);
 			return 2;
+		}
 		count += (size_t)more;
 	}
-	return trial(directory, line, NULL);
+	status = trial(directory, line, NULL);
+	return records_status() ? 1 : status;
 }

@@ -31,7 +31,7 @@ static const char usage[] =
 	"\n"
 	"  steelyard-load run syscall\n"
 	"  steelyard-load run pipe_transfer size=4096 batches=5\n"
-	"  echo 'trial 1 sieve copies=2' | steelyard-load agent\n";
+	"  echo describe | steelyard-load agent\n";
 
 static int guest(void)
 {
@@ -84,15 +84,15 @@ int main(int argc, char *argv[])
 		return userland(argc - 2, argv + 2);
 	if (!strcmp(verb, "list") && argc == 2) {
 		workloads_write();
-		return 0;
+		return records_status();
 	}
 	if (!strcmp(verb, "describe") && argc <= 4) {
 		fingerprint_write(argc > 2 ? argv[2] : directory_temporary(), argc > 3 ? argv[3] : "");
-		return 0;
+		return records_status();
 	}
 	if (!strcmp(verb, "--version")) {
 		hello_write();
-		return 0;
+		return records_status();
 	}
 	fputs(usage, strcmp(verb, "--help") ? stderr : stdout);
 	return strcmp(verb, "--help") ? 2 : 0;

@@ -92,11 +92,16 @@ static int set_text(const struct parameter *p, const char *value, char *why, siz
 
 		if (byte == '%') {
 			if (digit(value[1]) < 0 || digit(value[2]) < 0) {
-				snprintf(why, why_room, "parameter %s has a %% that no two digits follow", p->name);
+				snprintf(why, why_room, "parameter %s has a %% that no two digits (0-9, a-f) follow",
+				         p->name);
 				return -1;
 			}
 			byte = (char)(digit(value[1]) * 16 + digit(value[2]));
 			value += 2;
+		}
+		if (!byte) {
+			snprintf(why, why_room, "parameter %s has a zero byte", p->name);
+			return -1;
 		}
 		if (count == p->most) {
 			snprintf(why, why_room, "parameter %s is longer than %" PRIu64 " bytes", p->name, p->most);

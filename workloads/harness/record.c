@@ -1,6 +1,7 @@
 /* record.c -- see record.h. */
 #include "../api/record.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,19 +16,21 @@ static struct {
 	size_t count, room;
 	int    comma; /* whether the next member needs one before it */
 } line;
+static int error; /* of the first write that failed */
 
 FORMAT_OF(1, 2) static void add(const char *format, ...)
 {
 	for (;;) {
+		size_t  left = line.room - line.count;
 		va_list arguments;
 		int     length;
 
 		va_start(arguments, format);
-		length = vsnprintf(line.bytes + line.count, line.room - line.count, format, arguments);
+		length = vsnprintf(left ? line.bytes + line.count : NULL, left, format, arguments);
 		va_end(arguments);
 		if (length < 0)
 			abort();
-		if ((size_t)length < line.room - line.count) {
+		if ((size_t)length < left) {
 			line.count += (size_t)length;
 			return;
 		}
@@ -162,5 +165,18 @@ void record_list_close(void)
 int record_close(int file)
 {
 	add("}\n");
-	return write_all(file, line.bytes, line.count);
+	return record_relay(file, line.bytes, line.count);
+}
+
+int record_relay(int file, const char *lines, size_t count)
+{
+	if (!error && write_all(file, lines, count))
+		error = errno ? errno : EIO;
+	errno = error;
+	return error ? -1 : 0;
+}
+
+int record_error(void)
+{
+	return error;
 }

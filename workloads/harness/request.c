@@ -25,7 +25,7 @@ struct trial_settings settings = {
 };
 
 const struct parameter trial_parameters[] = {
-	NUMBER("copies", "identical processes that start together", &settings.copies, 1, 1024),
+	NUMBER("copies", "identical processes that start together", &settings.copies, 1, COPIES_MOST),
 	NUMBER("batches", "batches measured, at most", &settings.batches, 1, BATCHES_MOST),
 	NUMBER("operations", "operations in a batch; 0: as many as fill it", &settings.operations, 0,
 	  UINT64_MAX / 4),
@@ -68,6 +68,13 @@ int setting_apply(const struct workload *workload, const char *setting, char *wh
 	return set_parameter(tables, 3, setting, why, why_room);
 }
 
+void request_id(const char *line, char id[ID_ROOM])
+{
+	size_t length = !strncmp(line, "trial ", 6) ? strcspn(line += 6, " ") : 0;
+
+	snprintf(id, ID_ROOM, "%.*s", length < ID_ROOM ? (int)length : 0, line);
+}
+
 int request_parse(char *line, struct request *request, char *why, size_t why_room)
 {
 	char *rest = line, *id = strtok_r(rest, " ", &rest), *name = strtok_r(rest, " ", &rest);
@@ -87,7 +94,7 @@ int request_parse(char *line, struct request *request, char *why, size_t why_roo
 	}
 	for (char *setting; (setting = strtok_r(rest, " ", &rest));) {
 		if (request->setting_count == SETTINGS_MOST - 1) {
-			snprintf(why, why_room, "more than %d parameters", SETTINGS_MOST - 1);
+			snprintf(why, why_room, "there are more than %d parameters", SETTINGS_MOST - 1);
 			return -1;
 		}
 		if (setting_apply(request->workload, setting, why, why_room))

@@ -38,7 +38,9 @@ struct copy {
 static struct {
 	const struct request *request;
 	struct copy          *copies;
-	uint64_t              count;
+	uint64_t              count;  /* that were started, or should have been */
+	uint64_t              wanted; /* settings.copies, until one ends before its time or all are stopped */
+	uint64_t              deadline_ns;
 	int                   gate[2];
 	char                  directory[PATH_MAX - 64];
 	const char           *stopped; /* why the agent ended it: "timed out", "stopped"; or NULL */
@@ -181,6 +183,12 @@ static void hear(struct copy *copy)
 	memmove(copy->heard, start, copy->heard_count + 1);
 }
 
+static void end_all(void)
+{
+	g.wanted = g.count;
+	kill_all();
+}
+
 /* Whether every copy has come to `stage`; one that ended before it stops the others. */
 static int all_at(enum stage stage)
 {
@@ -189,12 +197,12 @@ static int all_at(enum stage stage)
 	for (uint64_t i = 0; i < g.count; i++) {
 		if (g.copies[i].stage == ENDED && g.gate[1] >= 0 && !g.first_ended) {
 			g.first_ended = &g.copies[i];
-			kill_all();
+			end_all();
 		}
 		if (g.copies[i].stage != stage)
 			all = 0;
 	}
-	return all;
+	return all && g.count == g.wanted;
 }
 
 static void answer_all(void)
@@ -206,36 +214,66 @@ static void answer_all(void)
 	}
 }
 
-/* Waits until all copies have ended, leading them through the gate on the way. */
-static void lead(int (*line_waiting)(const char *id))
+static void stop(const char *how)
 {
-	struct stream **streams = calloc(g.count + 1, sizeof(struct stream *));
-	unsigned char  *ready = calloc(g.count + 1, 1);
-	uint64_t        deadline = clock_ns() + settings.limit_ms * 1000000;
+	g.stopped = how;
+	end_all();
+}
 
-	if (!streams || !ready)
+static int start_next(void)
+{
+	struct copy *copy = &g.copies[g.count];
+	int          bad;
+
+	copy->down = -1;
+	bad = start_copy(g.count++);
+	if (!copy->up)
+		copy->stage = ENDED;
+	return bad;
+}
+
+/* Nothing is to be waited for while copies are left to be started. */
+static int patience_ms(void)
+{
+	uint64_t now = clock_ns();
+
+	if (g.count < g.wanted || now >= g.deadline_ns)
+		return 0;
+	return (int)((g.deadline_ns - now) / 1000000) + 1;
+}
+
+/* What copies say, and who may stop them. */
+static void listen_to_all(const struct listener *listener)
+{
+	static struct stream *streams[COPIES_MOST + 1];
+	static unsigned char  ready[COPIES_MOST + 1];
+
+	for (uint64_t i = 0; i < g.count; i++)
+		streams[i] = g.copies[i].up;
+	streams[g.count] = listener ? listener->stream() : NULL;
+	if (streams_wait(streams, g.count + 1, patience_ms(), ready))
 		abort();
-	while (!all_at(ENDED)) {
-		uint64_t now = clock_ns();
-		int      patience = now < deadline ? (int)((deadline - now) / 1000000) + 1 : 1000;
+	for (uint64_t i = 0; i < g.count; i++)
+		if (ready[i])
+			hear(&g.copies[i]);
+	if (ready[g.count] && listener->must_stop(g.request->id, 1))
+		stop("stopped");
+}
 
-		for (uint64_t i = 0; i < g.count; i++)
-			streams[i] = g.copies[i].up;
-		streams[g.count] = g.stopped || !line_waiting ? NULL : stream_input();
-		if (streams_wait(streams, g.count + 1, patience, ready))
-			abort();
-		for (uint64_t i = 0; i < g.count; i++)
-			if (ready[i])
-				hear(&g.copies[i]);
-		if (ready[g.count] && !g.stopped && line_waiting(g.request->id)) {
-			g.stopped = "stopped";
-			kill_all();
-		}
-		if (clock_ns() >= deadline && !g.stopped) {
-			g.stopped = "timed out";
+/* Starts all copies, leads them through the gate, and waits until they have ended or are being killed. The limit
+ * holds from the beginning: with many copies, starting the last takes long, as those before it work already. */
+static void lead(const struct listener *listener)
+{
+	if (record_error() || (listener && listener->must_stop(g.request->id, 0)))
+		stop("stopped");
+	while (!g.stopped && !all_at(ENDED)) {
+		if (g.count < g.wanted && start_next())
+			continue;
+		listen_to_all(listener);
+		if (clock_ns() >= g.deadline_ns && !g.stopped) {
 			snprintf(g.why, sizeof(g.why), "not done after %" PRIu64 " ms",
 			         settings.limit_ms);
-			kill_all();
+			stop("timed out");
 		}
 		if (all_at(READY))
 			answer_all();
@@ -244,8 +282,6 @@ static void lead(int (*line_waiting)(const char *id))
 			g.gate[1] = -1;
 		}
 	}
-	free(streams);
-	free(ready);
 }
 
 static void reap_all(void)
@@ -361,7 +397,7 @@ static int write_end(void)
 		record_null("signal");
 	record_number("clock_ns", clock_ns());
 	record_close(1);
-	return strcmp(status, "ok");
+	return !strcmp(status, "ok") ? 0 : !strcmp(status, "unsupported") ? 77 : 1;
 }
 
 static void write_settings(const struct parameter *parameters)
@@ -393,50 +429,57 @@ static void write_begin(void)
 	record_close(1);
 }
 
-int trial_supervise(const struct request *request, const char *directory,
-                    int (*line_waiting)(const char *id))
+/* Their last records go out, unless the trial was stopped; what is held of them is given back. */
+static void relay_all(void)
 {
-	int bad, made = 0;
+	for (uint64_t i = 0; i < g.count; i++) {
+		struct copy *copy = &g.copies[i];
+
+		if (copy->records && !g.stopped)
+			record_relay(1, copy->records, copy->records_count);
+		stream_close(copy->up);
+		if (copy->down >= 0)
+			close(copy->down);
+		free(copy->records);
+		free(copy->heard);
+	}
+}
+
+static void perform(const struct listener *listener)
+{
+	g.copies = calloc(settings.copies, sizeof(*g.copies));
+	if (!g.copies || pipe_make_private(g.gate)) {
+		cannot("making room for the copies");
+		return;
+	}
+	lead(listener);
+	reap_all();
+	relay_all();
+	close(g.gate[0]);
+	if (g.gate[1] >= 0)
+		close(g.gate[1]);
+}
+
+int trial_supervise(const struct request *request, const char *directory, const struct listener *listener)
+{
+	int status;
 
 	memset(&g, 0, sizeof(g));
 	g.request = request;
-	g.gate[0] = g.gate[1] = -1;
-	g.copies = calloc(settings.copies, sizeof(*g.copies));
-	if (!g.copies)
-		abort();
+	g.wanted = settings.copies;
+	g.deadline_ns = clock_ns() + settings.limit_ms * 1000000;
 	write_begin();
-	snprintf(g.directory, sizeof(g.directory), "%s/trial-XXXXXX", directory);
-	if (directory_make_fresh(g.directory))
-		bad = cannot("making the working directory");
-	else
-		bad = (made = 1, pipe_make_private(g.gate) ? cannot("pipe") : 0);
-	while (!bad && g.count < settings.copies) {
-		g.copies[g.count].down = -1;
-		bad = start_copy(g.count++);
-	}
-	if (bad)
-		kill_all();
-	for (uint64_t i = 0; i < g.count; i++)
-		if (!g.copies[i].up)
-			g.copies[i].stage = ENDED;
-	lead(line_waiting);
-	reap_all();
-	for (uint64_t i = 0; i < g.count; i++) {
-		if (g.copies[i].records && !g.stopped)
-			write_all(1, g.copies[i].records, g.copies[i].records_count);
-		if (g.copies[i].down >= 0)
-			close(g.copies[i].down);
-		free(g.copies[i].records);
-		free(g.copies[i].heard);
-	}
-	if (g.gate[0] >= 0)
-		close(g.gate[0]);
-	if (g.gate[1] >= 0)
-		close(g.gate[1]);
-	if (made)
+	if (snprintf(g.directory, sizeof(g.directory), "%s/trial-XXXXXX", directory) >= (int)sizeof(g.directory)) {
+		errno = ENAMETOOLONG;
+		cannot("making the working directory");
+	} else if (directory_make_fresh(g.directory)) {
+		cannot("making the working directory");
+	} else {
+		perform(listener);
 		tree_remove(g.directory);
+	}
 	write_processes();
-	bad = write_end();
+	status = write_end();
 	free(g.copies);
-	return bad;
+	return status;
 }

@@ -28,6 +28,9 @@ int directory_make(const char *directory);
 /* Makes a directory that nobody else has: the last six characters of `name` are replaced. */
 int directory_make_fresh(char *name);
 
+/* Keeps a descriptor that was handed to us from what we execute. On Windows it is nobody else's anyway. */
+void descriptor_keep(int file);
+
 /* Writes all bytes, also where the descriptor does not block. Returns 0, or -1 with errno. */
 int write_all(int file, const char *bytes, size_t count);
 
@@ -46,7 +49,7 @@ ssize_t stream_take(struct stream *stream, void *into, size_t room);
 /* Waits until a stream has something or has ended, or so many milliseconds have passed. NULLs among
  * them are passed over. Says of each in `ready` whether stream_take would return at once. */
 int streams_wait(struct stream *const streams[], size_t count, int patience_ms, unsigned char ready[]);
-/* Closes its descriptor. On Windows only after its end, because a thread may be reading it; NULL is let
+/* Closes its descriptor. On Windows only when it has ended, because a thread may be reading it; NULL is let
  * alone. */
 void stream_close(struct stream *stream);
 

@@ -347,6 +347,9 @@ int trial_process(int argc, char *argv[])
 
 	if (take_arguments(argc, argv))
 		return 2;
+	/* What a workload executes may outlive it, and would keep the agent waiting for the end of a pipe. */
+	for (int file = CHANNEL_UP; file <= CHANNEL_GATE; file++)
+		descriptor_keep(file);
 	if (directory_make(t.directory)) {
 		fail("making the working directory");
 		channel_say("outcome failed %s\n", outcome_why());

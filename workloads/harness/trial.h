@@ -18,7 +18,7 @@
 #include "../api/workload.h"
 #include "parameters.h"
 
-enum { ID_ROOM = 64 };
+enum { ID_ROOM = 64, COPIES_MOST = 1024 };
 
 /* What a request line asks for. Settings are kept as they came: the trial processes read them. */
 struct request {
@@ -53,16 +53,22 @@ const char *only_metric(const struct workload *workload);
 /* Sets one "name=value" of a trial of that workload. Returns 0, or -1 with a sentence in `why`. */
 int setting_apply(const struct workload *workload, const char *setting, char *why, size_t why_room);
 
+/* The ID in a line that begins as a trial's, or nothing. */
+void request_id(const char *line, char id[ID_ROOM]);
+
 /* Splits "ID WORKLOAD name=value ..." in place and checks every setting. Returns 0, or -1 with a
  * sentence in `why`. */
 int request_parse(char *line, struct request *request, char *why, size_t why_room);
 
-/* In the agent: runs the trial and writes its records to standard output. `line_waiting` is called
- * when standard input has something; it returns nonzero to have the trial stopped (NULL: standard
- * input is let alone). Working files go under `directory`. Returns 0 if the trial was ok, else nonzero
- * (the end record says what). */
-int trial_supervise(const struct request *request, const char *directory,
-                    int (*line_waiting)(const char *id));
+/* Who may stop a trial while it runs. */
+struct listener {
+	struct stream *(*stream)(void);          /* what to wait for, now; NULL: nothing */
+	int (*must_stop)(const char *id, int has_come); /* asked at the beginning, and when something has come */
+};
+
+/* In the agent: runs the trial and writes its records to standard output. A NULL listener never stops it.
+ * Working files go under `directory`. Returns an exit status (the end record says why). */
+int trial_supervise(const struct request *request, const char *directory, const struct listener *listener);
 
 /* In the trial process, whose arguments trial_supervise made: does the work. */
 int trial_process(int argc, char *argv[]);

@@ -8,7 +8,9 @@ listing, archiving, parser.
 """
 
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from steelyard import interruption, streams
@@ -54,7 +56,7 @@ def entry() -> NoReturn:
 
 def _put_in_order() -> None:
     """What a run that was killed together with its guards has left is put back first, whatever is asked."""
-    from steelyard.systems import ledger
+    from steelyard.systems import ledger, scratch
 
-    for sentence in ledger.put_back_leftovers():
+    for sentence in ledger.put_back_leftovers() + scratch.clear(Path(tempfile.gettempdir())):
         output.say(f"steelyard: {sentence}")

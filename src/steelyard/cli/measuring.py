@@ -150,8 +150,11 @@ def _run(options: CompareOptions | RunOptions) -> int:
     """Measures what the study asks for, or goes on where the same command stopped; then reports."""
     from steelyard import report
     from steelyard.running import experiment
+    from steelyard.systems import scratch
 
     measuring, reporting = options.measuring, options.reporting
+    for sentence in scratch.clear(Path(measuring.directory)) if measuring.directory else []:
+        output.say(f"steelyard: {sentence}")
     if reporting.html:
         output.may_be_written("--html", reporting.html)
     order = experiment.Order(
@@ -191,7 +194,7 @@ def _report(options: ReportOptions) -> int:
     from steelyard.archive import experiments
 
     root = output.archive(options.reporting.archive)
-    _print_report(experiments.find(root, options.experiment), options.reporting)
+    _print_report(experiments.find(root, options.experiment, output.tell), options.reporting)
     return 0
 
 

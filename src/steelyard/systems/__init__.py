@@ -3,8 +3,8 @@
 A system is a command that starts an agent; `System` says which command, and the little besides that
 differs: which build of the load program it runs, and whether its start is a boot.
 
-Each module imports only from earlier ones: groups, ledger, tuning, system, door, agent, initramfs, monitors,
-native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
+Each module imports only from earlier ones: groups, ledger, scratch, tuning, system, door, agent, initramfs,
+monitors, native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,6 @@
 
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,7 +13,7 @@ from types import TracebackType
 
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.programs import built
-from steelyard.systems import door
+from steelyard.systems import door, scratch
 from steelyard.systems.door import Record
 from steelyard.systems.system import Place, System, check
 from steelyard.systems.tuning import Tuned
@@ -106,18 +105,18 @@ class Agent:
         self._unread = bytearray()
         self._lines: deque[bytes] = deque()
         program = built.load(system.program)
-        scratch = Path(tempfile.mkdtemp(prefix="steelyard-", dir=directory))
-        self._place = place = Place(program, scratch)
+        self._scratch = scratch.make(directory)
+        self._place = place = Place(program, self._scratch.path)
         try:
             system.prepare(place)
             command = system.command(place)
-            self._tuned = Tuned(system.name, system.tuning, scratch, undo=system.undo(place))
+            self._tuned = Tuned(system.name, system.tuning, place.scratch, undo=system.undo(place))
         except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
+            self._scratch.close()
             raise
         lifeline, self._lifeline = os.pipe()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
-        self._process = self._start(["guard", str(lifeline), str(scratch), *command], lifeline)
+        self._process = self._start(["guard", str(lifeline), str(place.scratch), *command], lifeline)
         os.close(lifeline)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -141,15 +140,14 @@ class Agent:
         return self._process.pid if self.system.here else None
 
     def _start(self, guard: list[str], lifeline: int) -> subprocess.Popen[bytes]:
-        scratch = guard[2]
         return subprocess.Popen(
             [str(built.load("glibc")), *guard],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            pass_fds=(lifeline, *self._tuned.files),
+            pass_fds=(lifeline, self._scratch.file, *self._tuned.files),
             # By its name, a process of this system is found even if both its guard and we are killed.
-            env=os.environ | {"STEELYARD_SCRATCH": scratch} | self._tuned.environment,
+            env=os.environ | {"STEELYARD_SCRATCH": guard[2]} | self._tuned.environment,
         )
 
     def __enter__(self) -> "Agent":
@@ -313,4 +311,5 @@ class Agent:
             self._selector.close()
             self._output.close()
             self._errors.close()
+            self._scratch.close()
             self._tuned.close()

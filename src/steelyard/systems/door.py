@@ -2,7 +2,7 @@
 
 What runs in a system is not trusted. So each kind of record is described here, once: its keys, and of each
 what it may be. docs/records.md says the same for people. What a whole trial promised is checked where the
-trial is led (running/hearing.py).
+trial is led (running/records.py).
 """
 
 import json

@@ -6,24 +6,38 @@ time to settle. Systrap is several times faster than ptrace, where the installed
 """
 
 from functools import cache
+from pathlib import Path
 
 from steelyard.systems.system import Place, System
 from steelyard.text import answer_of
 
 
 @cache
-def _platform() -> str:
-    """The platform to ask for: systrap if this runsc knows it, else ptrace."""
+def _flags() -> str:
+    """What the installed runsc says of its flags."""
     answer = answer_of(["runsc", "flags"])
-    return "systrap" if "systrap" in answer.stdout + answer.stderr else "ptrace"
+    return answer.stdout + answer.stderr
+
+
+def _state(place: Place) -> Path:
+    """Where runsc keeps its own files: they go with the scratch directory when runsc is killed."""
+    return place.scratch / "runsc"
+
+
+def _prepare(place: Place) -> None:
+    _state(place).mkdir()
 
 
 def _command(place: Place) -> list[str]:
     return [
+        "env",
+        f"TMPDIR={_state(place)}",
         "runsc",
         "--rootless",
         "--network=none",
-        f"--platform={_platform()}",
+        f"--platform={'systrap' if 'systrap' in _flags() else 'ptrace'}",
+        # Control groups of its own would be left when it is killed, and out of the reach of a limit on ours.
+        *(["--ignore-cgroups"] if "ignore-cgroups" in _flags() else []),
         "do",
         "-quiet",
         # Without this, written files would stay in the sandbox's memory, and the file system
@@ -41,6 +55,7 @@ GVISOR = System(
     "gvisor",
     "gVisor's application kernel (runsc)",
     _command,
+    prepare=_prepare,
     boot=True,
     needs=(("runsc", "runsc"),),
     settle_s=1.5,

@@ -12,7 +12,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from steelyard import text
@@ -148,7 +148,7 @@ def _put_back(path: Path) -> list[str]:
     done = []
     made = [Path(fact[1]) for fact in facts if fact[0] == "group"]
     scratches = [Path(fact[1]) for fact in facts if fact[0] == "scratch"]
-    killed = _kill(made, scratches)
+    killed = end_processes(made, naming=scratches)
     if killed:
         done.append(f"{killed} processes that an interrupted run had left were ended")
     for _, name, old in reversed([fact for fact in facts if fact[0] == "set"]):
@@ -183,14 +183,14 @@ def _undo(words: list[str]) -> None:
         )
 
 
-def _kill(made: list[Path], scratches: list[Path]) -> int:
-    """Kills every process in the groups, and every one that names one of the directories, and waits for
+def end_processes(members: Sequence[Path] = (), *, naming: Sequence[Path]) -> int:
+    """Kills every process in those groups, and every one that names one of the directories, and waits for
     their end. Returns how many there were."""
     killed = set()
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        left = {one for group in made for one in groups.processes(group)}
-        left |= {one for scratch in scratches for one in _naming(scratch)}
+        left = {one for group in members for one in groups.processes(group)}
+        left |= {one for scratch in naming for one in _naming(scratch)}
         if not left:
             break
         for process in left:

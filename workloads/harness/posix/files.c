@@ -41,7 +41,26 @@ int pipe_make(int ends[2])
 
 int pipe_make_private(int ends[2])
 {
-	return pipe2(ends, O_CLOEXEC);
+	int first[2], error;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	if (ends[0] > 2 && ends[1] > 2)
+		return 0;
+	/* A stream that was closed before us has left its number: what takes it would be given away as the stream. */
+	memcpy(first, ends, sizeof(first));
+	ends[0] = fcntl(first[0], F_DUPFD_CLOEXEC, 3);
+	ends[1] = fcntl(first[1], F_DUPFD_CLOEXEC, 3);
+	error = errno;
+	close(first[0]);
+	close(first[1]);
+	errno = error;
+	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
+}
+
+void descriptor_keep(int file)
+{
+	fcntl(file, F_SETFD, FD_CLOEXEC);
 }
 
 int write_all(int file, const char *bytes, size_t count)
@@ -51,9 +70,7 @@ int write_all(int file, const char *bytes, size_t count)
 
 		if (put < 0 && errno == EAGAIN) {
 			/* A console as the stream may not block. */
-			struct pollfd wait = { .fd = file, .events = POLLOUT };
-
-			poll(&wait, 1, 1000);
+			poll(&(struct pollfd){ .fd = file, .events = POLLOUT }, 1, 1000);
 			continue;
 		}
 		if (put < 0 && errno == EINTR)
@@ -113,9 +130,9 @@ ssize_t stream_take(struct stream *stream, void *into, size_t room)
 {
 	ssize_t got;
 
-	do
-		got = read(stream->file, into, room);
-	while (got < 0 && errno == EINTR);
+	while ((got = read(stream->file, into, room)) < 0 && (errno == EINTR || errno == EAGAIN))
+		if (errno == EAGAIN)
+			poll(&(struct pollfd){ .fd = stream->file, .events = POLLIN }, 1, 1000);
 	return got;
 }
 

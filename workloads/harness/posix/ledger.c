@@ -17,36 +17,43 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINES_MOST = 256, REMOVAL_TRIES = 500 };
+enum { REMOVAL_TRIES = 500 };
 
 struct ledger {
-	char *bytes;
-	char *lines[LINES_MOST];
-	int   count;
+	char  *bytes;
+	char **lines;
+	int    count;
 };
 
-/* Reads it whole. Returns 0, or -1 with errno. */
+static void ledger_free(struct ledger *ledger)
+{
+	free(ledger->bytes);
+	free(ledger->lines);
+}
+
+/* Reads it whole, up to a zero byte, which no ledger has. Returns 0, or -1 with errno and nothing to free. */
 static int ledger_read(int file, struct ledger *ledger)
 {
 	struct stat status;
-	char       *rest, *line;
-	ssize_t     got;
+	char       *rest;
+	ssize_t     got = -1;
 
-	ledger->count = 0;
-	ledger->bytes = NULL;
+	*ledger = (struct ledger){ 0 };
 	if (fstat(file, &status))
 		return -1;
 	ledger->bytes = malloc((size_t)status.st_size + 1);
-	if (!ledger->bytes)
+	ledger->lines = malloc(((size_t)status.st_size + 1) * sizeof(*ledger->lines));
+	if (ledger->bytes && ledger->lines)
+		got = pread(file, ledger->bytes, (size_t)status.st_size, 0);
+	if (got < 0) {
+		ledger_free(ledger);
 		return -1;
-	got = pread(file, ledger->bytes, (size_t)status.st_size, 0);
-	if (got < 0)
-		return -1;
+	}
 	ledger->bytes[got] = 0;
 	rest = ledger->bytes;
 	/* A line without its newline was cut short before what it announces was done. */
-	while (ledger->count < LINES_MOST && strchr(rest, '\n') && (line = strsep(&rest, "\n")))
-		ledger->lines[ledger->count++] = line;
+	while (strchr(rest, '\n'))
+		ledger->lines[ledger->count++] = strsep(&rest, "\n");
 	return 0;
 }
 
@@ -135,7 +142,7 @@ int ledger_enter(int file)
 		else if ((value = said(ledger.lines[i], "processors")))
 			status = enter_processors(value);
 	}
-	free(ledger.bytes);
+	ledger_free(&ledger);
 	return status;
 }
 
@@ -234,7 +241,7 @@ void ledger_put_back(int file)
 		if (group && remove_group(group))
 			failures++;
 	}
-	free(ledger.bytes);
+	ledger_free(&ledger);
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
 	length = readlink(link, path, sizeof(path) - 1);
 	if (failures || length <= 0)

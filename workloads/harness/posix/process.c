@@ -34,7 +34,7 @@ const char *system_error(int error)
 /* The descriptors go to their numbers by way of free ones above, so that none is lost to another. */
 static int hand_over(const struct process_order *order)
 {
-	int free_from = 16;
+	int free_from = 16, nothing;
 
 	for (size_t i = 0; i < order->file_count; i++)
 		if (order->files[i].theirs >= free_from)
@@ -43,8 +43,11 @@ static int hand_over(const struct process_order *order)
 		if (fcntl((int)order->handles[i], F_SETFD, 0))
 			return -1;
 	/* Standard output is the agent's stream of records: a utility must not write into it. */
-	if (dup2(open("/dev/null", O_RDWR | O_CLOEXEC), 0) < 0 || dup2(0, 1) < 0)
+	nothing = open("/dev/null", O_RDWR);
+	if (dup2(nothing, 0) < 0 || dup2(0, 1) < 0)
 		return -1;
+	if (nothing > 2)
+		close(nothing);
 	int high[order->file_count + 1];
 	for (size_t i = 0; i < order->file_count; i++)
 		high[i] = fcntl(order->files[i].ours, F_DUPFD_CLOEXEC, free_from);

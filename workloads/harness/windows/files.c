@@ -70,6 +70,11 @@ int pipe_make_private(int ends[2])
 	return pipe_make(ends);
 }
 
+void descriptor_keep(int file)
+{
+	(void)file;
+}
+
 int write_all(int file, const char *bytes, size_t count)
 {
 	return write_whole(file, bytes, count);
@@ -117,12 +122,13 @@ struct stream {
 	HANDLE taken;   /* an event: the bytes were */
 	DWORD  count, at; /* of the bytes; what has been taken of them */
 	int    has, ended;
+	int    unwanted; /* it is to be closed: nobody takes anything any more */
 	char   bytes[AHEAD_BYTES];
 };
 
 static struct {
 	INIT_ONCE        once;
-	CRITICAL_SECTION lock;    /* of all streams' count, at, has and ended */
+	CRITICAL_SECTION lock;    /* of all streams' count, at, has, ended and unwanted */
 	HANDLE           arrived; /* an event: something came, to whichever of them */
 } streams;
 
@@ -140,7 +146,7 @@ static DWORD WINAPI read_ahead(void *argument)
 {
 	struct stream *stream = argument;
 	HANDLE         handle = (HANDLE)_get_osfhandle(stream->file);
-	int            ended;
+	int            ended, wait;
 
 	do {
 		DWORD got = 0;
@@ -151,9 +157,10 @@ static DWORD WINAPI read_ahead(void *argument)
 		stream->at = 0;
 		stream->has = !ended;
 		stream->ended = ended;
+		wait = !ended && !stream->unwanted;
 		LeaveCriticalSection(&streams.lock);
 		SetEvent(streams.arrived);
-		if (!ended)
+		if (wait)
 			WaitForSingleObject(stream->taken, INFINITE);
 	} while (!ended);
 	return 0;
@@ -240,6 +247,10 @@ void stream_close(struct stream *stream)
 {
 	if (!stream)
 		return;
+	EnterCriticalSection(&streams.lock);
+	stream->unwanted = 1;
+	LeaveCriticalSection(&streams.lock);
+	SetEvent(stream->taken);
 	WaitForSingleObject(stream->reader, INFINITE);
 	CloseHandle(stream->reader);
 	CloseHandle(stream->taken);
