@@ -165,7 +165,7 @@ def _processes_of(name: str) -> list[int]:
         if not entry.name.isdigit():
             continue
         try:
-            state, parent = (entry / "stat").read_text().rpartition(") ")[2].split()[:2]
+            state, parent = (entry / "stat").read_text(errors="replace").rpartition(") ")[2].split()[:2]
             environment = (entry / "environ").read_bytes()
         except OSError:
             continue
