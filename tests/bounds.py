@@ -165,12 +165,12 @@ def _processes_of(name: str) -> list[int]:
         if not entry.name.isdigit():
             continue
         try:
-            state, parent = (entry / "stat").read_bytes().rpartition(b") ")[2].split()[:2]
+            state, parent = (entry / "stat").read_text(errors="replace").rpartition(") ")[2].split()[:2]
             environment = (entry / "environ").read_bytes()
         except OSError:
             continue
         number = int(entry.name)
-        if state in (b"Z", b"X") or number == os.getpid():
+        if state in "ZX" or number == os.getpid():
             continue
         parents[number] = int(parent)
         if f"{NAME}={name}".encode() in environment:

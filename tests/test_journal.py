@@ -9,7 +9,7 @@ import building
 import pytest
 
 from steelyard.archive import journal
-from steelyard.archive.events import Accounted, Look
+from steelyard.archive.events import Accounted, Done, Earlier, Look
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
 from steelyard.study.model import Cell
@@ -41,7 +41,11 @@ def _kinds(directory: Path) -> list[str]:
 
 
 def _done(directory: Path) -> set[tuple[int, str, Cell]]:
-    return set(journal.earlier(directory, CELLS).done)
+    return set(_earlier(directory).done)
+
+
+def _earlier(directory: Path) -> Earlier:
+    return journal.earlier(journal.lines(directory), CELLS)
 
 
 def _triples(count: int) -> set[tuple[int, str, Cell]]:
@@ -116,16 +120,34 @@ def test_a_journal_of_nothing_but_half_a_line_becomes_empty(directory: Path) -> 
     assert list(journal.lines(directory)) == []
 
 
-@pytest.mark.parametrize("damage", [b"\x00" * 40, b'{"kind":"tri', b"\xff\xfe\xfd", b""])
-def test_a_damaged_line_in_the_middle_is_named_with_file_and_number(directory: Path, damage: bytes) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"\x00" * 40,
+        b'{"kind":"tri',
+        b"\xff\xfe\xfd",
+        b"",
+        b"[" * 100_000,
+        b"5",
+        b'{"kind":["trial"]}',
+        b'{"kind":"trial","recorded":1}',
+        b'{"kind":"note","recorded":NaN,"note":""}',
+        b'{"kind":"note","recorded":1e400,"note":""}',
+        b'{"kind":"note","recorded":' + b"9" * 5000 + b',"note":""}',
+    ],
+)
+def test_a_damaged_line_is_a_remark_that_names_it_and_the_others_are_read(
+    directory: Path, damage: bytes
+) -> None:
     lines = _path(directory).read_bytes().splitlines()
     lines[2] = damage
     _path(directory).write_bytes(b"\n".join(lines) + b"\n")
 
-    with pytest.raises(ArchiveError) as refusal:
-        journal.earlier(directory, CELLS)
-
-    assert f"{_path(directory)}, line 3 is damaged" in str(refusal.value)
+    read = list(journal.lines(directory))
+    assert [line["kind"] for line in read] == ["system"] * 2 + ["damage"] + ["trial"] * 2
+    assert read[2]["note"].startswith("line 3 of the journal is damaged and left out: ")
+    assert len(read[2]["note"]) < 250
+    assert _done(directory) == _triples(3) - _triples(1)
 
 
 def test_a_full_disk_leaves_the_journal_as_it_was_and_says_what_to_do(directory: Path) -> None:
@@ -162,17 +184,17 @@ def test_the_last_boot_of_each_system_is_known(directory: Path) -> None:
     open_journal.append(building.started("b", 3))
     open_journal.close()
 
-    assert journal.earlier(directory, CELLS).boots == {"a": 1, "b": 3}
+    assert _earlier(directory).boots == {"a": 1, "b": 3}
 
 
 def test_rounds_are_counted_on_from_the_last_look(directory: Path) -> None:
-    assert journal.earlier(directory, CELLS).rounds == 0
+    assert _earlier(directory).rounds == 0
     open_journal = Journal(directory)
     for number in (1, 2, 3):
         open_journal.append(Look(number, ()))
     open_journal.close()
 
-    assert journal.earlier(directory, CELLS).rounds == 3
+    assert _earlier(directory).rounds == 3
 
 
 def test_a_look_says_what_was_decided_and_what_was_opened_again(directory: Path) -> None:
@@ -191,7 +213,7 @@ def test_a_look_of_an_earlier_version_is_read_past(directory: Path) -> None:
     with open(_path(directory), "a") as file:
         file.write(json.dumps({"kind": "look", "recorded": 1.0, "blocks": 12, "decided": []}) + "\n")
 
-    assert journal.earlier(directory, CELLS).rounds == 0
+    assert _earlier(directory).rounds == 0
     assert _done(directory) == _triples(3)
 
 
@@ -199,11 +221,11 @@ def test_accounting_trials_are_known_by_round_system_and_cell(directory: Path) -
     open_journal = Journal(directory)
     for number, purpose in ((0, "work"), (0, "setup"), (1, "work")):
         open_journal.append(
-            Accounted(number, "b", 1, Cell("sieve"), purpose, "bpf", "ok", None, (("time", 5),), (), None)
+            Accounted(number, "b", 1, Cell("sieve"), purpose, "bpf", "ok", None, (Done("time", 5),), (), None)
         )
     open_journal.close()
 
-    found = journal.earlier(directory, CELLS)
+    found = _earlier(directory)
     assert found.accounted == {(0, "b", Cell("sieve")), (1, "b", Cell("sieve"))}
     assert found.done == _triples(3)
 
@@ -232,7 +254,7 @@ def test_what_was_given_up_stays_given_up(tmp_path: Path, statuses: str, given_u
     open_journal.close()
 
     expected = {("b", Cell("sieve"))} if given_up else set()
-    assert set(journal.earlier(found.path, CELLS).hopeless) == expected
+    assert set(_earlier(found.path).hopeless) == expected
 
 
 def _rewritten(directory: Path, moments: Sequence[float], **others: float) -> None:
@@ -248,14 +270,14 @@ def _rewritten(directory: Path, moments: Sequence[float], **others: float) -> No
 def test_the_time_spent_counts_from_the_first_trial_s_beginning(directory: Path) -> None:
     _rewritten(directory, [1000.0, 1050.0, 1057.0, 1060.0, 1063.5], began=1055.0)
 
-    assert journal.earlier(directory, CELLS).spent_s == 8.5
+    assert _earlier(directory).spent_s == 8.5
 
 
 def test_before_the_first_trial_nothing_is_spent(directory: Path) -> None:
     path = _path(directory)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
 
-    assert journal.earlier(directory, CELLS).spent_s == 0.0
+    assert _earlier(directory).spent_s == 0.0
 
 
 def test_time_away_is_not_spent_and_starting_again_is_not_either(directory: Path) -> None:
@@ -274,7 +296,7 @@ def test_time_away_is_not_spent_and_starting_again_is_not_either(directory: Path
     _path(directory).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     # From 1008 to 1014; then from 90033, when the first trial of the second sitting began, to 90036.
-    assert journal.earlier(directory, CELLS).spent_s == 6.0 + 3.0
+    assert _earlier(directory).spent_s == 6.0 + 3.0
 
 
 def test_what_happens_between_trials_is_spent(directory: Path) -> None:
@@ -284,7 +306,7 @@ def test_what_happens_between_trials_is_spent(directory: Path) -> None:
     open_journal.close()
     _rewritten(directory, [1.0, 2.0, 10.0, 11.0, 12.0, 40.0, 41.0], began=9.0)
 
-    assert journal.earlier(directory, CELLS).spent_s == 41.0 - 9.0
+    assert _earlier(directory).spent_s == 41.0 - 9.0
 
 
 def test_whole_numbers_are_written_as_they_were_measured(directory: Path) -> None:

@@ -122,14 +122,14 @@ FIGURE_TABLE = (
 )
 
 BAD = {
-    "no name": (f'title = "t"\n{SIEVE}', ["name", "None", "a text"]),
+    "no name": (f'title = "t"\n{SIEVE}', ["name", "missing", "a text"]),
     "empty name": (f'name = ""\ntitle = "t"\n{SIEVE}', ["name", "''", "a text"]),
     "name a number": (f'name = 5\ntitle = "t"\n{SIEVE}', ["name", "5", "a text"]),
     "name a path": (f'name = "a/b"\ntitle = "t"\n{SIEVE}', ["name", "'a/b'"]),
-    "no title": (f'name = "n"\n{SIEVE}', ["title", "None", "a text"]),
+    "no title": (f'name = "n"\n{SIEVE}', ["title", "missing", "a text"]),
     "no workload": (HEAD, ["workload", "[]", "at least one [[workload]]"]),
     "workload a table": (HEAD + '[workload]\nname = "sieve"', ["workload", "[[workload]]"]),
-    "workload without a name": (HEAD + "[[workload]]\ncopies = 1", ["workload 1: name", "None", "a text"]),
+    "workload without a name": (HEAD + "[[workload]]\ncopies = 1", ["workload 1: name", "missing", "a text"]),
     "systems a text": (_with('systems = "native"'), ["systems", "'native'", "a list of texts"]),
     "systems numbers": (_with("systems = [1]"), ["systems", "[1]", "a list of texts"]),
     "systems with an empty one": (_with('systems = [""]'), ["systems", "['']", "a list of texts"]),
@@ -137,7 +137,7 @@ BAD = {
     "level negative": (LEAST + "copies = -1", ["workload 1: copies", "-1", "whole numbers"]),
     "level a fraction": (LEAST + "copies = 1.5", ["workload 1: copies", "1.5", "whole numbers"]),
     "timing varied": (LEAST + "batches = [5, 10]", ["workload 1: batches", "[5, 10]", "one number"]),
-    "level a truth": (LEAST + "copies = true", ["copies", "True", "whole numbers"]),
+    "level a truth": (LEAST + "copies = true", ["copies", "true", "whole numbers"]),
     "no levels": (LEAST + "copies = []", ["copies", "[]", "whole numbers"]),
     "second workload": (
         LEAST + '[[workload]]\nname = "shell"\ncopies = -7',
@@ -146,17 +146,17 @@ BAD = {
     "looks empty": (_with("[design]\nlooks = []"), ["design.looks", "[]", "a list of whole numbers from 1"]),
     "looks zero": (_with("[design]\nlooks = [0]"), ["design.looks", "[0]", "a list of whole numbers from 1"]),
     "looks a number": (_with("[design]\nlooks = 12"), ["design.looks", "12", "a list"]),
-    "looks truths": (_with("[design]\nlooks = [true]"), ["design.looks", "[True]", "numbers from 1"]),
+    "looks truths": (_with("[design]\nlooks = [true]"), ["design.looks", "[true]", "numbers from 1"]),
     "blocks a text": (_with('[design]\nblocks = "12"'), ["design.blocks", "'12'", "from 2 to"]),
     "blocks a list": (_with("[design]\nblocks = [6, 12]"), ["design.blocks", "[6, 12]", "a whole number"]),
     "one block": (_with("[design]\nblocks = 1"), ["design.blocks", "1", "a whole number from 2 to 100000"]),
-    "blocks a truth": (_with("[design]\nblocks = true"), ["design.blocks", "True", "a whole number"]),
+    "blocks a truth": (_with("[design]\nblocks = true"), ["design.blocks", "true", "a whole number"]),
     "scales a number": (_with("[design]\nscales = 1"), ["design.scales", "1", "true or false"]),
     "boots of no blocks": (
         _with("[design]\nblocks_per_boot = 0"),
         ["design.blocks_per_boot", "0", "a whole number from 1 to 100000"],
     ),
-    "boots a truth": (_with("[design]\nblocks_per_boot = true"), ["design.blocks_per_boot", "True"]),
+    "boots a truth": (_with("[design]\nblocks_per_boot = true"), ["design.blocks_per_boot", "true"]),
     "budget a number": (_with("[design]\nbudget = 300"), ["design.budget", "300", '"5m"']),
     "budget without unit": (_with('[design]\nbudget = "300"'), ["design.budget", "'300'", '"5m"']),
     "budget nothing": (_with('[design]\nbudget = "0s"'), ["design.budget", "'0s'", '"5m"']),
@@ -168,7 +168,7 @@ BAD = {
     "margin text": (_with('[margin]\ncpu = "2%"'), ["margin.cpu", "'2%'", "a fraction"]),
     "trial text": (_with('[trial]\nbatches = "3"'), ["trial.batches", "'3'", "a whole number"]),
     "trial negative": (_with("[trial]\nbatches = -3"), ["trial.batches", "-3", "a whole number"]),
-    "trial truth": (_with("[trial]\nbatches = true"), ["trial.batches", "True", "a whole number"]),
+    "trial truth": (_with("[trial]\nbatches = true"), ["trial.batches", "true", "a whole number"]),
     "system a text": (_with('[system]\nmine = "x"'), ["system.mine", "'x'", "a table [system.mine]"]),
     "system of nothing": (_with("[system.mine]\nboot = true"), ["system.mine.command", "[]", "base"]),
     "system of both": (
@@ -249,7 +249,7 @@ BAD = {
     ),
     "table without title": (
         _with('[[table]]\nname = "I"\npaper = "silva-pegasus"'),
-        ["table 1: title", "None", "a text"],
+        ["table 1: title", "missing", "a text"],
     ),
     "table of no paper we have": (
         _with('[[table]]\nname = "I"\ntitle = "t"\npaper = "nobody"'),

@@ -4,8 +4,10 @@ import json
 import subprocess
 
 import meson
+import pytest
 
 
+@pytest.mark.program
 def test_files_that_no_kernel_writes_are_read_rightly_and_told_as_json() -> None:
     program = meson.program("tests/monitor/false_proc")
     answer = subprocess.run([program], capture_output=True, text=True, encoding="ascii", check=False)

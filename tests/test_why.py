@@ -22,7 +22,18 @@ from steelyard.analysis.host_costs import Costs
 from steelyard.analysis.model import Comparison, Standing, Weighing
 from steelyard.analysis.observations import Observations
 from steelyard.archive import experiments
-from steelyard.archive.events import SETUP, WORK, Accounted, Called, Earlier, Event, Figure, Outcome, Watched
+from steelyard.archive.events import (
+    SETUP,
+    WORK,
+    Accounted,
+    Called,
+    Done,
+    Earlier,
+    Event,
+    Figure,
+    Outcome,
+    Watched,
+)
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal, earlier
 from steelyard.errors import SystemFailed, Unsupported
@@ -320,7 +331,7 @@ def _accounted(
         "bpf",
         "ok",
         None,
-        tuple((metric, operations) for metric in metrics),
+        tuple(Done(metric, operations) for metric in metrics),
         (Figure("span_ns", 5), Figure("cpu_user_ns", 3)),
         tuple(Called(name, count, 0) for name, count in calls.items()),
     )
@@ -388,7 +399,7 @@ def test_the_journal_says_which_accounting_trials_were_made(tmp_path: Path) -> N
     found = _experiment(tmp_path, building.plan(blocks=1), lambda trial: None, EVENTS)
 
     cell = Cell("syscall")
-    assert earlier(found.path, {"syscall": cell}).accounted == {(0, "a", cell), (0, "b", cell)}
+    assert earlier(experiments.lines(found), {"syscall": cell}).accounted == {(0, "a", cell), (0, "b", cell)}
 
 
 def test_an_experiment_of_an_earlier_version_has_empty_tables(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ class StudyError(UsageError):
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
         where = f"study {file}: {shortened(shown(key), 120)}"
-        super().__init__(f"{where} is {quoted(value)}, but must be {allowed}")
+        told = "missing" if value is None else quoted(value)
+        super().__init__(f"{where} is {told}, but must be {allowed}")
 
 
 class UnknownName(UsageError):

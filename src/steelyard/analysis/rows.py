@@ -62,6 +62,9 @@ _MEMBERS = """
     ORDER BY t.block, m.metric, m.batch"""
 
 
+_REMARKS = "SELECT note FROM events WHERE kind = 'damage' ORDER BY recorded"
+
+
 class TrialRow(NamedTuple):
     """One trial, whatever came of it."""
 
@@ -86,6 +89,7 @@ class Rows:
     values: list[tuple[Any, ...]] = field(default_factory=list)
     counts: list[tuple[Any, ...]] = field(default_factory=list)
     members: list[tuple[Any, ...]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # sentences: what is damaged, and left out
 
     def add(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Adds what these tables hold: of trials that are not among the rows yet."""
@@ -94,6 +98,7 @@ class Rows:
         self.trials += [TrialRow(*row) for row in _all(connection, _TRIALS)]
         self.values += _all(connection, _VALUES)
         self.counts += _all(connection, _COUNTS)
+        self.remarks += [sentence for (sentence,) in _all(connection, _REMARKS)]
         self.members += [(known + trial, *rest) for trial, *rest in _all(connection, _MEMBERS)]
 
 

@@ -52,7 +52,8 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
     with experiments.connect(experiment) as connection:
-        seen = Observations(experiment, rows.read(connection), connection, baseline=baseline)
+        read = rows.read(connection)
+        seen = Observations(experiment, read, connection, baseline=baseline)
         counted = connection.execute("SELECT count(*), count(DISTINCT block) FROM trials").fetchone()
         assert counted is not None
         accounted = host_costs.Costs(seen)
@@ -81,6 +82,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
             blocks=counted[1],
             trials=counted[0],
             warnings=(
+                *read.remarks,
                 *_of_left_out(left_out, experiment.header),
                 *_warnings(facts, seen.baseline, _here(experiment.header)),
                 *scaling.beyond_full(seen, found_gains, facts),

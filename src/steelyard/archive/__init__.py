@@ -1,5 +1,6 @@
-"""What is kept: `events` are the types, `journal` holds them while an experiment is measured,
-`experiments` and `watches` keep what is done.
+"""What is kept: `events` are the types, from which the tables follow (`schema`); `journal` holds events while
+an experiment is measured; `tables` makes Parquet of it; `experiments` and `watches` keep what is done.
 
-Each module imports only from earlier ones: events, journal, experiments, watches.
+Each module imports only from earlier ones: events, files, shape, schema, versions, header, journal, tables,
+exports, experiments, watches.
 """

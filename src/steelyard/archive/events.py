@@ -1,12 +1,13 @@
 """What happens in an experiment, as it is kept: types and constants only.
 
 The laboratory produces events, the journal keeps them, the analysis reads them. A field added here is kept,
-and is a column of the table of its kind (`archive.schema`).
+and is a column of the table of its kind (`schema`, docs/records.md); it needs a default, which stands for it
+in what earlier versions kept. What a field's comment says is what docs/records.md says of its column.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
@@ -15,8 +16,42 @@ from steelyard.watch.figures import CPU
 Record = dict[str, Any]
 Pair = tuple[str, Cell]  # a system and a cell
 
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Which numbers a field may hold."""
+
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Which texts a field may hold."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A list in an event, of which a table has a row for each element: under this name."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class JournalOnly:
+    """What no table has, because it follows from what it has."""
+
+
 # The closed list of how a trial can end. "stopped" is ours; it is never kept.
 STATUSES = ("ok", "failed", "unsupported", "timed out", "killed")
+
+Natural = Annotated[int, Range(0, 2**64 - 1)]
+Positive = Annotated[int, Range(1, 2**64 - 1)]
+Duration = Annotated[int, Range(0, 2**63 - 1)]
+Moment = Annotated[float, Range(0, 253_402_300_799)]  # seconds since 1970, until the end of the year 9999
+Status = Annotated[str, OneOf(STATUSES)]
 
 # What disturbs nothing that is timed, and what counts every system call (at a price on every process here).
 LIFE, CALLS = "life", "calls"
@@ -32,13 +67,13 @@ WORK, SETUP = "work", "setup"
 class Samples:
     """The timed batches of one copy for one metric."""
 
-    copy: int
+    copy: int  # from 0
     metric: str
-    operations: int  # in each batch
-    durations_ns: tuple[int, ...]
-    point: int | None = None  # of a curve: the size that this is of
-    bytes: int | None = None  # that an operation moves, where a bandwidth is measured
-    faults_major: int | None = None  # pages that had to be fetched while these batches ran
+    operations: Positive  # in each batch
+    durations_ns: Annotated[tuple[Duration, ...], Each("duration_ns")]
+    point: Natural | None = None  # of a curve: the size that this is of
+    bytes: Natural | None = None  # that an operation moves, where a bandwidth is measured
+    faults_major: Natural | None = None  # pages that had to be fetched while all these batches ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +83,9 @@ class Usage:
 
     copy: int
     metric: str
-    operations: int
-    user_ns: int
-    system_ns: int
+    operations: Natural
+    user_ns: Natural
+    system_ns: Natural
     faults_minor: int | None
     faults_major: int | None
     switches_voluntary: int | None
@@ -74,27 +109,28 @@ class Process:
 @dataclass(frozen=True, slots=True)
 class Group:
     """Many processes started one after another: a column for each thing known of every one of them, in the
-    order in which they were asked for. Times are ns since `zero_ns` on the system's clock, None where it did
-    not come so far; `marks_ns` are the moments when 1/16, 2/16, ... of its iterations were done."""
+    order in which they were asked for. Times are ns since `zero_ns`, None where it did not come so far."""
 
     copy: int
     metric: str
     batch: int  # from 1
     processors: int  # that they could use
-    members: int
-    created: int
-    finished: int
-    iterations: int
-    code_sha256: str
-    zero_ns: int
-    asked_ns: tuple[int | None, ...]
-    began_ns: tuple[int | None, ...]
-    ended_ns: tuple[int | None, ...]
-    reaped_ns: tuple[int | None, ...]  # when its starter saw that it had ended
-    marks_ns: tuple[tuple[int | None, ...], ...]
-    statuses: tuple[str, ...]  # "ok", "failed", "killed", "not created", "not asked for"
-    signals: tuple[int | None, ...]
-    reasons: tuple[str | None, ...]
+    members: Annotated[int, JournalOnly()]
+    created: Annotated[int, JournalOnly()]
+    finished: Annotated[int, JournalOnly()]
+    iterations: Natural  # of each
+    code_sha256: Annotated[str | None, JournalOnly()]
+    zero_ns: int  # when the first was asked for, on the system's clock
+    asked_ns: Annotated[tuple[int | None, ...], Each("asked_ns")]  # since zero_ns, as are all that follow
+    began_ns: Annotated[tuple[int | None, ...], Each("began_ns")]
+    ended_ns: Annotated[tuple[int | None, ...], Each("ended_ns")]  # by its own word
+    reaped_ns: Annotated[tuple[int | None, ...], Each("reaped_ns")]  # when its starter saw that it had ended
+    # the moments when 1/16, 2/16, ... of its iterations were done
+    marks_ns: Annotated[tuple[tuple[int | None, ...], ...], Each("marks_ns")]
+    # "ok", "failed", "killed", "not created" or "not asked for"
+    statuses: Annotated[tuple[str, ...], Each("status")]
+    signals: Annotated[tuple[int | None, ...], Each("signal")]
+    reasons: Annotated[tuple[str | None, ...], Each("reason")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +140,15 @@ class Count:
     copy: int
     metric: str
     unit: str
-    value: int
+    value: Natural
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """What all processes of a system cost together between two marks, in one respect."""
 
-    figure: str  # as the monitor calls it, or SPAN
-    value: int
+    figure: str  # a figure of the monitor's (docs/monitor.md), or span_ns: the time between the marks
+    value: Natural  # ns, bytes or a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +156,31 @@ class Called:
     """How often they made one system call between two marks, and how often it failed."""
 
     call: str
-    calls: int
-    errors: int | None
+    calls: Natural
+    errors: Natural | None  # null if unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How many operations of one metric all copies did."""
+
+    metric: str
+    operations: Natural
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a trial stands in the plan, as it is kept."""
+
+    block: int  # of its cell, from 0
+    position: int  # in the block, from 0: who went first
+    system: str
+    boot: int  # from 1
+    workload: str
+    cell: str  # its label
+    copies: int
+    parameters: Record
+    pad: int  # bytes added to the environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +189,21 @@ class Outcome:
 
     trial: Trial
     boot: int
-    status: str
+    status: Status
     reason: str | None = None
     signal: int | None = None
     code_sha256: str | None = None  # of the machine code that it ran, where that is the same everywhere
-    began: float = 0.0  # seconds since 1970, on the laboratory's clock
+    began: Moment = 0.0  # seconds since 1970, on the laboratory's clock
     host_ns: int | None = None  # from before to after the trial, on the laboratory's clock
     guest_ns: int | None = None  # the same span on the system's clock
     clock_doubt_ns: int | None = None  # how far apart the two may be read to be, for the asking's sake
     pressure: float | None = None  # share of host_ns in which some process waited for a processor
     samples: tuple[Samples, ...] = ()
-    usage: tuple[Usage, ...] = ()
-    processes: tuple[Process, ...] = ()
+    usage: tuple[Usage, ...] = ()  # as the records have it
+    processes: tuple[Process, ...] = ()  # as the records have it
     groups: tuple[Group, ...] = ()
     counts: tuple[Count, ...] = ()
-    costs: tuple[
-        Figure, ...
-    ] = ()  # what the system's processes on this host cost meanwhile; () if not watched
+    costs: tuple[Figure, ...] = ()  # what the system's processes on this host cost meanwhile, if watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +211,7 @@ class Started:
     """A system has come up: its agent's greeting and its fingerprint."""
 
     system: str
-    boot: int
+    boot: int  # from 1
     hello: Record
     fingerprint: Record
     start_s: float
@@ -166,10 +223,10 @@ class Watched:
 
     system: str
     boot: int
-    detail: str
-    backend: str | None
+    detail: str  # "life" or "calls"
+    backend: str | None  # null: none works
     missing: tuple[str, ...]  # sentences: what the backend cannot see
-    why: str | None  # they are not
+    why: str | None  # there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +236,12 @@ class Accounted:
     round: int  # from 0
     system: str
     boot: int
-    cell: Cell
-    purpose: str  # WORK or SETUP
+    cell: Cell  # its label
+    purpose: str  # "work", or "setup": of one operation
     backend: str
     status: str
     reason: str | None
-    operations: tuple[tuple[str, int], ...]  # by metric, of all copies
+    operations: tuple[Done, ...]  # by metric, of all copies
     costs: tuple[Figure, ...]
     calls: tuple[Called, ...] | None
 
@@ -196,6 +253,17 @@ class Look:
     round: int  # from 1
     decided: tuple[Pair, ...]  # that were not at the look before
     reopened: tuple[Pair, ...] = ()  # that were
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A look or a note, as it is kept."""
+
+    blocks: int | None = None  # up to version 4: after how many the look was
+    round: int | None = None  # from 1, of which the look is the end
+    decided: Any = None  # systems, workloads and parameters of what was settled
+    reopened: Any = None  # the same of what no longer is
+    note: str | None = None  # "going on": before it nobody measured; or what was damaged, and is left out
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,31 @@
-"""An open experiment's journal: appends events, and tells what an interrupted run left behind.
+"""An open experiment's journal: appends events, reads them back, and tells what an interrupted run left.
 
 A line an event, written and synced whole before anything else happens. A line that a crash cut short has
-no newline; it never happened, and is cut off before anything is added.
+no newline; it never happened, and is cut off before anything is added. Any other line that is not what was
+written is damaged: what reads the journal reads the others.
 """
 
 import dataclasses
-import io
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from steelyard.archive import files, schema, shape
 from steelyard.archive.events import Accounted, Earlier, Event, Look, Started, Watched
+from steelyard.archive.schema import Line
+from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError
 from steelyard.study.model import Cell
 
 NAME = "journal.jsonl"
 GOING_ON = "going on"  # a note: before it nobody measured, since the event that it follows
+
+_LINE_MOST = 1 << 28  # bytes
+_READ_ONCE = 1 << 16
 
 
 class Journal:
@@ -28,41 +34,57 @@ class Journal:
     def __init__(self, directory: Path) -> None:
         """Opens the journal and cuts off a line that a crash cut short. Raises ArchiveError."""
         self._path = directory / NAME
-        with explained(directory):
-            self._file = open(self._path, "r+b", buffering=0)  # noqa: SIM115
-            self._size = _whole_lines(self._file)
-            self._file.truncate(self._size)
-            self._file.seek(self._size)
+        self._handle: int | None = None
+        with explained(self._path):
+            handle = files.calls.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                self._size = _whole_lines(handle)
+                self._cut(handle)
+            except BaseException:
+                os.close(handle)
+                raise
+            self._handle = handle
 
     def append(self, event: Event | str) -> None:
         """Adds one event, or a note. Raises ArchiveError; the journal is then as it was before."""
         line = json.dumps(_journal_line(event), separators=(",", ":")).encode() + b"\n"
-        try:
-            written = 0
-            while written < len(line):
-                written += self._file.write(line[written:]) or 0
-            os.fsync(self._file.fileno())
-        except BaseException as error:
-            # Also when interrupted in the middle of a line. Shrinking needs no space, and what a crash
-            # now would leave is cut off when the journal is opened again.
-            self._file.truncate(self._size)
-            self._file.seek(self._size)
-            if isinstance(error, OSError):
-                raise cannot_write(self._path, error) from error
-            raise
+        with explained(self._path):
+            handle = self._open_handle()
+            try:
+                files.write_all(handle, line)
+                files.calls.fsync(handle)
+            except BaseException:
+                # Also when interrupted in the middle of a line. Shrinking needs no space, and what a crash
+                # now would leave is cut off when the journal is opened again; so is what cannot be cut off.
+                try:
+                    self._cut(handle)
+                except OSError:
+                    self.close()
+                raise
         self._size += len(line)
 
+    def _open_handle(self) -> int:
+        if self._handle is None:
+            raise ArchiveError(f"{self._path} could not be written before, and is closed")
+        return self._handle
+
+    def _cut(self, handle: int) -> None:
+        files.calls.truncate(handle, self._size)
+        os.lseek(handle, self._size, os.SEEK_SET)
+
     def close(self) -> None:
-        self._file.close()
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            os.close(handle)
 
 
-def _whole_lines(file: io.FileIO) -> int:
+def _whole_lines(handle: int) -> int:
     """How many bytes of the file are whole lines."""
-    size = file.seek(0, os.SEEK_END)
+    size = os.lseek(handle, 0, os.SEEK_END)
     while size:
-        start = max(0, size - 65536)
-        file.seek(start)
-        newline = file.read(size - start).rfind(b"\n")
+        start = max(0, size - _READ_ONCE)
+        os.lseek(handle, start, os.SEEK_SET)
+        newline = b"".join(files.parts(handle, most=size - start)).rfind(b"\n")
         if newline >= 0:
             return start + newline + 1
         size = start
@@ -78,9 +100,7 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
     if isinstance(event, Watched):
         return {"kind": "watch", "recorded": now, **dataclasses.asdict(event)}
     if isinstance(event, Accounted):
-        told = dataclasses.asdict(event)
-        operations = [{"metric": metric, "operations": count} for metric, count in event.operations]
-        told |= {"cell": event.cell.label, "operations": operations}
+        told = dataclasses.asdict(event) | {"cell": event.cell.label}
         return {"kind": "accounting", "recorded": now, **told}
     if isinstance(event, Look):
         decided = [[system, cell.workload, list(cell.parameters)] for system, cell in event.decided]
@@ -113,8 +133,9 @@ def _plain(value: object) -> object:
     return value
 
 
-def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
-    """What the journal says has been done, so that a run can go on from there; `cells` by their labels."""
+def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
+    """What these lines of a journal say has been done, so that a run can go on from there; `cells` by their
+    labels."""
     done: set[tuple[int, str, Cell]] = set()
     boots: dict[str, int] = {}
     rounds = 0
@@ -122,12 +143,12 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
     accounted: set[tuple[int, str, Cell]] = set()
     spent = 0.0
     last_at: float | None = None  # None: nobody measures yet
-    for line in lines(directory):
+    for line in lines:
         if line["kind"] == "trial" and last_at is None:
             last_at = min(line["began"], line["recorded"])
         if line["kind"] == "note" and line["note"] == GOING_ON:
             last_at = None
-        if last_at is not None:
+        if last_at is not None and line["kind"] != "damage":
             spent += max(0.0, line["recorded"] - last_at)
             last_at = line["recorded"]
         if line["kind"] == "system":
@@ -135,7 +156,7 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
         elif line["kind"] == "accounting":
             accounted.add((line["round"], line["system"], cells[line["cell"]]))
         elif line["kind"] == "look":
-            rounds = max(rounds, line.get("round") or 0)
+            rounds = max(rounds, line["round"] or 0)
         elif line["kind"] == "trial":
             cell = cells[line["cell"]]
             done.add((line["block"], line["system"], cell))
@@ -148,25 +169,74 @@ def earlier(directory: Path, cells: Mapping[str, Cell]) -> Earlier:
     return Earlier(frozenset(done), boots, rounds, frozenset(hopeless), spent, frozenset(accounted))
 
 
-def lines(directory: Path) -> Iterator[dict[str, Any]]:
+def lines(
+    directory: Path,
+    *,
+    check: Callable[[Line], None] = schema.check,
+    begin: int = 0,
+    damaged: Callable[[bytes], None] = lambda line: None,
+) -> Iterator[Line]:
+    """The journal's whole lines, from that byte on. In place of one that is damaged, or that `check` says is
+    Wrong, there is one of the kind "damage", which names it; `damaged` is given the line itself. Raises
+    ArchiveError if there is no journal that can be read."""
     path = directory / NAME
-    if not path.exists():
-        raise ArchiveError(f"experiment {directory} is damaged: it is open, and has no {NAME}")
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                return  # cut short by a crash: it never happened
-            try:
-                yield json.loads(line)
-            except ValueError:
-                raise ArchiveError(f"{path}, line {number} is damaged: {line[:60]!r}...") from None
+    try:
+        with files.opened(path) as handle, closing(_split(handle, begin)) as whole:
+            for number, line in enumerate(whole, start=1):
+                try:
+                    yield _read(line, check)
+                except Wrong as wrong:
+                    damaged(line)
+                    yield _damage(f"line {number} of the journal is damaged and left out: {wrong}")
+    except FileNotFoundError as error:
+        raise ArchiveError(f"experiment {directory} is damaged: it is open, and has no {NAME}") from error
+    except OSError as error:
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def cannot_write(path: Path, error: Exception) -> ArchiveError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+def _split(handle: int, begin: int) -> Generator[bytes, None, None]:
+    """The whole lines. Of one that is too long to be one of ours, as much as a line may be."""
+    os.lseek(handle, begin, os.SEEK_SET)
+    rest: list[bytes] = []
+    size = 0
+    for part in files.parts(handle):
+        first, *others = part.split(b"\n")
+        if size <= _LINE_MOST:
+            rest.append(first)
+            size += len(first)
+        for line in others:
+            yield b"".join(rest)
+            rest, size = [line], len(line)
+
+
+def _read(line: bytes, check: Callable[[Line], None]) -> Line:
+    """Raises Wrong."""
+    if len(line) > _LINE_MOST:
+        raise Wrong(line[:_LINE_MOST], f"of at most {_LINE_MOST} bytes")
+    try:
+        found: Line = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise Wrong(line, "JSON") from None
+    if b"\\ud" in line or b"\\uD" in line:
+        found = shape.without_halves(found)
+    check(found)
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _damage(sentence: str) -> Line:
+    line = {"kind": "damage", "recorded": 0.0, "note": sentence}
+    schema.check(line)
+    return line
+
+
+def cannot_write(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
-        f"{path} cannot be written: {reason}; choose another place with --archive DIR, or make room and "
-        "give the same command again: it goes on where it stopped"
+        f"{path} cannot be written: {error.strerror or error}; choose another place with --archive DIR, or "
+        "make room and give the same command again: it goes on where it stopped"
     )
 
 

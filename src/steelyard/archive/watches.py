@@ -11,19 +11,23 @@ A watch is written beside its place and renamed into it, and never changed: arch
 import dataclasses
 import itertools
 import json
+import os
 import secrets
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import duckdb
 
-from steelyard.archive import journal
+from steelyard.archive import experiments, exports, files, journal, schema, shape, tables
+from steelyard.archive.events import Moment
+from steelyard.archive.experiments import Tell
+from steelyard.archive.schema import Column, Table
+from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError, UnknownName
 from steelyard.text import shown
 from steelyard.watch.figures import FIGURES
@@ -32,25 +36,51 @@ from steelyard.watch.model import Call, Head, Monitor, Process, Reading, Refused
 VERSION = 1
 HEADER = "watch.json"
 _FOLDER = "watches"
+_HEADER_MOST = 1 << 28  # bytes
 
-_FIGURES = ", ".join(f"{name} BIGINT" for name in FIGURES)
-_WHO = "pid BIGINT, thread BIGINT, begin_ns BIGINT"
+
+class _Header(TypedDict):
+    version: int
+    created: Moment
+    host: str
+    watched: str
+    head: Head
+    monitor: Monitor | None
+    windows: list[Window]
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a reading says of one figure, or of one type of call."""
+
+    at_ns: int
+    pid: int
+    begin_ns: int
+    figure: str | None = None
+    call: str | None = None
+    value: float | None = None
+    errors: float | None = None
+
+
 # Whole numbers stay whole. A reading's rows are long, because most processes change in few things at a time.
-_TABLES = {
-    "processes": f"""{_WHO}, parent BIGINT, generation BIGINT, program VARCHAR, program_before VARCHAR,
-        attached BOOLEAN, watched_ns BIGINT, end_ns BIGINT, status BIGINT, signal BIGINT, threads BIGINT,
-        children BIGINT, {_FIGURES}, windows BIGINT, windows_ns BIGINT, windows_active BIGINT,
-        windows_run_ns DOUBLE, windows_hook_ns DOUBLE, windows_run_squares DOUBLE, samples_user BIGINT,
-        samples_kernel BIGINT, calls_seen BOOLEAN, exact BOOLEAN, missed_run_ns BIGINT,
-        windows_weighted_ns DOUBLE""",
-    "calls": f"""{_WHO}, program VARCHAR, call VARCHAR, calls BIGINT, errors BIGINT, time_ns BIGINT,
-        histogram BIGINT[], samples BIGINT, expanded DOUBLE, expanded_errors DOUBLE,
-        squares DOUBLE, products DOUBLE, in_windows BIGINT, errors_in_windows BIGINT, weighted DOUBLE,
-        weighted_errors DOUBLE""",
-    "readings": "at_ns BIGINT, pid BIGINT, begin_ns BIGINT, figure VARCHAR, call VARCHAR, value DOUBLE, "
-    "errors DOUBLE",
+TABLES: Mapping[str, Table] = {
+    one.name: one
+    for one in (
+        schema.table(
+            "processes",
+            *schema.columns(Process, without=("figures", "calls")),
+            *(Column(name, "BIGINT", name) for name in FIGURES),
+            Column("calls_seen", "BOOLEAN", "calls_seen"),
+        ),
+        schema.table(
+            "calls",
+            *schema.columns(Process, "pid", "thread", "begin_ns", "program"),
+            Column("call", "VARCHAR", "call", condition="call IS NOT NULL"),
+            *schema.columns(Call),
+        ),
+        schema.table("readings", *schema.columns(_Change)),
+    )
 }
-TABLES = tuple(_TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +109,19 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
         "monitor": dataclasses.asdict(watch.monitor) if watch.monitor else None,
         "windows": [dataclasses.asdict(one) for one in watch.windows],
     }
-    draft = path.with_name(f".{path.name}.draft")
-    with journal.explained(path):
-        draft.mkdir(parents=True)
-        try:
-            for table, rows in (
-                ("processes", _processes(watch)),
-                ("calls", _calls(watch)),
-                ("readings", _readings(watch)),
-            ):
-                _write(draft / f"{table}.parquet", _TABLES[table], rows)
-            (draft / HEADER).write_bytes(json.dumps(header, indent=1).encode())
-            draft.rename(path)
-        except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise
+    rows = {"processes": _processes(watch), "calls": _calls(watch), "readings": _readings(watch)}
+    try:
+        with journal.explained(path), files.drafted(path) as draft:
+            for name, table in TABLES.items():
+                files.write_synced(draft / _file_of(name), tables.of_rows(rows[name], table))
+            files.write_synced(draft / HEADER, [json.dumps(header, indent=1).encode()])
+    except duckdb.Error as error:
+        raise ArchiveError(f"{path} cannot be written: {error}") from error
     return Kept(path, header)
+
+
+def _file_of(table: str) -> str:
+    return f"{table}.parquet"
 
 
 def _processes(watch: Watch) -> Iterable[dict[str, Any]]:
@@ -126,55 +153,52 @@ def _readings(watch: Watch) -> Iterable[dict[str, Any]]:
             yield moment | {"call": name, "value": calls, "errors": errors}
 
 
-def _write(file: Path, columns: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Rows into one Parquet file, by way of a file of JSON lines: rows may be more than memory holds."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl", prefix="steelyard-") as lines:
-        for row in rows:
-            lines.write(json.dumps(row) + "\n")
-        lines.flush()
-        with duckdb.connect() as connection:
-            connection.execute(f"CREATE TABLE shape ({columns})")
-            described = connection.execute("DESCRIBE shape").fetchall()
-            spec = "{" + ", ".join(f"'{name}': '{kind}'" for name, kind, *_ in described) + "}"
-            try:
-                connection.execute(
-                    f"COPY (SELECT * FROM read_json('{_quoted(lines.name)}', format='newline_delimited', "
-                    f"columns={spec})) TO '{_quoted(file)}' (FORMAT parquet, COMPRESSION zstd)"
-                )
-            except duckdb.Error as error:
-                raise journal.cannot_write(file, error) from error
-
-
 def read(kept: Kept) -> Watch:
     """The watch as it was kept, but for its marks, which are not. Raises ArchiveError."""
     header = kept.header
+    head = header["head"]
+    calls = _calls_by_process(kept)
+    return Watch(
+        head=Head(
+            **head
+            | {"refused": tuple(Refused(**one) for one in head["refused"]), "missing": tuple(head["missing"])}
+        ),
+        processes=tuple(_process(row, calls) for row in _rows(kept, "processes")),
+        windows=tuple(Window(**one) for one in header["windows"]),
+        marks=(),
+        monitor=_monitor(header["monitor"]) if header["monitor"] else None,
+        readings=_Readings(kept),
+    )
+
+
+@contextmanager
+def opened(kept: Kept, table: str) -> Iterator[tables.Connection]:
+    """A database with that table of the watch. Raises ArchiveError, also for rows that are none."""
+    path = kept.path / _file_of(table)
     try:
-        head = header["head"]
-        refused = tuple(Refused(**one) for one in head["refused"])
-        calls = _calls_by_process(kept)
-        return Watch(
-            head=Head(**head | {"refused": refused, "missing": tuple(head["missing"])}),
-            processes=tuple(_process(row, calls) for row in _rows(kept, "processes")),
-            windows=tuple(Window(**one) for one in header["windows"]),
-            marks=(),
-            monitor=_monitor(header["monitor"]) if header["monitor"] else None,
-            readings=_Readings(kept),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArchiveError(f"watch {kept.path} is damaged: {error}") from error
+        with tables.of_file(path, TABLES[table]) as (found, damage):
+            if damage:
+                raise ArchiveError(f"watch {kept.path} is damaged: {damage[0]}")
+            yield found
+    except duckdb.Error as error:
+        raise ArchiveError(f"watch {kept.path} is damaged: {path.name}: {error}") from error
+    except OSError as error:
+        raise ArchiveError(f"watch {kept.path} is damaged: {path.name}: {error.strerror}") from error
+
+
+def export(kept: Kept, table: str, file: Path) -> None:
+    """Writes one table of the watch to the file, by the file's ending. Raises UsageError, ArchiveError."""
+    exports.check(file)
+    with opened(kept, table) as found:
+        exports.write(found, table, file)
 
 
 def _rows(kept: Kept, table: str) -> Iterator[dict[str, Any]]:
     """In the order in which they were written. Raises ArchiveError."""
-    with duckdb.connect() as connection:
-        try:
-            found = connection.execute(f"SELECT * FROM read_parquet('{_quoted(kept.path / table)}.parquet')")
-            names = [column[0] for column in found.description or ()]
-            while rows := found.fetchmany(10_000):
-                for row in rows:
-                    yield dict(zip(names, row, strict=True))
-        except duckdb.Error as error:
-            raise ArchiveError(f"watch {kept.path} is damaged: {table}.parquet: {error}") from error
+    names = [one.name for one in TABLES[table].columns]
+    with opened(kept, table) as found:
+        for row in tables.rows(found, f"SELECT * FROM {table}", TABLES[table]):
+            yield dict(zip(names, row, strict=True))
 
 
 _Who = tuple[int, int | None, int]
@@ -210,7 +234,7 @@ def _monitor(told: Mapping[str, Any]) -> Monitor:
         for name, one in total["calls"].items()
     }
     figures = {name: total["figures"].get(name) for name in FIGURES}
-    return Monitor(**dict(told) | {"total": Process(**total | {"figures": figures, "calls": calls})})
+    return Monitor(**dict(told) | {"total": Process(**total | {"calls": calls, "figures": figures})})
 
 
 class _Readings:
@@ -234,47 +258,45 @@ class _Readings:
             yield Reading(at_ns, pid, begin_ns, figures, calls)
 
 
-def _quoted(path: object) -> str:
-    return str(path).replace("'", "''")
+def kept(root: Path, tell: Tell = experiments.refuse) -> list[Kept]:
+    """Every watch of the archive, the oldest first; `tell` is told of each that cannot be read."""
+    found = []
+    paths, others = files.directories(root / _FOLDER)
+    for sentence in others:
+        tell(sentence)
+    for path in paths:
+        try:
+            found.append(_open(path))
+        except ArchiveError as error:
+            tell(str(error))
+    return sorted(found, key=lambda one: (one.header["created"], one.name))
 
 
-def kept(root: Path) -> list[Kept]:
-    """Every watch of the archive, the oldest first. Raises ArchiveError for one that is damaged."""
-    return sorted(
-        (_open(path) for path in (root / _FOLDER).glob("[!.]*/")),
-        key=lambda one: float(one.header["created"]),
-    )
-
-
-def find(root: Path, name: str) -> Kept:
-    """The watch of that name. Raises UnknownName."""
-    for one in kept(root):
-        if one.name == name:
-            return one
-    raise UnknownName("watch", name, (one.name for one in kept(root)), where=f"archive {root}: ")
+def find(root: Path, name: str, tell: Tell = experiments.refuse) -> Kept:
+    """The watch of that name. Raises UnknownName, ArchiveError."""
+    if "/" not in name and os.path.lexists(root / _FOLDER / name):
+        return _open(root / _FOLDER / name)
+    raise UnknownName("watch", name, (one.name for one in kept(root, tell)), where=f"archive {root}: ")
 
 
 def _open(path: Path) -> Kept:
     try:
-        header = json.loads((path / HEADER).read_bytes())
+        header = json.loads(files.read(path / HEADER, most=_HEADER_MOST))
         version = header["version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ArchiveError(f"watch {path} is damaged: {HEADER} cannot be read ({error})") from error
-    if version > VERSION:
-        raise ArchiveError(f"watch {path} is of version {version}; this Steelyard reads up to {VERSION}")
+        if type(version) is int and version > VERSION:
+            raise ArchiveError(f"watch {path} is of version {version}; this Steelyard reads up to {VERSION}")
+        shape.checker(_Header)(header)
+        shape.checker(Moment)(header["head"]["began"])
+    except Wrong as wrong:
+        raise ArchiveError(f"watch {path} is damaged: in {HEADER} {wrong}") from None
+    except OSError as error:
+        raise ArchiveError(f"watch {path} is damaged: {HEADER} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ArchiveError(f"watch {path} is damaged: {HEADER} is no header ({error})") from error
     return Kept(path, header)
 
 
-def merge(root: Path, source: Path) -> int:
-    """Copies the watches of another archive that this one lacks; returns how many."""
-    copied = 0
-    with journal.explained(root):
-        for one in kept(source):
-            place = root / _FOLDER / one.name
-            if not place.exists():
-                draft = place.with_name(f".{one.name}.draft")
-                shutil.rmtree(draft, ignore_errors=True)
-                shutil.copytree(one.path, draft)
-                draft.rename(place)
-                copied += 1
-    return copied
+def merge(root: Path, source: Path, tell: Tell = experiments.refuse) -> int:
+    """Copies the watches of another archive that this one lacks; returns how many. Raises ArchiveError."""
+    missing = [one for one in kept(source, tell) if not os.path.lexists(root / _FOLDER / one.name)]
+    return experiments.copied(missing, root / _FOLDER, (HEADER, *map(_file_of, TABLES)), tell)

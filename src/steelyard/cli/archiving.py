@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.archive import schema
 from steelyard.cli import output
 from steelyard.cli.verb import Family, Verb, archive_option, format_option, option
 
-_EXPERIMENT_TABLES = (
-    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
-    "systems", "events",
-)  # fmt: skip
 _WATCH_TABLES = ("processes", "calls", "readings")
 
 
@@ -42,7 +39,7 @@ class ExportOptions:
     table: str = option(
         "--table",
         default="samples",
-        choices=(*_EXPERIMENT_TABLES, *_WATCH_TABLES),
+        choices=(*schema.TABLES, *_WATCH_TABLES),
         help="the last three are a watch's (default: samples)",
     )
     archive: str | None = archive_option()
@@ -54,9 +51,9 @@ def _list(options: ListOptions) -> int:
 
     root = output.archive(options.archive)
     if options.watches:
-        listing.print_watches(watches.kept(root), form=options.format)
+        listing.print_watches(watches.kept(root, output.tell), form=options.format)
     else:
-        listing.print_experiments(experiments.experiments(root), form=options.format)
+        listing.print_experiments(experiments.experiments(root, output.tell), form=options.format)
     return 0
 
 
@@ -64,7 +61,7 @@ def _show(options: ShowOptions) -> int:
     from steelyard.archive import experiments
     from steelyard.report import listing
 
-    found = experiments.find(output.archive(options.archive), options.experiment)
+    found = experiments.find(output.archive(options.archive), options.experiment, output.tell)
     listing.print_header(found, form=options.format)
     return 0
 
@@ -73,8 +70,8 @@ def _merge(options: MergeOptions) -> int:
     from steelyard.archive import experiments, watches
 
     root = output.archive(options.archive)
-    count = experiments.merge(root, options.source)
-    watched = watches.merge(root, options.source)
+    count = experiments.merge(root, options.source, output.tell)
+    watched = watches.merge(root, options.source, output.tell)
     also = f" and {watched} watches" if watched else ""
     output.say(f"steelyard: {count} experiments{also} copied into {root}")
     return 0
@@ -85,10 +82,11 @@ def _export(options: ExportOptions) -> int:
 
     root = output.archive(options.archive)
     if options.table in _WATCH_TABLES:
-        kept = watches.find(root, options.experiment)
-        experiments.export_file(kept.path / f"{options.table}.parquet", options.file)
+        kept = watches.find(root, options.experiment, output.tell)
+        watches.export(kept, options.table, options.file)
     else:
-        experiments.export(experiments.find(root, options.experiment), options.table, options.file)
+        found = experiments.find(root, options.experiment, output.tell)
+        experiments.export(found, options.table, options.file)
     return 0
 
 

@@ -194,7 +194,7 @@ def _report(options: ReportOptions) -> int:
     from steelyard.archive import experiments
 
     root = output.archive(options.reporting.archive)
-    _print_report(experiments.find(root, options.experiment), options.reporting)
+    _print_report(experiments.find(root, options.experiment, output.tell), options.reporting)
     return 0
 
 

@@ -13,18 +13,16 @@ def say(sentence: str) -> None:
     streams.say(sentence)
 
 
+def tell(sentence: str) -> None:
+    """The same of what is damaged and left out."""
+    say(f"steelyard: {sentence}")
+
+
 def archive(text: str | None) -> Path:
     """The archive of that option's text."""
     from steelyard.archive import experiments
 
-    root = Path(text) if text else experiments.default_root()
-    try:
-        str(root).encode()
-    except UnicodeEncodeError:  # what writes and reads Parquet takes no other
-        raise UsageError(
-            f"the archive is {quoted(root)}, but must be a directory with a UTF-8 name"
-        ) from None
-    return root
+    return Path(text) if text else experiments.default_root()
 
 
 def may_be_written(option: str, path: Path) -> None:

@@ -57,7 +57,7 @@ def _report_kept(options: WatchOptions, name: str, *, top: int) -> int:
 
     if also := [*(["a command"] if options.command else []), *given_to_steer(options)]:
         raise UsageError(f"--kept reports a watch that is over, and goes without {also[0]}")
-    kept = watches.find(output.archive(options.archive), name)
+    kept = watches.find(output.archive(options.archive), name, output.tell)
     with _report_file(options) as file:
         _report(watches.read(kept), kept.header["watched"], options, top=top, file=file)
     return 0

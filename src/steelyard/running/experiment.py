@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from steelyard.archive import experiments
 from steelyard.archive.events import CALLS
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
+from steelyard.archive.schema import Line
 from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.running import progress, runner
@@ -91,7 +92,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
     if not order.watch:
         same = f"{same}-unwatched"
     with experiments.measuring(order.archive):
-        found = experiments.unfinished(order.archive, same) if order.resume else None
+        found = experiments.unfinished(order.archive, same, _tell) if order.resume else None
         is_new = True
         if found is not None:
             made = replace(made, seed=found.header["seed"])
@@ -130,7 +131,7 @@ def _measure(
     is_new: bool,
 ) -> None:
     """Runs what is left of the plan into the experiment's journal."""
-    before = earlier(found.path, {cell.label: cell for cell in experiments.cells_of(found)})
+    before = earlier(_lines(found), {cell.label: cell for cell in experiments.cells_of(found)})
     journal = Journal(found.path)
     if not is_new:
         journal.append(GOING_ON)
@@ -162,6 +163,18 @@ def _measure(
             for event in events:
                 journal.append(event)
                 seen.event(event)
+
+
+def _lines(found: Experiment) -> Iterator[Line]:
+    """What is in the journal; what is damaged in it is said."""
+    for line in experiments.lines(found):
+        if line["kind"] == "damage":
+            _tell(line["note"])
+        yield line
+
+
+def _tell(sentence: str) -> None:
+    streams.say(f"steelyard: {sentence}")
 
 
 def _are_watched(members: Mapping[str, System]) -> bool:

@@ -17,6 +17,7 @@ from steelyard.archive.events import (
     SETUP,
     WORK,
     Accounted,
+    Done,
     Earlier,
     Event,
     Look,
@@ -495,7 +496,7 @@ class _Course:
                 counting.head.backend,
                 result.status,
                 result.reason,
-                tuple(done.items()),
+                tuple(Done(*one) for one in done.items()),
                 found.figures,
                 found.calls,
             )

@@ -1,0 +1,109 @@
+"""What an experiment's header holds, as a type, and the header itself, read strictly."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from steelyard.archive import files, shape, versions
+from steelyard.archive.events import Moment, OneOf, Range
+from steelyard.archive.shape import Wrong
+from steelyard.errors import ArchiveError
+from steelyard.study.model import Cell
+
+NAME = "experiment.json"
+
+_BYTES_MOST = 1 << 26
+
+Whole = Annotated[int, Range(-math.inf, math.inf)]
+
+
+class Metric(TypedDict):
+    name: str
+    less: str | None  # the metric that is subtracted from it
+
+
+class Workload(TypedDict):
+    group: str
+    summary: str
+    operation: str
+    metrics: list[Metric]
+    measure: Annotated[str, OneOf(("time", "bandwidth", "count"))]
+    counts: str | None  # what it counts
+    groups: bool  # whether it starts many processes
+    sweeps: str | None  # what a curve is over
+    sweep_unit: str | None
+
+
+class Header(TypedDict):
+    version: int
+    identity: str  # what makes two commands the same
+    study: str
+    study_text: str  # the file as it was read
+    systems: list[str]  # the first is the baseline
+    cells: list[tuple[str, list[tuple[str, Whole | str]]]]  # workload and parameters
+    margins: dict[str, Annotated[float, Range(0, 1)]]  # by group of workloads
+    blocks: Annotated[int, Range(0, 2**31)]  # of a cell, at most
+    budget_s: Annotated[float, Range(0, 1e12)]
+    seed: Whole
+    created: Moment  # seconds since 1970
+    boot_systems: list[str]
+    workloads: dict[str, Workload]
+    watched: bool  # false with --no-watch
+    command: NotRequired[str]
+    steelyard: NotRequired[str]
+    python: NotRequired[str]
+    directory: NotRequired[str]
+    host: NotRequired[dict[str, Any]]  # the fingerprint
+    systems_here: NotRequired[list[str]]  # those that ran on this machine; absent in older ones
+    system_summaries: NotRequired[dict[str, str]]
+
+
+def read(path: Path) -> versions.Written:
+    """The header of the experiment in that directory, as of today. Raises ArchiveError."""
+    try:
+        found = json.loads(files.read(path / NAME, most=_BYTES_MOST))
+        version = found["version"]
+        if type(version) is not int or version < 1:
+            raise Wrong(version, "a whole number from 1", "version")
+        if version > versions.VERSION:
+            raise ArchiveError(
+                f"experiment {path} is of version {version}; this Steelyard reads up to {versions.VERSION}"
+            )
+        written = versions.as_of_today(found)
+        shape.checker(Header)(written.header)
+        _check(written.header)
+    except Wrong as wrong:
+        raise ArchiveError(f"experiment {path} is damaged: in {NAME} {wrong}") from None
+    except OSError as error:
+        raise ArchiveError(
+            f"experiment {path} is damaged: {NAME} cannot be read: {error.strerror}"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ArchiveError(f"experiment {path} is damaged: {NAME} is no header ({error})") from error
+    return written
+
+
+def _check(header: Mapping[str, Any]) -> None:
+    """What no type says. Raises Wrong."""
+    if not header["systems"] or len(set(header["systems"])) < len(header["systems"]):
+        raise Wrong(header["systems"], "one system or more, each once", "systems")
+    for number, cell in enumerate(cells(header)):
+        where = f"cells[{number}]"
+        if cell.workload not in header["workloads"]:
+            raise Wrong(cell.workload, "one of workloads", where)
+        group = header["workloads"][cell.workload]["group"]
+        if group not in header["margins"]:
+            raise Wrong(group, "one of margins", f"the group of {where}")
+        copies = dict(cell.parameters).get("copies", 1)
+        if not isinstance(copies, int) or copies < 1:
+            raise Wrong(copies, "a whole number from 1", f"{where}: copies")
+
+
+def cells(header: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """The cells of the experiment's plan, in the study's order."""
+    return tuple(
+        Cell(workload, tuple((name, value) for name, value in parameters))
+        for workload, parameters in header["cells"]
+    )

@@ -1,0 +1,266 @@
+"""The tables of an experiment, as they follow from `events`: their columns, and what rows of them a journal's
+line holds.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from itertools import count, repeat
+from operator import itemgetter
+from typing import Any, get_args, get_origin
+
+from steelyard.archive import shape
+from steelyard.archive.events import (
+    Accounted,
+    Called,
+    Count,
+    Each,
+    Figure,
+    Group,
+    JournalOnly,
+    Moment,
+    Noted,
+    OneOf,
+    Outcome,
+    Placed,
+    Range,
+    Samples,
+    Started,
+    Watched,
+)
+from steelyard.archive.shape import Check, Member
+from steelyard.study.model import Cell
+
+Line = dict[str, Any]
+Row = tuple[Any, ...]
+
+JSON = "JSON"
+KNOWN = ("system", "cell")  # columns whose values stand in the experiment's header
+_SCALARS = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN", Cell: "VARCHAR"}
+
+_ALL = (Member("kind", str, True), Member("recorded", Moment, True))  # lines have these, whatever they tell
+_PLACED = {member.name for member in shape.members(Placed)} | {"trial"}
+# What a line holds besides, by what it is about: that is its kind, or several are of one form.
+_LINES: dict[str, tuple[Member, ...]] = {
+    "trial": (
+        *shape.members(Placed),
+        *(one for one in shape.members(Outcome) if one.name not in _PLACED),
+    ),
+    "system": shape.members(Started),
+    "watch": shape.members(Watched),
+    "accounting": shape.members(Accounted),
+    "noted": shape.members(Noted),
+}
+_NOTED = ("look", "note", "damage")
+_CHECKS: Mapping[str, Check] = {
+    form: shape.object_with((*_ALL, *members)) for form, members in _LINES.items()
+}
+FORMS = tuple(_LINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: str  # in SQL
+    source: str  # the key that it has in a line
+    is_each: bool = False  # a line has a list of them, a row one
+    is_required: bool = True  # earlier versions had it, too
+    condition: str = "true"  # in SQL: what every one fulfils
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table's rows are the lines of a form, or what stands in a list of each."""
+
+    name: str
+    form: str
+    columns: tuple[Column, ...]
+    list: str | None
+    number: str | None  # the column with the line's number among those of its form, from 1
+    position: str | None  # the column with the number of an element of the lists that are gone through,
+    first: int  # counted from that
+
+    @property
+    def sources(self) -> tuple[Column, ...]:
+        """The columns that stand in a line, or in an element of its list."""
+        return tuple(one for one in self.columns if one.name not in (self.number, self.position))
+
+
+def _table(
+    name: str,
+    form: str,
+    of: type | None = None,
+    list: str | None = None,
+    number: str | None = None,
+    position: str | None = None,
+    first: int = 1,
+    besides: tuple[Member, ...] = (),
+) -> Table:
+    known = shape.members(of) if of else _LINES[form]
+    elsewhere = _LISTS.get(form, ()) if list is None else ()
+    columns = [_counted(number)] if number else []
+    for member in (*besides, *known):
+        _, marks = shape.without_marks(member.kind)
+        if member.name in elsewhere or any(isinstance(one, JournalOnly) for one in marks):
+            continue
+        each = next((one for one in marks if isinstance(one, Each)), None)
+        if each and position and position not in {one.name for one in columns}:
+            columns.append(_counted(position))
+        columns.append(_column(member, each.column if each else None))
+    return Table(name, form, tuple(columns), list, number, position, first)
+
+
+def columns(kind: type, *names: str, without: Collection[str] = ()) -> tuple[Column, ...]:
+    """The columns that hold what a dataclass does: all, or those named."""
+    return tuple(
+        _column(one, None)
+        for one in shape.members(kind)
+        if one.name not in without and (not names or one.name in names)
+    )
+
+
+def table(name: str, *columns: Column) -> Table:
+    """A table that is no journal's."""
+    return Table(name, "", columns, None, None, None, 0)
+
+
+def _counted(name: str) -> Column:
+    return Column(name, "BIGINT", name, condition=f"{quoted(name)} IS NOT NULL")
+
+
+def _column(member: Member, each: str | None) -> Column:
+    kind = member.kind if each is None else get_args(shape.without_marks(member.kind)[0])[0]
+    name = each or member.name
+    return Column(name, sql(kind), member.name, each is not None, member.is_required, _condition(name, kind))
+
+
+def _condition(name: str, kind: Any) -> str:
+    """What every value fulfils, besides being of its type."""
+    kind, marks = shape.without_marks(kind)
+    kind, may_be_none = shape.without_none(kind)
+    kind, inner = shape.without_marks(kind)
+    column = quoted(name)
+    found = []
+    for mark in (*marks, *inner):
+        if isinstance(mark, Range):
+            found.append(f"{column} BETWEEN {mark.least:.0f} AND {mark.most:.0f}")
+        if isinstance(mark, OneOf):
+            found.append(f"{column} IN ({', '.join(map(text, mark.texts))})")
+    if kind is float:
+        found.append(f"isfinite({column})")
+    if sql(kind) == JSON:
+        found.append(f"json_valid({column})")
+    if name in KNOWN:
+        found.append(f"{column} IN (SELECT name FROM known WHERE kind = '{name}')")
+    told = " AND ".join(found) or "true"
+    if may_be_none or kind is Any:
+        return f"({column} IS NULL OR {told})"
+    return f"({column} IS NOT NULL AND {told})"
+
+
+def sql(kind: Any) -> str:
+    """The SQL type of what has this type in Python."""
+    kind, marks = shape.without_marks(kind)
+    kind, _ = shape.without_none(kind)
+    kind, inner = shape.without_marks(kind)
+    if any(isinstance(one, Range) and kind is int and one.most > 2**63 for one in (*marks, *inner)):
+        return "UBIGINT"
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    if get_origin(kind) is tuple:
+        return f"{sql(get_args(kind)[0])}[]"
+    if isinstance(kind, type) and is_dataclass(kind):
+        return f"STRUCT({', '.join(f'{quoted(one.name)} {sql(one.kind)}' for one in shape.members(kind))})"
+    return JSON
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+_RECORDED = _ALL[1:]
+# A line's lists that are tables of their own.
+_LISTS = {"trial": ("samples", "groups", "counts", "costs"), "accounting": ("calls",)}
+# The last one's file closes the experiment.
+TABLES = {
+    one.name: one
+    for one in (
+        _table("trials", "trial", number="trial"),
+        _table("samples", "trial", of=Samples, list="samples", number="trial", position="batch"),
+        _table("members", "trial", of=Group, list="groups", number="trial", position="member", first=0),
+        _table("counts", "trial", of=Count, list="counts", number="trial"),
+        _table("costs", "trial", of=Figure, list="costs", number="trial"),
+        _table("accountings", "accounting", number="accounting", besides=_RECORDED),
+        _table("host_calls", "accounting", of=Called, list="calls", number="accounting"),
+        _table("watches", "watch", besides=_RECORDED),
+        _table("systems", "system", besides=_RECORDED),
+        _table("events", "noted", besides=_ALL),
+    )
+}
+
+
+def rows(table: Table, line: Line, number: int) -> Iterator[Row]:
+    """The table's rows that the line holds; `number` is the line's among those of its form."""
+    begin = (number,) if table.number else ()
+    if table.position is None:
+        pick = _pick(table.name)
+        for element in (line,) if table.list is None else line[table.list] or ():
+            yield begin + pick(element)
+        return
+    for element in line[table.list or ""] or ():
+        lists = [
+            repeat(number)
+            if one.name == table.number
+            else count(table.first)
+            if one.name == table.position
+            else element[one.source]
+            if one.is_each
+            else repeat(element[one.source])
+            for one in table.columns
+        ]
+        yield from zip(*lists, strict=False)
+
+
+@cache
+def _pick(name: str) -> Callable[[Line], Row]:
+    """What of a line, or an element of its list, makes a row."""
+    return itemgetter(*(one.source for one in TABLES[name].sources))
+
+
+def form_of(line: Line) -> str:
+    return "noted" if line["kind"] in _NOTED else str(line["kind"])
+
+
+def declared(form: str) -> Mapping[str, str]:
+    """The SQL type of each key that a line of that form has."""
+    return {one.name: sql(one.kind) for one in (*_ALL, *_LINES[form])}
+
+
+def check(line: Line) -> None:
+    """Raises shape.Wrong unless the line is one that a journal may hold; makes it complete."""
+    if not isinstance(line, dict):
+        raise shape.Wrong(line, "an object")
+    known = (*(form for form in FORMS if form != "noted"), *_NOTED)
+    if line.get("kind") not in known:
+        raise shape.Wrong(line.get("kind"), f"one of {', '.join(known)}", "kind")
+    _CHECKS[form_of(line)](line)
+    for name, each in _EACH.get(line["kind"], ()):
+        for number, element in enumerate(line[name]):
+            lengths = {len(element[one]) for one in each}
+            if len(lengths) > 1:
+                raise shape.Wrong(sorted(lengths), f"as many each: {', '.join(each)}", f"{name}[{number}]")
+
+
+# Of each form the lists whose elements hold lists that belong together, and those.
+_EACH = {
+    form: tuple(
+        (one.list or "", tuple(column.source for column in one.columns if column.is_each))
+        for one in TABLES.values()
+        if one.form == form and one.position
+    )
+    for form in FORMS
+}

@@ -1,0 +1,266 @@
+"""Turns the lines of a journal into tables, tables into Parquet, and Parquet into tables again: the one place
+where an archive meets SQL.
+
+DuckDB is given descriptors and never a path, so that no name means anything to it, and no SQL is made of what
+an archive holds.
+"""
+
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import IO, Any
+
+import duckdb
+
+from steelyard.archive import files, schema, shape
+from steelyard.archive.schema import JSON, KNOWN, TABLES, Line, Row, Table, quoted, text
+from steelyard.errors import ArchiveError
+from steelyard.text import shortened, shown
+
+Connection = duckdb.DuckDBPyConnection
+Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
+
+_MEMORY_MOST = 1 << 32  # bytes; and never so much that the machine has no more
+_OBJECT_MOST = 1 << 28  # bytes of JSON
+_READ_ONCE = 1 << 20  # bytes
+_ROWS_ONCE, _LINES_ONCE = 10_000, 500
+_SHOWN = 200  # letters of a row
+# What is written is read from the first to the last row, and goes nowhere first.
+_AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
+def connection() -> Connection:
+    """An empty database in memory, which never spills into a file."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = f"{min(_MEMORY_MOST, memory // 2)}B"
+    return duckdb.connect(config={"memory_limit": limit, "temp_directory": ""})
+
+
+class Lines:
+    """The lines of a journal as tables. They are kept in files without a name, one for each form: DuckDB
+    reads files, and nothing is to be left behind."""
+
+    def __init__(self, lines: Iterable[Line], held: ExitStack) -> None:
+        self._files = {form: held.enter_context(_unnamed()) for form in schema.FORMS}
+        for line in lines:
+            self._files[schema.form_of(line)].write(_as_json(line) + b"\n")
+        for file in self._files.values():
+            file.flush()
+
+    def load(self, found: Connection) -> None:
+        """Makes every table. Raises duckdb.Error."""
+        for form, file in self._files.items():
+            name = quoted(f"{form} lines")
+            _read_lines(found, name, schema.declared(form), file.fileno())
+            for table in _of_form(form):
+                found.execute(f"CREATE TABLE {quoted(table.name)} AS {_selected(table, name)}")
+            found.execute(f"DROP TABLE {name}")
+
+    def first_difference(self, directory: Path, names: Mapping[str, str]) -> str | None:
+        """Where the files of that directory, by the tables' names, do not hold the rows that the lines do,
+        one after the other; None if they do. Raises duckdb.Error, OSError."""
+        with ExitStack() as held:
+            found = held.enter_context(connection())
+            written = {
+                name: _file_rows(found, held.enter_context(files.opened(directory / file)), TABLES[name])
+                for name, file in names.items()
+            }
+            for form, file in self._files.items():
+                file.seek(0)
+                numbered = enumerate(map(json.loads, file), start=1)
+                while some := list(islice(numbered, _LINES_ONCE)):
+                    for table in _of_form(form):
+                        promised = [row for number, line in some for row in schema.rows(table, line, number)]
+                        if difference := _difference(
+                            promised, list(islice(written[table.name], len(promised)))
+                        ):
+                            return f"{table.name} {difference}"
+            for name, left in written.items():
+                if difference := _difference([], list(islice(left, 1))):
+                    return f"{name} {difference}"
+        return None
+
+
+@contextmanager
+def of_lines(lines: Iterable[Line]) -> Iterator[Connection]:
+    """A database with every table of these lines of a journal. Raises duckdb.Error."""
+    with ExitStack() as held:
+        kept = Lines(lines, held)
+        found = held.enter_context(connection())
+        kept.load(found)
+        yield found
+
+
+def _of_form(form: str) -> list[Table]:
+    return [one for one in TABLES.values() if one.form == form]
+
+
+def _unnamed() -> IO[bytes]:
+    return os.fdopen(os.memfd_create("steelyard"), "w+b")
+
+
+def _as_json(value: object) -> bytes:
+    line = _JSON.encode(value)
+    if "\\ud" in line:
+        line = _JSON.encode(shape.without_halves(value))
+    return line.encode()
+
+
+def _read_lines(found: Connection, name: str, columns: Mapping[str, str], handle: int) -> None:
+    told = ", ".join(f"{text(column)}: {text(kind)}" for column, kind in columns.items())
+    found.execute(
+        f"CREATE TABLE {name} AS SELECT * FROM read_json({path_of(handle)}, format='newline_delimited', "
+        f"maximum_object_size={_OBJECT_MOST}, columns={{{told}}})"
+    )
+
+
+def _selected(table: Table, lines: str) -> str:
+    """The query that makes the table of a table of lines, in their order."""
+    source = lines
+    if table.list:
+        source = f"(SELECT rowid, unnest({quoted(table.list)}, max_depth := 2) FROM {lines})"
+    each = next((quoted(one.source) for one in table.columns if one.is_each), None)
+    chosen = ", ".join(
+        f"rowid + 1 AS {quoted(one.name)}"
+        if one.name == table.number
+        else f"unnest(range({table.first}, {table.first} + len({each}))) AS {quoted(one.name)}"
+        if one.name == table.position
+        else f"unnest({quoted(one.source)}) AS {quoted(one.name)}"
+        if one.is_each
+        else quoted(one.source)
+        for one in table.columns
+    )
+    return f"SELECT {chosen} FROM {source}"
+
+
+def _difference(promised: list[Row], written: list[Row]) -> str | None:
+    if promised == written:
+        return None
+    ours, theirs = next(pair for pair in zip_longest(promised, written) if pair[0] != pair[1])
+    return f"should hold {_shown(ours)} and holds {_shown(theirs)}"
+
+
+def path_of(handle: int) -> str:
+    return text(f"/proc/self/fd/{handle}")
+
+
+def parquet(found: Connection, table: Table) -> Iterator[bytes]:
+    """The table as a Parquet file, bit by bit. Raises duckdb.Error."""
+    handle = os.memfd_create("steelyard")
+    try:
+        found.execute(f"COPY {quoted(table.name)} TO {path_of(handle)} ({_AS_PARQUET})")
+        os.lseek(handle, 0, os.SEEK_SET)
+        while part := os.read(handle, _READ_ONCE):
+            yield part
+    finally:
+        os.close(handle)
+
+
+def _file_rows(found: Connection, handle: int, table: Table) -> Iterator[Row]:
+    return rows(found.cursor(), f"SELECT * FROM read_parquet({path_of(handle)})", table)
+
+
+def rows(found: Connection, query: str, table: Table) -> Iterator[Row]:
+    """The rows as a journal's line has them. Raises duckdb.Error."""
+    texts = [number for number, one in enumerate(table.columns) if one.type == JSON]
+    answer = found.execute(query)
+    while some := answer.fetchmany(_ROWS_ONCE):
+        for row in some:
+            if not texts:
+                yield row
+                continue
+            values = list(row)
+            for number in texts:
+                values[number] = None if values[number] is None else _of_json(values[number])
+            yield tuple(values)
+
+
+@lru_cache(100)
+def _of_json(value: str) -> Any:
+    """Many rows have the same: nobody may change it."""
+    return json.loads(value)
+
+
+def _shown(row: Row | None) -> str:
+    return "nothing" if row is None else shortened(shown(repr(row)), _SHOWN)
+
+
+@contextmanager
+def of_files(directory: Path, *, absent: Collection[str], known: Known) -> Iterator[Connection]:
+    """A database with every table of a closed experiment, but for rows that hold what no journal may: those
+    are left out, and that is said among the events. `absent` are the tables that its version did not have.
+    Raises ArchiveError, duckdb.Error, OSError."""
+    with connection() as found, ExitStack() as held:
+        found.execute("CREATE TABLE known (kind VARCHAR, name VARCHAR)")
+        for kind in KNOWN:
+            found.execute("INSERT INTO known SELECT ?, unnest(?)", [kind, list(known[kind])])
+        damage: list[str] = []
+        for name, table in TABLES.items():
+            path = directory / f"{name}.parquet"
+            if name in absent and not path.exists():
+                found.execute(f"CREATE TABLE {quoted(name)} ({_declared(table)})")
+                continue
+            handle = held.enter_context(files.opened(path))
+            damage += _view(found, table, handle, path, kind="TABLE" if name == "events" else "VIEW")
+        for sentence in damage:
+            found.execute("INSERT INTO events (kind, recorded, note) VALUES ('damage', 0, ?)", [sentence])
+        yield found
+
+
+def _view(found: Connection, table: Table, handle: int, path: Path, *, kind: str = "VIEW") -> list[str]:
+    """Makes the table of what of the file is sound; returns a sentence where some rows are not. Raises
+    ArchiveError, duckdb.Error."""
+    read = f"SELECT {_chosen(found, handle, table, path)} FROM read_parquet({path_of(handle)})"
+    sound = " AND ".join(one.condition for one in table.columns)
+    found.execute(f"CREATE {kind} {quoted(table.name)} AS SELECT * FROM ({read}) WHERE {sound}")
+    ((left_out,),) = found.execute(f"SELECT count(*) FILTER (({sound}) IS NOT true) FROM ({read})").fetchall()
+    return [f"{left_out} rows of {path.name} are damaged and left out"] if left_out else []
+
+
+def _chosen(found: Connection, handle: int, table: Table, path: Path) -> str:
+    """The table's columns, as its file has them. Raises ArchiveError where it is no file of this table."""
+    found.execute("CREATE OR REPLACE TEMP TABLE shape (" + _declared(table) + ")")
+    wanted = {name: kind for name, kind, *_ in found.execute("DESCRIBE shape").fetchall()}
+    described = found.execute(f"DESCRIBE SELECT * FROM read_parquet({path_of(handle)})").fetchall()
+    there = {name: kind for name, kind, *_ in described}
+    chosen = []
+    for column in table.columns:
+        name, kind = column.name, wanted[column.name]
+        if name not in there and column.is_required:
+            raise ArchiveError(f"{path} is damaged: it has no column {name}")
+        if name not in there:
+            chosen.append(f"NULL::{column.type} AS {quoted(name)}")
+        elif there[name] == kind:
+            chosen.append(quoted(name))
+        elif kind.startswith("STRUCT") and there[name].startswith("STRUCT"):
+            chosen.append(f"{quoted(name)}::{column.type} AS {quoted(name)}")  # it has fewer members
+        else:
+            raise ArchiveError(f"{path} is damaged: its column {name} is of type {there[name]}, not {kind}")
+    return ", ".join(chosen)
+
+
+def _declared(table: Table) -> str:
+    return ", ".join(f"{quoted(one.name)} {one.type}" for one in table.columns)
+
+
+@contextmanager
+def of_file(path: Path, table: Table) -> Iterator[tuple[Connection, list[str]]]:
+    """A database with the table that one Parquet file holds, and sentences that say what of it is left out.
+    Raises ArchiveError, OSError, duckdb.Error."""
+    with files.opened(path) as handle, connection() as found:
+        yield found, _view(found, table, handle, path)
+
+
+def of_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> Iterator[bytes]:
+    """A Parquet file of these rows, bit by bit; they may be more than memory holds. Raises duckdb.Error."""
+    with connection() as found, _unnamed() as file:
+        for row in rows:
+            file.write(_as_json(row) + b"\n")
+        file.flush()
+        _read_lines(found, quoted(table.name), {one.name: one.type for one in table.columns}, file.fileno())
+        yield from parquet(found, table)

@@ -1,0 +1,220 @@
+"""Closing loses nothing: what is read back from Parquet is what the journal promised; else that stays."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import building
+import duckdb
+import pytest
+
+from steelyard.analysis import weigh
+from steelyard.archive import experiments, files, journal, schema
+from steelyard.archive.events import Outcome
+from steelyard.archive.experiments import Experiment
+from steelyard.errors import ArchiveError
+from steelyard.report import console
+from steelyard.study.plan import Trial
+
+PLAN = building.plan("sieve", "shell", blocks=6)
+HALF = "half a character \ud800, \x00 and \U0001f980"
+
+
+def _measured(trial: Trial) -> Outcome:
+    """Slow on b; one trial fails with a reason that is JSON and no text."""
+    if trial.system == "b" and trial.cell.workload == "sieve" and trial.block == 2:
+        return building.bad(trial, "failed", HALF)
+    return building.outcome(trial, 1000 * (1.5 if trial.system == "b" else 1) + trial.block % 3)
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Experiment:
+    return building.experiment(tmp_path, PLAN, _measured)
+
+
+def _rows(found: Experiment) -> dict[str, list[Any]]:
+    with experiments.connect(found) as connection:
+        return {
+            name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
+            for name in schema.TABLES
+        }
+
+
+def _lines(found: Experiment) -> list[bytes]:
+    return (found.path / journal.NAME).read_bytes().splitlines(keepends=True)
+
+
+def _write(found: Experiment, lines: list[bytes]) -> None:
+    (found.path / journal.NAME).write_bytes(b"".join(lines))
+
+
+def _drafts(found: Experiment) -> list[str]:
+    return [path.name for path in found.path.iterdir() if path.name.startswith(".")]
+
+
+def test_what_is_json_and_no_text_is_kept(found: Experiment) -> None:
+    before = _rows(found)
+    assert len(before["trials"]) == 6 * 4
+
+    experiments.close(found)
+
+    assert _rows(found) == before
+    with experiments.connect(found) as connection:
+        told = connection.execute("SELECT reason FROM trials WHERE status = 'failed'").fetchall()
+    assert told == [("half a character \ufffd, \x00 and \U0001f980",)]
+
+
+def _without_a_row(file: Path) -> None:
+    duckdb.sql(f"COPY (SELECT * FROM '{file}' OFFSET 1) TO '{file}.new' (FORMAT parquet)")
+    Path(f"{file}.new").rename(file)
+
+
+def _with_a_row_more(file: Path) -> None:
+    rows = f"SELECT * FROM '{file}' UNION ALL SELECT * FROM '{file}' LIMIT 1"
+    duckdb.sql(f"COPY ({rows}) TO '{file}.new' (FORMAT parquet)")
+    Path(f"{file}.new").rename(file)
+
+
+def _with_another_value(file: Path) -> None:
+    name = duckdb.sql(f"DESCRIBE SELECT * FROM '{file}'").fetchall()[0][0]
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE ({name} + 1 AS {name}) FROM '{file}') TO '{file}.new' (FORMAT parquet)"
+    )
+    Path(f"{file}.new").rename(file)
+
+
+def _truncated(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("table", ["trials", "samples"])
+@pytest.mark.parametrize("harm", [_without_a_row, _with_a_row_more, _with_another_value, _truncated])
+def test_a_file_that_is_not_what_was_measured_leaves_the_journal_where_it_is(
+    found: Experiment, table: str, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, text = _rows(found), _lines(found)
+    draft = found.path / f".{table}.parquet"
+
+    def fsync(handle: int) -> None:
+        """As a disk that keeps something else than it was given."""
+        os.fsync(handle)
+        if os.path.samestat(os.fstat(handle), draft.stat() if draft.exists() else os.stat("/")):
+            harm(draft)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.calls, "fsync", fsync)
+        with pytest.raises(ArchiveError, match=f"{found.name}"):
+            experiments.close(found)
+
+    assert not found.closed
+    assert _lines(found) == text
+    assert _drafts(found) == []
+    assert _rows(found) == before
+    experiments.close(found)
+    assert _rows(found) == before
+
+
+def test_a_damaged_line_is_left_out_said_and_kept_as_it_is(
+    found: Experiment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = _lines(found)
+    lines[9] = lines[9].replace(b'"operations":1000000', b'"operations":1.5', 1)
+    lines[12] = b"\xff\x00 nothing\n"
+    _write(found, lines)
+    before = _rows(found)
+    assert len(before["trials"]) == 6 * 4 - 2
+
+    experiments.close(found)
+
+    assert _rows(found) == before
+    weighing = weigh.of(found)
+    console.print_weighing(weighing, tables=())
+    assert [one for one in weighing.warnings if "damaged" in one] == [
+        "line 10 of the journal is damaged and left out: samples[0].operations is 1.5, but must be a whole "
+        "number from 1 to 18446744073709551615",
+        "line 13 of the journal is damaged and left out: it is b'\\xff\\x00 nothing', but must be JSON",
+    ]
+    assert "line 10 of the journal is damaged" in " ".join(capsys.readouterr().out.split())
+    assert (found.path / experiments.DAMAGED).read_bytes() == lines[9] + lines[12]
+
+
+HARM: dict[str, Callable[[dict[str, Any]], object]] = {
+    "duration of 2^64": lambda line: line["samples"][0].update(durations_ns=[2**64]),
+    "duration of text": lambda line: line["samples"][0].update(durations_ns=["5"]),
+    "durations null": lambda line: line["samples"][0].update(durations_ns=None),
+    "negative duration": lambda line: line["samples"][0].update(durations_ns=[-5]),
+    "no operations": lambda line: line["samples"][0].update(operations=0),
+    "operations null": lambda line: line["samples"][0].update(operations=None),
+    "clock huge": lambda line: line.update(guest_ns=10**30),
+    "negative count": lambda line: line.update(counts=[dict(copy=0, metric="x", unit="y", value=-1)]),
+    "no metric": lambda line: line["samples"][0].pop("metric"),
+    "no such cell": lambda line: line.update(cell="nothing"),
+    "no such system": lambda line: line.update(system="nobody"),
+    "another status": lambda line: line.update(status="fine"),
+    "usage of a list": lambda line: line.update(usage=[5]),
+    "began in the year 30000": lambda line: line.update(began=1e12),
+    "groups of two lengths": lambda line: line.update(
+        groups=[
+            dict.fromkeys(
+                ("copy", "batch", "processors", "members", "created", "finished", "iterations", "zero_ns"), 1
+            )
+            | {name: [] for name in ("asked_ns", "began_ns", "ended_ns", "reaped_ns", "marks_ns")}
+            | dict(metric="x", code_sha256=None, statuses=["ok"], signals=[], reasons=[])
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_one_value_that_no_journal_may_hold_costs_that_trial_alone(found: Experiment, harm: str) -> None:
+    expected = weigh.of(found)
+    lines = _lines(found)
+    number = next(n for n, line in enumerate(lines) if b'"workload":"shell"' in line)
+    told = json.loads(lines[number])
+    HARM[harm](told)
+    lines[number] = json.dumps(told).encode() + b"\n"
+    _write(found, lines)
+
+    for state in (found, experiments.close(found)):
+        weighing = weigh.of(state)
+        assert weighing.trials == expected.trials - 1
+        assert [one for one in weighing.warnings if f"line {number + 1} of the journal is damaged" in one]
+        assert {one.cell: one.blocks for one in weighing.comparisons} == {"sieve": 5, "shell": 5}
+
+
+def test_a_line_that_is_too_long_is_left_out_and_costs_no_memory(
+    found: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "_LINE_MOST", 100_000)
+    lines = _lines(found)
+    lines.insert(3, b'{"kind":"note","note":"' + b"x" * 3_000_000 + b'"}\n')
+    _write(found, lines)
+
+    read = list(experiments.lines(found))
+
+    assert [line["kind"] for line in read].count("damage") == 1
+    assert "line 4 of the journal is damaged" in read[3]["note"]
+    assert len(read) == len(lines)
+
+
+def test_a_second_closing_adds_to_what_was_damaged_before(found: Experiment) -> None:
+    (found.path / experiments.DAMAGED).write_bytes(b"earlier\n")
+    _write(found, [*_lines(found), b"later\n"])
+
+    experiments.close(found)
+
+    assert (found.path / experiments.DAMAGED).read_bytes() == b"earlier\nlater\n"
+
+
+def test_merging_takes_what_was_damaged_along(found: Experiment, tmp_path: Path) -> None:
+    _write(found, [*_lines(found), b"damaged\n"])
+    experiments.close(found)
+
+    assert experiments.merge(tmp_path / "there", tmp_path) == 1
+
+    (copy,) = experiments.experiments(tmp_path / "there")
+    assert {path.name: path.read_bytes() for path in copy.path.iterdir()} == {
+        path.name: path.read_bytes() for path in found.path.iterdir()
+    }
