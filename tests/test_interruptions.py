@@ -17,7 +17,7 @@ import pytest
 import terminals
 from conftest import COMMAND, Run
 
-pytestmark = pytest.mark.program
+pytestmark = [pytest.mark.program, pytest.mark.quiet]
 
 Write = Callable[..., str]
 

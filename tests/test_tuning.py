@@ -33,6 +33,8 @@ memory = "256M"
 processes = 500
 """
 
+pytestmark = pytest.mark.quiet  # it changes the whole machine
+
 
 def definition(text: str, name: str = "tuned") -> SystemDefinition:
     whole = f'name = "x"\ntitle = "x"\n[[workload]]\nname = "null"\n[system.{name}]\n{text}'

@@ -23,7 +23,7 @@ from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
 KINDS = ["chroot", "container"]
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.quiet]
 
 
 def put(file: Path, root: Path) -> None:
