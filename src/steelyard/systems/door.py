@@ -321,7 +321,7 @@ def read(line: bytes) -> Record | None:
         if not _is_flat(line):
             raise ValueError(f"cut short, or of more than {_NESTED_MOST} brackets in one another")
         found = json.loads(
-            line.decode(),
+            line.decode(errors="strict"),
             object_pairs_hook=_object,
             parse_constant=_no_number,
             parse_float=_finite,
