@@ -65,7 +65,7 @@ def _reported(weighing: Weighing, capsys: pytest.CaptureFixture[str] | None = No
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_right_is_a_failed_trial_and_the_rest_is_reported(
+def test_what_cannot_be_right_is_a_failed_trial_or_left_out_and_the_rest_is_reported(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil, reason = WRONG[name]
@@ -76,15 +76,20 @@ def test_what_cannot_be_right_is_a_failed_trial_and_the_rest_is_reported(
 
     weighing = weigh.of(building.experiment(tmp_path, building.plan(blocks=12), measured, closed=True))
 
+    told = _reported(weighing, capsys)
+    (one,) = weighing.comparisons
+    assert (one.blocks, one.ratio.value if one.ratio else None) == (8, 1.0)
+    if not weighing.troubles:  # a journal may not hold such a line at all
+        assert told.count("is damaged and left out") >= 4
+        return
     (trouble,) = weighing.troubles
     assert (trouble.system, trouble.status, trouble.trials) == ("b", "failed", 4)
     assert trouble.reason is not None
     assert " ".join(trouble.reason.split()).startswith(f"its record cannot be right: {reason}")
-    (one,) = weighing.comparisons
-    assert (one.blocks, one.ratio.value if one.ratio else None) == (8, 1.0)
-    assert "its record cannot be right" in _reported(weighing, capsys)
+    assert "its record cannot be right" in told
 
 
+@pytest.mark.program
 def test_the_page_says_what_cannot_be_right(tmp_path: Path) -> None:
     spoil, reason = WRONG["durations of 292 years"]
     found = building.experiment(

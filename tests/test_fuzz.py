@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.program
+
 ROOT = Path(__file__).parent.parent
 FUZZ = ROOT / "tests" / "fuzz"
 SECONDS = 10

@@ -18,6 +18,8 @@ import pytest
 
 from steelyard.programs import built
 
+pytestmark = pytest.mark.program
+
 LINE_MOST = 8191
 QUICK = "operations=1 batches=1 warmup_ns=0"
 SLOW = "sieve operations=1000000000 batches=1"

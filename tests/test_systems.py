@@ -304,6 +304,7 @@ print(killed, found)
 """
 
 
+@pytest.mark.program
 def test_a_laboratory_that_is_killed_at_any_line_of_a_start_leaves_no_directory(tmp_path: Path) -> None:
     """Between the making of the scratch directory and the guard's start, only the next command clears it."""
     answer = subprocess.run(

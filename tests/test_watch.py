@@ -104,6 +104,7 @@ def as_text(account: Account) -> str:
 # The records
 
 
+@pytest.mark.program
 def test_the_figures_are_those_of_the_monitor_in_its_order() -> None:
     keys = list(watching.watch("--detail", "life", "--", "true").processes[0])
 
@@ -676,7 +677,7 @@ def test_an_order_becomes_the_monitors_command_line() -> None:
     options, command = words[: words.index("--")], words[words.index("--") + 1 :]
     assert command == ["make", "--", "-j2"]
     assert " ".join(options) == (
-        "--detail budget --backend perf --every 5000000000 --for 60000000000 --children 20 --budget 2500 "
+        "--backend perf --every 5000000000 --for 60000000000 --children 20 --budget 2500 "
         f"--slots 100 --except {os.getpid()} --records 5 --control 6 --threads --prove"
     )
 
@@ -817,7 +818,7 @@ def test_a_monitor_killed_before_it_began_is_said(steelyard: Run, program: Calla
     done = steelyard("watch", "--program", program("kill"), "-p", str(os.getpid()))
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "killed by signal 9 before it had begun" in done.stderr
+    assert "killed by signal 9: before it had begun" in done.stderr
 
 
 def test_where_nothing_can_watch_the_status_is_77(steelyard: Run, program: Callable[..., str]) -> None:
@@ -841,7 +842,7 @@ def test_a_closed_pipe_ends_quietly(program: Callable[..., str]) -> None:
         ([], "watch what?"),
         (["make"], "'make' stands before any --; a command is written after it: steelyard watch -- make"),
         (["-p", "x"], "-p is 'x', but must be a whole number"),
-        (["-p", "2147483600"], "-p is '2147483600', but there is no such process"),
+        (["-p", "2147483600"], "-p is 2147483600, but there is no such process"),
         (["-p", "1", "--", "true"], "leave out -p 1"),
         (["--cgroup", "/nowhere"], "--cgroup is '/nowhere'"),
         (["--every", "5", "-p", "1"], "--every is '5', but must be a time"),
@@ -922,6 +923,7 @@ def test_a_kept_watch_is_reported_again_as_it_was(
     assert without_front_end(again.out)
 
 
+@pytest.mark.program
 def test_a_watch_that_was_kept_before_a_figure_was_counted_is_read(
     program: Callable[..., str], archive: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
