@@ -17,7 +17,7 @@ void read_process(int directory)
 	if (!procfs_program(directory, program) && !memchr(program, 0, sizeof(program)))
 		abort();
 	procfs_status(directory, &status, figure);
-	procfs_stat(directory, &stat);
+	procfs_stat(directory, &stat, figure);
 	procfs_schedstat(directory, figure);
 	procfs_io(directory, figure);
 }

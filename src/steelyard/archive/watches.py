@@ -69,7 +69,7 @@ TABLES: Mapping[str, Table] = {
         schema.table(
             "processes",
             *schema.columns(Process, without=("figures", "calls")),
-            *(Column(name, "BIGINT", name) for name in FIGURES),
+            *(Column(name, "BIGINT", name, is_required=False) for name in FIGURES),
             Column("calls_seen", "BOOLEAN", "calls_seen"),
         ),
         schema.table(
