@@ -274,6 +274,7 @@ def test_an_image_that_podman_has_not_is_refused(image: str) -> None:
         check(from_image("nowhere/none"))
 
 
+@pytest.mark.program
 def test_limits_of_an_image_are_refused() -> None:
     definition = SystemDefinition("boxed", base="container", image="x", tuning=Tuning(memory="64M"))
     with pytest.raises(UsageError, match="podman puts those of an image into control groups of its own"):

@@ -122,7 +122,7 @@ static void take_fields(const char *text, const struct field *fields, size_t cou
 {
 	uint64_t value;
 
-	for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL)
+	for (const char *line = text, *end; line; line = (end = strchr(line, '\n')) ? end + 1 : NULL)
 		for (size_t i = 0; i < count; i++)
 			if (take(line, fields[i].name, 10, &value))
 				figure[fields[i].figure] = times(value, fields[i].unit);
@@ -145,7 +145,7 @@ int procfs_status(int directory, struct procfs_status *status, uint64_t figure[F
 	if (slurp(directory, "status", room) < 0)
 		return -1;
 	/* The name comes first, with its line ends escaped: what follows a line's end is the kernel's. */
-	for (const char *line = room; line; line = strchr(line, '\n'), line += line != NULL) {
+	for (const char *line = room, *end; line; line = (end = strchr(line, '\n')) ? end + 1 : NULL) {
 		if (take(line, "Tgid", 10, &value))
 			status->group = (pid_t)value;
 		else if (take(line, "PPid", 10, &value))
