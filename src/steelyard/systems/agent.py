@@ -100,6 +100,7 @@ class Agent:
         self.system = system
         self.parked = False
         self._is_up = False
+        self._said = 0  # bytes since the last request
         self._said_before = 0  # bytes on standard error when the last request was sent
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._unread = bytearray()
@@ -187,6 +188,7 @@ class Agent:
 
     def send(self, request: str) -> None:
         """Sends one request line. Raises SystemFailed if nobody is there to read it."""
+        self._said = 0
         self._said_before = os.fstat(self._errors.fileno()).st_size
         try:
             self._input.write(request.encode() + b"\n")
@@ -199,7 +201,7 @@ class Agent:
         cannot be right, after which the next may be asked for; SystemFailed when the stream ends, or says
         more than any answer takes. Lines that are no records (a kernel's messages) are kept for
         `last_words`."""
-        said, is_over = 0, False
+        is_over = False
         while True:
             while self._lines:
                 record = self._parse(self._lines.popleft())
@@ -216,8 +218,8 @@ class Agent:
             left = deadline - time.monotonic()
             is_over = left <= 0  # what is there by then is still read
             if self._selector.select(max(0.0, left)):
-                said += self._read()
-            if said > door.SAID_MOST:
+                self._said += self._read()
+            if self._said > door.SAID_MOST:
                 raise self._failure(f"said more than {door.SAID_MOST >> 20} MiB in answer to one request")
 
     def _explained(self, end: Record) -> Record:
