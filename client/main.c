@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -372,6 +373,8 @@ int main(int argc, char **argv)
 	int              status = read_options(argc - 1, argv + 1, &options);
 
 	signal(SIGPIPE, SIG_IGN);
+	/* Who started it wants the answer: a laboratory that was killed leaves no load behind. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (status || (status = raise_limit(options.clients)))
 		return status;
 	if (reference_fetch(&options, &reference, why, sizeof(why))) {

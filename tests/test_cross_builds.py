@@ -114,7 +114,7 @@ def _words(process: int) -> bytes:
     [
         (Build("zig"), "the target is '', and must be one of aarch64-linux-musl"),
         (Build("zig", target="vax-vms"), "the target is 'vax-vms', and must be one of"),
-        (Build("gcc", target=AARCH64), "gcc builds for this machine"),
+        (Build("gcc", target=AARCH64), "gcc builds for this machine only"),
         (Build("zig", target=AARCH64, shared=True), "zig's programs are static"),
     ],
 )

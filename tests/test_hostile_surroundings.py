@@ -90,7 +90,7 @@ def test_control_groups_are_found_where_names_are_odd(tmp_path: Path) -> None:
 
 
 @pytest.mark.program
-@pytest.mark.parametrize("which", ["directory", "home", "environment"])
+@pytest.mark.parametrize("which", ["directory", "home", "environment", "archive"])
 def test_a_run_goes_on_where_names_around_it_are_odd(
     which: str, write_study: WriteStudy, tmp_path: Path
 ) -> None:
@@ -100,6 +100,8 @@ def test_a_run_goes_on_where_names_around_it_are_odd(
     environment: dict[bytes, bytes] = {**os.environb, b"STEELYARD_ARCHIVE": os.fsencode(tmp_path / "archive")}
     if which == "home":
         environment |= {b"HOME": odd, b"XDG_RUNTIME_DIR": odd}
+    if which == "archive":
+        environment[b"STEELYARD_ARCHIVE"] = odd + b"/archive"
     if which == "environment":
         environment |= {b"\xff": b"\xfe\n", b"LANG": b"\xff", b"COLUMNS": b"\xff"}
     done = subprocess.run(
@@ -111,6 +113,8 @@ def test_a_run_goes_on_where_names_around_it_are_odd(
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
+    again = subprocess.run([COMMAND, "report"], env=environment, capture_output=True, check=False, timeout=60)
+    assert again.returncode == 0, again.stderr
 
 
 @pytest.mark.program

@@ -1,6 +1,8 @@
 """The load generator: what it counts, what it refuses, and what it says of a server."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import threading
@@ -10,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
-from conftest import Run
+from conftest import COMMAND, Run
 
 from steelyard.errors import SystemFailed, UsageError
 from steelyard.load import client, trials
@@ -293,8 +295,6 @@ def test_a_wrong_option_is_a_sentence_that_names_it(steelyard: Run, words: tuple
 
 
 def test_levels_and_costs_are_said(steelyard: Run) -> None:
-    import os
-
     with server(whole) as port:
         words = ("load", f"http://127.0.0.1:{port}/", "--clients", "1,4", "--for", "4s", "--trials", "2")
         text = steelyard(*words)
@@ -346,3 +346,35 @@ def test_costs_are_of_a_request() -> None:
     )
 
     assert {name: one.value for name, one in level.costs.items()} == {"cpu_user_ns": 2000.0}
+
+
+def _begun(port: int) -> "subprocess.Popen[str]":
+    """A load of three trials of 2 s, when its first is over."""
+    words = ["load", f"http://127.0.0.1:{port}/", "--for", "6s", "--trials", "3"]
+    running = subprocess.Popen(
+        [COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    )
+    assert running.stderr is not None
+    while "trial 2 of 3" not in running.stderr.readline():
+        assert running.poll() is None
+    return running
+
+
+def test_an_interrupted_load_says_what_it_has() -> None:
+    with server(whole) as port:
+        running = _begun(port)
+        os.killpg(running.pid, signal.SIGINT)
+        text, _ = running.communicate(timeout=30)
+
+    assert running.returncode == 130
+    assert "requests a second" in text
+
+
+def test_a_killed_load_leaves_no_client_behind() -> None:
+    """tests/bounds.py fails whatever leaves a process."""
+    with server(whole) as port:
+        running = _begun(port)
+        running.kill()
+        running.communicate(timeout=30)
+
+    assert running.returncode == -signal.SIGKILL

@@ -818,7 +818,7 @@ def test_a_monitor_killed_before_it_began_is_said(steelyard: Run, program: Calla
     done = steelyard("watch", "--program", program("kill"), "-p", str(os.getpid()))
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "killed by signal 9: before it had begun" in done.stderr
+    assert "killed by signal 9 before it had begun" in done.stderr
 
 
 def test_where_nothing_can_watch_the_status_is_77(steelyard: Run, program: Callable[..., str]) -> None:
@@ -842,7 +842,7 @@ def test_a_closed_pipe_ends_quietly(program: Callable[..., str]) -> None:
         ([], "watch what?"),
         (["make"], "'make' stands before any --; a command is written after it: steelyard watch -- make"),
         (["-p", "x"], "-p is 'x', but must be a whole number"),
-        (["-p", "2147483600"], "-p is 2147483600, but there is no such process"),
+        (["-p", "2147483600"], "-p is '2147483600', but there is no such process"),
         (["-p", "1", "--", "true"], "leave out -p 1"),
         (["--cgroup", "/nowhere"], "--cgroup is '/nowhere'"),
         (["--every", "5", "-p", "1"], "--every is '5', but must be a time"),

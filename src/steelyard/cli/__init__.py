@@ -17,8 +17,6 @@ from steelyard import interruption, streams
 from steelyard.cli import output, parser
 from steelyard.errors import SteelyardError
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Does what the arguments say and returns the exit status: 0 done, 1 failed, 2 usage, 77
@@ -35,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_status
     except KeyboardInterrupt:
         output.say("steelyard: interrupted")
-        return _INTERRUPTED
+        return output.INTERRUPTED
     except BrokenPipeError:  # whoever read us has read enough
         return 0
     except (OSError, UnicodeError) as error:

@@ -277,11 +277,15 @@ def _check_what(asked: WatchOptions) -> None:
         raise UsageError(f"--cgroup is {quoted(Path(cgroup))}, which is no directory of a control group")
 
 
+def process(option: str, text: str) -> int:
+    """The number of a process that there is. Raises UsageError."""
+    pid = number(option, text)
+    if not Path(f"/proc/{pid}").exists():
+        raise UsageError(f"{option} is {quoted(text)}, but there is no such process")
+    return pid
+
+
 def _pids(texts: Sequence[str]) -> tuple[int, ...]:
     if len(texts) > _MOST_PIDS:
         raise UsageError(f"-p is given {len(texts)} times, but {_MOST_PIDS} processes are the most")
-    pids = tuple(dict.fromkeys(number("-p", text) for text in texts))
-    for pid in pids:
-        if not Path(f"/proc/{pid}").exists():
-            raise UsageError(f"-p is {quoted(pid)}, but there is no such process")
-    return pids
+    return tuple(dict.fromkeys(process("-p", text) for text in texts))

@@ -1,18 +1,17 @@
 """load: a server of one's own under load."""
 
-import os
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from steelyard.cli import output
-from steelyard.cli.asked import duration_ns, share
+from steelyard.cli.asked import duration_ns, number, process, share
 from steelyard.cli.verb import Verb, option
-from steelyard.errors import UsageError
+from steelyard.errors import Ended, UsageError
 from steelyard.text import quoted
 
 if TYPE_CHECKING:
-    from steelyard.load.model import Pattern
+    from steelyard.load.model import Pattern, Trial
 
 _TRIAL_LEAST_S = 0.5
 _CLIENTS_MOST = 1_000_000
@@ -31,12 +30,8 @@ class LoadOptions:
     until: str = option(
         "--for", default="30s", metavar="TIME", help="how long in all, such as 30s or 5m (default: 30s)"
     )
-    trials: int = option(
-        "--trials",
-        default=6,
-        type=int,
-        metavar="N",
-        help="trials of each level, in random order (default: 6)",
+    trials: str = option(
+        "--trials", default="6", metavar="N", help="trials of each level, in random order (default: 6)"
     )
     rate: float | None = option(
         "--rate",
@@ -74,11 +69,11 @@ class LoadOptions:
         metavar="TIME",
         help="for an answer; then the request failed (default: 10s)",
     )
-    threads: int = option(
-        "--threads", default=1, type=int, metavar="N", help="event loops, each on a thread (default: 1)"
+    threads: str = option(
+        "--threads", default="1", metavar="N", help="event loops, each on a thread (default: 1)"
     )
-    process: int | None = option(
-        "--pid", type=int, metavar="PID", help="the server's first process: what a request costs is said, too"
+    pid: str | None = option(
+        "--pid", metavar="PID", help="the server's first process: what a request costs is said, too"
     )
     seed: int | None = option("--seed", type=int, metavar="N", help="of all that is random (default: drawn)")
     allow_remote: bool = option(
@@ -101,11 +96,11 @@ def _load(options: LoadOptions) -> int:
         server=client.target(options.url, is_allowed=options.allow_remote),
         pattern=pattern,
         levels=_levels(options.clients),
-        trials=_whole("--trials", options.trials, 1, 1000),
+        trials=number("--trials", options.trials, most=1000),
         duration_s=duration_ns("--for", options.until) / 1e9,
-        threads=_whole("--threads", options.threads, 1, 64),
+        threads=number("--threads", options.threads, most=64),
         seed=random.getrandbits(32) if options.seed is None else _whole("--seed", options.seed, 0, 2**32 - 1),
-        process=_process(options.process),
+        process=process("--pid", options.pid) if options.pid else None,
     )
     if order.trial_s < _TRIAL_LEAST_S:
         least = _TRIAL_LEAST_S * order.trials * len(order.levels)
@@ -117,10 +112,20 @@ def _load(options: LoadOptions) -> int:
     def notify(clients: int, done: int, count: int) -> None:
         output.say(f"steelyard: trial {done + 1} of {count}: clients={clients}")
 
-    levels = trials.levels(list(trials.run(order, notify)))
+    done: list[Trial] = []
+    status = 0
+    try:
+        for trial in trials.run(order, notify):
+            done.append(trial)
+    except Ended:
+        raise
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        status = output.INTERRUPTED
     show = console.print_json if options.format == "json" else console.print_levels
-    show(levels, order.server, pattern)
-    return 0
+    show(trials.levels(done), order.server, pattern)
+    return status
 
 
 def _pattern(options: LoadOptions) -> "Pattern":
@@ -146,27 +151,13 @@ def _pattern(options: LoadOptions) -> "Pattern":
 
 
 def _levels(text: str) -> tuple[int, ...]:
-    levels = []
-    for part in text.split(","):
-        if not (part.isascii() and part.isdigit() and 1 <= int(part[:8]) <= _CLIENTS_MOST and len(part) < 8):
-            raise UsageError(
-                f"--clients is {quoted(text)}, but must be whole numbers from 1 to {_CLIENTS_MOST:,}, with "
-                "commas between"
-            )
-        levels.append(int(part))
-    return tuple(dict.fromkeys(levels))
+    return tuple(dict.fromkeys(number("--clients", part, most=_CLIENTS_MOST) for part in text.split(",")))
 
 
 def _whole(name: str, value: int, least: int, most: int) -> int:
     if not least <= value <= most:
         raise UsageError(f"{name} is {value}, but must be from {least} to {most}")
     return value
-
-
-def _process(process: int | None) -> int | None:
-    if process is not None and not (process > 0 and os.path.isdir(f"/proc/{process}")):
-        raise UsageError(f"--pid is {process}, but there is no such process")
-    return process
 
 
 LOAD = Verb(

@@ -16,7 +16,6 @@ from steelyard.text import quoted, shown
 if TYPE_CHECKING:
     from steelyard.archive.experiments import Experiment
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _STANDARD_STUDY = "standard"
 
 
@@ -172,7 +171,7 @@ def _run(options: CompareOptions | RunOptions) -> int:
     )
     done = experiment.carry_out(order, report.onlooker(reporting.html))
     _print_report(done, reporting)
-    return 0 if done.closed else _INTERRUPTED
+    return 0 if done.closed else output.INTERRUPTED
 
 
 def _plan(options: PlanOptions) -> int:

@@ -7,6 +7,8 @@ from steelyard import streams
 from steelyard.errors import UsageError
 from steelyard.text import quoted
 
+INTERRUPTED = 130  # the exit status: 128 + SIGINT, as shells have it
+
 
 def say(sentence: str) -> None:
     """Tells the person, not the program that reads our output."""

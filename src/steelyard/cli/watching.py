@@ -47,8 +47,8 @@ def _measure(options: WatchOptions, *, top: int) -> int:
         if watch is not None and (watch.processes or status <= 0):
             _report(watch, sentences.watched(order), options, top=top, file=file)
     if status < 0:
-        left = "before it had begun" if watch is None else "what it had told until then is reported"
-        raise SystemFailed(f"the monitor was killed by signal {-status}: {left}")
+        left = " before it had begun" if watch is None else ": what it had told until then is reported"
+        raise SystemFailed(f"the monitor was killed by signal {-status}{left}")
     return status
 
 

@@ -90,7 +90,7 @@ def _zig(build: Build) -> list[str]:
 def _check_target(build: Build) -> None:
     if not _is_zig(build):
         raise UsageError(
-            f"the target is {quoted(build.target)}, but {build.compiler} builds for this machine"
+            f"the target is {quoted(build.target)}, but {build.compiler} builds for this machine only"
         )
     if build.target not in TARGETS:
         raise UsageError(f"the target is {quoted(build.target)}, and must be one of {', '.join(TARGETS)}")
