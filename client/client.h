@@ -53,7 +53,7 @@ enum failure {
 };
 extern const char *const failure_names[FAILURES];
 
-enum { SECONDS_MOST = 3600, REFERENCE_REQUESTS = 2 };
+enum { SECONDS_MOST = 3600, REFERENCE_REQUESTS = 2, REQUEST_MOST = 8192 };
 
 /* What one second of the window saw. */
 struct second {
@@ -78,6 +78,9 @@ struct result {
 };
 
 uint64_t now_ns(void);
+
+/* Writes the request for that kind of connection into `room` bytes. Returns its length, or -1 with errno. */
+int request_write(const struct options *options, enum connection connection, char *into, size_t room);
 
 /* Fetches the body twice, by a connection each. Returns 0, or -1 with a sentence in `why`. */
 int reference_fetch(const struct options *options, struct reference *reference, char *why, size_t room);

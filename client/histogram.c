@@ -31,17 +31,3 @@ uint64_t histogram_value(unsigned bucket)
 
 	return (uint64_t)(bucket - octave * HALF) << octave;
 }
-
-uint64_t histogram_quantile(const struct histogram *histogram, double quantile)
-{
-	uint64_t all = 0, below = 0;
-
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		all += histogram->counts[i];
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		below += histogram->counts[i];
-		if (below && (double)below >= quantile * (double)all)
-			return histogram_value(i);
-	}
-	return 0;
-}

@@ -19,7 +19,5 @@ void     histogram_add(struct histogram *histogram, uint64_t value);
 void     histogram_merge(struct histogram *into, const struct histogram *from);
 /* The least value of a bucket. */
 uint64_t histogram_value(unsigned bucket);
-/* The least value of the bucket below which lies the share `quantile` of all; 0 without any. */
-uint64_t histogram_quantile(const struct histogram *histogram, double quantile);
 
 #endif

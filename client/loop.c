@@ -24,7 +24,6 @@ enum {
 	EVENTS_MOST = 256,
 	READ_MOST = 65536,
 	SKIP_LEAST = 4096, /* so much of a body is left to the kernel to throw away */
-	REQUEST_MOST = 8192,
 	BACKLOG_MOST = 1 << 20,
 };
 static const uint64_t retry_ns = 10000000; /* after a connection could not be made */
@@ -284,13 +283,17 @@ static void make_free(struct loop *loop, struct client *client, uint64_t earlies
 	}
 }
 
+struct comparison {
+	const struct reference *reference;
+	int                     differs;
+};
+
 static void compare(void *context, uint64_t offset, const char *bytes, size_t length)
 {
-	const struct loop *loop = context;
-	struct client     *client = &loop->clients[loop->count]; /* the one that is read: see read_answer */
+	struct comparison *comparison = context;
 
-	client->differs |= offset + length > loop->reference->length ||
-	                   memcmp(loop->reference->body + offset, bytes, length) != 0;
+	comparison->differs |= offset + length > comparison->reference->length ||
+	                       memcmp(comparison->reference->body + offset, bytes, length) != 0;
 }
 
 static void finish(struct loop *loop, struct client *client)
@@ -328,11 +331,11 @@ static ssize_t read_some(struct loop *loop, struct client *client)
 	}
 	got = recv(client->file, loop->buffer, sizeof(loop->buffer), 0);
 	if (got > 0) {
-		struct client *read = &loop->clients[loop->count];
+		struct comparison comparison = { loop->reference, client->differs };
 
-		read->differs = 0;
-		response_take(response, loop->buffer, (size_t)got, client->is_compared ? compare : NULL, loop);
-		client->differs |= read->differs;
+		response_take(response, loop->buffer, (size_t)got, client->is_compared ? compare : NULL,
+		              &comparison);
+		client->differs = comparison.differs;
 	}
 	return got;
 }
@@ -512,15 +515,11 @@ static int prepare(struct loop *loop, unsigned first)
 	const struct options *options = loop->options;
 	int                   length;
 
-	length = snprintf(loop->request, REQUEST_MOST,
-	                  "GET %s HTTP/1.%d\r\nHost: %s\r\nUser-Agent: steelyard-client\r\nAccept: */*\r\n%s\r\n",
-	                  options->path, options->connection != CONNECTION_HTTP10, options->host,
-	                  options->connection == CONNECTION_NEW ? "Connection: close\r\n" : "");
-	if (length < 0 || length >= REQUEST_MOST)
-		return EMSGSIZE;
+	length = request_write(options, options->connection, loop->request, REQUEST_MOST);
+	if (length < 0)
+		return errno;
 	loop->request_length = (uint32_t)length;
-	/* One client more than there are: where the comparison of a body is noted. */
-	loop->clients = calloc(loop->count + 1, sizeof(*loop->clients));
+	loop->clients = calloc(loop->count, sizeof(*loop->clients));
 	loop->free = calloc(loop->count, sizeof(*loop->free));
 	loop->pausing = calloc(loop->count, sizeof(*loop->pausing));
 	loop->backlog = options->rate != 0 ? malloc(BACKLOG_MOST * sizeof(*loop->backlog)) : NULL;

@@ -28,18 +28,26 @@ static void keep(void *context, uint64_t offset, const char *bytes, size_t lengt
 	reference->length = (size_t)offset + length;
 }
 
+int request_write(const struct options *options, enum connection connection, char *into, size_t room)
+{
+	int length = snprintf(into, room,
+	                      "GET %s HTTP/1.%d\r\nHost: %s\r\nUser-Agent: steelyard-client\r\nAccept: */*\r\n%s\r\n",
+	                      options->path, connection != CONNECTION_HTTP10, options->host,
+	                      connection == CONNECTION_NEW ? "Connection: close\r\n" : "");
+
+	if (length >= 0 && (size_t)length < room)
+		return length;
+	errno = EMSGSIZE;
+	return -1;
+}
+
 static int talk(const struct options *options, int file, struct response *response, struct reference *reference)
 {
-	char request[8192], buffer[65536];
-	int  length = snprintf(request, sizeof(request),
-	                       "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: steelyard-client\r\nAccept: */*\r\n"
-	                       "Connection: close\r\n\r\n",
-	                       options->path, options->host);
+	char request[REQUEST_MOST], buffer[65536];
+	int  length = request_write(options, CONNECTION_NEW, request, sizeof(request));
 
-	if (length < 0 || (size_t)length >= sizeof(request)) {
-		errno = EMSGSIZE;
+	if (length < 0)
 		return -1;
-	}
 	if (connect(file, (const struct sockaddr *)&options->address, options->address_length) ||
 	    send(file, request, (size_t)length, MSG_NOSIGNAL) != length)
 		return -1;

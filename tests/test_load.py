@@ -337,7 +337,6 @@ def test_costs_are_of_a_request() -> None:
             empty,
             empty,
             empty,
-            (100,),
             costs,
         )
 

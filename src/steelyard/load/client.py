@@ -92,7 +92,6 @@ def run(
 
 def _trial(clients: int, records: list[dict[str, Any]]) -> Trial:
     load = next(one for one in records if one["record"] == "load")
-    series = next(one for one in records if one["record"] == "series")
     histograms: Mapping[str, Histogram] = {
         one["of"]: Histogram(dict(zip(one["values_ns"], one["counts"], strict=True)))
         for one in records
@@ -115,6 +114,5 @@ def _trial(clients: int, records: list[dict[str, Any]]) -> Trial:
         latency=histograms["latency"],
         intended=histograms["intended"],
         lag=histograms["lag"],
-        answers_by_second=tuple(series["answers"]),
         costs=None,
     )

@@ -78,7 +78,6 @@ class Trial:
     latency: Histogram  # from the sending
     intended: Histogram  # from the moment when it was to be sent
     lag: Histogram  # from that moment to the sending, where a client was free
-    answers_by_second: tuple[int, ...]
     costs: Mapping[str, int] | None  # of the watched server, for all requests, by figure; None: not watched
 
     @property
