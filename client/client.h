@@ -72,7 +72,7 @@ struct result {
 	uint64_t         user_ns, system_ns;
 	struct histogram latency;      /* from the moment when it was sent */
 	struct histogram intended;     /* from the moment when it was to be sent */
-	struct histogram lag;          /* from that moment to the sending, where a client was free */
+	struct histogram lag;          /* the same to the sending, where a client was free; of a schedule or pauses */
 	struct second    seconds[SECONDS_MOST];
 	int              broken;       /* an errno that ended the loop; 0 */
 };

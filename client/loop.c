@@ -412,7 +412,7 @@ static void wake(struct loop *loop)
 		if (loop->options->rate != 0) {
 			make_free(loop, client, 0);
 		} else if (loop->now < loop->closes) {
-			if (in_window(loop, client->wakes))
+			if (loop->options->think_ns && in_window(loop, client->wakes))
 				histogram_add(&loop->result->lag, loop->now - client->wakes);
 			begin(loop, client, client->wakes);
 		} else {

@@ -110,6 +110,7 @@ def test_every_form_of_answer_is_read_whole_and_compared(answer: Answer) -> None
     assert found.answers > 10
     assert found.bytes == found.answers * len(BODY)
     assert found.verified == found.answers
+    assert not found.lag.counts  # without a schedule nothing is late
     assert sum(found.failures.values()) == 0
     assert found.is_body_fixed
 
