@@ -10,7 +10,6 @@ from steelyard.analysis.model import Tally
 from steelyard.analysis.observations import Observations
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.study import study_file
 from steelyard.study.model import CALLS, ESTIMATED, ITS_OWN, READINGS, Cell
 
 # Time used per operation of one trial, by all copies and the children they waited for.
@@ -34,7 +33,7 @@ _Figures = dict[str, dict[int, float]]  # by what they are of: by block
 def all_of(seen: Observations) -> Iterable[Tally]:
     """The figures of the cells of which the study has tables of figures. A monitor's counts are of the
     trial's whole process; "own calls of ..." are without those of the workload `null` on the same system."""
-    made_from = study_file.archived(seen.experiment.header["study_text"])
+    made_from = seen.experiment.study
     wanted = {table.workload for table in made_from.figure_tables} if made_from else set()
     if not wanted:
         return

@@ -29,7 +29,6 @@ from steelyard.archive.experiments import Experiment
 from steelyard.quantities import size_bytes
 from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.study import study_file
 from steelyard.systems import door
 
 _INDEX_MARGIN = 0.01
@@ -215,7 +214,7 @@ def _levels(seen: Observations) -> Iterable[Level]:
 def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
     """The study's own indices: block by block the geometric mean of reference time over time, each workload
     the same weight; then the median over blocks. A workload's first cell and metric stand for it."""
-    made_from = study_file.archived(seen.experiment.header["study_text"])
+    made_from = seen.experiment.study
     for index in made_from.indices if made_from else ():
         times = dict(index.times_ns)
         keys = {

@@ -26,6 +26,7 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,7 +37,8 @@ from steelyard.archive import header as headers
 from steelyard.archive.schema import TABLES, Line
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError, UnknownName
-from steelyard.study.model import Cell
+from steelyard.study import study_file
+from steelyard.study.model import Cell, Study
 from steelyard.study.plan import Plan
 
 HEADER = headers.NAME
@@ -64,11 +66,21 @@ class Experiment:
         return self.path.name
 
     @property
+    def study(self) -> Study | None:
+        """The study that it was made from; None if this version cannot read it."""
+        return _study_of(self.header["study_text"])
+
+    @property
     def closed(self) -> bool:
         return os.path.lexists(self.path / _file_of(_LAST))
 
 
 _LAST = list(TABLES)[-1]  # its file closes the experiment
+
+
+@cache
+def _study_of(text: str) -> Study | None:
+    return study_file.archived(text)
 
 
 def _file_of(table: str) -> str:

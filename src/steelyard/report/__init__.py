@@ -14,7 +14,6 @@ from steelyard.errors import UsageError
 from steelyard.papers import source, tables
 from steelyard.report import console, plain
 from steelyard.running.progress import MakeOnlooker, Onlooker
-from steelyard.study import study_file
 from steelyard.study.plan import Plan
 from steelyard.text import quoted
 from steelyard.watch.accounts import Account
@@ -22,9 +21,8 @@ from steelyard.watch.accounts import Account
 
 def tables_of(weighing: Weighing, reference: str | None) -> tuple[source.Printed, ...]:
     """The published tables of the study that the experiment was made from."""
-    header = weighing.experiment.header
-    made_from = study_file.parse(header["study_text"], file=header["study"])
-    return tables.tables(weighing, made_from, reference=reference)
+    made_from = weighing.experiment.study
+    return tables.tables(weighing, made_from, reference=reference) if made_from else ()
 
 
 def print_out(weighing: Weighing, *, form: str, reference: str | None, everything: bool = False) -> None:

@@ -18,7 +18,6 @@ from steelyard.report import answers, notes, sentences, template
 from steelyard.report.answers import Answer
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.study import study_file
 from steelyard.words import phrases, wording
 
 _WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
@@ -198,7 +197,7 @@ def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
         looks = connection.execute(_LOOKS).fetchall()[0][0]
         count = connection.execute(_COUNTS).fetchall()[0][0]
     # Of a version to come there is none: the text itself is shown all the same.
-    plan = study_file.archived(weighing.experiment.header.get("study_text", ""))
+    plan = weighing.experiment.study
     groups = _panel_groups(weighing, found)
     drawn = {group: [found[one["key"]].marks for one in members] for group, members in groups.items()}
     spec = charts.samples(names)
