@@ -214,14 +214,17 @@ def test_the_members_can_be_asked_for_by_sql(tmp_path: Path) -> None:
 
 
 def test_an_experiment_of_an_earlier_version_has_no_members(tmp_path: Path) -> None:
-    weighing = weighed(tmp_path, closed=True)
+    found = building.experiment(tmp_path, building.plan("sieve", "shell"), building.outcome, closed=True)
+    weighing = weigh.of(found)
     for table in ("members", "counts"):
-        (weighing.experiment.path / f"{table}.parquet").unlink()
+        (found.path / f"{table}.parquet").unlink()
+    header = json.loads((found.path / experiments.HEADER).read_text())
+    (found.path / experiments.HEADER).write_text(json.dumps(header | {"version": 2}))
 
     again = weigh.of(experiments.find(tmp_path, None))
 
     assert again.multiprogramming == ()
-    assert len(again.comparisons) == len(weighing.comparisons)
+    assert len(again.comparisons) == len(weighing.comparisons) > 0
 
 
 def test_a_thousand_processes_are_drawn_one_by_one(tmp_path: Path) -> None:

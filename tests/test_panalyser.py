@@ -188,7 +188,7 @@ def test_an_agent_is_parked_and_woken_and_never_traced(tmp_path: Path) -> None:
     with Agent(under("strace", "-f", "-c", "-o", "{seen}", reads="strace"), directory=tmp_path) as agent:
         for _ in range(2):
             records = perform(agent, "known_calls")
-            values = {one["metric"]: one["value"] for one in records if one["record"] == "value"}
+            values = {one["metric"]: one["value"] for one in records if one["record"] == "told"}
             assert values["calls of lseek"] == PAPER["lseek"] // 1000
             assert records[-1]["status"] == "ok"
             agent.park()

@@ -11,6 +11,7 @@ from typing import Any
 
 import meson
 import pytest
+import watching
 
 from steelyard.programs import built
 
@@ -144,8 +145,8 @@ def test_where_no_more_can_be_created_those_that_were_are_finished_and_told(tmp_
     program = tmp_path / "steelyard-load"
     program.write_bytes(built.load("glibc").read_bytes())
     program.chmod(0o755)
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o777)
+    watching.let_others_in(tmp_path)
+    tmp_path.chmod(0o777)
     command = ["setpriv", "--reuid=64123", "--regid=64123", "--clear-groups"]
     command += ["prlimit", "--nproc=12", str(program), "run", "linpack_processes"]
     answer = subprocess.run(

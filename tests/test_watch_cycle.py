@@ -158,6 +158,7 @@ def test_attaching_amid_forks_misses_none_of_the_later(known: Path) -> None:
     assert (watched.end["lost_slots"], watched.end["lost_calls"]) == (0, 0)
 
 
+@pytest.mark.program
 @pytest.mark.parametrize("backend", [*BACKENDS, "perf", "taskstats", "proc"])
 def test_a_zombie_ends_the_watch_at_once(backend: str) -> None:
     watching.need(backend, "life")
@@ -372,6 +373,7 @@ def test_what_one_backend_cannot_attach_is_watched_by_the_next_and_it_is_said(st
     assert "; by bpf," in text or "note: bpf could not be used: process 1 is not shown by the kernel" in text
 
 
+@pytest.mark.program
 @pytest.mark.root
 def test_what_may_not_be_traced_is_watched_from_outside_and_goes_on(known: Path) -> None:
     ours = subprocess.Popen(["sleep", "60"], user=65534, group=65534, extra_groups=[])

@@ -119,8 +119,14 @@ def test_what_windows_does_not_count_is_null_and_not_zero(agent: Agent) -> None:
     assert {usage[name] for name in ("faults_major", "switches_voluntary", "blocks_read")} == {None}
 
 
-def test_it_lists_the_same_workloads_and_parameters(agent: Agent) -> None:
-    listed = agent.ask("list", "workloads")
+def test_it_lists_the_same_workloads_and_parameters(by_wine: list[str]) -> None:
+    answer = subprocess.run(
+        [*by_wine, built.load("windows"), "list"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
+    listed = json.loads(answer.stdout)
     native = built.catalogue()
     assert [(one["group"], one["name"]) for one in listed["workloads"]] == [
         (one.group, one.name) for one in native.workloads
