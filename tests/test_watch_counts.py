@@ -134,6 +134,11 @@ def strace_and_text(
     for call in ("exit", "exit_group", *(["restart_syscall"] if verb == "stopped" else [])):
         by_strace.pop(call, None)
         by_text.pop(call, None)
+    if verb == "stopped":
+        # A traced parent is woken by the SIGCHLD of a child that goes on, though it ignores it: its wait
+        # is broken off, which nobody untraced sees, and begins again.
+        waits, broken_off = by_strace["wait4"]
+        by_strace["wait4"] = (waits - broken_off, 0)
     return by_strace, by_text
 
 
