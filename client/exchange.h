@@ -18,13 +18,13 @@ enum exchange_state { EXCHANGE_IDLE, EXCHANGE_CONNECTING, EXCHANGE_SENDING, EXCH
 struct exchange {
 	int                 file; /* -1 without a connection */
 	enum exchange_state state;
-	uint8_t             is_compared, differs;
+	uint8_t             is_compared, differs, is_pausing;
 	uint8_t             is_reused;      /* the connection has carried an answer before */
 	uint32_t            connection;     /* counts them, so that a late event is known as such */
 	uint32_t            earlier, later; /* in the order of their beginning, of those under way */
 	const char         *request;
 	uint32_t            request_length, sent;
-	uint32_t            what;           /* for the user */
+	uint32_t            what;           /* for who uses it, as is_pausing */
 	uint64_t            intended, started;
 	struct response     response;
 };
