@@ -23,9 +23,11 @@ struct loop {
 	struct window           window;
 	struct pauses           pauses;
 	uint64_t                random;
-	unsigned               *free, free_count; /* in an open load: a stack */
+	unsigned               *free, free_count; /* a stack: of an open load, or of one by number */
 	uint64_t               *backlog, backlog_first, backlog_count; /* intended times, a ring */
 	uint64_t                arrives; /* the next arrival of an open load */
+	int                     is_by_number;
+	uint64_t                left;    /* requests that have not begun, if it is by number */
 	char                    request[REQUEST_MOST];
 	uint32_t                request_length;
 };
@@ -50,12 +52,19 @@ static void begin(struct loop *loop, struct exchange *client, uint64_t intended)
 {
 	const struct options *options = loop->exchanges.options;
 
+	loop->left--; /* of a load by time, nobody asks */
 	client->intended = intended;
 	client->is_compared = loop->reference->is_fixed && options->verified > 0 &&
 	                      random_share(&loop->random) < options->verified;
 	if (window_has(&loop->window, intended))
 		loop->window.result->started++;
 	exchange_begin(&loop->exchanges, client, loop->request, loop->request_length);
+}
+
+/* Whether all requests of a number have begun. */
+static int is_done(const struct loop *loop)
+{
+	return loop->is_by_number && !loop->left;
 }
 
 /* The client may send again, but not before `earliest`. */
@@ -65,7 +74,9 @@ static void make_free(struct loop *loop, struct exchange *client, uint64_t earli
 	uint64_t              now = loop->exchanges.now;
 	unsigned              own = (unsigned)(client - loop->exchanges.all);
 
-	if (options->rate == 0) {
+	if (options->rate == 0 && is_done(loop)) {
+		loop->free[loop->free_count++] = own;
+	} else if (options->rate == 0) {
 		uint64_t wakes = now;
 
 		if (options->think_ns)
@@ -97,12 +108,20 @@ static void ended(struct exchanges *exchanges, struct exchange *client, enum fai
 	make_free(loop, client, failure == FAILURE_CONNECT ? exchanges->now + retry_ns : 0);
 }
 
+/* Whether an open load has arrivals to come. */
+static int are_coming(const struct loop *loop)
+{
+	if (loop->is_by_number)
+		return loop->left > loop->backlog_count;
+	return loop->arrives < loop->window.closes;
+}
+
 static void arrive(struct loop *loop)
 {
 	const struct options *options = loop->exchanges.options;
 	struct result        *result = loop->window.result;
 
-	while (loop->arrives <= loop->exchanges.now && loop->arrives < loop->window.closes) {
+	while (loop->arrives <= loop->exchanges.now && are_coming(loop)) {
 		uint64_t intended = loop->arrives;
 
 		if (loop->free_count) {
@@ -136,7 +155,7 @@ static void wake(struct loop *loop)
 	while ((wakes = pauses_first(&loop->pauses)) <= loop->exchanges.now) {
 		struct exchange *client = &loop->exchanges.all[pauses_take(&loop->pauses)];
 
-		if (options->rate != 0) {
+		if (options->rate != 0 || is_done(loop)) {
 			make_free(loop, client, 0);
 		} else if (loop->exchanges.now < loop->window.closes) {
 			if (options->think_ns && window_has(&loop->window, wakes))
@@ -151,15 +170,23 @@ static uint64_t next_time(const struct loop *loop)
 {
 	uint64_t next = exchanges_overdue(&loop->exchanges), wakes = pauses_first(&loop->pauses);
 
-	if (loop->exchanges.now < loop->window.closes) {
-		if (loop->window.closes < next)
-			next = loop->window.closes;
-		if (wakes < next)
-			next = wakes;
-		if (loop->exchanges.options->rate != 0 && loop->arrives < next)
-			next = loop->arrives;
-	}
+	if (loop->exchanges.now >= loop->window.closes)
+		return next;
+	if (loop->window.closes < next)
+		next = loop->window.closes;
+	if (wakes < next)
+		next = wakes;
+	if (loop->exchanges.options->rate != 0 && are_coming(loop) && loop->arrives < next)
+		next = loop->arrives;
 	return next;
+}
+
+/* After the window: what has begun in it may still end, up to its time. */
+static int is_over(const struct loop *loop)
+{
+	if (loop->is_by_number ? !is_done(loop) : loop->exchanges.now < loop->window.closes)
+		return 0;
+	return !loop->exchanges.under_way;
 }
 
 static void go_on(struct loop *loop)
@@ -180,8 +207,7 @@ static void go_on(struct loop *loop)
 			arrive(loop);
 		wake(loop);
 		exchanges_give_up_overdue(exchanges);
-		/* After the window: what has begun in it may still end, up to its time. */
-		if (exchanges->now >= loop->window.closes && !exchanges->under_way)
+		if (is_over(loop))
 			return;
 		got = exchanges_wait(exchanges, events, next_time(loop));
 		if (got < 0 && errno != EINTR) {
@@ -215,7 +241,7 @@ static int prepare(struct loop *loop, const struct options *options, unsigned fi
 	loop->random = options->seed + first;
 	random_next(&loop->random);
 	for (unsigned i = count; i-- > 0;) {
-		if (options->rate != 0)
+		if (options->rate != 0 || loop->is_by_number)
 			loop->free[loop->free_count++] = i;
 		else /* not all at one moment: within the pause, or 100 ms */
 			pauses_add(&loop->pauses,
@@ -242,9 +268,49 @@ void loop_run(const struct options *options, const struct reference *reference, 
 	if (!result->broken)
 		go_on(loop);
 	window_end(&loop->window, &loop->exchanges);
+	loop_close(loop);
+}
+
+struct loop *loop_open(const struct options *options, const struct reference *reference,
+                       struct result *result)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		return NULL;
+	loop->reference = reference;
+	loop->is_by_number = 1;
+	window_always(&loop->window, result);
+	errno = prepare(loop, options, 0, options->clients);
+	if (!errno)
+		return loop;
+	loop_close(loop);
+	return NULL;
+}
+
+int loop_perform(struct loop *loop, uint64_t requests)
+{
+	struct exchanges *exchanges = &loop->exchanges;
+
+	loop->window.result->broken = 0;
+	loop->left = requests;
+	exchanges->now = loop->arrives = now_ns();
+	while (exchanges->options->rate == 0 && loop->free_count && loop->left)
+		begin(loop, &exchanges->all[loop->free[--loop->free_count]], exchanges->now);
+	go_on(loop);
+	return loop->window.result->broken;
+}
+
+void loop_close(struct loop *loop)
+{
+	int kept = errno;
+
+	if (!loop)
+		return;
 	exchanges_free(&loop->exchanges);
 	pauses_free(&loop->pauses);
 	free(loop->free);
 	free(loop->backlog);
 	free(loop);
+	errno = kept;
 }

@@ -2,6 +2,24 @@
 #include "window.h"
 
 #include <sys/prctl.h>
+#include <time.h>
+
+const char *const failure_names[FAILURES] = {"connect", "timeout", "closed", "malformed",
+                                             "status",  "length",  "body"};
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+void window_always(struct window *window, struct result *result)
+{
+	*window = (struct window){.began = now_ns(), .closes = UINT64_MAX, .result = result};
+	prctl(PR_SET_TIMERSLACK, 1);
+}
 
 void window_begin(struct window *window, const struct options *options, uint64_t began, struct result *result)
 {
@@ -9,6 +27,7 @@ void window_begin(struct window *window, const struct options *options, uint64_t
 		.began = began,
 		.opens = began + options->warmup_ns,
 		.closes = began + options->warmup_ns + options->window_ns,
+		.has_seconds = 1,
 		.result = result,
 	};
 	prctl(PR_SET_TIMERSLACK, 1);
@@ -24,7 +43,7 @@ void window_count(struct window *window, const struct exchanges *exchanges, cons
                   enum failure failure)
 {
 	struct result *result = window->result;
-	struct second *second;
+	struct second  none = {0}, *second = &none;
 
 	result->requests++;
 	if (window_has(window, exchange->intended)) {
@@ -33,7 +52,8 @@ void window_count(struct window *window, const struct exchanges *exchanges, cons
 	}
 	if (!window_has(window, exchanges->now))
 		return;
-	second = &result->seconds[(exchanges->now - window->opens) / SECOND_NS];
+	if (window->has_seconds)
+		second = &result->seconds[(exchanges->now - window->opens) / SECOND_NS];
 	if (failure != FAILURES) {
 		result->failures[failure]++;
 		second->failures++;

@@ -9,10 +9,13 @@
 struct window {
 	uint64_t       began, opens, closes;
 	uint64_t       connections_before;
+	int            has_seconds;
 	struct result *result;
 	struct rusage  before;
 };
 
+/* The load is one by number: all time is in the window, and it has no seconds. */
+void window_always(struct window *window, struct result *result);
 /* The load begins; the window opens after the warm-up. */
 void window_begin(struct window *window, const struct options *options, uint64_t began, struct result *result);
 int  window_has(const struct window *window, uint64_t time);
