@@ -76,7 +76,7 @@ struct result {
 	struct histogram object;       /* of SURGE: while files of an object were under way */
 	uint64_t         objects;      /* that ended in the window, */
 	uint64_t         objects_begun, objects_failed; /* began there, and ended without all files being right */
-	uint64_t         sequence_most; /* how often the most advanced loop has gone through its references, times 1000 */
+	uint64_t         sequence_permille; /* of its sequence of references, that the quickest loop has gone through */
 	struct second    seconds[SECONDS_MOST];
 	int              broken;       /* an errno that ended the loop; 0 */
 };

@@ -13,7 +13,7 @@
 #include "../../workloads/harness/sha256.h"
 #include "chance.h"
 
-enum { FILES_LEAST = 50, FILES_MOST = 200000, TOP_MOST = 1000000, EMBEDDED_MOST = 149 };
+enum { FILES_LEAST = 50, FILES_MOST = 200000, TOP_MOST = 1000000, SIZE_LEAST_MOST = 200000, SIZE_MOST_MOST = 1000000000, EMBEDDED_MOST = 149 };
 
 /* What makes a file set and its references; the same shape gives the same on every system. */
 struct shape {

@@ -47,14 +47,24 @@ static uint64_t scaled(const struct users *users, double seconds)
 	return (uint64_t)(seconds * (double)SECOND_NS * (double)users->off_permille / 1000);
 }
 
-static uint64_t pause_within(const struct users *users, struct user *user)
+uint64_t users_inactive_ns(const struct users *users, uint64_t *state)
+{
+	return scaled(users, draw_pareto(state, inactive_off));
+}
+
+uint64_t users_rest_ns(const struct users *users, uint64_t *state)
+{
+	return scaled(users, draw_pareto_rest(state, inactive_off));
+}
+
+uint64_t users_active_ns(const struct users *users, uint64_t *state)
 {
 	double seconds;
 
 	if (!users->pauses_within)
 		return 0;
 	do
-		seconds = draw_weibull(&user->random, active_off);
+		seconds = draw_weibull(state, active_off);
 	while (seconds > ACTIVE_OFF_MOST);
 	return scaled(users, seconds);
 }
@@ -133,7 +143,7 @@ static void end_object(struct crowd *crowd, unsigned own)
 			exchange_disconnect(&crowd->exchanges.all[own * crowd->parallel + i]);
 		begin_session(crowd, user);
 	}
-	off = scaled(crowd->users, draw_pareto(&user->random, inactive_off));
+	off = users_inactive_ns(crowd->users, &user->random);
 	if (user->has_failed && off < retry_ns)
 		off = retry_ns;
 	pauses_add(&crowd->pauses, now + off, own * crowd->parallel);
@@ -156,7 +166,7 @@ static void go_on_with_object(struct crowd *crowd, struct user *user)
 
 		if (idle->state != EXCHANGE_IDLE || idle->is_pausing)
 			continue;
-		off = pause_within(crowd->users, user);
+		off = users_active_ns(crowd->users, &user->random);
 		if (off) {
 			idle->is_pausing = 1;
 			user->pausing++;
@@ -319,13 +329,12 @@ static int prepare(struct crowd *crowd, const struct options *options, unsigned 
 	crowd->stride = options->threads;
 	for (unsigned i = 0; i < crowd->count; i++) {
 		struct user *user = &crowd->all[i];
-		uint64_t     rest;
 
 		user->random = options->seed ^ (uint64_t)(first + i + 1) << 32;
 		random_next(&user->random);
 		begin_session(crowd, user);
-		rest = scaled(crowd->users, draw_pareto_rest(&user->random, inactive_off));
-		pauses_add(&crowd->pauses, crowd->window.began + rest, i * crowd->parallel);
+		pauses_add(&crowd->pauses, crowd->window.began + users_rest_ns(crowd->users, &user->random),
+		           i * crowd->parallel);
 	}
 	crowd->exchanges.now = crowd->window.began;
 	return 0;
@@ -348,7 +357,7 @@ void users_run(const struct options *options, const struct users *users, unsigne
 	if (!result->broken)
 		go_on(crowd);
 	window_end(&crowd->window, &crowd->exchanges);
-	result->sequence_most = crowd->taken * crowd->stride * 1000 / users->surge->objects;
+	result->sequence_permille = crowd->taken * crowd->stride * 1000 / users->surge->objects;
 	exchanges_free(&crowd->exchanges);
 	pauses_free(&crowd->pauses);
 	free(crowd->all);

@@ -19,6 +19,11 @@ enum { PARALLEL_MOST = 16 };
 /* Objects a second that so many users ask for if the server takes no time. */
 double users_offered(const struct users *users, unsigned count);
 
+/* What a user waits: between objects, at first, and between the files of an object; in ns. */
+uint64_t users_inactive_ns(const struct users *users, uint64_t *state);
+uint64_t users_rest_ns(const struct users *users, uint64_t *state);
+uint64_t users_active_ns(const struct users *users, uint64_t *state);
+
 /* Runs users `first` to `first + count - 1` of options->clients from `began` on until the window is over. */
 void users_run(const struct options *options, const struct users *users, unsigned first, unsigned count,
                uint64_t began, struct result *result);
