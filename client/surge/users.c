@@ -42,8 +42,11 @@ struct crowd {
 
 /* -- Pauses -- */
 
+/* Up to eleven days, which no load lasts: what is left of a Pareto time has no mean, and may be anything. */
 static uint64_t scaled(const struct users *users, double seconds)
 {
+	if (seconds > 1e6)
+		seconds = 1e6;
 	return (uint64_t)(seconds * (double)SECOND_NS * (double)users->off_permille / 1000);
 }
 
