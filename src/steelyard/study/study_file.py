@@ -444,15 +444,31 @@ def _curve_table(part: _Reader) -> CurveTable:
     return table
 
 
+def _stated(part: _Reader) -> dict[str, int | str]:
+    """Parameters that tell a cell from others."""
+    parameters = part.rest()
+    for key, value in parameters.items():
+        if not _is_text(value) and (type(value) is not int or not 0 <= value <= _WHOLE_MOST):
+            raise part.wrong(key, value, f"a whole number from 0 to {_WHOLE_MOST}, or a text")
+    return parameters
+
+
 def _cell_table(part: _Reader) -> CellTable:
     figures = []
     for figure in part.parts("figure"):
-        figures.append(TableFigure(figure.text("published"), figure.text("metric"), figure.text("per", "")))
+        figures.append(
+            TableFigure(
+                figure.text("published"),
+                figure.text("metric"),
+                figure.text("per", ""),
+                figure.text("moves", ""),
+            )
+        )
         figure.finish()
     variants = []
     for variant in part.parts("variant"):
         name = variant.text("name")
-        variants.append((name, tuple(sorted(_trial(variant).items()))))
+        variants.append((name, tuple(sorted(_stated(variant).items()))))
     table = CellTable(
         name=part.text("name"),
         title=part.text("title"),
