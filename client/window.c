@@ -48,6 +48,7 @@ void window_count(struct window *window, const struct exchanges *exchanges, cons
 	result->requests++;
 	if (window_has(window, exchange->intended)) {
 		histogram_add(&result->latency, exchanges->now - exchange->started);
+		result->latency_ns += exchanges->now - exchange->started;
 		histogram_add(&result->intended, exchanges->now - exchange->intended);
 	}
 	if (!window_has(window, exchanges->now))
