@@ -487,8 +487,9 @@ def _cell_table(part: _Reader) -> CellTable:
     fixed = [{table.over, *(key for key, _ in parameters)} for _, parameters in table.variants]
     divisors = set.intersection(*fixed)
     for one in figures:
-        if one.per and one.per not in divisors:
-            raise part.wrong("figure: per", one.per, f"one of {', '.join(sorted(divisors))}, or left out")
+        for key, name in (("per", one.per), ("moves", one.moves)):
+            if name and name not in divisors:
+                raise part.wrong(f"figure: {key}", name, f"one of {', '.join(sorted(divisors))}, or left out")
     _check_paper(part, table.paper)
     return table
 
