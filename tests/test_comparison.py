@@ -47,7 +47,7 @@ def _only(weighing: Weighing) -> Comparison:
 @contextmanager
 def _observing(found: Experiment, baseline: str | None = None) -> Iterator[Observations]:
     with experiments.connect(found) as connection:
-        yield Observations(found, rows.read(connection), connection, baseline=baseline)
+        yield Observations(found, rows.read(connection), baseline=baseline)
 
 
 # --- the right direction, and the right size

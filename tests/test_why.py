@@ -560,7 +560,7 @@ def _as_if(root: Path, other: Mapping[str, float], word: str, *, blocks: int) ->
     )
     (one,) = weigh.of(found).comparisons
     with experiments.connect(found) as connection:
-        costs = Costs(Observations(found, rows.read(connection), connection, baseline=None))
+        costs = Costs(Observations(found, rows.read(connection)))
         (explained,) = costs.explained([replace(one, verdict=word, why=None)])
     return explained
 

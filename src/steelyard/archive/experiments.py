@@ -71,6 +71,11 @@ class Experiment:
         return _study_of(self.header["study_text"])
 
     @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of its plan, in the study's order."""
+        return headers.cells(self.header)
+
+    @property
     def closed(self) -> bool:
         return os.path.lexists(self.path / _file_of(_LAST))
 
@@ -204,13 +209,8 @@ def measuring(root: Path) -> Iterator[None]:
         yield
 
 
-def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
-    """The cells of the experiment's plan, in the study's order."""
-    return headers.cells(experiment.header)
-
-
 def _known(experiment: Experiment) -> tables.Known:
-    cells = [cell.label for cell in cells_of(experiment)]
+    cells = [cell.label for cell in experiment.cells]
     return {"system": frozenset(experiment.header["systems"]), "cell": frozenset(cells)}
 
 

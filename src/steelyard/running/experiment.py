@@ -131,7 +131,7 @@ def _measure(
     is_new: bool,
 ) -> None:
     """Runs what is left of the plan into the experiment's journal."""
-    before = earlier(_lines(found), {cell.label: cell for cell in experiments.cells_of(found)})
+    before = earlier(_lines(found), {cell.label: cell for cell in found.cells})
     journal = Journal(found.path)
     if not is_new:
         journal.append(GOING_ON)
