@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arrivals.h"
@@ -28,6 +29,17 @@ enum {
 };
 static const uint64_t retry_ns = 10000000; /* after a connection could not be made */
 static const uint64_t scan_ns = 100000000; /* how often answers are looked for that are overdue */
+
+const char *const failure_names[FAILURES] = {"connect", "timeout", "closed", "malformed",
+                                             "status",  "length",  "body"};
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
 
 enum client_state { CLIENT_FREE, CLIENT_CONNECTING, CLIENT_SENDING, CLIENT_WAITING, CLIENT_PAUSING };
 
@@ -45,15 +57,18 @@ struct loop {
 	const struct options   *options;
 	const struct reference *reference;
 	struct result          *result;
-	uint64_t                began, opens, closes; /* began, and the window */
+	uint64_t                began, opens, closes; /* began, and the window: by number, all time */
 	uint64_t                random;
 	int                     poll;
 	struct client          *clients;
 	unsigned                count;
-	unsigned               *free, free_count;     /* in an open load: a stack */
+	unsigned               *free, free_count;     /* a stack: of an open load, or of one by number */
 	unsigned               *pausing, pausing_count; /* a heap by `wakes` */
 	uint64_t               *backlog, backlog_first, backlog_count; /* intended times, a ring */
 	uint64_t                arrives; /* the next arrival of an open load */
+	struct second           no_second;
+	int                     is_by_number;
+	uint64_t                left;    /* requests that have not begun, if it is by number */
 	uint64_t                now, scans;
 	unsigned                busy; /* clients with a request under way */
 	char                    request[REQUEST_MOST];
@@ -115,6 +130,8 @@ static int in_window(const struct loop *loop, uint64_t time)
 
 static struct second *second_of(struct loop *loop, uint64_t time)
 {
+	if (loop->is_by_number)
+		return &loop->no_second;
 	return &loop->result->seconds[(time - loop->opens) / SECOND_NS];
 }
 
@@ -236,6 +253,7 @@ static void connect_to_server(struct loop *loop, struct client *client)
 
 static void begin(struct loop *loop, struct client *client, uint64_t intended)
 {
+	loop->left--; /* of a load by time, nobody asks */
 	client->state = CLIENT_FREE;
 	client->intended = intended;
 	client->started = loop->now;
@@ -253,13 +271,21 @@ static void begin(struct loop *loop, struct client *client, uint64_t intended)
 		send_request(loop, client);
 }
 
+/* Whether all requests of a number have begun. */
+static int is_done(const struct loop *loop)
+{
+	return loop->is_by_number && !loop->left;
+}
+
 /* The client may send again, but not before `earliest`. */
 static void make_free(struct loop *loop, struct client *client, uint64_t earliest)
 {
 	const struct options *options = loop->options;
 
 	client->state = CLIENT_FREE;
-	if (options->rate == 0) {
+	if (options->rate == 0 && is_done(loop)) {
+		loop->free[loop->free_count++] = (unsigned)(client - loop->clients);
+	} else if (options->rate == 0) {
 		uint64_t wakes = loop->now;
 
 		if (options->think_ns)
@@ -375,11 +401,19 @@ static void handle(struct loop *loop, struct client *client, uint32_t events)
 
 /* -- Time -- */
 
+/* Whether an open load has arrivals to come. */
+static int are_coming(const struct loop *loop)
+{
+	if (loop->is_by_number)
+		return loop->left > loop->backlog_count;
+	return loop->arrives < loop->closes;
+}
+
 static void arrive(struct loop *loop)
 {
 	const struct options *options = loop->options;
 
-	while (loop->arrives <= loop->now && loop->arrives < loop->closes) {
+	while (loop->arrives <= loop->now && are_coming(loop)) {
 		uint64_t intended = loop->arrives;
 
 		if (loop->free_count) {
@@ -409,7 +443,7 @@ static void wake(struct loop *loop)
 	while (loop->pausing_count && loop->clients[loop->pausing[0]].wakes <= loop->now) {
 		struct client *client = take_first_pausing(loop);
 
-		if (loop->options->rate != 0) {
+		if (loop->options->rate != 0 || is_done(loop)) {
 			make_free(loop, client, 0);
 		} else if (loop->now < loop->closes) {
 			if (loop->options->think_ns && in_window(loop, client->wakes))
@@ -443,7 +477,7 @@ static uint64_t next_time(const struct loop *loop)
 
 	if (loop->pausing_count && loop->clients[loop->pausing[0]].wakes < next)
 		next = loop->clients[loop->pausing[0]].wakes;
-	if (loop->options->rate != 0 && loop->arrives < loop->closes && loop->arrives < next)
+	if (loop->options->rate != 0 && are_coming(loop) && loop->arrives < next)
 		next = loop->arrives;
 	return next;
 }
@@ -469,6 +503,8 @@ static int wait_for_events(struct loop *loop, struct epoll_event *events, uint64
 /* After the window: what has begun in it may still end, up to its time. */
 static int is_over(const struct loop *loop)
 {
+	if (loop->is_by_number)
+		return is_done(loop) && !loop->busy;
 	return loop->now >= loop->closes && !loop->busy;
 }
 
@@ -532,7 +568,7 @@ static int prepare(struct loop *loop, unsigned first)
 	random_next(&loop->random);
 	for (unsigned i = loop->count; i-- > 0;) {
 		loop->clients[i].file = -1;
-		if (options->rate != 0)
+		if (options->rate != 0 || loop->is_by_number)
 			loop->free[loop->free_count++] = i;
 		else /* not all at one moment: within the pause, or 100 ms */
 			pause_until(loop, &loop->clients[i],
@@ -586,4 +622,49 @@ void loop_run(const struct options *options, const struct reference *reference, 
 	result->system_ns = ns_of(after.ru_stime) - ns_of(before.ru_stime);
 	release(loop);
 	free(loop);
+}
+
+struct loop *loop_open(const struct options *options, const struct reference *reference,
+                       struct result *result)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		return NULL;
+	loop->options = options;
+	loop->reference = reference;
+	loop->result = result;
+	loop->count = options->clients;
+	loop->poll = -1;
+	loop->is_by_number = 1;
+	loop->closes = UINT64_MAX;
+	loop->began = loop->now = loop->scans = now_ns();
+	prctl(PR_SET_TIMERSLACK, 1);
+	errno = prepare(loop, 0);
+	if (!errno)
+		return loop;
+	loop_close(loop);
+	return NULL;
+}
+
+int loop_perform(struct loop *loop, uint64_t requests)
+{
+	loop->result->broken = 0;
+	loop->left = requests;
+	loop->now = loop->arrives = now_ns();
+	while (loop->options->rate == 0 && loop->free_count && loop->left)
+		begin(loop, &loop->clients[loop->free[--loop->free_count]], loop->now);
+	go_on(loop);
+	return loop->result->broken;
+}
+
+void loop_close(struct loop *loop)
+{
+	int kept = errno;
+
+	if (!loop)
+		return;
+	release(loop);
+	free(loop);
+	errno = kept;
 }

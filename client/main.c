@@ -23,9 +23,6 @@
 #include "../workloads/api/record.h"
 #include "client.h"
 
-const char *const failure_names[FAILURES] = {"connect", "timeout", "closed", "malformed",
-                                             "status",  "length",  "body"};
-
 enum { CLIENTS_MOST = 1000000, THREADS_MOST = 64, MS_NS = 1000000 };
 
 struct words {
@@ -51,14 +48,6 @@ struct task {
 	uint64_t                began;
 	struct result          *result;
 };
-
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static int refuse(const char *sentence, const char *value)
 {

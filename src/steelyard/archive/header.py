@@ -22,6 +22,7 @@ Whole = Annotated[int, Range(-math.inf, math.inf)]
 class Metric(TypedDict):
     name: str
     less: str | None  # the metric that is subtracted from it
+    reported: NotRequired[bool]  # by the workload itself: no time between two readings of the clock
 
 
 class Workload(TypedDict):

@@ -66,25 +66,28 @@ class Asked:
         assert isinstance(value, int)
         return value
 
-    @property
-    def batches(self) -> tuple[int, int]:
+    def batches(self, metric: str) -> tuple[int, int]:
         """How many there will be, at least and at most."""
+        if self.is_reported(metric):
+            return 1, 1
         if self.workload.performances and "batches" not in self.settings:
             return (self.workload.performances,) * 2
         most = self.number("batches")
-        return (most if self.operations else 1), most
+        return (most if self.number("operations") else 1), most
 
-    @property
-    def operations(self) -> int:
+    def operations(self, metric: str) -> int:
         """In each batch; 0: the system finds out."""
-        return 1 if self.workload.performances else self.number("operations")
+        is_one = self.workload.performances or self.is_reported(metric)
+        return 1 if is_one else self.number("operations")
 
-    @property
-    def shortest_ns(self) -> int:
+    def is_reported(self, metric: str) -> bool:
+        return any(one.name == metric and one.reported for one in self.workload.metrics)
+
+    def shortest_ns(self, metric: str) -> int:
         """What a batch must take. One that the system has sized lasts many steps of its clock."""
         if not self.is_timed:
             return 0
-        return 1 if self.operations else max(1, self.resolution_ns)
+        return 1 if self.operations(metric) else max(1, self.resolution_ns)
 
 
 def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", began: float) -> Outcome:
@@ -186,18 +189,17 @@ class Hearing:
         _must(one, "point", not is_curve or one["point"] <= most, f"at most {most}")
         _must(one, "bytes", (one["bytes"] is not None) == moves, "a size" if moves else "null")
         operations, durations = one["operations"], one["durations_ns"]
-        same = self._operations.setdefault((one["metric"], one["point"]), asked.operations or operations)
-        _must(
-            one, "operations", operations == same, f"{same}, as {'asked' if asked.operations else 'others'}"
-        )
+        wanted, shortest_ns = asked.operations(one["metric"]), asked.shortest_ns(one["metric"])
+        same = self._operations.setdefault((one["metric"], one["point"]), wanted or operations)
+        _must(one, "operations", operations == same, f"{same}, as {'asked' if wanted else 'others'}")
         if len(self._operations) > _POINTS_MOST * len(self._metrics):
             raise cannot_be("samples", "point", one["point"], f"one of at most {_POINTS_MOST}")
-        least, most = asked.batches
+        least, most = asked.batches(one["metric"])
         if not least <= len(durations) <= most:
             raise cannot_be("samples", "the number of durations_ns", len(durations), f"{least} to {most}")
         for number, duration in enumerate(durations):
-            if duration < asked.shortest_ns:
-                why = f"at least {asked.shortest_ns}: the clock's resolution"
+            if duration < shortest_ns:
+                why = f"at least {shortest_ns}: the clock's resolution"
                 raise cannot_be("samples", f"durations_ns[{number}]", duration, why)
         if asked.is_timed:
             most = sum(durations) * _OPERATIONS_MOST // len(durations)
@@ -208,7 +210,7 @@ class Hearing:
     def _check_group(self, one: Record) -> None:
         is_alone, iterations = one["metric"] == ALONE, self._asked.number("iterations")
         members = 1 if is_alone else self._asked.number("processes")
-        batches = _GROUPS_MOST if is_alone else self._asked.batches[1]
+        batches = _GROUPS_MOST if is_alone else self._asked.batches(TOGETHER)[1]
         _must(one, "batch", one["batch"] <= batches, f"at most {batches}")
         _must(one, "members", one["members"] == members, f"{members}")
         _must(one, "iterations", one["iterations"] == iterations, f"{iterations}, as asked")
