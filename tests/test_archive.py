@@ -15,10 +15,10 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.archive import experiments, journal
-from steelyard.archive.events import Outcome
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError, UnknownName, UsageError
+from steelyard.events import Outcome
 from steelyard.report import console, page
 from steelyard.study import plan as plans
 from steelyard.study import study_file

@@ -14,9 +14,9 @@ from steelyard.analysis import comparison, rows, standing, weigh
 from steelyard.analysis.model import Comparison, Index, Standing, Trouble, Weighing
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL, Observations, Value
 from steelyard.archive import experiments, journal
-from steelyard.archive.events import Outcome, Samples
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
+from steelyard.events import Outcome, Samples
 from steelyard.statistics import verdict
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial

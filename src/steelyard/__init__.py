@@ -2,5 +2,5 @@
 
 The rooms stand in reading order, in the order in which a figure travels. Each imports only from earlier
 ones: text, errors, streams, terminal, interruption, quantities, study, programs, statistics, watch, systems,
-archive, analysis, running, load, words, papers, drawing, report, cli.
+events, archive, analysis, running, load, words, papers, drawing, report, cli.
 """

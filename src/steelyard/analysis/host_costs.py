@@ -20,7 +20,7 @@ from steelyard.analysis import spending
 from steelyard.analysis.model import Account, CallDifference, Comparison, CostDifference, Why
 from steelyard.analysis.observations import COST, Key, Observations
 from steelyard.analysis.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
-from steelyard.archive.events import CALLS, LIFE, SETUP, WORK
+from steelyard.events import CALLS, LIFE, SETUP, WORK
 from steelyard.statistics import false_discovery, verdict
 from steelyard.statistics.judgement import RATE
 from steelyard.statistics.signed_rank import Estimate

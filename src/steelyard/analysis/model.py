@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.archive.events import Pair
 from steelyard.archive.experiments import Experiment
+from steelyard.events import Pair
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import Cell
 

@@ -10,7 +10,8 @@ from operator import itemgetter
 from typing import Any, get_args, get_origin
 
 from steelyard.archive import shape
-from steelyard.archive.events import (
+from steelyard.archive.shape import Check, Member
+from steelyard.events import (
     Accounted,
     Called,
     Count,
@@ -28,7 +29,6 @@ from steelyard.archive.events import (
     Started,
     Watched,
 )
-from steelyard.archive.shape import Check, Member
 from steelyard.study.model import Cell
 
 Line = dict[str, Any]

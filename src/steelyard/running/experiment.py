@@ -17,11 +17,11 @@ from typing import Any
 from steelyard import streams, systems
 from steelyard.analysis import standing
 from steelyard.archive import experiments
-from steelyard.archive.events import CALLS
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
 from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
+from steelyard.events import CALLS
 from steelyard.programs import built
 from steelyard.running import progress, runner
 from steelyard.running.dialogue import Running

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from steelyard.analysis.crowds import ALONE, TOGETHER
-from steelyard.archive.events import Count, Group, Outcome, Process, Samples, Usage
+from steelyard.events import Count, Group, Outcome, Process, Samples, Usage
 from steelyard.programs import built
 from steelyard.study.plan import Trial
 from steelyard.systems import door
