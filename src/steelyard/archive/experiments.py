@@ -351,7 +351,7 @@ def export(experiment: Experiment, table: str, file: Path) -> None:
 
 @contextmanager
 def connect(experiment: Experiment) -> Iterator[tables.Connection]:
-    """A database with the tables of the experiment, whether it is open or closed; docs/records.md has their
+    """A database with the tables of the experiment, whether it is open or closed; docs/tables.md has their
     columns. Raises ArchiveError, also for what DuckDB cannot do while it is in use."""
     path = experiment.path
     with ExitStack() as held, _readable(path):
