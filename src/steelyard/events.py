@@ -2,8 +2,8 @@
 
 The laboratory produces events, the journal keeps them, the analysis reads them. A field added here is kept,
 and is a column of the table of its kind (`archive.schema`); it needs a default, which stands for it
-in what earlier versions kept. A field's comment is what docs/tables.md says of its
-column, which `scripts/tables-page` makes.
+in what earlier versions kept. A field's comment is what docs/tables.md says of its column;
+`scripts/tables-page` makes that page.
 """
 
 from collections.abc import Mapping
