@@ -71,6 +71,11 @@ class Experiment:
         return _study_of(self.header["study_text"])
 
     @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of its plan, in the study's order."""
+        return headers.cells(self.header)
+
+    @property
     def closed(self) -> bool:
         return os.path.lexists(self.path / _file_of(_LAST))
 
@@ -206,13 +211,8 @@ def measuring(root: Path) -> Iterator[None]:
         yield
 
 
-def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
-    """The cells of the experiment's plan, in the study's order."""
-    return headers.cells(experiment.header)
-
-
 def _known(experiment: Experiment) -> tables.Known:
-    cells = [cell.label for cell in cells_of(experiment)]
+    cells = [cell.label for cell in experiment.cells]
     return {"system": frozenset(experiment.header["systems"]), "cell": frozenset(cells)}
 
 
@@ -354,7 +354,7 @@ def export(experiment: Experiment, table: str, file: Path) -> None:
 
 @contextmanager
 def connect(experiment: Experiment) -> Iterator[tables.Connection]:
-    """A database with the tables of the experiment, whether it is open or closed; docs/records.md has their
+    """A database with the tables of the experiment, whether it is open or closed; docs/tables.md has their
     columns. Raises ArchiveError, also for what DuckDB cannot do while it is in use."""
     path = experiment.path
     with ExitStack() as held, _readable(path):
