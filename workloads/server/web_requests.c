@@ -19,6 +19,7 @@
  * After        Goncalves (IME-USP, 1999), sections 5.4 and 6.4; wrk and its likes.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
