@@ -16,7 +16,7 @@ extern uint64_t crowd_clients, crowd_seed, crowd_timeout_ms;
 #define CROWD_PARAMETERS                                                                               \
 	NUMBER("clients", "that each wait for an answer before they ask again", &crowd_clients, 1,     \
 	       CLIENTS_MOST),                                                                          \
-	NUMBER("seed", "of all that is random", &crowd_seed, 0, UINT32_MAX),                           \
+	NUMBER("load_seed", "of all that is random", &crowd_seed, 0, UINT32_MAX),                           \
 	NUMBER("timeout_ms", "after which an answer is not waited for any more", &crowd_timeout_ms, 1, \
 	       600000)
 

@@ -9,6 +9,7 @@
 #include "server.h"
 
 enum { VERSION = 196608, HEAD = 5, ERROR_SHOWN = 200, LOOK_AGAIN_US = 20000 };
+enum { NOT_READY = 1 }; /* an outcome of this file alone: it accepts connections, and is still starting */
 
 static uint32_t number_at(const unsigned char *bytes)
 {
@@ -64,6 +65,8 @@ static const char *field_of(const struct said *said, char kind)
 
 static int refuse(const struct said *said)
 {
+	if (!strcmp(field_of(said, 'C'), "57P03"))
+		return NOT_READY;
 	return fail_check("PostgreSQL refused: %.*s (%.5s)", ERROR_SHOWN, field_of(said, 'M'), field_of(said, 'C'));
 }
 
@@ -156,17 +159,18 @@ static int greet(struct link *link)
 	return outcome ? outcome : await_ready(link);
 }
 
-/* It accepts connections before it is ready, and says 57P03 then. */
 static int postgresql_open(struct link *link)
 {
 	uint64_t deadline = clock_ns() + crowd_timeout_ms * 1000000;
 	int      outcome;
 
-	while ((outcome = greet(link)) && strstr(outcome_why(), "(57P03)") && clock_ns() < deadline) {
+	while ((outcome = greet(link)) == NOT_READY && clock_ns() < deadline) {
 		wire_close(&link->wire);
 		usleep(LOOK_AGAIN_US);
 	}
-	return outcome;
+	return outcome == NOT_READY ? fail_check("PostgreSQL was still starting after %llu ms",
+	                                         (unsigned long long)crowd_timeout_ms)
+	                            : outcome;
 }
 
 static int postgresql_ask(struct link *link)
@@ -180,7 +184,9 @@ static int postgresql_ask(struct link *link)
 	memcpy(packet, head, HEAD);
 	memcpy(packet + HEAD, link->statement, count);
 	outcome = wire_send(&link->wire, packet, HEAD + count);
-	return outcome ? outcome : await_ready(link);
+	if (!outcome)
+		outcome = await_ready(link);
+	return outcome == NOT_READY ? fail_check("PostgreSQL starts anew: one of its processes has ended") : outcome;
 }
 
 static void postgresql_close(struct link *link)
