@@ -74,7 +74,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[Conversation
     made = []
     for cell in CELLS:
         trial = Trial(0, 0, "a", cell, pad=7, seed=1)
-        wanted = dialogue.settings(trial, building.plan())
+        wanted = building.plan().settings(trial)
         workload = catalogue.find(cell.workload)
         initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
         before = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)

@@ -104,6 +104,7 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
             plan.study.design.blocks,
             budget_s,
             list(programs),
+            *([sorted(plan.servers.items())] if plan.servers else []),
         ]
     )
     return hashlib.sha256(told.encode()).hexdigest()
@@ -125,6 +126,7 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
         "budget_s": budget_s,
         "seed": plan.seed,
         "created": time.time(),
+        **({"servers": dict(plan.servers)} if plan.servers else {}),
         **details,
     }
     with journal.explained(path), files.drafted(path) as draft:

@@ -52,6 +52,7 @@ class Header(TypedDict):
     boot_systems: list[str]
     workloads: dict[str, Workload]
     watched: bool  # false with --no-watch
+    servers: NotRequired[dict[str, str]]  # their descriptions, as the load program read them
     command: NotRequired[str]
     steelyard: NotRequired[str]
     python: NotRequired[str]

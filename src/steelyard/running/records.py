@@ -1,7 +1,6 @@
 """Hears the records of one trial as they come, holds them against what was asked for, and turns them into an
 `Outcome`. What single records may hold is the door's (systems/door.py)."""
 
-import shlex
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -306,6 +305,9 @@ class Hearing:
     def _check_times(self, most_ns: int, host_ns: int) -> None:
         spent: dict[int, int] = defaultdict(int)
         for one in self._all("samples"):
+            if self._asked.is_reported(one["metric"]):
+                _must_not_exceed(one, most_ns)
+                continue
             spent[one["copy"]] += sum(one["durations_ns"])
             if spent[one["copy"]] > most_ns:
                 what = f"the sum of durations_ns of copy {one['copy']}"
@@ -354,6 +356,14 @@ class Hearing:
             _must(one, "operations", one["operations"] >= least, f"at least {least}, as its samples say")
 
 
+def _must_not_exceed(samples: Record, most_ns: int) -> None:
+    """Of a metric that is reported: no single time in the trial is longer than the trial."""
+    if max(samples["durations_ns"]) > most_ns:
+        raise cannot_be(
+            "samples", "durations_ns", max(samples["durations_ns"]), f"at most {most_ns}, as its trial took"
+        )
+
+
 def _must(record: Record, key: str, is_right: bool, allowed: str) -> None:
     if not is_right:
         raise cannot_be(record["record"], key, record[key], allowed)
@@ -376,10 +386,10 @@ def _follows(kind: str, key: str, moment_ns: int, earlier_ns: int) -> None:
 
 
 def _as_said(value: int | str) -> int | str:
-    """A setting as the record `begin` has it: a text is a command line, of which each byte is a character."""
+    """A setting as the record `begin` has it: of a text, each byte is a character."""
     if isinstance(value, int):
         return value
-    said: str = door.prose("\n".join(shlex.split(value)).encode().decode("latin-1"))
+    said: str = door.prose(value.encode().decode("latin-1"))
     return said
 
 

@@ -29,7 +29,7 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server as its file describes it; {directory}, {kept}, {port} and {user} stand for what a trial knows."""
+    """A server as its file describes it; {directory}, {kept}, {port} and {user} are what a trial knows."""
 
     name: str
     title: str
