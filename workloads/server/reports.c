@@ -62,7 +62,7 @@ void reports_after(uint64_t requests)
 	s.is_open = 1;
 }
 
-int report_ns(double value)
+static int report(double value)
 {
 	reported_ns = value < 1 ? 1 : (uint64_t)(value + 0.5);
 	return 0;
@@ -72,50 +72,50 @@ int report_server(uint64_t operations)
 {
 	(void)operations;
 	take_server_ns();
-	return report_ns((double)s.server_ns / (double)(s.requests ? s.requests : 1));
+	return report((double)s.server_ns / (double)(s.requests ? s.requests : 1));
 }
 
 int report_client(uint64_t operations)
 {
 	(void)operations;
-	return report_ns((double)s.client_ns / (double)(s.requests ? s.requests : 1));
+	return report((double)s.client_ns / (double)(s.requests ? s.requests : 1));
 }
 
-static int report_quantile(double share)
+int report_quantile(const struct histogram *latencies, double share)
 {
 	uint64_t total = 0, below = 0;
 	unsigned bucket = 0;
 
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		total += s.latencies->counts[i];
+		total += latencies->counts[i];
 	for (; bucket < HISTOGRAM_BUCKETS - 1; bucket++) {
-		below += s.latencies->counts[bucket];
+		below += latencies->counts[bucket];
 		if ((double)below >= share * (double)total)
 			break;
 	}
-	return report_ns((double)histogram_value(bucket));
+	return report((double)histogram_value(bucket));
 }
 
 int report_latency_50(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.5);
+	return report_quantile(s.latencies, 0.5);
 }
 
 int report_latency_90(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.9);
+	return report_quantile(s.latencies, 0.9);
 }
 
 int report_latency_99(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.99);
+	return report_quantile(s.latencies, 0.99);
 }
 
 int report_latency_99_9(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.999);
+	return report_quantile(s.latencies, 0.999);
 }
