@@ -8,7 +8,7 @@ from operator import add
 
 import numpy as np
 
-from steelyard.archive.events import LIFE
+from steelyard.events import LIFE
 from steelyard.load import client
 from steelyard.load.model import QUANTILES, Histogram, Level, ObjectLevel, Pattern, Target, Trial
 from steelyard.running.host_monitor import Accountant, between

@@ -462,6 +462,7 @@ def _cell_table(part: _Reader) -> CellTable:
                 figure.text("metric"),
                 figure.text("per", ""),
                 figure.text("moves", ""),
+                figure.truth("rate", False),
             )
         )
         figure.finish()
@@ -487,8 +488,11 @@ def _cell_table(part: _Reader) -> CellTable:
     fixed = [{table.over, *(key for key, _ in parameters)} for _, parameters in table.variants]
     divisors = set.intersection(*fixed)
     for one in figures:
-        if one.per and one.per not in divisors:
-            raise part.wrong("figure: per", one.per, f"one of {', '.join(sorted(divisors))}, or left out")
+        if one.is_rate and (one.per or one.moves):
+            raise part.wrong("figure: rate", "true", "there without per and moves")
+        for key, name in (("per", one.per), ("moves", one.moves)):
+            if name and name not in divisors:
+                raise part.wrong(f"figure: {key}", name, f"one of {', '.join(sorted(divisors))}, or left out")
     _check_paper(part, table.paper)
     return table
 
