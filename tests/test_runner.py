@@ -612,6 +612,7 @@ def test_a_cell_that_is_near_its_verdict_comes_before_one_that_no_block_can_sett
     assert min(blocks.values()) >= 2
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_decided_pairs_are_complete_and_each_trial_runs_once(seed: int) -> None:
     """Cells of all costs, pairs that are decided and opened again at random, a budget that ends it."""
