@@ -54,6 +54,11 @@ const char *server_directory(void)
 	return s.directory;
 }
 
+const char *server_says(const char *word, const char *initial)
+{
+	return description_argument(&s.description, word, initial);
+}
+
 uint16_t server_port(void)
 {
 	return s.port;

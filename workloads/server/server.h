@@ -27,6 +27,8 @@ int server_file(const char *name, const void *bytes, size_t count);
 /* Starts it and waits until it is ready. */
 int server_start(void);
 uint16_t server_port(void);
+/* What the description says for a word, such as `speaks`; or `initial`. */
+const char *server_says(const char *word, const char *initial);
 /* Where it works, as an absolute path. */
 const char *server_directory(void);
 /* 0 while the server runs; else a failure that says how it ended, with its last words. */

@@ -32,7 +32,7 @@ from typing import Any, Protocol
 
 import duckdb
 
-from steelyard.archive import exports, files, journal, schema, tables, versions
+from steelyard.archive import exports, files, journal, promise, schema, tables, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import TABLES, Line
 from steelyard.archive.shape import Wrong
@@ -244,9 +244,10 @@ def close(experiment: Experiment) -> Experiment:
     drafts = {name: f".{_file_of(name)}" for name in TABLES}
     with _readable(path), journal.explained(path), ExitStack() as held:
         held.callback(_remove, path, drafts.values())
-        promised = tables.Lines(lines(experiment, damaged=damaged.append), held)
+        promised = promise.Promise()
+        kept = tables.Lines(promised.noting(lines(experiment, damaged=damaged.append)), held)
         with tables.connection() as found:
-            promised.load(found)
+            kept.load(found)
             for name, table in TABLES.items():
                 files.write_synced(path / drafts[name], tables.parquet(found, table))
         difference = promised.first_difference(path, drafts)

@@ -214,7 +214,7 @@ def _read(line: bytes, check: Callable[[Line], None]) -> Line:
     if len(line) > _LINE_MOST:
         raise Wrong(line[:_LINE_MOST], f"of at most {_LINE_MOST} bytes")
     try:
-        found: Line = json.loads(line, parse_constant=_refuse)
+        found: Line = _JSON.decode(line.decode(errors="strict"))
     except (ValueError, RecursionError):
         raise Wrong(line, "JSON") from None
     if b"\\ud" in line or b"\\uD" in line:
@@ -225,6 +225,9 @@ def _read(line: bytes, check: Callable[[Line], None]) -> Line:
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _damage(sentence: str) -> Line:

@@ -20,6 +20,7 @@ _KEYS = {
     "directories": list,
     "files": dict,
     "user": str,
+    "speaks": str,
     "ready": str,
     "end": str,
     "log": str,
@@ -38,6 +39,7 @@ class Server:
     directories: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)  # by name below {directory}
     user: str = ""  # whose rights it has, where the agent is root
+    speaks: str = ""  # the protocol of a database
     ready: str = "accepts"
     end: str = "TERM"
     log: str = ""  # where its last words are, besides its output
@@ -46,7 +48,11 @@ class Server:
         """What the load program reads."""
         said = [
             f"name {self.name}",
-            *(f"{key} {value}" for key in ("package", "user", "log") if (value := getattr(self, key))),
+            *(
+                f"{key} {value}"
+                for key in ("package", "user", "speaks", "log")
+                if (value := getattr(self, key))
+            ),
             f"ready {self.ready}",
             f"end {self.end}",
             *(f"directory {name}" for name in self.directories),
@@ -104,7 +110,7 @@ def _server(name: str, tree: dict[str, Any], *, file: str) -> Server:
                 raise _wrong(file, key, one, "a name below the server's directory")
     if not all(isinstance(contents, str) for contents in tree.get("files", {}).values()):
         raise _wrong(file, "files", "", "texts by name")
-    for key in ("package", "user", "log", "ready"):
+    for key in ("package", "user", "speaks", "log", "ready"):
         if not _is_line(tree.get(key, "-")):
             raise _wrong(file, key, tree[key], "a text without line ends")
     if tree.get("end", "TERM") not in ENDS:
@@ -117,7 +123,11 @@ def _server(name: str, tree: dict[str, Any], *, file: str) -> Server:
         command=tuple(tree.get("command", ())),
         prepare=tuple(tuple(words) for words in tree.get("prepare", ())),
         directories=tuple(tree.get("directories", ())),
-        **{key: tree[key] for key in ("package", "files", "user", "ready", "end", "log") if key in tree},
+        **{
+            key: tree[key]
+            for key in ("package", "files", "user", "speaks", "ready", "end", "log")
+            if key in tree
+        },
     )
     if len(server.lines().encode()) > LINES_MOST:
         raise UsageError(f"server {file} is described by more than {LINES_MOST:,} bytes, which are the most")
