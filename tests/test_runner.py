@@ -17,7 +17,8 @@ from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.programs import built
 from steelyard.running import dialogue, runner
-from steelyard.running.runner import Progress, TooShort
+from steelyard.running.agenda import TooShort
+from steelyard.running.runner import Progress
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
