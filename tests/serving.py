@@ -19,7 +19,9 @@ def written(lines: str) -> str:
     return "".join(f"%{byte:02x}" for byte in lines.encode())
 
 
-def false(*words: bytes | tuple[bytes, int], end: str = "close", speaks: str = "", ready: str = "accepts") -> str:
+def false(
+    *words: bytes | tuple[bytes, int], end: str = "close", speaks: str = "", ready: str = "accepts"
+) -> str:
     """The description of a server that says these words, one after each question, some of them many times."""
     hexadecimal = [word.hex() if isinstance(word, bytes) else f"{word[0].hex()}x{word[1]}" for word in words]
     command = [sys.executable, str(FALSE_SERVER), "{port}", end, *hexadecimal]
@@ -30,7 +32,12 @@ def false(*words: bytes | tuple[bytes, int], end: str = "close", speaks: str = "
 def described(name: str) -> str:
     """A bundled server's description; or skips where its program or its user is not here."""
     server = description.read(name)
-    programs = [word for words in (*server.prepare, server.command) for word in " ".join(words).split() if word[0] == "/"]
+    programs = [
+        word
+        for words in (*server.prepare, server.command)
+        for word in " ".join(words).split()
+        if word[0] == "/"
+    ]
     missing = [one for one in programs if "bin/" in one and not Path(one).exists()]
     if missing:
         pytest.skip(f"{missing[0]} is not installed: {server.package}")

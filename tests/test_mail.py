@@ -35,7 +35,9 @@ def test_postfix_takes_every_message_into_its_queue_once(open_directory: Path) -
     description = serving.described("postfix").replace("{directory}/maillog", str(log))
     description = description.replace("_prefixes = {directory}", f"_prefixes = {open_directory}")
     with Agent(open_directory) as agent:
-        found = figures(agent.perform(description, "mail_messages", "clients=2", "messages=2", *serving.SHORT))
+        found = figures(
+            agent.perform(description, "mail_messages", "clients=2", "messages=2", *serving.SHORT)
+        )
     assert list(found) == METRICS
     accepted = re.findall(r"message-id=<1\.(\d+)@example\.com>", log.read_text())
     assert sorted(map(int, accepted)) == list(range(12))
@@ -113,7 +115,9 @@ def running(directory: Path, name: str) -> int:
     for _ in range(500):
         for process in Path("/proc").glob("[0-9]*"):
             try:
-                if (process / "comm").read_text().strip() == name and directory in (process / "cwd").readlink().parents:
+                if (process / "comm").read_text().strip() == name and directory in (
+                    process / "cwd"
+                ).readlink().parents:
                     return int(process.name)
             except OSError:
                 continue

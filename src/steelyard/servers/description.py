@@ -48,7 +48,11 @@ class Server:
         """What the load program reads."""
         said = [
             f"name {self.name}",
-            *(f"{key} {value}" for key in ("package", "user", "speaks", "log") if (value := getattr(self, key))),
+            *(
+                f"{key} {value}"
+                for key in ("package", "user", "speaks", "log")
+                if (value := getattr(self, key))
+            ),
             f"ready {self.ready}",
             f"end {self.end}",
             *(f"directory {name}" for name in self.directories),
@@ -119,7 +123,11 @@ def _server(name: str, tree: dict[str, Any], *, file: str) -> Server:
         command=tuple(tree.get("command", ())),
         prepare=tuple(tuple(words) for words in tree.get("prepare", ())),
         directories=tuple(tree.get("directories", ())),
-        **{key: tree[key] for key in ("package", "files", "user", "speaks", "ready", "end", "log") if key in tree},
+        **{
+            key: tree[key]
+            for key in ("package", "files", "user", "speaks", "ready", "end", "log")
+            if key in tree
+        },
     )
     if len(server.lines().encode()) > LINES_MOST:
         raise UsageError(f"server {file} is described by more than {LINES_MOST:,} bytes, which are the most")
