@@ -20,6 +20,7 @@ TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fspro
             qemu-system-x86 qemu-user-static podman runc prometheus libclang-rt-dev
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+unexport PYTHONDONTWRITEBYTECODE  # images set it; a thousand starts of Python would compile all anew
 NINJA    := $(VENV)/ninja --quiet -C
 PREFIX   ?= /usr/local
 CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled

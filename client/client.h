@@ -73,6 +73,10 @@ struct result {
 	struct histogram latency;      /* from the moment when it was sent */
 	struct histogram intended;     /* from the moment when it was to be sent */
 	struct histogram lag;          /* the same to the sending, where a client was free; of a schedule or pauses */
+	struct histogram object;       /* of SURGE: while files of an object were under way */
+	uint64_t         objects;      /* that ended in the window, */
+	uint64_t         objects_begun, objects_failed; /* began there, and ended without all files being right */
+	uint64_t         sequence_permille; /* of its sequence of references, that the quickest loop has gone through */
 	struct second    seconds[SECONDS_MOST];
 	int              broken;       /* an errno that ended the loop; 0 */
 };

@@ -16,9 +16,9 @@ from rich.console import Console
 from steelyard.analysis.model import Comparison, Weighing
 from steelyard.analysis.model import Standing as Decided
 from steelyard.analysis.standing import Judge
-from steelyard.archive.events import Look
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import Ended
+from steelyard.events import Look
 from steelyard.report import answers, so_far
 from steelyard.report.answers import Answer, Finding, Same, Unsettled
 from steelyard.report.during import Shown

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from steelyard.analysis import weigh
 from steelyard.archive import experiments
-from steelyard.archive.events import Outcome
 from steelyard.archive.journal import Journal
+from steelyard.events import Outcome
 from steelyard.programs import built
 from steelyard.running import dialogue
 from steelyard.running.records import Asked, ClockReading, Hearing

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from steelyard.archive import files, shape, versions
-from steelyard.archive.events import Moment, OneOf, Range
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError
+from steelyard.events import Moment, OneOf, Range
 from steelyard.study.model import Cell
 
 NAME = "experiment.json"

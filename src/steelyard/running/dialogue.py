@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from steelyard.archive.events import Outcome
 from steelyard.errors import SystemFailed
+from steelyard.events import Outcome
 from steelyard.programs import built
 from steelyard.running import records
 from steelyard.running.records import Asked, ClockReading, Hearing

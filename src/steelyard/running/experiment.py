@@ -17,11 +17,11 @@ from typing import Any
 from steelyard import streams, systems
 from steelyard.analysis import standing
 from steelyard.archive import experiments
-from steelyard.archive.events import CALLS
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
 from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
+from steelyard.events import CALLS
 from steelyard.programs import built
 from steelyard.running import progress, runner
 from steelyard.running.dialogue import Running
@@ -131,7 +131,7 @@ def _measure(
     is_new: bool,
 ) -> None:
     """Runs what is left of the plan into the experiment's journal."""
-    before = earlier(_lines(found), {cell.label: cell for cell in experiments.cells_of(found)})
+    before = earlier(_lines(found), {cell.label: cell for cell in found.cells})
     journal = Journal(found.path)
     if not is_new:
         journal.append(GOING_ON)

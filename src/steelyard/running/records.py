@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from steelyard.analysis.observations import ALONE, TOGETHER
-from steelyard.archive.events import Count, Group, Outcome, Process, Samples, Usage
+from steelyard.analysis.crowds import ALONE, TOGETHER
+from steelyard.events import Count, Group, Outcome, Process, Samples, Usage
 from steelyard.programs import built
 from steelyard.study.plan import Trial
 from steelyard.systems import door

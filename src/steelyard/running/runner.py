@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from steelyard import events
 from steelyard.analysis.model import Standing
-from steelyard.archive import events
-from steelyard.archive.events import (
+from steelyard.errors import SteelyardError, SystemFailed, UsageError
+from steelyard.events import (
     SETUP,
     WORK,
     Accounted,
@@ -26,7 +27,6 @@ from steelyard.archive.events import (
     Started,
     Watched,
 )
-from steelyard.errors import SteelyardError, SystemFailed, UsageError
 from steelyard.running import allocation, dialogue, host_monitor, records
 from steelyard.running.allocation import Offer
 from steelyard.running.dialogue import Running

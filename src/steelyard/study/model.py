@@ -176,6 +176,7 @@ class TableFigure:
     published: str  # the paper's metric
     metric: str  # a metric of the workload, or what a finding is of
     per: str  # a parameter that today's figure is divided by; "": none
+    moves: str = ""  # the parameter whose bytes an operation moves: the figure is then a bandwidth
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ PHRASES = {
     "memory_read_write": "incrementing memory word by word",
     "memory_read_write_partial": "incrementing one word in four of memory",
     "web_requests": "requests to a web server",
+    "web_series": "a series of requests to a web server",
     "memory_copy": "copying memory",
     "memory_copy_libc": "copying memory (memcpy)",
     "memory_copy_words": "copying memory word by word",
