@@ -41,13 +41,12 @@ void crowd_end(void);
 int crowd_before(uint64_t operations);
 int crowd_run(uint64_t operations);
 
-/* The first report: gathers what all clients found, and has it checked. */
+/* As report_server; then has what was done checked. */
 int crowd_report_server(uint64_t operations);
 /* The median of the parts of a kind. */
 int crowd_report_part(unsigned kind);
 
-#define CROWD_PHASES \
-	{ .metric = "time", .run = crowd_run }, REPORT("server", crowd_report_server), REPORTS_OF_CLIENT
+#define CROWD_PHASES { .metric = "time", .run = crowd_run }, REPORTS(crowd_report_server)
 
 /* Numbers that follow from the seed and two others: the next one from *state. */
 uint64_t crowd_random_of(uint64_t number, uint64_t other);

@@ -26,15 +26,14 @@ int report_latency_90(uint64_t operations);
 int report_latency_99(uint64_t operations);
 int report_latency_99_9(uint64_t operations);
 
-/* For phases of a workload's own: what reported_ns becomes. Returns 0. */
-int report_ns(double value);
+/* For phases of a workload's own: the time that this share of all does not exceed. Returns 0. */
 int report_quantile(const struct histogram *latencies, double share);
 
 #define REPORT(name, function) { .metric = (name), .run = (function), .reported = &reported_ns }
-#define REPORTS_OF_CLIENT                                                                        \
-	REPORT("client", report_client), REPORT("latency_50", report_latency_50),                 \
-		REPORT("latency_90", report_latency_90), REPORT("latency_99", report_latency_99), \
-		REPORT("latency_99_9", report_latency_99_9)
-#define REPORTS REPORT("server", report_server), REPORTS_OF_CLIENT
+/* `server` is report_server, or a function that ends with it. */
+#define REPORTS(server)                                                                           \
+	REPORT("server", server), REPORT("client", report_client),                                \
+		REPORT("latency_50", report_latency_50), REPORT("latency_90", report_latency_90), \
+		REPORT("latency_99", report_latency_99), REPORT("latency_99_9", report_latency_99_9)
 
 #endif
