@@ -3,6 +3,7 @@
 import os
 import signal
 import struct
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import serving
+from conftest import COMMAND
 from serving import Agent, false, figures
 from test_mail import METRICS, running
 
@@ -197,3 +199,33 @@ def test_a_false_mysql_is_found_out(words: list[bytes], reason: str, open_direct
 def test_a_server_that_is_no_database_is_refused(open_directory: Path) -> None:
     reason = serving.failure(open_directory, false(b"x", speaks="gopher"), "database_select")
     assert reason == "the server is no database: it speaks 'gopher', and not postgresql, mysql or sqlite"
+
+
+def test_nothing_of_it_is_left_when_the_laboratory_is_killed(tmp_path: Path) -> None:
+    """Neither the server nor its files: the guard of the system removes what the agent made."""
+    serving.described("mariadb")
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'name = "one"\ntitle = "one"\nsystems = ["native"]\n[design]\nblocks = 2\nbudget = "120s"\n'
+        'trial_limit = "60s"\n[trial]\noperations = 100000000\n'
+        '[[workload]]\nname = "database_select"\nserver = ["mariadb"]\nrows = 10\n'
+    )
+    with tempfile.TemporaryDirectory(prefix="steelyard-test-") as made:
+        environment = os.environ | {"STEELYARD_ARCHIVE": str(tmp_path / "archive"), "TMPDIR": made}
+        Path(made).chmod(0o755)
+        laboratory = subprocess.Popen(
+            [COMMAND, "run", str(study)],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        running(Path(made), "mariadbd")
+        laboratory.kill()
+        laboratory.wait()
+        for _ in range(400):
+            left = [one for one in Path("/proc").glob("[0-9]*") if is_below(one, Path(made))]
+            if not left and not list(Path(made).iterdir()):
+                break
+            time.sleep(0.05)
+        assert left == []
+        assert list(Path(made).iterdir()) == []
