@@ -130,7 +130,7 @@ static const struct phase phases[] = {
 	{ .metric = "time", .run = run },
 	REPORT("offered", report_offered),
 	REPORT("latency_mean", report_latency_mean),
-	REPORTS,
+	REPORTS(report_server),
 	{ 0 },
 };
 

@@ -143,7 +143,14 @@ def sources(build: Build, source: Path) -> list[Path]:
     """What the load program is compiled from: the load generator's parts too, where there is Linux, but for
     what makes that a program of its own."""
     client = source.parent / "client"
-    files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c"), *client.glob("*.c"), *client.glob("surge/*.c")])
+    files = sorted(
+        [
+            *source.glob("*/*.c"),
+            *source.glob("harness/posix/*.c"),
+            *client.glob("*.c"),
+            *client.glob("surge/*.c"),
+        ]
+    )
     files.remove(client / "main.c")
     if not build.target or "linux" in build.target:
         return files
