@@ -41,7 +41,7 @@ void crowd_end(void);
 int crowd_before(uint64_t operations);
 int crowd_run(uint64_t operations);
 
-/* As report_server, after what was done has been checked. */
+/* As report_server; then has what was done checked. */
 int crowd_report_server(uint64_t operations);
 /* The median of the parts of a kind. */
 int crowd_report_part(unsigned kind);

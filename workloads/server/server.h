@@ -34,7 +34,8 @@ const char *server_directory(void);
 /* 0 while the server runs; else a failure that says how it ended, with its last words. */
 int server_check(void);
 /* The processor time, in ns, that all its processes have used so far, those that have ended too; and
- * what of it in system mode, as finely as the system says. 0 where it does not say. */
+ * what of it in system mode, as finely as the system says. 0 where it does not say. Of a server that is a
+ * library, and not started: this process's. */
 struct server_time {
 	uint64_t all_ns, system_ns;
 };

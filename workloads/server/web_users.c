@@ -117,13 +117,13 @@ static int report_offered(uint64_t operations)
 	double files = users_offered(&s.users, (unsigned)user_equivalents) * s.surge.references / s.surge.objects;
 
 	(void)operations;
-	return report(1e9 / files);
+	return report_ns(1e9 / files);
 }
 
 static int report_latency_mean(uint64_t operations)
 {
 	(void)operations;
-	return report((double)s.found->latency_ns / (double)s.found->requests);
+	return report_ns((double)s.found->latency_ns / (double)s.found->requests);
 }
 
 static const struct phase phases[] = {
