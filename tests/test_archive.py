@@ -15,10 +15,10 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.archive import experiments, journal
-from steelyard.archive.events import Outcome
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError, UnknownName, UsageError
+from steelyard.events import Outcome
 from steelyard.report import console, page
 from steelyard.study import plan as plans
 from steelyard.study import study_file
@@ -348,7 +348,7 @@ def test_the_header_alone_says_what_was_to_be_done(tmp_path: Path) -> None:
     assert again.header["study_text"] == PLAN.study.text
     assert again.header["systems"] == ["a", "b"]
     assert again.header["seed"] == PLAN.seed
-    assert experiments.cells_of(again) == PLAN.cells
+    assert again.cells == PLAN.cells
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff"])
@@ -565,7 +565,7 @@ def test_cells_come_back_from_the_header_as_they_went_in(tmp_path: Path) -> None
     made = building.plan("sieve", copies=(1, 2))
     found = experiments.find(tmp_path, building.new(tmp_path, made).name)
 
-    assert experiments.cells_of(found) == (Cell("sieve", (("copies", 1),)), Cell("sieve", (("copies", 2),)))
+    assert found.cells == (Cell("sieve", (("copies", 1),)), Cell("sieve", (("copies", 2),)))
 
 
 def test_a_journal_written_in_two_sittings_is_one_experiment(tmp_path: Path) -> None:

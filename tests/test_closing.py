@@ -12,9 +12,9 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.archive import experiments, files, journal, schema
-from steelyard.archive.events import Outcome
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import ArchiveError
+from steelyard.events import Outcome
 from steelyard.report import console
 from steelyard.study.plan import Trial
 

@@ -14,9 +14,9 @@ from steelyard.analysis import comparison, rows, standing, weigh
 from steelyard.analysis.model import Comparison, Index, Standing, Trouble, Weighing
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL, Observations, Value
 from steelyard.archive import experiments, journal
-from steelyard.archive.events import Outcome, Samples
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
+from steelyard.events import Outcome, Samples
 from steelyard.statistics import verdict
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
@@ -47,7 +47,7 @@ def _only(weighing: Weighing) -> Comparison:
 @contextmanager
 def _observing(found: Experiment, baseline: str | None = None) -> Iterator[Observations]:
     with experiments.connect(found) as connection:
-        yield Observations(found, rows.read(connection), connection, baseline=baseline)
+        yield Observations(found, rows.read(connection), baseline=baseline)
 
 
 # --- the right direction, and the right size

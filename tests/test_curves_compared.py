@@ -8,7 +8,7 @@ import building
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.archive.events import Outcome
+from steelyard.events import Outcome
 from steelyard.statistics import verdict
 from steelyard.study.plan import Trial
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Weighing
-from steelyard.archive.events import Count, Group, Outcome, Samples, Usage
+from steelyard.events import Count, Group, Outcome, Samples, Usage
 from steelyard.report import console, page, plain
 from steelyard.study.plan import Trial
 

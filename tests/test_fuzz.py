@@ -1,6 +1,7 @@
 """Hostile text, some seconds of it: `make fuzz` is the same for an hour. Seeds are drawn, and printed."""
 
 import json
+import os
 import random
 import re
 import shutil
@@ -57,11 +58,11 @@ def test_a_whole_agent_answers_hostile_requests_in_order_and_leaves_nothing(
     build: Path, tmp_path: Path
 ) -> None:
     seed = random.randrange(1 << 31)
-    program = build / "workloads" / "steelyard-load"
+    program, directory = Path("workloads") / "steelyard-load", os.path.relpath(tmp_path, build)
 
     answer = subprocess.run(
-        [sys.executable, FUZZ / "whole_agent.py", program, tmp_path, str(SECONDS), str(seed)],
-        capture_output=True, text=True,
+        [sys.executable, FUZZ / "whole_agent.py", program, directory, str(SECONDS), str(seed)],
+        capture_output=True, text=True, cwd=build,
     )  # fmt: skip
 
     assert answer.returncode == 0, answer.stderr[-5000:]

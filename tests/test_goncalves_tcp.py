@@ -15,8 +15,8 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Weighing
-from steelyard.archive.events import Outcome
 from steelyard.errors import UnknownName
+from steelyard.events import Outcome
 from steelyard.papers import tables
 from steelyard.papers.source import NOTHING, Printed
 from steelyard.programs import built

@@ -11,8 +11,8 @@ import pytest
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Multiprogramming, Weighing
 from steelyard.archive import experiments
-from steelyard.archive.events import Count, Outcome, Samples
 from steelyard.drawing import timelines
+from steelyard.events import Count, Outcome, Samples
 from steelyard.report import plain
 from steelyard.statistics import multiprogramming as statistics
 from steelyard.statistics.multiprogramming import Moments

@@ -13,11 +13,12 @@ from building import plan as make_plan
 from building import trials as planned_trials
 
 from steelyard.analysis.model import Standing
-from steelyard.archive.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.programs import built
 from steelyard.running import dialogue, runner
-from steelyard.running.runner import Progress, TooShort
+from steelyard.running.agenda import TooShort
+from steelyard.running.runner import Progress
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial

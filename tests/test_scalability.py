@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Scaling, Weighing
-from steelyard.archive.events import Outcome
+from steelyard.events import Outcome
 from steelyard.report import page, plain
 from steelyard.report.console import print_weighing
 from steelyard.statistics import resampling, scalability

@@ -231,4 +231,5 @@ def main(program: str, directory: Path, seconds: float, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])))
+    _, program, directory, seconds, seed = sys.argv
+    sys.exit(main(os.path.abspath(program), Path(directory).resolve(), float(seconds), int(seed)))

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.archive import files, schema, shape
-from steelyard.archive.events import Accounted, Earlier, Event, Look, Started, Watched
 from steelyard.archive.schema import Line
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError
+from steelyard.events import Accounted, Earlier, Event, Look, Started, Watched
 from steelyard.study.model import Cell
 
 NAME = "journal.jsonl"
@@ -214,7 +214,7 @@ def _read(line: bytes, check: Callable[[Line], None]) -> Line:
     if len(line) > _LINE_MOST:
         raise Wrong(line[:_LINE_MOST], f"of at most {_LINE_MOST} bytes")
     try:
-        found: Line = json.loads(line, parse_constant=_refuse)
+        found: Line = _JSON.decode(line.decode(errors="strict"))
     except (ValueError, RecursionError):
         raise Wrong(line, "JSON") from None
     if b"\\ud" in line or b"\\uD" in line:
@@ -225,6 +225,9 @@ def _read(line: bytes, check: Callable[[Line], None]) -> Line:
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _damage(sentence: str) -> Line:

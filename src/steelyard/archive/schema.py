@@ -2,15 +2,13 @@
 line holds.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import cache
-from itertools import count, repeat
-from operator import itemgetter
 from typing import Any, get_args, get_origin
 
 from steelyard.archive import shape
-from steelyard.archive.events import (
+from steelyard.archive.shape import Check, Member
+from steelyard.events import (
     Accounted,
     Called,
     Count,
@@ -28,7 +26,6 @@ from steelyard.archive.events import (
     Started,
     Watched,
 )
-from steelyard.archive.shape import Check, Member
 from steelyard.study.model import Cell
 
 Line = dict[str, Any]
@@ -36,7 +33,8 @@ Row = tuple[Any, ...]
 
 JSON = "JSON"
 KNOWN = ("system", "cell")  # columns whose values stand in the experiment's header
-_SCALARS = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN", Cell: "VARCHAR"}
+UNSIGNED = "UBIGINT"
+SCALARS = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN", Cell: "VARCHAR"}
 
 _ALL = (Member("kind", str, True), Member("recorded", Moment, True))  # lines have these, whatever they tell
 _PLACED = {member.name for member in shape.members(Placed)} | {"trial"}
@@ -67,6 +65,14 @@ class Column:
     is_required: bool = True  # earlier versions had it, too
     condition: str = "true"  # in SQL: what every one fulfils
 
+    @property
+    def quoted(self) -> str:
+        return quoted(self.name)
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.type in (*SCALARS.values(), UNSIGNED)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -79,11 +85,6 @@ class Table:
     number: str | None  # the column with the line's number among those of its form, from 1
     position: str | None  # the column with the number of an element of the lists that are gone through,
     first: int  # counted from that
-
-    @property
-    def sources(self) -> tuple[Column, ...]:
-        """The columns that stand in a line, or in an element of its list."""
-        return tuple(one for one in self.columns if one.name not in (self.number, self.position))
 
 
 def _table(
@@ -164,9 +165,9 @@ def sql(kind: Any) -> str:
     kind, _ = shape.without_none(kind)
     kind, inner = shape.without_marks(kind)
     if any(isinstance(one, Range) and kind is int and one.most > 2**63 for one in (*marks, *inner)):
-        return "UBIGINT"
-    if kind in _SCALARS:
-        return _SCALARS[kind]
+        return UNSIGNED
+    if kind in SCALARS:
+        return SCALARS[kind]
     if get_origin(kind) is tuple:
         return f"{sql(get_args(kind)[0])}[]"
     if isinstance(kind, type) and is_dataclass(kind):
@@ -201,34 +202,6 @@ TABLES = {
         _table("events", "noted", besides=_ALL),
     )
 }
-
-
-def rows(table: Table, line: Line, number: int) -> Iterator[Row]:
-    """The table's rows that the line holds; `number` is the line's among those of its form."""
-    begin = (number,) if table.number else ()
-    if table.position is None:
-        pick = _pick(table.name)
-        for element in (line,) if table.list is None else line[table.list] or ():
-            yield begin + pick(element)
-        return
-    for element in line[table.list or ""] or ():
-        lists = [
-            repeat(number)
-            if one.name == table.number
-            else count(table.first)
-            if one.name == table.position
-            else element[one.source]
-            if one.is_each
-            else repeat(element[one.source])
-            for one in table.columns
-        ]
-        yield from zip(*lists, strict=False)
-
-
-@cache
-def _pick(name: str) -> Callable[[Line], Row]:
-    """What of a line, or an element of its list, makes a row."""
-    return itemgetter(*(one.source for one in TABLES[name].sources))
 
 
 def form_of(line: Line) -> str:

@@ -21,7 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-from steelyard.archive.events import OneOf, Range
+from steelyard.events import OneOf, Range
 from steelyard.study.model import Cell
 from steelyard.text import quoted, shortened, shown
 
@@ -106,8 +106,7 @@ def checker(kind: Any) -> Check:
     kind, marks = without_marks(kind)
     inner, may_be_none = without_none(kind)
     if may_be_none:
-        check = checker(_marked(inner, marks))
-        return lambda value: None if value is None else check(value)
+        return _maybe(checker(_marked(inner, marks)))
     if get_origin(kind) in (Union, UnionType):
         return _any_of(kind)
     if get_origin(kind) in (tuple, list):
@@ -116,10 +115,10 @@ def checker(kind: Any) -> Check:
         return _dictionary(checker(get_args(kind)[1]))
     if is_typeddict(kind) or (is_dataclass(kind) and kind is not Cell):
         return object_with(members(kind), is_open=is_typeddict(kind))
+    if kind is int:
+        return _whole(_limits_of(_marked(kind, marks)) or _WHOLE)
     limits = next((one for one in marks if isinstance(one, Range)), None)
     texts = next((one.texts for one in marks if isinstance(one, OneOf)), None)
-    if kind is int:
-        return _whole(limits or _WHOLE)
     if kind is float:
         return _number(limits)
     if kind is Any:
@@ -136,8 +135,22 @@ def checker(kind: Any) -> Check:
     return check_text
 
 
+def _maybe(check_value: Check) -> Check:
+    def check(value: Any) -> None:
+        if value is not None:
+            check_value(value)
+
+    return check
+
+
 def _marked(kind: Any, marks: tuple[Any, ...]) -> Any:
     return Annotated[(kind, *marks)] if marks else kind
+
+
+def _limits_of(kind: Any) -> Range | None:
+    """What whole numbers of the type may be; None where it is of others."""
+    kind, marks = without_marks(kind)
+    return next((one for one in marks if isinstance(one, Range)), _WHOLE) if kind is int else None
 
 
 def _whole(limits: Range) -> Check:
@@ -191,10 +204,16 @@ def _list(kinds: tuple[Any, ...]) -> Check:
     """Of one type, any number of them; or of so many types, one of each."""
     is_open = len(kinds) == 1 or kinds[-1] is Ellipsis
     checks = [checker(one) for one in kinds if one is not Ellipsis]
+    limits = _limits_of(kinds[0]) if is_open else None
+    least, most = (limits.least, limits.most) if limits else (0, -1)
 
     def check(value: Any) -> None:
-        if not isinstance(value, list | tuple):
+        if type(value) is not list and type(value) is not tuple:
             raise Wrong(value, "a list")
+        # Most are whole numbers, and many: these are looked at together.
+        is_known = least <= most and value and set(map(type, value)) == {int}
+        if is_known and least <= min(value) and max(value) <= most:
+            return
         if not is_open and len(value) != len(checks):
             raise Wrong(value, f"a list of {len(checks)}")
         number = -1
@@ -234,7 +253,7 @@ def object_with(known: Iterable[Member], *, is_open: bool = False) -> Check:
         name = ""
         try:
             for name, check_member in checks:
-                if name in value:
+                if not is_open or name in value:
                     check_member(value[name])
         except Wrong as error:
             raise error.within(f".{name}") from None

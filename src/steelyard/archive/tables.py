@@ -10,7 +10,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
-from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +18,6 @@ import duckdb
 from steelyard.archive import files, schema, shape
 from steelyard.archive.schema import JSON, KNOWN, TABLES, Line, Row, Table, quoted, text
 from steelyard.errors import ArchiveError
-from steelyard.text import shortened, shown
 
 Connection = duckdb.DuckDBPyConnection
 Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
@@ -60,30 +58,6 @@ class Lines:
             for table in _of_form(form):
                 found.execute(f"CREATE TABLE {quoted(table.name)} AS {_selected(table, name)}")
             found.execute(f"DROP TABLE {name}")
-
-    def first_difference(self, directory: Path, names: Mapping[str, str]) -> str | None:
-        """Where the files of that directory, by the tables' names, do not hold the rows that the lines do,
-        one after the other; None if they do. Raises duckdb.Error, OSError."""
-        with ExitStack() as held:
-            found = held.enter_context(connection())
-            written = {
-                name: _file_rows(found, held.enter_context(files.opened(directory / file)), TABLES[name])
-                for name, file in names.items()
-            }
-            for form, file in self._files.items():
-                file.seek(0)
-                numbered = enumerate(map(json.loads, file), start=1)
-                while some := list(islice(numbered, _LINES_ONCE)):
-                    for table in _of_form(form):
-                        promised = [row for number, line in some for row in schema.rows(table, line, number)]
-                        if difference := _difference(
-                            promised, list(islice(written[table.name], len(promised)))
-                        ):
-                            return f"{table.name} {difference}"
-            for name, left in written.items():
-                if difference := _difference([], list(islice(left, 1))):
-                    return f"{name} {difference}"
-        return None
 
 
 @contextmanager
@@ -138,13 +112,6 @@ def _selected(table: Table, lines: str) -> str:
     return f"SELECT {chosen} FROM {source}"
 
 
-def _difference(promised: list[Row], written: list[Row]) -> str | None:
-    if promised == written:
-        return None
-    ours, theirs = next(pair for pair in zip_longest(promised, written) if pair[0] != pair[1])
-    return f"should hold {_shown(ours)} and holds {_shown(theirs)}"
-
-
 def path_of(handle: int) -> str:
     return text(f"/proc/self/fd/{handle}")
 
@@ -159,10 +126,6 @@ def parquet(found: Connection, table: Table) -> Iterator[bytes]:
             yield part
     finally:
         os.close(handle)
-
-
-def _file_rows(found: Connection, handle: int, table: Table) -> Iterator[Row]:
-    return rows(found.cursor(), f"SELECT * FROM read_parquet({path_of(handle)})", table)
 
 
 def rows(found: Connection, query: str, table: Table) -> Iterator[Row]:
@@ -184,10 +147,6 @@ def rows(found: Connection, query: str, table: Table) -> Iterator[Row]:
 def _of_json(value: str) -> Any:
     """Many rows have the same: nobody may change it."""
     return json.loads(value)
-
-
-def _shown(row: Row | None) -> str:
-    return "nothing" if row is None else shortened(shown(repr(row)), _SHOWN)
 
 
 @contextmanager
