@@ -130,7 +130,7 @@ def test_a_test_starts_nothing_unmarked_and_leaves_nothing_behind_and_ends(tmp_p
         assert f"test_{name} starts a process: mark it by its cost" in told[f"test_{name}"]
     for name in ("sleeps", "waits", "is_slow_to_begin"):
         assert "not done after 1 s" in told[f"test_{name}"]
-        assert "left behind" not in told[f"test_{name}"]  # the alarm kills first, so that nothing is waited for
+        assert "left behind" not in told[f"test_{name}"]  # the alarm kills first
     assert "left behind, and killed now" in told["test_leaves_some"]
     assert told["test_leaves_some"].count("(sleep 600)") == 4
     assert "left behind, and killed now" in told["test_last"]
