@@ -156,7 +156,8 @@ class _Course:
         self._failures: dict[Pair, int] = {}
         self._used: set[str] = set()  # systems that have run a trial since they came up
         self._gone: dict[str, str] = {}  # systems that are down, and why
-        self._spent_before_s = earlier.spent_s
+        # What an interruption left without a pair is begun as if nothing had been spent: it is to have one.
+        self._spent_before_s = earlier.spent_s if any(self._blocks.values()) else 0.0
         self._begun: float | None = None  # when the first trial began
         self._costs: dict[Pair, float] = {}  # seconds of the last trial
         self._boot_costs: dict[str, float] = {}
@@ -169,7 +170,7 @@ class _Course:
         return last + is_whole
 
     def spent_s(self) -> float:
-        """From the first trial on; what was spent before an interruption, too."""
+        """From the first trial on; what was spent before an interruption, too, if that left a pair."""
         return self._spent_before_s + (self._clock() - self._begun if self._begun is not None else 0.0)
 
     def left_s(self) -> float:
