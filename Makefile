@@ -35,7 +35,7 @@ demo: all
 	$(VENV)/steelyard compare native uml gvisor --study pegasus --budget 150s --html report.html
 
 quick: check
-	$(VENV)/pytest -n 2 -m "not (program or boots or builds or simulates)"
+	$(VENV)/pytest -n 2 -m "not (program or boots or builds or computes)"
 
 test: check all .stamps/testing build-clang/build.ninja build-asan/build.ninja
 	$(NINJA) build-clang

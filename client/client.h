@@ -69,6 +69,7 @@ struct result {
 	uint64_t         started;      /* requests whose time was in the window */
 	uint64_t         unsent;       /* of these, those for which no client was free until the end */
 	uint64_t         waited;       /* and those that had to wait for a free client */
+	uint64_t         latency_ns;   /* of all that latency counts, together */
 	uint64_t         user_ns, system_ns;
 	struct histogram latency;      /* from the moment when it was sent */
 	struct histogram intended;     /* from the moment when it was to be sent */

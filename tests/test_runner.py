@@ -17,7 +17,8 @@ from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.programs import built
 from steelyard.running import dialogue, runner
-from steelyard.running.runner import Progress, TooShort
+from steelyard.running.agenda import TooShort
+from steelyard.running.runner import Progress
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
@@ -612,6 +613,7 @@ def test_a_cell_that_is_near_its_verdict_comes_before_one_that_no_block_can_sett
     assert min(blocks.values()) >= 2
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_decided_pairs_are_complete_and_each_trial_runs_once(seed: int) -> None:
     """Cells of all costs, pairs that are decided and opened again at random, a budget that ends it."""

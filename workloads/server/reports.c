@@ -62,9 +62,9 @@ void reports_after(uint64_t requests)
 	s.is_open = 1;
 }
 
-static int report(double value)
+int report_ns(double value)
 {
-	reported_ns = value < 1 ? 1 : (uint64_t)(value + 0.5);
+	reported_ns = (uint64_t)(value + 0.5);
 	return 0;
 }
 
@@ -72,13 +72,13 @@ int report_server(uint64_t operations)
 {
 	(void)operations;
 	take_server_ns();
-	return report((double)s.server_ns / (double)(s.requests ? s.requests : 1));
+	return report_ns((double)s.server_ns / (double)(s.requests ? s.requests : 1));
 }
 
 int report_client(uint64_t operations)
 {
 	(void)operations;
-	return report((double)s.client_ns / (double)(s.requests ? s.requests : 1));
+	return report_ns((double)s.client_ns / (double)(s.requests ? s.requests : 1));
 }
 
 int report_quantile(const struct histogram *latencies, double share)
@@ -93,7 +93,7 @@ int report_quantile(const struct histogram *latencies, double share)
 		if ((double)below >= share * (double)total)
 			break;
 	}
-	return report((double)histogram_value(bucket));
+	return report_ns((double)histogram_value(bucket));
 }
 
 int report_latency_50(uint64_t operations)

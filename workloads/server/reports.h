@@ -26,7 +26,9 @@ int report_latency_90(uint64_t operations);
 int report_latency_99(uint64_t operations);
 int report_latency_99_9(uint64_t operations);
 
-/* For phases of a workload's own: the time that this share of all does not exceed. Returns 0. */
+/* For phases of a workload's own: a time (0: not known), or what this share of all times does not
+ * exceed. Both return 0. */
+int report_ns(double value);
 int report_quantile(const struct histogram *latencies, double share);
 
 #define REPORT(name, function) { .metric = (name), .run = (function), .reported = &reported_ns }

@@ -24,6 +24,7 @@ from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
 from steelyard.events import CALLS
 from steelyard.programs import built
 from steelyard.running import progress, runner
+from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import Running
 from steelyard.running.host_monitor import Accountant
 from steelyard.running.progress import MakeOnlooker
@@ -111,7 +112,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
             if experiments.is_empty(found):
                 raise
             return found
-        except runner.TooShort:
+        except TooShort:
             experiments.discard(found)
             raise
         except SteelyardError:

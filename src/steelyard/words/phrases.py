@@ -98,6 +98,7 @@ PHRASES = {
     "memory_read_write": "incrementing memory word by word",
     "memory_read_write_partial": "incrementing one word in four of memory",
     "web_requests": "requests to a web server",
+    "web_users": "users of a web server",
     "mail_messages": "messages to a mail server",
     "database_insert": "inserting rows into a database",
     "database_select": "fetching rows from a database",
