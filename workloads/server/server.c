@@ -26,7 +26,7 @@
 
 enum {
 	WORDS_MOST = 128,
-	LAST_WORDS_MOST = 240,
+	LAST_WORDS_MOST = 400,
 	LOOK_AGAIN_US = 2000,
 	PATIENCE_MS = 60000,  /* until a server must be ready: a guest may take long */
 	FAREWELL_MS = 20000,  /* until one must have ended that was asked to */
