@@ -16,10 +16,10 @@ import machine
 from rich.console import Console
 
 from steelyard.analysis import standing
+from steelyard.analysis.model import Standing
 from steelyard.analysis.standing import Judge
 from steelyard.report.during import Shown
 from steelyard.running import experiment
-from steelyard.running.runner import Standing
 from steelyard.study.plan import Plan
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import machine
 
 from steelyard.archive import experiments
-from steelyard.archive.events import Outcome, Samples, Started, Usage
 from steelyard.archive.journal import Journal
+from steelyard.events import Outcome, Samples, Started, Usage
 from steelyard.study import plan, study_file
 from steelyard.study.plan import Plan
 

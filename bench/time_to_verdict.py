@@ -43,20 +43,17 @@ def measured(arguments: argparse.Namespace, root: str) -> Experiment:
 
 def by(found: Experiment, whole: Rows, until_s: float) -> dict[What, Comparison]:
     """The comparisons by what had been measured so long after the first trial had begun."""
-    with experiments.connect(found) as connection:
-        kept = {
-            (block, system, cell)
-            for block, system, cell in connection.execute(
-                "SELECT block, system, cell FROM trials, (SELECT min(began) AS first FROM trials) "
-                "WHERE began + coalesce(host_ns, 0) / 1e9 <= first + ?",
-                [until_s],
-            ).fetchall()
-        }
+    first = min(one.began for one in whole.trials)
+    kept = {
+        (one.block, one.system, one.cell)
+        for one in whole.trials
+        if one.began + (one.host_ns or 0) / 1e9 <= first + until_s
+    }
     part = Rows(
         [one for one in whole.trials if (one.block, one.system, one.cell) in kept],
-        [one for one in whole.values if (one[0], one[1], one[3]) in kept],
-        [one for one in whole.counts if (one[0], one[1], one[3]) in kept],
-        [one for one in whole.members if (one[1], one[2], one[4]) in kept],
+        [one for one in whole.values if (one.block, one.system, one.cell) in kept],
+        [one for one in whole.counts if (one.block, one.system, one.cell) in kept],
+        [one for one in whole.crowds if (one.block, one.system, one.cell) in kept],
     )
     seen = Observations(found, part)
     return {(one.system, one.cell, one.metric): one for one in comparison.all_of(seen)}

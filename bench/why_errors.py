@@ -15,7 +15,7 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from steelyard.analysis import spending
+from steelyard.analysis import rows, spending
 from steelyard.analysis.host_costs import Costs
 from steelyard.analysis.observations import Observations
 from steelyard.analysis.spending import TIME, Spent
@@ -130,7 +130,7 @@ def of_itself(root: Path, pairs: int, reports: int) -> Mapping[str, float]:
     chance = np.random.default_rng(pairs)
     shares = {}
     with experiments.connect(experiment) as connection:
-        costs = Costs(Observations(experiment, connection, baseline=None))
+        costs = Costs(Observations(experiment, rows.read(connection)))
     for system in costs.seen.names:
         trials = [
             list(by_system[system].values()) for by_system in costs.spent.values() if system in by_system

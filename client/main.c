@@ -22,16 +22,25 @@
 #include "../workloads/api/workload.h"
 #include "../workloads/api/record.h"
 #include "client.h"
-
-const char *const failure_names[FAILURES] = {"connect", "timeout", "closed", "malformed",
-                                             "status",  "length",  "body"};
+#include "surge/describe.h"
 
 enum { CLIENTS_MOST = 1000000, THREADS_MOST = 64, MS_NS = 1000000 };
 
 struct words {
-	const char *address, *host, *path, *connection, *think, *arrivals, *allow;
+	const char *address, *host, *path, *connection, *think, *arrivals, *allow, *model, *content;
 	uint64_t    port, clients, threads, warmup_ms, window_ms, timeout_ms, think_us, rate_millihertz;
 	uint64_t    verified_permille, seed;
+	uint64_t    parallel, off_permille, pauses_within, session, describe;
+	struct shape shape;
+};
+
+/* SURGE's, if that is the model. */
+struct asked_model {
+	int          is_surge;
+	struct shape shape;
+	struct users users;
+	const char  *content;  /* the directory into which the files are to be written; or NULL */
+	uint64_t     describe; /* draws; 0: load the server */
 };
 
 struct text_word {
@@ -47,18 +56,11 @@ struct number_word {
 struct task {
 	const struct options   *options;
 	const struct reference *reference;
+	const struct users     *users; /* or NULL */
 	unsigned                first, count;
 	uint64_t                began;
 	struct result          *result;
 };
-
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static int refuse(const char *sentence, const char *value)
 {
@@ -73,7 +75,7 @@ static int read_word(struct words *words, const char *word)
 	const struct text_word texts[] = {
 		{"address", &words->address}, {"host", &words->host},   {"path", &words->path},
 		{"connection", &words->connection}, {"think", &words->think}, {"arrivals", &words->arrivals},
-		{"allow", &words->allow},
+		{"allow", &words->allow}, {"model", &words->model}, {"content", &words->content},
 	};
 	const struct number_word numbers[] = {
 		{"port", &words->port, 1, 65535},
@@ -86,6 +88,16 @@ static int read_word(struct words *words, const char *word)
 		{"rate_millihertz", &words->rate_millihertz, 0, 10000000000ull},
 		{"verified_permille", &words->verified_permille, 0, 1000},
 		{"seed", &words->seed, 0, UINT64_MAX},
+		{"parallel", &words->parallel, 1, PARALLEL_MOST},
+		{"off_permille", &words->off_permille, 0, 1000000},
+		{"pauses_within", &words->pauses_within, 0, 1},
+		{"session", &words->session, 1, 1000000},
+		{"describe", &words->describe, 0, 1000000},
+		{"content_seed", &words->shape.seed, 0, UINT32_MAX},
+		{"files", &words->shape.files, FILES_LEAST, FILES_MOST},
+		{"top", &words->shape.top, 0, TOP_MOST},
+		{"tail_permyriad", &words->shape.tail_permyriad, 0, 10000},
+		{"size_most", &words->shape.size_most, SIZE_LEAST_MOST, SIZE_MOST_MOST},
 	};
 	const char *equals = strchr(word, '=');
 	size_t      length = equals ? (size_t)(equals - word) : 0;
@@ -156,14 +168,43 @@ static int read_choice(const char *name, const char *value, const char *const ch
 	return 2;
 }
 
-static int read_options(int count, char **word, struct options *options)
+/* A file must have been asked for at least once. */
+static int read_model(const struct words *words, struct asked_model *model)
+{
+	static const char *const models[] = {"clients", "surge"};
+	int                      status = read_choice("model", words->model, models, 2, &model->is_surge);
+
+	if (status)
+		return status;
+	model->shape = words->shape;
+	if (!model->shape.top)
+		model->shape.top = model->shape.files;
+	if (model->shape.top < model->shape.files) {
+		fprintf(stderr, "steelyard-client: top=%llu: at least as many as files, %llu, are allowed\n",
+		        (unsigned long long)model->shape.top, (unsigned long long)model->shape.files);
+		return 2;
+	}
+	model->users = (struct users){
+		.parallel = (unsigned)words->parallel,
+		.off_permille = words->off_permille,
+		.pauses_within = words->pauses_within != 0,
+		.session = (unsigned)words->session,
+	};
+	model->content = words->content;
+	model->describe = words->describe;
+	return 0;
+}
+
+static int read_options(int count, char **word, struct options *options, struct asked_model *model)
 {
 	static const char *const connections[] = {"keep-alive", "new", "http/1.0"};
 	static const char *const spreads[] = {"constant", "exponential"};
 	struct words             words = {
 		            .address = "127.0.0.1", .host = "localhost", .path = "/", .connection = "keep-alive",
 		            .think = "constant", .arrivals = "constant", .allow = "", .port = 80, .clients = 1,
-		            .threads = 1, .window_ms = 1000, .timeout_ms = 10000,
+		            .threads = 1, .window_ms = 1000, .timeout_ms = 10000, .model = "clients", .parallel = 2,
+		            .off_permille = 1000, .session = 8,
+		            .shape = {.seed = 1, .files = 2000, .size_most = 50000000},
 	};
 	int status, connection = 0, think = 0, arrivals = 0;
 
@@ -173,7 +214,8 @@ static int read_options(int count, char **word, struct options *options)
 	if ((status = read_address(&words, options)) ||
 	    (status = read_choice("connection", words.connection, connections, 3, &connection)) ||
 	    (status = read_choice("think", words.think, spreads, 2, &think)) ||
-	    (status = read_choice("arrivals", words.arrivals, spreads, 2, &arrivals)))
+	    (status = read_choice("arrivals", words.arrivals, spreads, 2, &arrivals)) ||
+	    (status = read_model(&words, model)))
 		return status;
 	if (!is_clean(words.host) || !is_clean(words.path) || words.path[0] != '/')
 		return refuse("%s: host and path are without spaces and control characters, and a path begins "
@@ -198,11 +240,11 @@ static int read_options(int count, char **word, struct options *options)
 	return 0;
 }
 
-/* A descriptor a client, and some besides. Returns 0, or 1 with the sentence said. */
-static int raise_limit(unsigned clients)
+/* A descriptor a connection, and some besides; of users that keep no connection, as many as there may be. Returns 0, or 1 with the sentence said. */
+static int raise_limit(unsigned clients, unsigned parallel, int is_kept)
 {
 	struct rlimit limit;
-	rlim_t        needed = (rlim_t)clients + 64;
+	rlim_t        needed = (rlim_t)clients * parallel + 64;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur >= needed)
@@ -213,6 +255,9 @@ static int raise_limit(unsigned clients)
 	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
 		return 0;
 	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	if (!is_kept)
+		return setrlimit(RLIMIT_NOFILE, &limit);
 	fprintf(stderr, "steelyard-client: clients=%u need %llu open files, and the limit is %llu: raise it "
 	                "(ulimit -n), or ask for fewer clients\n",
 	        clients, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
@@ -223,7 +268,10 @@ static void *run_task(void *argument)
 {
 	const struct task *task = argument;
 
-	loop_run(task->options, task->reference, task->first, task->count, task->began, task->result);
+	if (task->users)
+		users_run(task->options, task->users, task->first, task->count, task->began, task->result);
+	else
+		loop_run(task->options, task->reference, task->first, task->count, task->began, task->result);
 	return NULL;
 }
 
@@ -244,6 +292,12 @@ static void add(struct result *all, const struct result *one)
 	histogram_merge(&all->latency, &one->latency);
 	histogram_merge(&all->intended, &one->intended);
 	histogram_merge(&all->lag, &one->lag);
+	histogram_merge(&all->object, &one->object);
+	all->objects += one->objects;
+	all->objects_begun += one->objects_begun;
+	all->objects_failed += one->objects_failed;
+	if (all->sequence_permille < one->sequence_permille)
+		all->sequence_permille = one->sequence_permille;
 	for (int i = 0; i < SECONDS_MOST; i++) {
 		all->seconds[i].answers += one->seconds[i].answers;
 		all->seconds[i].bytes += one->seconds[i].bytes;
@@ -288,7 +342,20 @@ static void write_series(const struct options *options, const struct result *all
 	record_close(1);
 }
 
-static void write_load(const struct options *options, const struct reference *reference,
+static void write_objects(const struct options *options, const struct users *users, const struct result *all)
+{
+	record_open("surge");
+	describe_model(users);
+	record_real("objects_offered", users_offered(users, options->clients));
+	record_number("objects", all->objects);
+	record_number("objects_begun", all->objects_begun);
+	record_number("objects_failed", all->objects_failed);
+	record_number("sequence_permille", all->sequence_permille);
+	record_close(1);
+	write_histogram("object", &all->object);
+}
+
+static void write_load(const struct options *options, const struct reference *reference, const struct users *users,
                        const struct result *all, uint64_t elapsed_ns, double busy_most)
 {
 	record_open("load");
@@ -317,9 +384,11 @@ static void write_load(const struct options *options, const struct reference *re
 	write_histogram("intended", &all->intended);
 	write_histogram("lag", &all->lag);
 	write_series(options, all);
+	if (users)
+		write_objects(options, users, all);
 }
 
-static int run(const struct options *options, const struct reference *reference)
+static int run(const struct options *options, const struct reference *reference, const struct users *users)
 {
 	struct result *results = calloc(options->threads + 1, sizeof(*results));
 	struct result *all;
@@ -339,7 +408,7 @@ static int run(const struct options *options, const struct reference *reference)
 		unsigned first = (unsigned)((uint64_t)options->clients * begun / options->threads);
 		unsigned end = (unsigned)((uint64_t)options->clients * (begun + 1) / options->threads);
 
-		tasks[begun] = (struct task){options, reference, first, end - first, began, &results[begun]};
+		tasks[begun] = (struct task){options, reference, users, first, end - first, began, &results[begun]};
 		errno = pthread_create(&threads[begun], NULL, run_task, &tasks[begun]);
 		if (errno) {
 			perror("steelyard-client: a thread cannot be started");
@@ -359,29 +428,90 @@ static int run(const struct options *options, const struct reference *reference)
 	if (all->broken)
 		fprintf(stderr, "steelyard-client: the load ended early: %s\n", strerror(all->broken));
 	else
-		write_load(options, reference, all, elapsed, busy_most);
+		write_load(options, reference, users, all, elapsed, busy_most);
 	busy_most = all->broken;
 	free(results);
 	return busy_most != 0;
 }
 
+/* Returns 0, or 1 with the sentence said. */
+static int fetch(const struct options *options, struct reference *reference)
+{
+	char why[256];
+
+	if (!reference_fetch(options, reference, why, sizeof(why)))
+		return 0;
+	fprintf(stderr, "steelyard-client: %s: %s\n", options->path, why);
+	return 1;
+}
+
+static int run_clients(const struct options *options)
+{
+	struct reference reference;
+	int              status = fetch(options, &reference) || run(options, &reference, NULL);
+
+	free(reference.body);
+	return status;
+}
+
+/* Whether the server serves these very files: it must have their digest. */
+static int is_served(const struct options *options, const struct surge *surge)
+{
+	struct options   of_digest = *options;
+	struct reference reference;
+	char             path[REQUEST_MOST];
+	int              prefix = (int)(strrchr(options->path, '/') + 1 - options->path), is_same;
+
+	snprintf(path, sizeof(path), "%.*s%s", prefix, options->path, CONTENT_DIGEST);
+	of_digest.path = path;
+	if (fetch(&of_digest, &reference)) {
+		free(reference.body);
+		return 0;
+	}
+	is_same = reference.length == strlen(surge->digest) &&
+	          memcmp(reference.body, surge->digest, reference.length) == 0;
+	if (!is_same)
+		fprintf(stderr, "steelyard-client: the server serves another file set than this: at %s stands "
+		                "another digest than %s (content=DIRECTORY writes the files)\n",
+		        path, surge->digest);
+	free(reference.body);
+	return is_same;
+}
+
+static int run_surge(const struct options *options, struct asked_model *model)
+{
+	struct surge     surge;
+	struct content   content = {NULL};
+	struct reference reference = {NULL, 0, 1}; /* each file has its own; all are checked */
+	int              failed = 1;
+
+	if (surge_make(&surge, &model->shape) || content_make(&content, &surge)) {
+		perror("steelyard-client: the file set cannot be made");
+	} else if (model->content && content_write(&content, &surge, model->content)) {
+		fprintf(stderr, "steelyard-client: content=%s: the files cannot be written: %s\n", model->content,
+		        strerror(errno));
+	} else {
+		model->users.surge = &surge;
+		model->users.content = &content;
+		failed = model->describe ? describe_all(&model->users, options->seed, model->describe) != 0
+		                         : !is_served(options, &surge) || run(options, &reference, &model->users);
+	}
+	content_free(&content);
+	surge_free(&surge);
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
-	struct options   options = {0};
-	struct reference reference;
-	char             why[256];
-	int              status = read_options(argc - 1, argv + 1, &options);
+	struct options     options = {0};
+	struct asked_model model = {0};
+	int                status = read_options(argc - 1, argv + 1, &options, &model);
 
 	signal(SIGPIPE, SIG_IGN);
 	/* Who started it wants the answer: a laboratory that was killed leaves no load behind. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (status || (status = raise_limit(options.clients)))
+	if (status || (status = raise_limit(options.clients, model.is_surge ? model.users.parallel : 1,
+	                                    !model.is_surge || options.connection == CONNECTION_KEEP)))
 		return status;
-	if (reference_fetch(&options, &reference, why, sizeof(why))) {
-		fprintf(stderr, "steelyard-client: %s\n", why);
-		return 1;
-	}
-	status = run(&options, &reference);
-	free(reference.body);
-	return status;
+	return model.is_surge ? run_surge(&options, &model) : run_clients(&options);
 }

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.archive import experiments
-from steelyard.archive.events import Group, Look, Outcome, Process, Samples, Started, Usage
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
+from steelyard.events import Group, Look, Outcome, Process, Samples, Started, Usage
 from steelyard.programs import built
 from steelyard.study import plan as plans
 from steelyard.study.model import MARGINS, Design, Levels, Study

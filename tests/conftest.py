@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +55,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     return tmp_path / "archive"
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """One that servers reach as other users: pytest's own is closed to them."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-test-") as made:
+        yield Path(made)
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.archive.events import Called, Figure
 from steelyard.errors import Unsupported
+from steelyard.events import Called, Figure
 from steelyard.programs import built
 from steelyard.running import host_monitor
 from steelyard.running.host_monitor import Accountant

@@ -12,11 +12,13 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.archive import experiments, files, journal, schema
-from steelyard.archive.events import Outcome
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import ArchiveError
+from steelyard.events import Outcome
 from steelyard.report import console
 from steelyard.study.plan import Trial
+
+pytestmark = pytest.mark.computes  # each closes an experiment
 
 PLAN = building.plan("sieve", "shell", blocks=6)
 HALF = "half a character \ud800, \x00 and \U0001f980"

@@ -50,7 +50,7 @@ def test_the_source_compiles_there_without_a_warning(target: str, tmp_path: Path
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         return "" if made.exists() and not answer.stderr else f"{file}: {answer.stderr}"
 
-    files = sorted([*SOURCE.glob("*/*.c"), *SOURCE.glob("harness/posix/*.c")])
+    files = builds.sources(Build("zig", target=target), SOURCE)
     assert len(files) > 50
     with ThreadPoolExecutor(os.cpu_count()) as several:
         assert [said for said in several.map(compile_one, files) if said] == []

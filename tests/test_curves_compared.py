@@ -8,9 +8,11 @@ import building
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.archive.events import Outcome
+from steelyard.events import Outcome
 from steelyard.statistics import verdict
 from steelyard.study.plan import Trial
+
+pytestmark = pytest.mark.computes  # each weighs an experiment
 
 KNEE = 1 << 20
 

@@ -15,10 +15,10 @@ from lies import LIES
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Standing
 from steelyard.archive import experiments
-from steelyard.archive.events import STATUSES, Earlier, Outcome
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import Unsupported
+from steelyard.events import STATUSES, Earlier, Outcome
 from steelyard.report import console, page, plain
 from steelyard.running import dialogue, runner
 from steelyard.study.plan import Plan

@@ -9,9 +9,9 @@ import building
 import pytest
 
 from steelyard.archive import journal
-from steelyard.archive.events import Accounted, Done, Earlier, Look
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
+from steelyard.events import Accounted, Done, Earlier, Look
 from steelyard.study.model import Cell
 
 PLAN = building.plan("sieve", "shell", blocks=4)

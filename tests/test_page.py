@@ -16,8 +16,8 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Comparison, Weighing
-from steelyard.archive.events import Outcome
 from steelyard.drawing import charts
+from steelyard.events import Outcome
 from steelyard.papers import tables
 from steelyard.report import console, page, sentences
 from steelyard.statistics import verdict

@@ -16,9 +16,9 @@ from rich.console import Console
 from steelyard.analysis.model import Comparison, Weighing
 from steelyard.analysis.model import Standing as Decided
 from steelyard.analysis.standing import Judge
-from steelyard.archive.events import Look
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import Ended
+from steelyard.events import Look
 from steelyard.report import answers, so_far
 from steelyard.report.answers import Answer, Finding, Same, Unsettled
 from steelyard.report.during import Shown
@@ -29,7 +29,7 @@ from steelyard.running.experiment import Order, plan_of
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import Cell
-from steelyard.study.plan import Plan
+from steelyard.study.plan import Plan, Trial
 
 HEADER = {
     "study": "standard",
@@ -111,8 +111,8 @@ def at(plan: Plan, spent_s: float, block: int = 0) -> runner.Progress:
     return runner.Progress(0, trial, 0, 4, 3, 3, spent_s, 300 - spent_s)
 
 
-def _trials(plan: Plan) -> list[runner.Trial]:
-    return [runner.Trial(0, 0, plan.systems[1], cell, 0) for cell in plan.cells]
+def _trials(plan: Plan) -> list[Trial]:
+    return [Trial(0, 0, plan.systems[1], cell, 0) for cell in plan.cells]
 
 
 def shown(plan: Plan, judged: Judged, file: io.StringIO, clock: Clock) -> Shown:
@@ -307,6 +307,7 @@ def test_nothing_is_written_between_two_drawings() -> None:
         assert file.writes > before
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("seconds", [0.0001, 0.01, 0.5])
 def test_drawing_and_finding_out_what_to_draw_take_one_percent_of_the_time(seconds: float) -> None:
     clock = Clock()

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from steelyard.analysis import weigh
 from steelyard.archive import experiments
-from steelyard.archive.events import Outcome
 from steelyard.archive.journal import Journal
+from steelyard.events import Outcome
 from steelyard.programs import built
 from steelyard.running import dialogue
 from steelyard.running.records import Asked, ClockReading, Hearing
@@ -74,7 +74,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[Conversation
     made = []
     for cell in CELLS:
         trial = Trial(0, 0, "a", cell, pad=7, seed=1)
-        wanted = dialogue.settings(trial, building.plan())
+        wanted = building.plan().settings(trial)
         workload = catalogue.find(cell.workload)
         initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
         before = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)

@@ -13,11 +13,12 @@ from building import plan as make_plan
 from building import trials as planned_trials
 
 from steelyard.analysis.model import Standing
-from steelyard.archive.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.events import Earlier, Event, Look, Outcome, Pair, Started
 from steelyard.programs import built
 from steelyard.running import dialogue, runner
-from steelyard.running.runner import Progress, TooShort
+from steelyard.running.agenda import TooShort
+from steelyard.running.runner import Progress
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
@@ -288,8 +289,8 @@ def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_paramet
 def test_a_command_line_goes_as_its_words_a_newline_between_two() -> None:
     trial = Trial(0, 0, "a", Cell("command", (("command", "sh -c 'a b; %'"),)), 0)
 
-    line = dialogue.request(trial, {"command": "sh -c 'a b; %'"})
-    assert line == "trial 0.0 command command=sh%0a%2dc%0aa%20b%3b%20%25"
+    line = dialogue.request(trial, make_plan("sieve").settings(trial))
+    assert line == "trial 0.0 command limit_ms=30000 pad=0 seed=0 command=sh%0a%2dc%0aa%20b%3b%20%25"
 
 
 def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
@@ -297,7 +298,7 @@ def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
     plan = replace(plan, study=replace(plan.study, trial=(("batches", 1),)))
     trial = Trial(3, 4, "a", Cell("sieve", (("batches", 5),)), 99)
 
-    line = dialogue.request(trial, dialogue.settings(trial, plan))
+    line = dialogue.request(trial, plan.settings(trial))
     assert line == "trial 3.4 sieve batches=5 limit_ms=30000 pad=99 seed=0"
 
 
@@ -612,6 +613,7 @@ def test_a_cell_that_is_near_its_verdict_comes_before_one_that_no_block_can_sett
     assert min(blocks.values()) >= 2
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_decided_pairs_are_complete_and_each_trial_runs_once(seed: int) -> None:
     """Cells of all costs, pairs that are decided and opened again at random, a budget that ends it."""

@@ -216,8 +216,8 @@ BAD = {
         ["cell_table 1: figure: per", "'copies'", "requests"],
     ),
     "cell table variant": (
-        _with(CELL_TABLE + 'variant = [{ name = "a", library = "x" }]'),
-        ["cell_table 1: variant 1: library", "'x'", "a whole number"],
+        _with(CELL_TABLE + 'variant = [{ name = "a", library = 1.5 }]'),
+        ["cell_table 1: variant 1: library", "1.5", "a whole number"],
     ),
     "a guest under a monitor": (
         _with('[system.mine]\nbase = "uml"\nunder = ["strace"]'),

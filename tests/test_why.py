@@ -22,7 +22,10 @@ from steelyard.analysis.host_costs import Costs
 from steelyard.analysis.model import Comparison, Standing, Weighing
 from steelyard.analysis.observations import Observations
 from steelyard.archive import experiments
-from steelyard.archive.events import (
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.journal import Journal, earlier
+from steelyard.errors import SystemFailed, Unsupported
+from steelyard.events import (
     SETUP,
     WORK,
     Accounted,
@@ -34,9 +37,6 @@ from steelyard.archive.events import (
     Outcome,
     Watched,
 )
-from steelyard.archive.experiments import Experiment
-from steelyard.archive.journal import Journal, earlier
-from steelyard.errors import SystemFailed, Unsupported
 from steelyard.report import plain
 from steelyard.running import runner
 from steelyard.statistics import verdict
@@ -45,6 +45,8 @@ from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark
 from steelyard.words import wording
+
+pytestmark = pytest.mark.computes  # each weighs an experiment
 
 # --- the runner: what is watched, and when
 
@@ -560,7 +562,7 @@ def _as_if(root: Path, other: Mapping[str, float], word: str, *, blocks: int) ->
     )
     (one,) = weigh.of(found).comparisons
     with experiments.connect(found) as connection:
-        costs = Costs(Observations(found, rows.read(connection), connection, baseline=None))
+        costs = Costs(Observations(found, rows.read(connection)))
         (explained,) = costs.explained([replace(one, verdict=word, why=None)])
     return explained
 

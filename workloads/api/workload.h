@@ -178,6 +178,10 @@ struct phase {
 	const char *metric;
 	int (*run)(uint64_t operations);
 	const char *less;    /* the metric of an earlier phase, which the analysis subtracts; or NULL */
+	/* Or NULL. Then this phase runs once, is not timed, and *reported is its result in ns when it
+	 * returns: what earlier phases measured by themselves, such as a quantile of latencies. 0: this
+	 * system does not say, and the metric is left out. */
+	const uint64_t *reported;
 };
 
 /* For a workload whose trial is a curve: it is measured at sizes from..to, `steps` in each
@@ -209,7 +213,7 @@ struct workload {
 	const char *summary;
 	const char *operation;  /* what one operation is, a singular noun */
 	int (*setup)(void);
-	int (*before)(uint64_t operations); /* prepares what a batch uses up; only with run; or NULL */
+	int (*before)(uint64_t operations); /* prepares what a batch uses up, if one phase is timed; or NULL */
 	int (*run)(uint64_t operations);
 	void (*teardown)(void);
 	/* Called last, whatever happened: writes records (record.h) to `file`; or NULL. */

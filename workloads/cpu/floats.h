@@ -114,13 +114,13 @@ static int mixed(uint64_t operations)
 }
 
 static const struct phase phases[] = {
-	{ "add", add_chain, NULL },
-	{ "add_parallel", add_chains, NULL },
-	{ "mul", mul_chain, NULL },
-	{ "mul_parallel", mul_chains, NULL },
-	{ "div", div_chain, NULL },
-	{ "div_parallel", div_chains, NULL },
-	{ "mixed", mixed, NULL },
+	{ .metric = "add", .run = add_chain },
+	{ .metric = "add_parallel", .run = add_chains },
+	{ .metric = "mul", .run = mul_chain },
+	{ .metric = "mul_parallel", .run = mul_chains },
+	{ .metric = "div", .run = div_chain },
+	{ .metric = "div_parallel", .run = div_chains },
+	{ .metric = "mixed", .run = mixed },
 	{ 0 },
 };
 

@@ -76,16 +76,16 @@ CHAIN_PHASES(div, DIV, DIV)
 CHAIN_PHASES(mod, MOD, MOD)
 
 static const struct phase phases[] = {
-	{ "bit", bit_chain, NULL },
-	{ "bit_parallel", bit_chains, NULL },
-	{ "add", add_chain, NULL },
-	{ "add_parallel", add_chains, NULL },
-	{ "mul", mul_chain, NULL },
-	{ "mul_parallel", mul_chains, NULL },
-	{ "div", div_chain, NULL },
-	{ "div_parallel", div_chains, NULL },
-	{ "mod", mod_chain, NULL },
-	{ "mod_parallel", mod_chains, NULL },
+	{ .metric = "bit", .run = bit_chain },
+	{ .metric = "bit_parallel", .run = bit_chains },
+	{ .metric = "add", .run = add_chain },
+	{ .metric = "add_parallel", .run = add_chains },
+	{ .metric = "mul", .run = mul_chain },
+	{ .metric = "mul_parallel", .run = mul_chains },
+	{ .metric = "div", .run = div_chain },
+	{ .metric = "div_parallel", .run = div_chains },
+	{ .metric = "mod", .run = mod_chain },
+	{ .metric = "mod_parallel", .run = mod_chains },
 	{ 0 },
 };
 

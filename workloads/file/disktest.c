@@ -120,9 +120,9 @@ static void teardown(void)
 }
 
 static const struct phase phases[] = {
-	{ "write", write_records, NULL },
-	{ "read_in_order", read_in_order, NULL },
-	{ "read_at_random", read_at_random, NULL },
+	{ .metric = "write", .run = write_records },
+	{ .metric = "read_in_order", .run = read_in_order },
+	{ .metric = "read_at_random", .run = read_at_random },
 	{ 0 },
 };
 

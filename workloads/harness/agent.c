@@ -111,11 +111,12 @@ static void parameters_write(const struct parameter *parameters)
 	}
 }
 
-static void metric_write(const char *name, const char *less)
+static void metric_write(const char *name, const char *less, int is_reported)
 {
 	record_object(NULL);
 	record_text("name", name);
 	record_text("less", less);
+	record_truth("reported", is_reported);
 	record_object_close();
 }
 
@@ -130,9 +131,9 @@ static void workload_write(const struct workload *w)
 	record_text("operation", w->operation);
 	record_list("metrics");
 	if (w->run)
-		metric_write(only_metric(w), NULL);
+		metric_write(only_metric(w), NULL, 0);
 	for (const struct phase *p = w->phases; p && p->metric; p++)
-		metric_write(p->metric, p->less);
+		metric_write(p->metric, p->less, p->reported != NULL);
 	record_list_close();
 	record_text("measure", w->bytes ? "bandwidth" : w->count ? "count" : "time");
 	record_text("counts", w->counts);

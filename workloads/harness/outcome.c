@@ -6,7 +6,8 @@
 #include "../api/workload.h"
 #include "system.h"
 
-static char why[512];
+/* Of each thread its own: the first thread's is the trial's. */
+static _Thread_local char why[512];
 
 int fail(const char *call)
 {

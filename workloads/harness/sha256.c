@@ -1,17 +1,8 @@
 /* sha256.c -- see sha256.h. After FIPS 180-4, sections 4.1.2, 5 and 6.2. */
 #include "sha256.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { BLOCK = 64 };
-
-struct digest {
-	uint32_t state[8];
-	uint64_t bytes;
-	uint8_t  block[BLOCK];
-};
 
 static const uint32_t round_constant[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -29,7 +20,7 @@ static uint32_t rotate(uint32_t word, int places)
 	return word >> places | word << (32 - places);
 }
 
-static void take_block(struct digest *d)
+static void take_block(struct sha256 *d)
 {
 	uint32_t w[64], v[8];
 
@@ -55,47 +46,55 @@ static void take_block(struct digest *d)
 		d->state[i] += v[i];
 }
 
-static void take(struct digest *d, const uint8_t *bytes, size_t count)
+void sha256_begin(struct sha256 *d)
 {
+	*d = (struct sha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+		                         0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
+}
+
+void sha256_take(struct sha256 *d, const void *bytes, size_t count)
+{
+	const uint8_t *byte = bytes;
+
 	while (count--) {
-		d->block[d->bytes++ % BLOCK] = *bytes++;
-		if (d->bytes % BLOCK == 0)
+		d->block[d->bytes++ % SHA256_BLOCK] = *byte++;
+		if (d->bytes % SHA256_BLOCK == 0)
 			take_block(d);
 	}
 }
 
-static void finish(struct digest *d)
+void sha256_end(struct sha256 *d, char hex[SHA256_HEX_ROOM])
 {
 	uint64_t bits = d->bytes * 8;
 	uint8_t  length[8];
 
-	take(d, &(uint8_t){ 0x80 }, 1);
-	while (d->bytes % BLOCK != BLOCK - sizeof(length))
-		take(d, &(uint8_t){ 0 }, 1);
+	sha256_take(d, &(uint8_t){ 0x80 }, 1);
+	while (d->bytes % SHA256_BLOCK != SHA256_BLOCK - sizeof(length))
+		sha256_take(d, &(uint8_t){ 0 }, 1);
 	for (int i = 0; i < 8; i++)
 		length[i] = (uint8_t)(bits >> (56 - 8 * i));
-	take(d, length, sizeof(length));
+	sha256_take(d, length, sizeof(length));
+	for (int i = 0; i < 8; i++)
+		snprintf(hex + 8 * i, 9, "%08x", d->state[i]);
 }
 
 int sha256_file(const char *path, char hex[SHA256_HEX_ROOM])
 {
-	struct digest d = { .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
-		                       0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
-	uint8_t bytes[65536];
-	size_t  got;
-	int     bad;
-	FILE   *file = fopen(path, "rb");
+	struct sha256 d;
+	uint8_t       bytes[65536];
+	size_t        got;
+	int           bad;
+	FILE         *file = fopen(path, "rb");
 
 	if (!file)
 		return -1;
+	sha256_begin(&d);
 	while ((got = fread(bytes, 1, sizeof(bytes), file)) > 0)
-		take(&d, bytes, got);
+		sha256_take(&d, bytes, got);
 	bad = ferror(file);
 	fclose(file);
 	if (bad)
 		return -1;
-	finish(&d);
-	for (int i = 0; i < 8; i++)
-		snprintf(hex + 8 * i, 9, "%08x", d.state[i]);
+	sha256_end(&d, hex);
 	return 0;
 }

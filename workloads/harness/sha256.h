@@ -1,10 +1,25 @@
-/* sha256.h -- the digest of a file, so that every record can name the program that made it. */
+/* sha256.h -- digests: of a file, so that every record can name the program that made it, and of bytes. */
 #ifndef STEELYARD_SHA256_H
 #define STEELYARD_SHA256_H
 
-enum { SHA256_HEX_ROOM = 65 };
+#include <stddef.h>
+#include <stdint.h>
 
-/* Writes 64 hexadecimal digits and a NUL. Returns 0, or -1 with errno if the file cannot be read. */
+enum { SHA256_HEX_ROOM = 65, SHA256_BLOCK = 64 };
+
+struct sha256 {
+	uint32_t state[8];
+	uint64_t bytes;
+	uint8_t  block[SHA256_BLOCK];
+};
+
+void sha256_begin(struct sha256 *digest);
+void sha256_take(struct sha256 *digest, const void *bytes, size_t count);
+/* Writes 64 hexadecimal digits and a NUL. */
+void sha256_end(struct sha256 *digest, char hex[SHA256_HEX_ROOM]);
+
+
+/* Writes the same of a file. Returns 0, or -1 with errno if the file cannot be read. */
 int sha256_file(const char *path, char hex[SHA256_HEX_ROOM]);
 
 #endif

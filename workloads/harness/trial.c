@@ -84,7 +84,7 @@ static int arrange(uint64_t point)
 }
 
 /* What makes ready is no part of what is measured, and so none of what it used: a workload that has
- * such a hook has one phase. */
+ * such a hook has one phase that is timed. */
 static int make_ready(uint64_t operations)
 {
 	int outcome;
@@ -97,8 +97,10 @@ static int make_ready(uint64_t operations)
 
 static struct batch_hooks hooks_of(const struct piece *piece)
 {
-	return (struct batch_hooks){ .before = t.workload->before ? make_ready : NULL,
-		                     .run    = t.phases[piece->phase].run };
+	const struct phase *phase = &t.phases[piece->phase];
+
+	return (struct batch_hooks){ .before = t.workload->before && !phase->reported ? make_ready : NULL,
+		                     .run    = phase->run };
 }
 
 /* A performance is long, and done once: nothing is tried first. */
@@ -110,11 +112,19 @@ static int size_performance(struct batch_plan *plan)
 	return 0;
 }
 
+/* What a phase reports is known when others have been measured. */
+static int size_report(struct batch_plan *plan)
+{
+	*plan = (struct batch_plan){ .operations = 1, .batches = 1 };
+	return 0;
+}
+
 static int size_piece(struct piece *piece)
 {
 	struct batch_hooks hooks = hooks_of(piece);
-	int                outcome = t.workload->performances ? size_performance(&piece->plan)
-	                                                      : batch_size(&t.aim, &hooks, &piece->plan);
+	int                outcome = t.phases[piece->phase].reported ? size_report(&piece->plan)
+	                             : t.workload->performances ? size_performance(&piece->plan)
+	                                                        : batch_size(&t.aim, &hooks, &piece->plan);
 
 	if (outcome)
 		return outcome;
@@ -220,6 +230,8 @@ static int measure_piece(int number)
 	}
 	before = resource_faults_major();
 	outcome = batch_measure(&piece->plan, &hooks, piece->durations_ns);
+	if (t.phases[piece->phase].reported)
+		piece->durations_ns[0] = *t.phases[piece->phase].reported;
 	piece->faults_major = resource_faults_major() - before;
 	t.uses[piece->phase].operations += piece->plan.operations * piece->plan.batches;
 	if (number + 1 < t.piece_count)
@@ -298,7 +310,7 @@ static void write_usage(const struct phase *phase, const struct use *use)
 static void take_phases(void)
 {
 	if (t.workload->run)
-		t.phases[0] = (struct phase){ only_metric(t.workload), t.workload->run, NULL };
+		t.phases[0] = (struct phase){ .metric = only_metric(t.workload), .run = t.workload->run };
 	else
 		for (int i = 0; i < PHASES_MOST && t.workload->phases[i].metric; i++)
 			t.phases[i] = t.workload->phases[i];
@@ -369,7 +381,8 @@ int trial_process(int argc, char *argv[])
 		if (t.workload->count)
 			write_value();
 		for (int i = 0; i < t.piece_count && !t.workload->count; i++)
-			write_samples(&t.pieces[i]);
+			if (!t.phases[t.pieces[i].phase].reported || t.pieces[i].durations_ns[0])
+				write_samples(&t.pieces[i]);
 		for (int i = 0; i < t.phase_count; i++)
 			write_usage(&t.phases[i], &t.uses[i]);
 	}

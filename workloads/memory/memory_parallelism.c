@@ -94,11 +94,11 @@ static void teardown(void)
 }
 
 static const struct phase phases[] = {
-	{ "chains_1", chains_1, NULL },
-	{ "chains_2", chains_2, NULL },
-	{ "chains_4", chains_4, NULL },
-	{ "chains_8", chains_8, NULL },
-	{ "chains_16", chains_16, NULL },
+	{ .metric = "chains_1", .run = chains_1 },
+	{ .metric = "chains_2", .run = chains_2 },
+	{ .metric = "chains_4", .run = chains_4 },
+	{ .metric = "chains_8", .run = chains_8 },
+	{ .metric = "chains_16", .run = chains_16 },
 	{ 0 },
 };
 

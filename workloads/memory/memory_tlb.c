@@ -75,8 +75,8 @@ static void teardown(void)
 }
 
 static const struct phase phases[] = {
-	{ "pages", run_pages, NULL },
-	{ "dense", run_dense, NULL },
+	{ .metric = "pages", .run = run_pages },
+	{ .metric = "dense", .run = run_dense },
 	{ 0 },
 };
 

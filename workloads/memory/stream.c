@@ -125,10 +125,10 @@ static void teardown(void)
 }
 
 static const struct phase phases[] = {
-	{ "copy", copy, NULL },
-	{ "scale", scale, NULL },
-	{ "add", add, NULL },
-	{ "triad", triad, NULL },
+	{ .metric = "copy", .run = copy },
+	{ .metric = "scale", .run = scale },
+	{ .metric = "add", .run = add },
+	{ .metric = "triad", .run = triad },
 	{ 0 },
 };
 

@@ -127,10 +127,10 @@ static void teardown(void)
 }
 
 static const struct phase phases[] = {
-	{ "fill", fill, NULL },
-	{ "copy", copy, NULL },
-	{ "daxpy", daxpy, NULL },
-	{ "sum", sum, NULL },
+	{ .metric = "fill", .run = fill },
+	{ .metric = "copy", .run = copy },
+	{ .metric = "daxpy", .run = daxpy },
+	{ .metric = "sum", .run = sum },
 	{ 0 },
 };
 

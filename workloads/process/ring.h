@@ -187,8 +187,8 @@ static int run_switch(uint64_t operations)
 }
 
 static const struct phase ring_phases[] = {
-	{ "overhead", run_overhead, NULL },
-	{ "switch", run_switch, "overhead" },
+	{ .metric = "overhead", .run = run_overhead },
+	{ .metric = "switch", .run = run_switch, .less = "overhead" },
 	{ 0 },
 };
 

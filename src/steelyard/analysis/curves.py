@@ -21,14 +21,6 @@ from steelyard.statistics.signed_rank import Array, Estimate
 _POINTS_LEAST = 6  # fewer have no shape worth the name
 SEED = 20031  # of the resampling: the same archive gives the same intervals
 
-# Major faults per operation at each size, the median over trials: from where the system pages.
-_FAULTS = """
-    SELECT point, median(faults) FROM (
-        SELECT s.trial, s.point, any_value(s.faults_major) / count(*) / any_value(s.operations) AS faults
-        FROM samples s JOIN trials t USING (trial)
-        WHERE t.status = 'ok' AND t.cell = ? AND t.system = ? AND s.metric = ? AND s.copy = 0
-        GROUP BY s.trial, s.point)
-    GROUP BY point ORDER BY point"""
 _FAULTS_LEAST = 1.0  # an operation that has to fetch a page each time
 
 
@@ -129,11 +121,11 @@ def matrix(seen: Observations, key: Key, system: str) -> tuple[list[int], Array]
 def _paging_from(seen: Observations, key: Key, system: str) -> int | None:
     """The smallest size from which every size pages; None if the largest does not."""
     found = None
-    rows = seen.connection.execute(_FAULTS, [key[0], system, key[1]]).fetchall()
-    for size, faults in reversed(rows):
-        if faults is None or faults < _FAULTS_LEAST:
+    rows = [row for row in seen.rows.faults if (row.cell, row.metric, row.system) == (*key, system)]
+    for row in reversed(rows):
+        if row.faults is None or row.faults < _FAULTS_LEAST:
             break
-        found = int(size)
+        found = row.point
     return found
 
 

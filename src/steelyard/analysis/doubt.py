@@ -1,7 +1,7 @@
 """Finds the trials whose records cannot be right, and has the analysis see them as failed.
 
 Nothing measured today is among them: the door refuses it (systems/door.py). Archives that are older, or come
-from somebody else, may hold anything that is of a column's type and range (archive/events.py): rows that are
+from somebody else, may hold anything that is of a column's type and range (`steelyard.events`): rows that are
 not are left out before (archive/tables.py).
 """
 

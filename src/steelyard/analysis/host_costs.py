@@ -20,7 +20,7 @@ from steelyard.analysis import spending
 from steelyard.analysis.model import Account, CallDifference, Comparison, CostDifference, Why
 from steelyard.analysis.observations import COST, Key, Observations
 from steelyard.analysis.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
-from steelyard.archive.events import CALLS, LIFE, SETUP, WORK
+from steelyard.events import CALLS, LIFE, SETUP, WORK
 from steelyard.statistics import false_discovery, verdict
 from steelyard.statistics.judgement import RATE
 from steelyard.statistics.signed_rank import Estimate
@@ -36,34 +36,6 @@ _CALLS_APART_FEW, _TRIALS_FEW = 0.2, 3  # show how they scatter; nor
 _SETUP_SCATTER = 0.25  # of less than that part of set-up's calls: one trial of it is not like another. Where
 _SETUP_RANGES = 2.0  # there are several, so many times as far apart as they are
 _SETUP_WAITS = 2.0  # a difference in waiting is that of operations, if it is so many times what set-up waits
-
-# Of a trial that has several metrics, or sizes, the costs cannot be told apart: it has no row.
-_COSTS = """
-    WITH done AS (
-        SELECT trial, any_value(used.metric) AS metric, sum(used.operations)::DOUBLE AS operations
-        FROM (SELECT trial, unnest(usage) AS used FROM trials WHERE status = 'ok')
-        GROUP BY trial HAVING count(DISTINCT used.metric) = 1)
-    SELECT t.block, t.system, t.cell, t.copies, done.metric, done.operations,
-           map(list(c.figure), list(c."value")) AS figures
-    FROM trials t JOIN done USING (trial) JOIN costs c USING (trial)
-    WHERE NOT EXISTS (SELECT 1 FROM samples s WHERE s.trial = t.trial AND s.point IS NOT NULL)
-    GROUP BY t.trial, t.block, t.system, t.cell, t.copies, done.metric, done.operations ORDER BY t.block"""
-
-_CALLS = """
-    SELECT a.accounting, a.system, a.cell, a.purpose, a.operations[1].operations::DOUBLE AS operations,
-           c.call, c.calls, c.errors
-    FROM accountings a JOIN host_calls c USING (accounting)
-    WHERE a.status = 'ok' AND len(a.operations) = 1 ORDER BY a.accounting"""
-
-_SETUPS = """
-    SELECT system, cell, figure, median("value"), median(operations)
-    FROM (SELECT system, cell, operations[1].operations AS operations, unnest(costs, recursive := true)
-          FROM accountings WHERE status = 'ok' AND purpose = 'setup' AND len(operations) = 1)
-    GROUP BY system, cell, figure"""
-
-_WATCHES = """
-    SELECT system, detail, any_value(why), max(backend), max(missing) FILTER (backend IS NOT NULL)
-    FROM watches GROUP BY system, detail ORDER BY min(recorded)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +53,19 @@ class Costs:
         self.seen = seen
         self.spent: dict[Key, dict[str, dict[int, Spent]]] = defaultdict(lambda: defaultdict(dict))
         setups: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-        for system, cell, figure, cost, operations in seen.connection.execute(_SETUPS).fetchall():
-            setups[system, cell] |= {figure: cost, OPERATIONS: operations}
+        for setup in seen.rows.setups:
+            setups[setup.system, setup.cell] |= {setup.figure: setup.cost, OPERATIONS: setup.operations}
         self.has_setup = frozenset(setups)
-        rows = seen.connection.execute(_COSTS).fetchall()
-        for block, system, cell, copies, metric, operations, figures in rows:
-            value = seen.values.get((cell, metric), {}).get(system, {}).get(block)
-            is_time = seen.workload(cell)["measure"] != "count"
-            if value is not None and operations and is_time:
-                self.spent[cell, metric][system][block] = spending.spent(
-                    figures, setups.get((system, cell), {}), operations, copies, value.lenses[COST]
+        for row in seen.rows.costs:
+            value = seen.values.get((row.cell, row.metric), {}).get(row.system, {}).get(row.block)
+            is_time = seen.workload(row.cell)["measure"] != "count"
+            if value is not None and row.operations and is_time:
+                self.spent[row.cell, row.metric][row.system][row.block] = spending.spent(
+                    row.figures,
+                    setups.get((row.system, row.cell), {}),
+                    row.operations,
+                    row.copies,
+                    value.lenses[COST],
                 )
         self._read_calls()
 
@@ -98,10 +73,9 @@ class Costs:
         """Each accounting trial's calls an operation. What a trial makes besides its operations stands in
         both kinds of them, so it cancels where there are both."""
         trials: dict[int, tuple[str, str, str, float, dict[str, tuple[int, int | None]]]] = {}
-        for number, system, cell, purpose, operations, call, calls, errors in self.seen.connection.execute(
-            _CALLS
-        ).fetchall():
-            trials.setdefault(number, (system, cell, purpose, operations, {}))[4][call] = (calls, errors)
+        for row in self.seen.rows.calls:
+            empty = (row.system, row.cell, row.purpose, row.operations, dict[str, tuple[int, int | None]]())
+            trials.setdefault(row.accounting, empty)[4][row.call] = (row.calls, row.errors)
         setups: dict[tuple[str, str], list[tuple[float, dict[str, tuple[int, int | None]]]]] = defaultdict(
             list
         )
@@ -281,12 +255,12 @@ class Costs:
         """What of the watch was not to be had: the reasons, and what the monitors that worked cannot see,
         once for all systems that it holds for."""
         blind: dict[str, tuple[str, tuple[str, ...]]] = {}
-        for system, detail, why, backend, missing in self.seen.connection.execute(_WATCHES).fetchall():
-            if why is not None:
-                yield f"{system} {_NOT[detail]}: {why}"
+        for row in self.seen.rows.watches:
+            if row.why is not None:
+                yield f"{row.system} {_NOT[row.detail]}: {row.why}"
             # What was counted call by call lacks nothing that the trials lack, and has the calls besides.
-            if backend is not None and (detail == CALLS or system not in blind):
-                blind[system] = backend, tuple(missing or ())
+            if row.backend is not None and (row.detail == CALLS or row.system not in blind):
+                blind[row.system] = row.backend, tuple(row.missing or ())
         for backend, missing in dict.fromkeys(blind.values()):
             systems = [system for system, told in blind.items() if told == (backend, missing)]
             if missing:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.archive.events import Pair
 from steelyard.archive.experiments import Experiment
+from steelyard.events import Pair
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import Cell
 
@@ -374,6 +374,31 @@ class SystemFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """One system's trials of some neighbouring blocks, as one time in ns per operation and copy."""
+
+    cell: str
+    metric: str
+    system: str
+    number: int  # from 0
+    blocks: int  # that it stands for
+    value: float  # the median over trials
+    low: float  # a tenth of a trial's batches is faster: the least over trials
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """When an experiment was measured, and how much."""
+
+    began: float | None = None  # of the first trial, seconds since 1970
+    ended: float | None = None  # the last trial
+    busy_s: float = 0.0  # in trials
+    looks: int = 0
+    samples: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Weighing:
     """All that can be said of an experiment; console, CSV, JSON and HTML show the same object."""
 
@@ -397,6 +422,8 @@ class Weighing:
     warnings: tuple[str, ...]
     accounts: tuple[Account, ...] = ()  # with --watch
     left_out: tuple[str, ...] = ()  # cells that the time did not reach
+    marks: tuple[Mark, ...] = ()
+    extent: Extent = Extent()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,39 +11,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import numpy as np
 
+from steelyard.analysis import crowds, loads, trials
+from steelyard.analysis.crowds import DERIVED, Crowd
 from steelyard.analysis.model import Trouble
-from steelyard.analysis.rows import Rows
-from steelyard.archive import experiments
+from steelyard.analysis.rows import Rows, ValueRow
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
-from steelyard.statistics import multiprogramming, order_statistics
-from steelyard.statistics.multiprogramming import Moments
+from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Array, Estimate
-from steelyard.text import shortened
 
 # How a trial's batches become one number. The floor (lower quartile) is steadiest for work that only
 # other work can slow down; work that sleeps and wakes has no floor worth the name.
 FLOOR, TYPICAL, COST, GROUP = "floor", "typical", "cost", "group"
 _LENSES = {"cpu": FLOOR, "syscall": FLOOR, "memory": FLOOR, "harness": FLOOR}
-
-_REASON_SHOWN = 300  # characters of why a trial failed; the archive has more
-_PRESSURE_LEAST = 0.05  # below that share of waiting, a trial is not called disturbed
-
-# What follows from the moments of many processes at once: metrics that no single clock reading gives, with
-# their unit.
-ALONE, TOGETHER = "alone", "together"  # what a workload calls its groups
-DERIVED = {
-    "alone": "ns of one process alone: median",
-    "price": "times what free sharing would take",
-    "start_delay": "ns from being asked for to its beginning: nineteen of twenty are sooner",
-    "elapsed": "ns of each process's own, from beginning to end: mean",
-    "unevenness": "of the mean elapsed time: standard deviation",
-}
-# Neither more nor less of these is better by itself: who starts processes slowly lets each run alone.
-_NEUTRAL = ("elapsed", "unevenness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +41,9 @@ class Value:
         return self.lenses[lens] if self.bytes is None else 1000 * self.bytes / self.lenses[lens]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """What was kept of many processes at once in one trial; times in ns since the first was asked for."""
-
-    trial: int
-    block: int
-    boot: int
-    is_ok: bool
-    moments: Moments
-    reaped: tuple[int | None, ...]
-    statuses: tuple[str, ...]
-    reasons: tuple[str | None, ...]
-    alone_ns: float  # what one alone took in the same trial; NaN if unknown
+def lenses_of(row: ValueRow) -> dict[str, float]:
+    """The numbers that the trial's batches become, by lens."""
+    return {FLOOR: row.floor, TYPICAL: row.typical, COST: row.cost, GROUP: row.group}
 
 
 Key = tuple[str, str]  # a cell's label and a metric
@@ -85,53 +57,45 @@ class Observations:
         self,
         experiment: Experiment,
         rows: Rows,
-        connection: duckdb.DuckDBPyConnection | None = None,
         *,
         baseline: str | None = None,
     ) -> None:
         header = experiment.header
         self.experiment = experiment
-        self._connection = connection
+        self.rows = rows
         self.names: tuple[str, ...] = tuple(header["systems"])
         if baseline is not None and baseline not in self.names:
             raise UnknownName("system", baseline, self.names, where=f"experiment {experiment.name}: ")
         self.baseline = baseline or self.names[0]
         self.others = tuple(name for name in self.names if name != self.baseline)
         self.boot_systems = frozenset(header["boot_systems"])
-        self.cells = {cell.label: cell for cell in experiments.cells_of(experiment)}
+        self.cells = {cell.label: cell for cell in experiment.cells}
         self.trials = len(rows.trials)
-        self.troubles = _troubles(rows)
+        self.troubles = trials.troubles(rows)
         self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
-        # By cell and system, in the order of blocks.
-        self.groups = _groups(rows)
-        self.codes = _codes(rows)
+        self.crowds = crowds.all_of(rows)
+        self.codes = trials.codes(rows)
         self.values = self._values_of(rows)
-        self.disturbed = _disturbed(rows)
-        self.clocks = _clocks(rows)
-        self.seconds = _seconds(rows)
+        self.disturbed = trials.disturbed(rows)
+        self.clocks = trials.clocks(rows)
+        self.seconds = trials.seconds(rows)
         self._positions = {(one.system, one.cell, one.block): one.position for one in rows.trials}
-
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """The experiment's tables, for what rows do not hold; not while it is being measured."""
-        assert self._connection is not None
-        return self._connection
 
     def _values_of(self, rows: Rows) -> dict[Key, dict[str, dict[int, Value]]]:
         """For each cell and metric, for each system, for each block: the trial's numbers. A curve's are
         kept in `curves` as well; here it is the geometric mean over the points that every system has."""
         found: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
         timeless: Counter[tuple[str, str, str]] = Counter()
-        for block, system, boot, cell, metric, point, size, *numbers in rows.values:
-            if min(numbers) <= 0:
-                timeless[system, cell, metric] += 1
+        for row in rows.values:
+            lenses = lenses_of(row)
+            if min(lenses.values()) <= 0:
+                timeless[row.system, row.cell, row.metric] += 1
                 continue
-            lenses = dict(zip((FLOOR, TYPICAL, COST, GROUP), numbers, strict=True))
-            value = Value(boot, lenses, size)
-            if point is None:
-                found[cell, metric][system][block] = value
+            value = Value(row.boot, lenses, row.bytes)
+            if row.point is None:
+                found[row.cell, row.metric][row.system][row.block] = value
             else:
-                self.curves[cell, metric][system].setdefault(block, {})[point] = value
+                self.curves[row.cell, row.metric][row.system].setdefault(row.block, {})[row.point] = value
         self.troubles += [
             Trouble(system, cell, "failed", count, f"{metric} took no time by its clock")
             for (system, cell, metric), count in sorted(timeless.items())
@@ -142,25 +106,26 @@ class Observations:
                 for block, curve in by_block.items() if points else ():
                     found[key][system][block] = _geometric_mean([curve[point] for point in points])
         self._subtract(found)
-        for block, system, boot, cell, metric, counted in rows.counts:
-            if counted > 0 and self.workload(cell)["measure"] == "count":  # else it is a monitor's
-                found[cell, metric][system][block] = _plain(boot, 1 / counted)
+        for count in rows.counts:
+            if count.value > 0 and self.workload(count.cell)["measure"] == "count":  # else a monitor's
+                value = _plain(count.boot, 1 / count.value)
+                found[count.cell, count.metric][count.system][count.block] = value
         self._derive(found)
         return found
 
     def _derive(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
         """What the moments of each trial's processes say, as metrics of their own; the median where a trial
         has several groups. Of a trial that failed nothing: it did another amount of work."""
-        for (cell, system), groups in self.groups.items():
-            by_block: dict[int, list[Group]] = defaultdict(list)
-            for group in groups:
-                if group.is_ok:
-                    by_block[group.block].append(group)
-            for block, members in by_block.items():
+        for (cell, system), members in self.crowds.items():
+            by_block: dict[int, list[Crowd]] = defaultdict(list)
+            for crowd in members:
+                if crowd.is_ok:
+                    by_block[crowd.block].append(crowd)
+            for block, ones in by_block.items():
                 for metric in DERIVED:
-                    number = float(np.median([derived(group, metric) for group in members]))
+                    number = float(np.median([crowds.derived(crowd, metric) for crowd in ones]))
                     if number > 0:
-                        found[cell, metric][system][block] = _plain(members[0].boot, number)
+                        found[cell, metric][system][block] = _plain(ones[0].boot, number)
 
     def common_points(self, key: Key) -> list[int]:
         """The points that every trial of the curve has, on every system that has any."""
@@ -202,12 +167,24 @@ class Observations:
         cell, metric = key
         workload = self.workload(cell)
         if self.is_derived(key):
-            return DERIVED[metric], "none" if metric in _NEUTRAL else "lower"
+            return DERIVED[metric], "none" if metric in crowds.NEUTRAL else "lower"
         if workload["measure"] == "count":
             return str(workload["counts"]), "higher"
         if workload["measure"] == "bandwidth":
             return "MB/s", "higher"
-        return f"ns per {workload['operation']}", "lower"
+        is_neutral = metric in loads.NEUTRAL and any(
+            one["name"] == metric and one.get("reported") for one in workload["metrics"]
+        )
+        return f"ns per {workload['operation']}", "none" if is_neutral else "lower"
+
+    def busy(self, cell: str, system: str) -> float | None:
+        """The share of its time in which the load's generator worked; None where there is none."""
+        lens = self.lens(cell)
+        times, clients = (
+            {block: value.lenses[lens] for block, value in self.values[cell, metric].get(system, {}).items()}
+            for metric in (loads.TIME, loads.CLIENT)
+        )
+        return loads.busy(self.cells[cell].workload, times, clients)
 
     def is_derived(self, key: Key) -> bool:
         """Whether the metric follows from the moments of many processes, and is no time of its own."""
@@ -286,115 +263,6 @@ class Observations:
         if system not in self.boot_systems:
             return 1
         return len({one.boot for one in self.values[key].get(system, {}).values()})
-
-
-def _troubles(rows: Rows) -> list[Trouble]:
-    """How often trials of each system and cell ended in each other way than well; the first reason in order
-    of the alphabet stands for all."""
-    found: dict[tuple[str, str, str], list[str | None]] = defaultdict(list)
-    for one in rows.trials:
-        if one.status != "ok":
-            reason = one.reason or (f"signal {one.signal}" if one.signal else None)
-            found[one.system, one.cell, one.status].append(reason)
-    return [
-        Trouble(*what, len(reasons), shortened(reason, _REASON_SHOWN) if reason else None)
-        for what, reasons in sorted(found.items())
-        for reason in [min((one for one in reasons if one), default=None)]
-    ]
-
-
-def _codes(rows: Rows) -> dict[tuple[str, str], tuple[str, ...]]:
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in rows.trials:
-        if one.code_sha256 is not None:
-            found[one.system, one.cell].add(one.code_sha256)
-    return {where: tuple(sorted(codes)) for where, codes in found.items()}
-
-
-def _clocks(rows: Rows) -> dict[tuple[str, str], float]:
-    """How far a system's clock is from the laboratory's, as a fraction: the median over trials."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one in rows.trials:
-        if one.status == "ok" and one.clock_apart is not None:
-            found[one.system, one.cell].append(one.clock_apart)
-    return {where: float(np.median(apart)) for where, apart in found.items()}
-
-
-def _seconds(rows: Rows) -> dict[tuple[str, str], float]:
-    """What a trial of a cell takes on a system, by the laboratory's clock: the median."""
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for one in rows.trials:
-        if one.host_ns is not None:
-            found[one.system, one.cell].append(one.host_ns)
-    return {where: float(np.median(spans)) / 1e9 for where, spans in found.items()}
-
-
-def _disturbed(rows: Rows) -> set[tuple[int, str, str]]:
-    """Block, system and cell of the trials in which processes waited unusually long for a processor,
-    by the median and median absolute deviation of the same cell on the same system."""
-    by_cell: dict[tuple[str, str], list[tuple[int, float]]] = defaultdict(list)
-    for one in rows.trials:
-        if one.status == "ok" and one.pressure is not None:
-            by_cell[one.system, one.cell].append((one.block, one.pressure))
-    found = set()
-    for (system, cell), told in by_cell.items():
-        shares = np.array([pressure for _, pressure in told])
-        limit = float(np.median(shares)) + 4 * order_statistics.robust_deviation(shares)
-        found |= {(block, system, cell) for block, pressure in told if pressure > max(limit, _PRESSURE_LEAST)}
-    return found
-
-
-def _groups(rows: Rows) -> dict[tuple[str, str], list[Group]]:
-    alone: dict[int, list[float]] = defaultdict(list)
-    for trial, *_, metric, _, processors, _, asked, began, ended, _, marks, _, _ in rows.members:
-        if metric == ALONE:
-            own = multiprogramming.elapsed(_moments(processors, asked, began, ended, marks))
-            alone[trial] += own.tolist()
-    found: dict[tuple[str, str], list[Group]] = defaultdict(list)
-    for row in rows.members:
-        trial, block, system, boot, cell, is_ok, metric, _, processors, _, *columns = row
-        asked, began, ended, reaped, marks, statuses, reasons = columns
-        if metric == TOGETHER:
-            found[cell, system].append(
-                Group(
-                    trial,
-                    block,
-                    boot,
-                    is_ok,
-                    _moments(processors, asked, began, ended, marks),
-                    tuple(reaped),
-                    tuple(statuses),
-                    tuple(reasons),
-                    float(np.median(alone[trial])) if alone[trial] else math.nan,
-                )
-            )
-    return found
-
-
-def derived(group: Group, metric: str) -> float:
-    """One of DERIVED, of one group."""
-    moments = group.moments
-    if metric == ALONE:
-        return group.alone_ns
-    if metric == "price":
-        return multiprogramming.price(moments, alone=group.alone_ns)
-    if metric == "start_delay":
-        return float(np.quantile(multiprogramming.start_delays(moments), 0.95))
-    own = multiprogramming.elapsed(moments)
-    return float(own.mean()) if metric == "elapsed" else multiprogramming.spread(own)
-
-
-def _moments(
-    processors: int,
-    asked: Sequence[int | None],
-    began: Sequence[int | None],
-    ended: Sequence[int | None],
-    marks: Sequence[Sequence[int | None]],
-) -> Moments:
-    def column(numbers: Sequence[Any]) -> Array:
-        return np.array(numbers, dtype=np.float64)
-
-    return Moments(column(asked), column(began), column(ended), column(marks), processors)
 
 
 def _plain(boot: int, number: float) -> Value:

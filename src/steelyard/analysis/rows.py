@@ -1,45 +1,47 @@
-"""What an experiment's tables say trial by trial, read by SQL, as plain rows.
+"""What an experiment's tables hold, read by SQL: one kind of row a query, and nothing else asks the tables.
 
 A closed experiment is read once; one that is being measured is read bit by bit, as it grows, and the bits are
 put together. So verdicts at a look and verdicts in a report come from the same rows by the same code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import duckdb
 
 from steelyard.analysis import doubt
 
+_Row = TypeVar("_Row")
+
 # One row per trial, metric and, where the trial is a curve, point: the quantiles of its batches in ns per
 # operation, and its cost, which is all time over all work. With several copies, the group's time is that of
 # its slowest copy, and the work is everybody's: so it is divided by the number of copies, as the PEGASUS
 # paper's tables are.
-METRICS_OF_TRIALS = """
-    SELECT t.block, t.system, t.boot, t.cell, s.metric, s.point, any_value(t.copies) AS copies,
-           any_value(s.bytes) AS bytes,
-           quantile_cont(s.duration_ns / s.operations, [0.1, 0.25, 0.5, 0.9]) AS q,
-           sum(s.duration_ns) / sum(s.operations) AS cost,
-           any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group"
-    FROM samples s
-    JOIN trials t USING (trial)
-    JOIN (SELECT trial, metric, point, max(total) AS slowest, any_value(operations) AS operations
-          FROM (SELECT trial, metric, point, copy, sum(duration_ns) AS total, sum(operations) AS operations
-                FROM samples GROUP BY trial, metric, point, copy)
-          GROUP BY trial, metric, point) g
-      ON g.trial = s.trial AND g.metric = s.metric AND g.point IS NOT DISTINCT FROM s.point
-    WHERE t.status = 'ok'
-    GROUP BY s.trial, t.block, t.system, t.boot, t.cell, s.metric, s.point"""
-
-_VALUES = f"""
-    SELECT block, system, boot, cell, metric, point, bytes, q[2] AS floor, q[3] AS typical, cost, "group"
-    FROM ({METRICS_OF_TRIALS}) ORDER BY block, point"""
+_VALUES = """
+    SELECT block, system, boot, cell, metric, point, copies, bytes, q[1], q[2], q[3], q[4], cost, "group"
+    FROM (
+        SELECT t.block, t.system, t.boot, t.cell, s.metric, s.point, any_value(t.copies) AS copies,
+               any_value(s.bytes) AS bytes,
+               quantile_cont(s.duration_ns / s.operations, [0.1, 0.25, 0.5, 0.9]) AS q,
+               sum(s.duration_ns) / sum(s.operations) AS cost,
+               any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group"
+        FROM samples s
+        JOIN trials t USING (trial)
+        JOIN (SELECT trial, metric, point, max(total) AS slowest, any_value(operations) AS operations
+              FROM (SELECT trial, metric, point, copy, sum(duration_ns) AS total,
+                           sum(operations) AS operations
+                    FROM samples GROUP BY trial, metric, point, copy)
+              GROUP BY trial, metric, point) g
+          ON g.trial = s.trial AND g.metric = s.metric AND g.point IS NOT DISTINCT FROM s.point
+        WHERE t.status = 'ok'
+        GROUP BY s.trial, t.block, t.system, t.boot, t.cell, s.metric, s.point)
+    ORDER BY block, point"""
 
 # What a system's clock differs by, as a fraction of the trial, beyond what the reading itself may have
 # cost; towards 0, so that a slow answer is not called a wrong clock.
 _TRIALS = """
-    SELECT block, position, system, cell, status, reason, signal, code_sha256, pressure, host_ns,
+    SELECT block, position, system, cell, status, reason, signal, code_sha256, pressure, began, host_ns,
            CASE WHEN host_ns > 0 THEN
                sign(guest_ns - host_ns) * greatest(0, abs(guest_ns - host_ns) - clock_doubt_ns) / host_ns
            END AS clock_apart
@@ -50,9 +52,9 @@ _COUNTS = """
     FROM counts c JOIN trials t USING (trial) WHERE t.status = 'ok' AND c.copy = 0 ORDER BY t.block"""
 
 # Trials that failed too: what their other processes did is known. The first copy stands for all.
-_MEMBERS = """
-    SELECT t.trial, t.block, t.system, t.boot, t.cell, t.status = 'ok' AS is_ok, m.metric, m.batch,
-           any_value(m.processors) AS processors, any_value(m.zero_ns) AS zero_ns,
+_CROWDS = """
+    SELECT t.trial, t.block, t.system, t.boot, t.cell, t.status = 'ok' AS is_ok, m.metric,
+           any_value(m.processors) AS processors,
            list(m.asked_ns ORDER BY m.member) AS asked, list(m.began_ns ORDER BY m.member) AS began,
            list(m.ended_ns ORDER BY m.member) AS ended, list(m.reaped_ns ORDER BY m.member) AS reaped,
            list(m.marks_ns ORDER BY m.member) AS marks, list(m.status ORDER BY m.member) AS statuses,
@@ -61,8 +63,58 @@ _MEMBERS = """
     GROUP BY t.trial, t.block, t.system, t.boot, t.cell, t.status, m.metric, m.batch
     ORDER BY t.block, m.metric, m.batch"""
 
-
 _REMARKS = "SELECT note FROM events WHERE kind = 'damage' ORDER BY recorded"
+
+# What only a report asks for.
+
+_SYSTEMS = "SELECT system, hello, fingerprint FROM systems ORDER BY recorded"
+
+# By all copies and their children, warm-up included.
+_USAGE = """
+    SELECT block, system, cell, used.metric, sum(used.user_ns), sum(used.system_ns), sum(used.operations)
+    FROM (SELECT block, system, cell, unnest(usage) AS used FROM trials WHERE status = 'ok')
+    GROUP BY block, system, cell, used.metric ORDER BY block"""
+
+# Major faults an operation at each size, the median over trials.
+_FAULTS = """
+    SELECT cell, metric, system, point, median(faults) FROM (
+        SELECT t.cell, s.metric, t.system, s.point,
+               any_value(s.faults_major) / count(*) / any_value(s.operations) AS faults
+        FROM samples s JOIN trials t USING (trial)
+        WHERE t.status = 'ok' AND s.copy = 0 AND s.point IS NOT NULL
+        GROUP BY s.trial, t.cell, s.metric, t.system, s.point)
+    GROUP BY cell, metric, system, point ORDER BY point"""
+
+# Of a trial that has several metrics, or sizes, the costs cannot be told apart: it has no row.
+_COSTS = """
+    WITH done AS (
+        SELECT trial, any_value(used.metric) AS metric, sum(used.operations)::DOUBLE AS operations
+        FROM (SELECT trial, unnest(usage) AS used FROM trials WHERE status = 'ok')
+        GROUP BY trial HAVING count(DISTINCT used.metric) = 1)
+    SELECT t.block, t.system, t.cell, t.copies, done.metric, done.operations,
+           map(list(c.figure), list(c."value")) AS figures
+    FROM trials t JOIN done USING (trial) JOIN costs c USING (trial)
+    WHERE NOT EXISTS (SELECT 1 FROM samples s WHERE s.trial = t.trial AND s.point IS NOT NULL)
+    GROUP BY t.trial, t.block, t.system, t.cell, t.copies, done.metric, done.operations ORDER BY t.block"""
+
+_SETUPS = """
+    SELECT system, cell, figure, median("value"), median(operations)
+    FROM (SELECT system, cell, operations[1].operations AS operations, unnest(costs, recursive := true)
+          FROM accountings WHERE status = 'ok' AND purpose = 'setup' AND len(operations) = 1)
+    GROUP BY system, cell, figure"""
+
+_CALLS = """
+    SELECT a.accounting, a.system, a.cell, a.purpose, a.operations[1].operations::DOUBLE AS operations,
+           c.call, c.calls, c.errors
+    FROM accountings a JOIN host_calls c USING (accounting)
+    WHERE a.status = 'ok' AND len(a.operations) = 1 ORDER BY a.accounting"""
+
+_WATCHES = """
+    SELECT system, detail, any_value(why), max(backend), max(missing) FILTER (backend IS NOT NULL)
+    FROM watches GROUP BY system, detail ORDER BY min(recorded)"""
+
+_LOOKS = "SELECT count(*) FROM events WHERE kind = 'look'"
+_SAMPLES = "SELECT count(*) FROM samples"
 
 
 class TrialRow(NamedTuple):
@@ -77,37 +129,185 @@ class TrialRow(NamedTuple):
     signal: int | None
     code_sha256: str | None
     pressure: float | None
+    began: float  # seconds since 1970
     host_ns: int | None
     clock_apart: float | None
 
 
+class ValueRow(NamedTuple):
+    """The times of one trial for one metric, and of a curve one point, in ns per operation."""
+
+    block: int
+    system: str
+    boot: int
+    cell: str
+    metric: str
+    point: int | None
+    copies: int
+    bytes: int | None  # that an operation moves
+    low: float  # a tenth of the batches is faster
+    floor: float
+    typical: float
+    high: float  # a tenth is slower
+    cost: float
+    group: float
+
+
+class CountRow(NamedTuple):
+    """What one trial counted, or its monitor."""
+
+    block: int
+    system: str
+    boot: int
+    cell: str
+    metric: str
+    value: int
+
+
+class CrowdRow(NamedTuple):
+    """Many processes at once in one trial; lists have an element for each of them."""
+
+    trial: int
+    block: int
+    system: str
+    boot: int
+    cell: str
+    is_ok: bool
+    metric: str
+    processors: int
+    asked: list[int | None]
+    began: list[int | None]
+    ended: list[int | None]
+    reaped: list[int | None]
+    marks: list[list[int | None]]
+    statuses: list[str]
+    reasons: list[str | None]
+
+
+class SystemRow(NamedTuple):
+    """A start of a system, and what it said of itself, as JSON."""
+
+    system: str
+    hello: str
+    fingerprint: str
+
+
+class UsageRow(NamedTuple):
+    """The time that one trial used for one metric."""
+
+    block: int
+    system: str
+    cell: str
+    metric: str
+    user_ns: int
+    system_ns: int
+    operations: int
+
+
+class FaultRow(NamedTuple):
+    """The major faults an operation at one point of a curve."""
+
+    cell: str
+    metric: str
+    system: str
+    point: int
+    faults: float | None
+
+
+class CostRow(NamedTuple):
+    """What one trial cost this host, by the monitor's figures."""
+
+    block: int
+    system: str
+    cell: str
+    copies: int
+    metric: str
+    operations: float
+    figures: Mapping[str, int]
+
+
+class SetupRow(NamedTuple):
+    """One figure of what a trial's set-up cost this host: the median over accounting trials."""
+
+    system: str
+    cell: str
+    figure: str
+    cost: float
+    operations: float
+
+
+class CallRow(NamedTuple):
+    """How often one accounting trial made one system call."""
+
+    accounting: int
+    system: str
+    cell: str
+    purpose: str
+    operations: float
+    call: str
+    calls: int
+    errors: int | None
+
+
+class WatchRow(NamedTuple):
+    """What became of watching a system in one detail."""
+
+    system: str
+    detail: str
+    why: str | None  # it was not watched
+    backend: str | None
+    missing: list[str] | None
+
+
 @dataclass
 class Rows:
-    """All rows read so far."""
+    """All rows read so far. Those below the first five are read at the end alone, for a report."""
 
     trials: list[TrialRow] = field(default_factory=list)
-    values: list[tuple[Any, ...]] = field(default_factory=list)
-    counts: list[tuple[Any, ...]] = field(default_factory=list)
-    members: list[tuple[Any, ...]] = field(default_factory=list)
+    values: list[ValueRow] = field(default_factory=list)
+    counts: list[CountRow] = field(default_factory=list)
+    crowds: list[CrowdRow] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # sentences: what is damaged, and left out
+
+    systems: Sequence[SystemRow] = ()
+    usage: Sequence[UsageRow] = ()
+    faults: Sequence[FaultRow] = ()
+    costs: Sequence[CostRow] = ()
+    setups: Sequence[SetupRow] = ()
+    calls: Sequence[CallRow] = ()
+    watches: Sequence[WatchRow] = ()
+    looks: int = 0
+    samples: int = 0
 
     def add(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Adds what these tables hold: of trials that are not among the rows yet."""
         doubt.set_aside(connection)
         known = len(self.trials)
-        self.trials += [TrialRow(*row) for row in _all(connection, _TRIALS)]
-        self.values += _all(connection, _VALUES)
-        self.counts += _all(connection, _COUNTS)
-        self.remarks += [sentence for (sentence,) in _all(connection, _REMARKS)]
-        self.members += [(known + trial, *rest) for trial, *rest in _all(connection, _MEMBERS)]
+        self.trials += _read(connection, _TRIALS, TrialRow._make)
+        self.values += _read(connection, _VALUES, ValueRow._make)
+        self.counts += _read(connection, _COUNTS, CountRow._make)
+        crowds = _read(connection, _CROWDS, CrowdRow._make)
+        self.crowds += [one._replace(trial=known + one.trial) for one in crowds]
+        self.remarks += [sentence for (sentence,) in connection.execute(_REMARKS).fetchall()]
 
 
 def read(connection: duckdb.DuckDBPyConnection) -> Rows:
     """The rows of a whole experiment."""
     rows = Rows()
     rows.add(connection)
+    rows.systems = _read(connection, _SYSTEMS, SystemRow._make)
+    rows.usage = _read(connection, _USAGE, UsageRow._make)
+    rows.faults = _read(connection, _FAULTS, FaultRow._make)
+    rows.costs = _read(connection, _COSTS, CostRow._make)
+    rows.setups = _read(connection, _SETUPS, SetupRow._make)
+    rows.calls = _read(connection, _CALLS, CallRow._make)
+    rows.watches = _read(connection, _WATCHES, WatchRow._make)
+    ((rows.looks,),) = connection.execute(_LOOKS).fetchall()
+    ((rows.samples,),) = connection.execute(_SAMPLES).fetchall()
     return rows
 
 
-def _all(connection: duckdb.DuckDBPyConnection, query: str) -> Sequence[tuple[Any, ...]]:
-    return connection.execute(query).fetchall()
+def _read(
+    connection: duckdb.DuckDBPyConnection, query: str, make: Callable[[Iterable[Any]], _Row]
+) -> list[_Row]:
+    return [make(row) for row in connection.execute(query).fetchall()]

@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 
-from steelyard.archive.events import SPAN, SYSTEM, USER
+from steelyard.events import SPAN, SYSTEM, USER
 from steelyard.statistics import apart, signed_rank
 from steelyard.statistics.signed_rank import Array, Estimate
 from steelyard.watch.figures import FAULTS, SWITCHES

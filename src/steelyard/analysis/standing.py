@@ -7,8 +7,7 @@ from steelyard import interruption
 from steelyard.analysis import comparison, rows
 from steelyard.analysis.model import Comparison, Standing
 from steelyard.analysis.observations import Observations
-from steelyard.archive import experiments
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import Experiment, Growing
 from steelyard.statistics import verdict
 from steelyard.study.model import Cell
 
@@ -23,9 +22,9 @@ class Judge:
         self.comparisons: tuple[Comparison, ...] = ()  # of the last look
         self.standing = Standing()
         self.seen: Observations | None = None  # what these rest on
-        self._growing = experiments.Growing(experiment)
+        self._growing = Growing(experiment)
         self._rows = rows.Rows()
-        self._cells = {cell.label: cell for cell in experiments.cells_of(experiment)}
+        self._cells = {cell.label: cell for cell in experiment.cells}
 
     def __call__(self) -> Standing:
         """What is known by now. Raises ArchiveError."""

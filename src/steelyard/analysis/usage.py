@@ -8,20 +8,10 @@ import numpy as np
 
 from steelyard.analysis.model import Tally
 from steelyard.analysis.observations import Observations
+from steelyard.analysis.rows import UsageRow
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import CALLS, ESTIMATED, ITS_OWN, READINGS, Cell
-
-# Time used per operation of one trial, by all copies and the children they waited for.
-_USAGE = """
-    SELECT system, cell, block, sum(used.user_ns) / sum(used.operations) AS "user time",
-           sum(used.system_ns) / sum(used.operations) AS "system time"
-    FROM (SELECT system, cell, block, unnest(usage) AS used FROM trials WHERE status = 'ok')
-    GROUP BY system, cell, block ORDER BY block"""
-
-_COUNTS = """
-    SELECT t.system, t.cell, t.block, c.metric, c."value"
-    FROM counts c JOIN trials t USING (trial) WHERE t.status = 'ok' AND c.copy = 0 ORDER BY t.block"""
 
 TIMES = ("user time", "system time")
 ALL_CALLS = "calls"
@@ -56,13 +46,19 @@ def added(time: float, untraced: float, reading: str) -> float:
 
 
 def _read(seen: Observations) -> dict[tuple[str, str], _Figures]:
+    """By system and cell. Times are per operation, over all metrics of a trial."""
     found: dict[tuple[str, str], _Figures] = defaultdict(lambda: defaultdict(dict))
-    for system, cell, block, *times in seen.connection.execute(_USAGE).fetchall():
+    by_trial: dict[tuple[int, str, str], list[UsageRow]] = defaultdict(list)
+    for used in seen.rows.usage:
+        by_trial[used.block, used.system, used.cell].append(used)
+    for (block, system, cell), members in by_trial.items():
+        operations = sum(one.operations for one in members)
+        times = (sum(one.user_ns for one in members), sum(one.system_ns for one in members))
         for what, time in zip(TIMES, times, strict=True):
-            found[system, cell][what][block] = time
-    for system, cell, block, metric, value in seen.connection.execute(_COUNTS).fetchall():
-        what = f"{metric}, watched" if metric in TIMES else metric
-        found[system, cell][what][block] = float(value)
+            found[system, cell][what][block] = time / operations
+    for count in seen.rows.counts:
+        what = f"{count.metric}, watched" if count.metric in TIMES else count.metric
+        found[count.system, count.cell][what][count.block] = float(count.value)
     return found
 
 

@@ -9,13 +9,24 @@ from typing import Any
 import numpy as np
 
 from steelyard import systems
-from steelyard.analysis import comparison, curves, host_costs, machine, multiprogramming, rows, scaling, usage
+from steelyard.analysis import (
+    comparison,
+    curves,
+    host_costs,
+    machine,
+    marks,
+    multiprogramming,
+    rows,
+    scaling,
+    usage,
+)
 from steelyard.analysis.comparison import exp
 from steelyard.analysis.model import (
     CLOCK_MARGIN,
     HARDWARE,
     Comparison,
     Cost,
+    Extent,
     Index,
     Level,
     ReferenceMean,
@@ -23,6 +34,7 @@ from steelyard.analysis.model import (
     Weighing,
 )
 from steelyard.analysis.observations import COST, GROUP, Observations
+from steelyard.analysis.rows import Rows, UsageRow
 from steelyard.analysis.standing import Judge
 from steelyard.archive import experiments
 from steelyard.archive.experiments import Experiment
@@ -35,15 +47,6 @@ _INDEX_MARGIN = 0.01
 _KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred times is none
 _NAMED = 3  # of the cells that were left out
 
-# Time used per operation by all copies and their children, warm-up included, summed over trials.
-_USAGE = """
-    SELECT system, cell, used.metric, sum(used.user_ns) / sum(used.operations) AS user_ns,
-           sum(used.system_ns) / sum(used.operations) AS system_ns
-    FROM (SELECT system, cell, unnest(usage) AS used FROM trials WHERE status = 'ok')
-    GROUP BY system, cell, used.metric"""
-
-_SYSTEMS = "SELECT system, boot, hello, fingerprint FROM systems ORDER BY recorded"
-
 
 def of(experiment: Experiment, *, baseline: str | None = None, margin: float | None = None) -> Weighing:
     """Everything that follows from the experiment, with the first system, or that one, as the baseline.
@@ -52,43 +55,53 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     """
     with experiments.connect(experiment) as connection:
         read = rows.read(connection)
-        seen = Observations(experiment, read, connection, baseline=baseline)
-        counted = connection.execute("SELECT count(*), count(DISTINCT block) FROM trials").fetchone()
-        assert counted is not None
-        accounted = host_costs.Costs(seen)
-        comparisons = accounted.explained(comparison.all_of(seen, margin=margin))
-        facts = _facts(seen)
-        found_curves = curves.all_of(seen, margin=margin)
-        found_gains = scaling.gains(seen)
-        left_out = _left_out(seen)
-        return Weighing(
-            experiment=experiment,
-            baseline=seen.baseline,
-            systems=facts,
-            comparisons=comparisons,
-            indices=tuple(_indices(seen, comparisons, margin or _INDEX_MARGIN)),
-            levels=tuple(_levels(seen)),
-            curves=found_curves,
-            findings=tuple(machine.findings(seen, found_curves, facts)),
-            reference_means=tuple(_reference_means(seen)),
-            multiprogramming=tuple(multiprogramming.all_of(seen)),
-            gains=found_gains,
-            scalings=scaling.all_of(seen, facts),
-            costs=tuple(_costs(seen)),
-            accounts=tuple(accounted.accounts()),
-            tallies=tuple(usage.all_of(seen)),
-            troubles=tuple(seen.troubles),
-            blocks=counted[1],
-            trials=counted[0],
-            warnings=(
-                *read.remarks,
-                *_of_left_out(left_out, experiment.header),
-                *_warnings(facts, seen.baseline, _here(experiment.header)),
-                *scaling.beyond_full(seen, found_gains, facts),
-                *accounted.sentences(),
-            ),
-            left_out=left_out,
-        )
+    seen = Observations(experiment, read, baseline=baseline)
+    accounted = host_costs.Costs(seen)
+    comparisons = accounted.explained(comparison.all_of(seen, margin=margin))
+    facts = _facts(seen)
+    found_curves = curves.all_of(seen, margin=margin)
+    found_gains = scaling.gains(seen)
+    left_out = _left_out(seen)
+    return Weighing(
+        experiment=experiment,
+        baseline=seen.baseline,
+        systems=facts,
+        comparisons=comparisons,
+        indices=tuple(_indices(seen, comparisons, margin or _INDEX_MARGIN)),
+        levels=tuple(_levels(seen)),
+        curves=found_curves,
+        findings=tuple(machine.findings(seen, found_curves, facts)),
+        reference_means=tuple(_reference_means(seen)),
+        multiprogramming=tuple(multiprogramming.all_of(seen)),
+        gains=found_gains,
+        scalings=scaling.all_of(seen, facts),
+        costs=tuple(_costs(seen)),
+        accounts=tuple(accounted.accounts()),
+        tallies=tuple(usage.all_of(seen)),
+        troubles=tuple(seen.troubles),
+        blocks=len({trial.block for trial in read.trials}),
+        trials=len(read.trials),
+        marks=marks.of(read.values, {(one.cell, one.metric): one.lens for one in comparisons}),
+        extent=_extent(read),
+        warnings=(
+            *read.remarks,
+            *_of_left_out(left_out, experiment.header),
+            *_warnings(facts, seen.baseline, _here(experiment.header)),
+            *scaling.beyond_full(seen, found_gains, facts),
+            *accounted.sentences(),
+        ),
+        left_out=left_out,
+    )
+
+
+def _extent(read: Rows) -> Extent:
+    return Extent(
+        began=min((trial.began for trial in read.trials), default=None),
+        ended=max((trial.began + (trial.host_ns or 0) / 1e9 for trial in read.trials), default=None),
+        busy_s=sum(trial.host_ns or 0 for trial in read.trials) / 1e9,
+        looks=read.looks,
+        samples=read.samples,
+    )
 
 
 def _left_out(seen: Observations) -> tuple[str, ...]:
@@ -242,10 +255,9 @@ def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
 
 
 def _costs(seen: Observations) -> Iterable[Cost]:
-    used = {
-        (system, cell, metric): (user, kernel)
-        for system, cell, metric, user, kernel in seen.connection.execute(_USAGE).fetchall()
-    }
+    used: dict[tuple[str, str, str], list[UsageRow]] = defaultdict(list)
+    for row in seen.rows.usage:
+        used[row.system, row.cell, row.metric].append(row)
     for label, metric in seen.cells_and_metrics():
         cell = seen.cells[label]
         lens = GROUP if cell.copies > 1 else COST
@@ -253,7 +265,9 @@ def _costs(seen: Observations) -> Iterable[Cost]:
             values = [
                 one.lenses[lens] for one in seen.values.get((label, metric), {}).get(system, {}).values()
             ]
-            if values and (system, label, metric) in used:
+            trials = used[system, label, metric]
+            if values and trials:
+                operations = sum(one.operations for one in trials)
                 yield Cost(
                     system,
                     cell.workload,
@@ -261,19 +275,20 @@ def _costs(seen: Observations) -> Iterable[Cost]:
                     label,
                     metric,
                     float(np.median(values)),
-                    *used[system, label, metric],
+                    sum(one.user_ns for one in trials) / operations,
+                    sum(one.system_ns for one in trials) / operations,
                 )
 
 
 def _facts(seen: Observations) -> tuple[SystemFacts, ...]:
     first: dict[str, tuple[Any, Any]] = {}
     boots: Counter[str] = Counter()
-    for system, _, hello, fingerprint in seen.connection.execute(_SYSTEMS).fetchall():
-        if system not in first:
-            tuning = (json.loads(fingerprint) or {}).get("tuning")
-            facts = door.known("system", json.loads(fingerprint)) | ({"tuning": tuning} if tuning else {})
-            first[system] = door.known("hello", json.loads(hello)), facts
-        boots[system] += 1
+    for row in seen.rows.systems:
+        if row.system not in first:
+            tuning = (json.loads(row.fingerprint) or {}).get("tuning")
+            facts = door.known("system", json.loads(row.fingerprint)) | ({"tuning": tuning} if tuning else {})
+            first[row.system] = door.known("hello", json.loads(row.hello)), facts
+        boots[row.system] += 1
     return tuple(
         SystemFacts(
             name,

@@ -71,6 +71,11 @@ class Experiment:
         return _study_of(self.header["study_text"])
 
     @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of its plan, in the study's order."""
+        return headers.cells(self.header)
+
+    @property
     def closed(self) -> bool:
         return os.path.lexists(self.path / _file_of(_LAST))
 
@@ -104,6 +109,7 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
             plan.study.design.blocks,
             budget_s,
             list(programs),
+            *([sorted(plan.servers.items())] if plan.servers else []),
         ]
     )
     return hashlib.sha256(told.encode()).hexdigest()
@@ -125,6 +131,7 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
         "budget_s": budget_s,
         "seed": plan.seed,
         "created": time.time(),
+        **({"servers": dict(plan.servers)} if plan.servers else {}),
         **details,
     }
     with journal.explained(path), files.drafted(path) as draft:
@@ -204,13 +211,8 @@ def measuring(root: Path) -> Iterator[None]:
         yield
 
 
-def cells_of(experiment: Experiment) -> tuple[Cell, ...]:
-    """The cells of the experiment's plan, in the study's order."""
-    return headers.cells(experiment.header)
-
-
 def _known(experiment: Experiment) -> tables.Known:
-    cells = [cell.label for cell in cells_of(experiment)]
+    cells = [cell.label for cell in experiment.cells]
     return {"system": frozenset(experiment.header["systems"]), "cell": frozenset(cells)}
 
 
@@ -384,7 +386,7 @@ def export(experiment: Experiment, table: str, file: Path) -> None:
 
 @contextmanager
 def connect(experiment: Experiment) -> Iterator[tables.Connection]:
-    """A database with the tables of the experiment, whether it is open or closed; docs/records.md has their
+    """A database with the tables of the experiment, whether it is open or closed; docs/tables.md has their
     columns. Raises ArchiveError, also for what DuckDB cannot do while it is in use."""
     path = experiment.path
     with ExitStack() as held, _readable(path):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from steelyard.archive import files, shape, versions
-from steelyard.archive.events import Moment, OneOf, Range
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError
+from steelyard.events import Moment, OneOf, Range
 from steelyard.study.model import Cell
 
 NAME = "experiment.json"
@@ -22,6 +22,7 @@ Whole = Annotated[int, Range(-math.inf, math.inf)]
 class Metric(TypedDict):
     name: str
     less: str | None  # the metric that is subtracted from it
+    reported: NotRequired[bool]  # by the workload itself: no time between two readings of the clock
 
 
 class Workload(TypedDict):
@@ -51,6 +52,7 @@ class Header(TypedDict):
     boot_systems: list[str]
     workloads: dict[str, Workload]
     watched: bool  # false with --no-watch
+    servers: NotRequired[dict[str, str]]  # their descriptions, as the load program read them
     command: NotRequired[str]
     steelyard: NotRequired[str]
     python: NotRequired[str]

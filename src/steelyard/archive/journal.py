@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.archive import files, schema, shape
-from steelyard.archive.events import Accounted, Earlier, Event, Look, Started, Watched
 from steelyard.archive.schema import Line
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError
+from steelyard.events import Accounted, Earlier, Event, Look, Started, Watched
 from steelyard.study.model import Cell
 
 NAME = "journal.jsonl"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any, get_args, get_origin
 
 from steelyard.archive import shape
-from steelyard.archive.events import (
+from steelyard.archive.shape import Check, Member
+from steelyard.events import (
     Accounted,
     Called,
     Count,
@@ -25,7 +26,6 @@ from steelyard.archive.events import (
     Started,
     Watched,
 )
-from steelyard.archive.shape import Check, Member
 from steelyard.study.model import Cell
 
 Line = dict[str, Any]

@@ -21,7 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-from steelyard.archive.events import OneOf, Range
+from steelyard.events import OneOf, Range
 from steelyard.study.model import Cell
 from steelyard.text import quoted, shortened, shown
 

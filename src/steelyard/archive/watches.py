@@ -24,11 +24,11 @@ from typing import Any, TypedDict
 import duckdb
 
 from steelyard.archive import experiments, exports, files, journal, schema, shape, tables
-from steelyard.archive.events import Moment
 from steelyard.archive.experiments import Tell
 from steelyard.archive.schema import Column, Table
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError, UnknownName
+from steelyard.events import Moment
 from steelyard.text import shown
 from steelyard.watch.figures import FIGURES
 from steelyard.watch.model import Call, Head, Monitor, Process, Reading, Refused, Watch, Window

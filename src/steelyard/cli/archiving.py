@@ -1,11 +1,18 @@
 """archive: what was measured is listed, shown, merged, reopened and exported."""
 
+import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from steelyard.archive import schema
 from steelyard.cli import output
 from steelyard.cli.verb import Family, Verb, archive_option, format_option, option
+
+if TYPE_CHECKING:
+    from steelyard.archive.experiments import Experiment
+    from steelyard.archive.watches import Kept
 
 _WATCH_TABLES = ("processes", "calls", "readings")
 
@@ -57,10 +64,36 @@ def _list(options: ListOptions) -> int:
 
     root = output.archive(options.archive)
     if options.watches:
-        listing.print_watches(watches.kept(root, output.tell), form=options.format)
+        rows = [_watch_row(one) for one in watches.kept(root, output.tell)]
     else:
-        listing.print_experiments(experiments.experiments(root, output.tell), form=options.format)
+        rows = [_experiment_row(one) for one in experiments.experiments(root, output.tell)]
+    listing.print_table(rows, form=options.format)
     return 0
+
+
+def _experiment_row(one: "Experiment") -> dict[str, Any]:
+    return {
+        "experiment": one.name,
+        "study": one.header["study"],
+        "systems": ", ".join(one.header["systems"]),
+        "begun": _moment(one.header["created"]),
+        "state": "closed" if one.closed else "open",
+    }
+
+
+def _watch_row(one: "Kept") -> dict[str, Any]:
+    return {
+        "watch": one.name,
+        "watched": one.header["watched"],
+        "host": one.header["host"],
+        "detail": one.header["head"]["detail"],
+        "backend": one.header["head"]["backend"],
+        "begun": _moment(one.header["head"]["began"]),
+    }
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) + " UTC"
 
 
 def _show(options: ShowOptions) -> int:
@@ -68,7 +101,15 @@ def _show(options: ShowOptions) -> int:
     from steelyard.report import listing
 
     found = experiments.find(output.archive(options.archive), options.experiment, output.tell)
-    listing.print_header(found, form=options.format)
+    if options.format == "json":
+        print(json.dumps(dict(found.header), indent=1))
+        return 0
+    rows = [
+        {"key": key, "value": value if isinstance(value, str) else json.dumps(value)}
+        for key, value in found.header.items()
+        if key not in ("study_text", "workloads", "host", "cells")
+    ]
+    listing.print_table(rows, form=options.format)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli import output
@@ -11,21 +12,65 @@ from steelyard.errors import Ended, UsageError
 from steelyard.text import quoted
 
 if TYPE_CHECKING:
-    from steelyard.load.model import Pattern, Trial
+    from steelyard.load.model import Pattern, Trial, Users
 
 _TRIAL_LEAST_S = 0.5
 _CLIENTS_MOST = 1_000_000
 _RATE_MOST = 10_000_000.0
+_FILES_LEAST, _FILES_MOST = 50, 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
     url: str = option(metavar="URL", help="what is asked for, such as http://127.0.0.1:8080/")
-    clients: str = option(
+    clients: str | None = option(
         "--clients",
-        default="1",
         metavar="N[,N...]",
         help="how many clients at once; several levels with commas between (default: 1)",
+    )
+    model: str = option(
+        "--model",
+        default="clients",
+        choices=("clients", "surge"),
+        help="clients that ask for one document, or users as SURGE models them (default: clients)",
+    )
+    user_equivalents: str | None = option(
+        "--user-equivalents",
+        metavar="N[,N...]",
+        help="with surge: how many users at once, in place of --clients (default: 1)",
+    )
+    content: str | None = option(
+        "--content",
+        metavar="DIRECTORY",
+        help="with surge: write the file set there, which the server must serve at the URL",
+    )
+    files: str = option("--files", default="2000", metavar="N", help="with surge (default: 2000)")
+    size_most: str = option(
+        "--size-most",
+        default="50000000",
+        metavar="BYTES",
+        help="with surge: of a file; larger sizes are drawn again (default: 50000000)",
+    )
+    off_scale: str = option(
+        "--off-scale",
+        default="1",
+        metavar="SHARE",
+        help="with surge: of the users' pauses as published; 0.1 loads ten times as much (default: 1)",
+    )
+    pauses_within: bool = option(
+        "--pauses-within",
+        default=False,
+        action="store_true",
+        help="with surge: pause between the files of an object, too",
+    )
+    parallel: str = option(
+        "--parallel", default="2", metavar="N", help="with surge: connections of a user (default: 2)"
+    )
+    session: str = option(
+        "--session",
+        default="8",
+        metavar="N",
+        help="with surge: objects until a user ends its connections, in the mean (default: 8)",
     )
     until: str = option(
         "--for", default="30s", metavar="TIME", help="how long in all, such as 30s or 5m (default: 30s)"
@@ -95,7 +140,7 @@ def _load(options: LoadOptions) -> int:
     order = trials.Order(
         server=client.target(options.url, is_allowed=options.allow_remote),
         pattern=pattern,
-        levels=_levels(options.clients),
+        levels=_levels(options),
         trials=number("--trials", options.trials, most=1000),
         duration_s=duration_ns("--for", options.until) / 1e9,
         threads=number("--threads", options.threads, most=64),
@@ -110,7 +155,8 @@ def _load(options: LoadOptions) -> int:
         )
 
     def notify(clients: int, done: int, count: int) -> None:
-        output.say(f"steelyard: trial {done + 1} of {count}: clients={clients}")
+        what = "user_equivalents" if pattern.users else "clients"
+        output.say(f"steelyard: trial {done + 1} of {count}: {what}={clients}")
 
     done: list[Trial] = []
     status = 0
@@ -131,6 +177,9 @@ def _load(options: LoadOptions) -> int:
 def _pattern(options: LoadOptions) -> "Pattern":
     from steelyard.load.model import Pattern
 
+    users = _users(options)
+    if users and (options.rate is not None or options.think):
+        raise UsageError("--model surge has its own pauses (--off-scale); leave --rate and --think out")
     if options.rate is not None and not 0.001 <= options.rate <= _RATE_MOST:
         raise UsageError(f"--rate is {options.rate:g}, but must be from 0.001 to {_RATE_MOST:,.0f} a second")
     if options.rate is not None and options.think:
@@ -147,11 +196,59 @@ def _pattern(options: LoadOptions) -> "Pattern":
         think=options.think_spread,
         verified=share("--verify", options.verify, least=0.0),
         timeout_ms=_whole("--timeout", duration_ns("--timeout", options.timeout) // 1_000_000, 1, 600_000),
+        users=users,
     )
 
 
-def _levels(text: str) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(number("--clients", part, most=_CLIENTS_MOST) for part in text.split(",")))
+def _users(options: LoadOptions) -> "Users | None":
+    from steelyard.load.model import Users
+
+    if options.model != "surge":
+        for name, given in (("--user-equivalents", options.user_equivalents), ("--content", options.content)):
+            if given is not None:
+                raise UsageError(f"{name} is for --model surge; give that as well")
+        return None
+    if options.clients is not None:
+        raise UsageError("--model surge has user equivalents: give --user-equivalents in place of --clients")
+    files = _whole("--files", number("--files", options.files, most=_FILES_MOST), _FILES_LEAST, _FILES_MOST)
+    most = number("--size-most", options.size_most, most=1_000_000_000)
+    return Users(
+        files=files,
+        top=files,
+        size_most=_whole("--size-most", most, 200_000, 1_000_000_000),
+        content_seed=1,
+        content=_directory(options.content) if options.content is not None else None,
+        off_permille=_permille("--off-scale", options.off_scale),
+        pauses_within=options.pauses_within,
+        parallel=number("--parallel", options.parallel, most=16),
+        session=number("--session", options.session, most=1_000_000),
+    )
+
+
+def _permille(name: str, text: str) -> int:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.001 <= value <= 1000:
+        raise UsageError(f"{name} is {quoted(text)}, but must be a number from 0.001 to 1000")
+    return round(value * 1000)
+
+
+def _directory(text: str) -> str:
+    path = Path(text)
+    if not path.is_dir():
+        raise UsageError(
+            f"--content is {quoted(text)}, which is no directory: name one that the server serves"
+        )
+    return str(path.resolve())
+
+
+def _levels(options: LoadOptions) -> tuple[int, ...]:
+    name, text = "--clients", options.clients
+    if options.model == "surge":
+        name, text = "--user-equivalents", options.user_equivalents
+    return tuple(dict.fromkeys(number(name, part, most=_CLIENTS_MOST) for part in (text or "1").split(",")))
 
 
 def _whole(name: str, value: int, least: int, most: int) -> int:
@@ -169,5 +266,6 @@ LOAD = Verb(
   steelyard load http://127.0.0.1:8080/ --clients 64 --for 30s
   steelyard load http://127.0.0.1:8080/ --clients 1,4,16,64,256 --for 2m    until it serves no more
   steelyard load http://127.0.0.1:8080/ --clients 256 --rate 5000 --arrivals exponential
+  steelyard load http://127.0.0.1:8080/ --model surge --content /srv/www --user-equivalents 500,1000
   steelyard load http://127.0.0.1:8080/ --clients 64 --pid 4711             and what a request costs it""",
 )

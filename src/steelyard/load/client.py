@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.errors import SystemFailed, UsageError
-from steelyard.load.model import Histogram, Pattern, Target, Trial
+from steelyard.load.model import Histogram, Objects, Pattern, Target, Trial, Users
 from steelyard.programs import built
 from steelyard.text import last_line, quoted
 
@@ -73,6 +73,7 @@ def run(
         "warmup_ms": round(warmup_s * 1000),
         "window_ms": round(window_s * 1000),
         "seed": seed,
+        **_users_words(pattern.users),
     }
     limit_s = warmup_s + window_s + 3 * pattern.timeout_ms / 1000 + _DRAIN_S
     try:
@@ -90,8 +91,23 @@ def run(
     return _trial(clients, [json.loads(line) for line in answer.stdout.splitlines()])
 
 
+def _users_words(users: Users | None) -> dict[str, object]:
+    if users is None:
+        return {}
+    return {
+        "model": "surge",
+        **{
+            name: getattr(users, name)
+            for name in ("files", "top", "size_most", "content_seed", "off_permille", "parallel", "session")
+        },
+        "pauses_within": int(users.pauses_within),
+        **({"content": users.content} if users.content else {}),
+    }
+
+
 def _trial(clients: int, records: list[dict[str, Any]]) -> Trial:
     load = next(one for one in records if one["record"] == "load")
+    surge = next((one for one in records if one["record"] == "surge"), None)
     histograms: Mapping[str, Histogram] = {
         one["of"]: Histogram(dict(zip(one["values_ns"], one["counts"], strict=True)))
         for one in records
@@ -115,4 +131,15 @@ def _trial(clients: int, records: list[dict[str, Any]]) -> Trial:
         intended=histograms["intended"],
         lag=histograms["lag"],
         costs=None,
+        objects=Objects(
+            digest=surge["digest"],
+            offered=surge["objects_offered"],
+            begun=surge["objects_begun"],
+            ended=surge["objects"],
+            failed=surge["objects_failed"],
+            sequence_permille=surge["sequence_permille"],
+            latency=histograms["object"],
+        )
+        if surge
+        else None,
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.load.model import QUANTILES, Level, Pattern, Target
+from steelyard.load.model import QUANTILES, Level, ObjectLevel, Pattern, Target
 from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.terminal import Console
@@ -51,7 +51,7 @@ def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
     best = max(levels, key=lambda one: one.rate.value)
     tail = best.latency_ns.get(_TAIL)
     within = f", 99 % of them within {time_ns(tail.value)}" if tail else ""
-    url, rate, clients = shown(server.url), _with(best.rate, digits), _clients(best.clients)
+    url, rate, clients = shown(server.url), _with(best.rate, digits), _clients(best.clients, pattern)
     if pattern.rate:
         answered = f"answered {rate} of the {digits(pattern.rate)} requests a second that were due"
         return f"{url} {answered} (with {clients}{within})."
@@ -61,8 +61,9 @@ def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
     return f"{url} served at most {rate} requests a second (with {clients}{within}){limited}."
 
 
-def _clients(number: int) -> str:
-    return "1 client" if number == 1 else f"{number:,} clients"
+def _clients(number: int, pattern: Pattern) -> str:
+    one = "user equivalent" if pattern.users else "client"
+    return f"1 {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def _limited(level: Level) -> bool:
@@ -78,8 +79,11 @@ def _with(estimate: Estimate, say: Callable[[float], str]) -> str:
 
 def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("clients", justify="right")
+    table.add_column("users" if pattern.users else "clients", justify="right")
     table.add_column("requests/s", justify="right")
+    if pattern.users:
+        table.add_column("objects/s", justify="right")
+        table.add_column("of offered", justify="right")
     table.add_column("bytes/s", justify="right")
     for share in QUANTILES:
         table.add_column(f"{share * 100:g} %", justify="right")
@@ -90,6 +94,7 @@ def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
         table.add_row(
             f"{level.clients:,}",
             _with(level.rate, digits),
+            *(_object_rates(level.objects) if level.objects else []),
             size_bytes(level.bytes_rate),
             *(_quantile(level, share) for share in QUANTILES),
             f"{sum(level.failures.values()):,}",
@@ -99,6 +104,11 @@ def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
     table.caption = f"Latency at each quantile, {what} to the last byte of its answer."
     table.caption_justify = "left"
     return table
+
+
+def _object_rates(objects: ObjectLevel) -> tuple[str, str]:
+    share = f"{objects.rate.value / objects.offered:.0%}" if objects.offered else "–"
+    return _with(objects.rate, digits), share
 
 
 def _quantile(level: Level, share: float) -> str:
@@ -118,7 +128,9 @@ def _processor_time(level: Level) -> str:
 def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
     notes = []
     for level in levels:
-        where = f"With {_clients(level.clients)}"
+        where = f"With {_clients(level.clients, pattern)}"
+        if level.objects:
+            notes.append(f"{where}, {_object_latency(level.objects)}")
         if level.failures:
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in level.failures.items())
             notes.append(
@@ -134,6 +146,11 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
                 f"{where}, {level.waited:,} requests found every client busy when they were due"
                 + (f", and {level.unsent:,} were never sent." if level.unsent else ".")
             )
+    if levels[0].objects:
+        notes.append(
+            "Objects are files with those embedded in them; offered is what the users would ask for if the "
+            f"server took no time. File set and references: SHA-256 {levels[0].objects.digest}."
+        )
     if not all(one.is_body_fixed for one in levels):
         notes.append(
             "The body changes from answer to answer, so neither its length nor its bytes were checked."
@@ -141,3 +158,11 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
     elif pattern.verified and (verified := sum(one.verified for one in levels)):
         notes.append(f"{count(verified)} bodies were compared to the last byte.")
     return notes
+
+
+def _object_latency(objects: ObjectLevel) -> str:
+    quantiles = ", ".join(
+        f"{share * 100:g} % {time_ns(found.value)}" for share, found in objects.latency_ns.items()
+    )
+    failed = f"; {objects.failed:,} failed" if objects.failed else ""
+    return f"objects took, while files of them were under way: {quantiles or 'none ended'}{failed}."

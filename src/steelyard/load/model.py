@@ -26,6 +26,21 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Users:
+    """SURGE's user equivalents, and the files that they ask for."""
+
+    files: int
+    top: int  # references of the most popular file in the whole sequence
+    size_most: int
+    content_seed: int
+    content: str | None  # the directory into which the client writes the files
+    off_permille: int  # scale of all pauses
+    pauses_within: bool  # between the files of an object
+    parallel: int  # connections of a user
+    session: int  # mean number of objects until a user ends its connections
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """How requests are made: by clients that wait for answers, or at a rate whatever the server does."""
 
@@ -36,6 +51,7 @@ class Pattern:
     think: str  # "constant", "exponential"
     verified: float  # share of the bodies that are compared byte by byte
     timeout_ms: int
+    users: Users | None = None  # SURGE's; None: clients that all ask for one path
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +75,19 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class Objects:
+    """What users saw in one window: an object is a file and those embedded in it."""
+
+    digest: str  # of the file set and the order of references
+    offered: float  # a second, if the server took no time
+    begun: int
+    ended: int  # with all files right
+    failed: int
+    sequence_permille: int  # of the sequence of references, gone through so far
+    latency: Histogram  # while files of an object were under way
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """What one window of load saw."""
 
@@ -79,6 +108,7 @@ class Trial:
     intended: Histogram  # from the moment when it was to be sent
     lag: Histogram  # from that moment to the sending, where a client was free
     costs: Mapping[str, int] | None  # of the watched server, for all requests, by figure; None: not watched
+    objects: Objects | None = None  # of SURGE
 
     @property
     def rate(self) -> float:
@@ -90,6 +120,18 @@ class Trial:
         """Whether the client was too busy, or too late, to say anything about the server."""
         late = self.lag.quantile(0.99)
         return self.busy_most > BUSY_MOST or (late is not None and late > LAG_MOST_NS)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLevel:
+    """What all trials at one level say of objects."""
+
+    digest: str
+    rate: Estimate  # ended with all files right, a second
+    offered: float
+    failed: int
+    sequences: float  # the most that a trial went through
+    latency_ns: Mapping[float, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +153,4 @@ class Level:
     client_limited: int  # trials
     client_us: float  # the client's processor time a request
     costs: Mapping[str, Estimate]  # of the server's processes, a request, by figure
+    objects: ObjectLevel | None = None

@@ -8,9 +8,9 @@ from operator import add
 
 import numpy as np
 
-from steelyard.archive.events import LIFE
+from steelyard.events import LIFE
 from steelyard.load import client
-from steelyard.load.model import QUANTILES, Histogram, Level, Pattern, Target, Trial
+from steelyard.load.model import QUANTILES, Histogram, Level, ObjectLevel, Pattern, Target, Trial
 from steelyard.running.host_monitor import Accountant, between
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
@@ -24,7 +24,7 @@ class Order:
 
     server: Target
     pattern: Pattern
-    levels: tuple[int, ...]  # numbers of clients
+    levels: tuple[int, ...]  # numbers of clients, or of user equivalents
     trials: int  # of each level
     duration_s: float  # of all together
     threads: int
@@ -100,6 +100,22 @@ def _level(trials: Sequence[Trial]) -> Level:
         client_limited=sum(one.is_client_limited for one in trials),
         client_us=sum(one.cpu_ns for one in trials) / 1000 / sum(one.requests for one in trials),
         costs=_costs(trials),
+        objects=_objects(trials),
+    )
+
+
+def _objects(trials: Sequence[Trial]) -> ObjectLevel | None:
+    seconds = trials[0].window_ns / 1e9
+    found = [one.objects for one in trials if one.objects]
+    if not found:
+        return None
+    return ObjectLevel(
+        digest=found[0].digest,
+        rate=_median([one.ended / seconds for one in found]),
+        offered=found[0].offered,
+        failed=sum(one.failed for one in found),
+        sequences=max(one.sequence_permille for one in found) / 1000,
+        latency_ns=_quantiles([one.latency for one in found]),
     )
 
 

@@ -34,9 +34,10 @@ def rows_of(paper: str, table: str) -> list[dict[str, str]]:
 
 
 def as_printed(row: Mapping[str, str], rows: Iterable[Mapping[str, str]]) -> str:
-    """With as many decimals as the table has anywhere for that metric; a count without a unit."""
+    """With as many decimals as the table has anywhere for that metric; a count, and what has no unit in the
+    paper, without one."""
     decimals = max(
         len(one["value"].partition(".")[2].rstrip("0")) for one in rows if one["metric"] == row["metric"]
     )
-    unit = "" if row["unit"] == "count" else row["unit"]
+    unit = "" if row["unit"] in ("count", "(unit not stated)") else row["unit"]
     return f"{float(row['value']):,.{decimals}f} {unit}".rstrip()

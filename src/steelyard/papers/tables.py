@@ -153,11 +153,22 @@ def _today_s_cell(
     if not found:
         return NOTHING
     nearest = min(found, key=lambda one: len(one.parameters))
-    by = int(nearest.parameters[figure.per]) if figure.per else 1
-    low, high = (None if bound is None else bound / by for bound in (nearest.value.low, nearest.value.high))
-    value = Estimate(nearest.value.value / by, low, high, nearest.value.level)
-    text = wording.value(value.value, nearest.unit)
-    return text if value.low is None else f"{text} ({wording.value_interval(value, nearest.unit)})"
+    value, unit = _stated_otherwise(nearest, figure)
+    text = wording.value(value.value, unit)
+    return text if value.low is None else f"{text} ({wording.value_interval(value, unit)})"
+
+
+def _stated_otherwise(one: "_Measured", figure: TableFigure) -> tuple[Estimate, str]:
+    """The figure as the table has it: divided by a parameter, the bandwidth of what is moved, or a rate."""
+    known = one.value
+    if figure.moves or figure.is_rate:
+        amount = 1000 * int(one.parameters[figure.moves]) if figure.moves else 10**9
+        low, high = (None if bound is None else amount / bound for bound in (known.high, known.low))
+        unit = "MB/s" if figure.moves else "/s"
+        return Estimate(amount / known.value, low, high, known.level), unit
+    by = int(one.parameters[figure.per]) if figure.per else 1
+    low, high = (None if bound is None else bound / by for bound in (known.low, known.high))
+    return Estimate(known.value / by, low, high, known.level), one.unit
 
 
 @dataclass(frozen=True, slots=True)

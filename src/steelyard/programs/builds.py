@@ -125,7 +125,7 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         f"-I{source / 'cpu'}",
         *_includes(build),
     ]
-    files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c")])
+    files = sources(build, source)
     is_foreign = build.target and not build.target.startswith(os.uname().machine)
     files.append(_machine_code(build, source, draft) if is_foreign else built.machine_code())
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
@@ -137,6 +137,28 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         for _ in several.map(_call, commands):
             pass
     return objects
+
+
+def sources(build: Build, source: Path) -> list[Path]:
+    """What the load program is compiled from: the load generator's parts too, where there is Linux, but for
+    what makes that a program of its own."""
+    client = source.parent / "client"
+    files = sorted(
+        [
+            *source.glob("*/*.c"),
+            *source.glob("harness/posix/*.c"),
+            *client.glob("*.c"),
+            *client.glob("surge/*.c"),
+        ]
+    )
+    files.remove(client / "main.c")
+    if not build.target or "linux" in build.target:
+        return files
+    return [
+        one
+        for one in files
+        if not {source / "server", client}.intersection(one.parents) or one.stem == "elsewhere"
+    ]
 
 
 def _machine_code(build: Build, source: Path, draft: Path) -> Path:

@@ -44,6 +44,7 @@ class Metric:
 
     name: str
     less: str | None = None
+    reported: bool = False  # by the workload itself, once a trial: no time between two readings of the clock
 
 
 @dataclass(frozen=True, slots=True)

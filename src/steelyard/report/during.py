@@ -6,12 +6,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from steelyard import events
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
-from steelyard.archive import events
-from steelyard.archive.events import Outcome
 from steelyard.errors import Ended
+from steelyard.events import Outcome
 from steelyard.report import answers
 from steelyard.report.answers import Answer
 from steelyard.report.screen import Screen

@@ -1,15 +1,11 @@
-"""Prints what there is: plans, systems, workloads, studies, experiments."""
+"""Prints what there is: plans, systems, workloads, studies, builds."""
 
-import json
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.table import Table
 
 from steelyard import systems
-from steelyard.archive.experiments import Experiment
-from steelyard.archive.watches import Kept
 from steelyard.programs import built
 from steelyard.report import plain
 from steelyard.report.console import make_console
@@ -55,55 +51,6 @@ def print_list(kind: str, *, form: str) -> None:
     """The systems, workloads, studies or builds there are."""
     rows = {"systems": _systems, "workloads": _workloads, "studies": _studies, "builds": _builds}[kind]()
     print_table(list(rows), form=form)
-
-
-def print_experiments(found: Sequence[Experiment], *, form: str) -> None:
-    """An experiment a row, the oldest first."""
-    print_table(
-        [
-            {
-                "experiment": one.name,
-                "study": one.header["study"],
-                "systems": ", ".join(one.header["systems"]),
-                "begun": time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.header["created"])) + " UTC",
-                "state": "closed" if one.closed else "open",
-            }
-            for one in found
-        ],
-        form=form,
-    )
-
-
-def print_watches(found: Sequence[Kept], *, form: str) -> None:
-    """A watch a row, the oldest first."""
-    print_table(
-        [
-            {
-                "watch": one.name,
-                "watched": one.header["watched"],
-                "host": one.header["host"],
-                "detail": one.header["head"]["detail"],
-                "backend": one.header["head"]["backend"],
-                "begun": time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.header["head"]["began"])) + " UTC",
-            }
-            for one in found
-        ],
-        form=form,
-    )
-
-
-def print_header(experiment: Experiment, *, form: str) -> None:
-    """All that the experiment's header says."""
-    if form == "json":
-        print(json.dumps(dict(experiment.header), indent=1))
-        return
-    skipped = ("study_text", "workloads", "host", "cells")
-    rows = [
-        {"key": key, "value": value if isinstance(value, str) else json.dumps(value)}
-        for key, value in experiment.header.items()
-        if key not in skipped
-    ]
-    print_table(rows, form=form)
 
 
 def print_table(rows: Sequence[Row], *, form: str) -> None:

@@ -7,12 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from steelyard.analysis import doubt
 from steelyard.analysis.model import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL
-from steelyard.archive import experiments
 from steelyard.drawing import charts, marks, study_figures
-from steelyard.drawing.marks import Panel
 from steelyard.papers.source import Printed
 from steelyard.report import answers, notes, sentences, template
 from steelyard.report.answers import Answer
@@ -20,9 +17,6 @@ from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.words import phrases, wording
 
-_WHEN = "SELECT min(began), max(began + coalesce(host_ns, 0) / 1e9), sum(host_ns) / 1e9 FROM trials"
-_LOOKS = "SELECT count(*) FROM events WHERE kind = 'look'"
-_COUNTS = "SELECT count(*) FROM samples"
 _FOLDED_FROM = 150  # with more comparisons than this the page begins with its parts folded
 _LABEL_MOST = 46  # letters beside the findings' plot
 _SERIES_LEAST = 3  # marks of one system: fewer are no series, and stand as numbers
@@ -40,12 +34,12 @@ _LENSES = {
 
 
 def write(path: Path, weighing: Weighing, *, tables: Sequence[Printed]) -> None:
-    """Writes the page to the path, whole or not at all. Raises OSError, ArchiveError."""
+    """Writes the page to the path, whole or not at all. Raises OSError."""
     template.write(path, html(weighing, tables=tables))
 
 
 def html(weighing: Weighing, *, tables: Sequence[Printed]) -> str:
-    """The whole page. Reads the experiment's samples from its archive. Raises ArchiveError."""
+    """The whole page."""
     template.prepare()
     shown = {
         "tables": tables,
@@ -106,10 +100,12 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     """Everything that the template names."""
     header = weighing.experiment.header
     names = [system.name for system in weighing.systems]
-    measured = _measured(weighing, names)
+    study = weighing.experiment.study  # None: of a version to come, whose text is shown all the same
+    placed = marks.placed(weighing.marks, names)
+    samples = _samples(weighing, placed)
     curve_panels = [(one, study_figures.of_curve(one, names)) for one in weighing.curves]
     gain_panels = study_figures.of_gains(weighing)
-    drawn = study_figures.of_study(weighing, measured["study"])
+    drawn = study_figures.of_study(weighing, study)
     processes = _processes(weighing)
     told = answers.all_of(weighing)
     findings = [row for one in told for row in _finding_rows(one, len(told) > 1)]
@@ -143,14 +139,19 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "laws": wording.LAWS,
         "missing_laws": list(wording.missing_laws(weighing.scalings)),
         "curve_panels": curve_panels,
-        "is_drawn": lambda one: study_figures.is_drawn(one, measured["study"]),
+        "is_drawn": lambda one: study_figures.is_drawn(one, study),
         "parts_of": wording.parts_of,
         "facts": sentences.facts(weighing.systems),
         "hardware": HARDWARE,
         "indices": _whole_first(weighing.indices),
         "charts": {"config": charts.CONFIG, **_forests(findings, rows, means, weighing.baseline)},
         "again": again(header),
-        **measured,
+        "study": study,
+        "samples": samples,
+        "panels_json": {
+            "spec": charts.samples(names),
+            "marks": {group: [placed[one["key"]] for one in members] for group, members in samples.items()},
+        },
         "pictures": drawn,
         "figure_specs": _figure_specs([panel for _, panel in curve_panels], gain_panels, drawn)
         | {f"lives {cell} {panel.title}": panel.specs for cell, _, shown in processes for panel in shown},
@@ -187,47 +188,22 @@ def _forests(
     }
 
 
-def _measured(weighing: Weighing, names: Sequence[str]) -> dict[str, Any]:
-    """What only the archive's tables know: the samples' panels, and when it was measured."""
-    lenses = {(one.cell, one.metric): one.lens for one in weighing.comparisons}
-    with experiments.connect(weighing.experiment) as connection:
-        doubt.set_aside(connection)
-        found = marks.of(connection, systems=names, lenses=lenses)
-        began, ended, busy_s = connection.execute(_WHEN).fetchall()[0]
-        looks = connection.execute(_LOOKS).fetchall()[0][0]
-        count = connection.execute(_COUNTS).fetchall()[0][0]
-    # Of a version to come there is none: the text itself is shown all the same.
-    plan = weighing.experiment.study
-    groups = _panel_groups(weighing, found)
-    drawn = {group: [found[one["key"]].marks for one in members] for group, members in groups.items()}
-    spec = charts.samples(names)
-    return {
-        "panels": found,
-        "panel_groups": groups,
-        "panels_json": {"spec": spec, "marks": drawn},
-        "began": began,
-        "ended": ended,
-        "busy_s": busy_s,
-        "looks": looks,
-        "sample_count": count,
-        "study": plan,
-    }
-
-
-def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) -> dict[str, list[Any]]:
-    """The panels' cells and metrics, in the study's order, by group of workloads."""
+def _samples(weighing: Weighing, placed: Mapping[tuple[str, str], list[Any]]) -> dict[str, list[Any]]:
+    """What the plots of samples show, in the study's order, by group of workloads."""
+    blocks = {(mark.cell, mark.metric): mark.blocks for mark in weighing.marks}
     workloads = weighing.experiment.header["workloads"]
     found: dict[str, list[Any]] = {}
-    for cell in experiments.cells_of(weighing.experiment):
+    for cell in weighing.experiment.cells:
         workload = workloads[cell.workload]
         for metric in (one["name"] for one in workload["metrics"]):
-            if (cell.label, metric) in shown:
+            if (cell.label, metric) in placed:
                 found.setdefault(workload["group"], []).append(
                     {
                         "label": wording.label(cell.label, metric),
                         "operation": workload["operation"],
                         "key": (cell.label, metric),
-                        "numbers": _numbers(shown[cell.label, metric]),
+                        "numbers": _numbers(placed[cell.label, metric]),
+                        "blocks_per_mark": blocks[cell.label, metric],
                         "copies": cell.copies,
                         "summary": workload["summary"],
                     }
@@ -235,10 +211,10 @@ def _panel_groups(weighing: Weighing, shown: Mapping[tuple[str, str], Panel]) ->
     return found
 
 
-def _numbers(panel: Panel) -> list[str]:
+def _numbers(placed: Iterable[Mapping[str, Any]]) -> list[str]:
     """Each system's marks as numbers, if there are too few for a series."""
     by_system: dict[str, list[str]] = {}
-    for mark in panel.marks:
+    for mark in placed:
         by_system.setdefault(mark["system"], []).append(wording.time_ns(mark["value"]))
     if max(map(len, by_system.values()), default=0) >= _SERIES_LEAST:
         return []

@@ -1,13 +1,12 @@
 """Leads one trial on a running agent: asks, listens, reads both clocks, and says how it went."""
 
-import shlex
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from steelyard.archive.events import Outcome
 from steelyard.errors import SystemFailed
+from steelyard.events import Outcome
 from steelyard.programs import built
 from steelyard.running import records
 from steelyard.running.records import Asked, ClockReading, Hearing
@@ -35,16 +34,8 @@ class Running(Protocol):
     def close(self) -> None: ...
 
 
-def settings(trial: Trial, plan: Plan) -> dict[str, int | str]:
-    """What the trial is asked for besides its workload: the cell's own settings, and those of all trials."""
-    limit_ms = int(plan.study.design.trial_limit_s * 1000)
-    known = dict(plan.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
-    return known | dict(trial.cell.parameters)
-
-
 def request(trial: Trial, wanted: Mapping[str, int | str]) -> str:
-    """The request line for a trial with these settings. A text is a command line: it goes as its words, a
-    newline between two, with all but plain bytes written as %xx."""
+    """The request line for a trial with these settings. Of a text all but plain bytes are written as %xx."""
     words = [f"{name}={_written(value)}" for name, value in wanted.items()]
     return " ".join(["trial", trial.name, trial.cell.workload, *words])
 
@@ -53,8 +44,7 @@ def _written(value: int | str) -> str:
     if isinstance(value, int):
         return str(value)
     return "".join(
-        chr(byte) if chr(byte).isalnum() and byte < 128 else f"%{byte:02x}"
-        for byte in "\n".join(shlex.split(value)).encode()
+        chr(byte) if chr(byte).isalnum() and byte < 128 else f"%{byte:02x}" for byte in value.encode()
     )
 
 
@@ -66,7 +56,7 @@ def perform(agent: Running, trial: Trial, plan: Plan, *, boot: int, is_timed: bo
     two clocks differ by over the trial is not the asking's fault.
     """
     began = time.time()
-    wanted = settings(trial, plan)
+    wanted = plan.settings(trial)
     hearing = Hearing(_asked(agent, trial, wanted, is_timed=is_timed))
     deadline = time.monotonic() + plan.study.design.trial_limit_s + GRACE_S
     try:

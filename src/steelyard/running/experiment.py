@@ -17,13 +17,14 @@ from typing import Any
 from steelyard import streams, systems
 from steelyard.analysis import standing
 from steelyard.archive import experiments
-from steelyard.archive.events import CALLS
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
 from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
+from steelyard.events import CALLS
 from steelyard.programs import built
 from steelyard.running import progress, runner
+from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import Running
 from steelyard.running.host_monitor import Accountant
 from steelyard.running.progress import MakeOnlooker
@@ -111,7 +112,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
             if experiments.is_empty(found):
                 raise
             return found
-        except runner.TooShort:
+        except TooShort:
             experiments.discard(found)
             raise
         except SteelyardError:
@@ -131,7 +132,7 @@ def _measure(
     is_new: bool,
 ) -> None:
     """Runs what is left of the plan into the experiment's journal."""
-    before = earlier(_lines(found), {cell.label: cell for cell in experiments.cells_of(found)})
+    before = earlier(_lines(found), {cell.label: cell for cell in found.cells})
     journal = Journal(found.path)
     if not is_new:
         journal.append(GOING_ON)

@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.archive.events import LIFE, SPAN, SYSTEM, USER, Called, Figure
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.events import LIFE, SPAN, SYSTEM, USER, Called, Figure
 from steelyard.programs import built
 from steelyard.watch import records
 from steelyard.watch.model import Head, Mark, Record

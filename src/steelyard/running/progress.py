@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol
 
+from steelyard import events
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
-from steelyard.archive import events
 from steelyard.running import allocation, runner
 from steelyard.statistics import verdict
 from steelyard.study.plan import Plan

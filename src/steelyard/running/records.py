@@ -1,15 +1,14 @@
 """Hears the records of one trial as they come, holds them against what was asked for, and turns them into an
 `Outcome`. What single records may hold is the door's (systems/door.py)."""
 
-import shlex
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from steelyard.analysis.observations import ALONE, TOGETHER
-from steelyard.archive.events import Count, Group, Outcome, Process, Samples, Usage
+from steelyard.analysis.crowds import ALONE, TOGETHER
+from steelyard.events import Count, Group, Outcome, Process, Samples, Usage
 from steelyard.programs import built
 from steelyard.study.plan import Trial
 from steelyard.systems import door
@@ -66,25 +65,28 @@ class Asked:
         assert isinstance(value, int)
         return value
 
-    @property
-    def batches(self) -> tuple[int, int]:
+    def batches(self, metric: str) -> tuple[int, int]:
         """How many there will be, at least and at most."""
+        if self.is_reported(metric):
+            return 1, 1
         if self.workload.performances and "batches" not in self.settings:
             return (self.workload.performances,) * 2
         most = self.number("batches")
-        return (most if self.operations else 1), most
+        return (most if self.number("operations") else 1), most
 
-    @property
-    def operations(self) -> int:
+    def operations(self, metric: str) -> int:
         """In each batch; 0: the system finds out."""
-        return 1 if self.workload.performances else self.number("operations")
+        is_one = self.workload.performances or self.is_reported(metric)
+        return 1 if is_one else self.number("operations")
 
-    @property
-    def shortest_ns(self) -> int:
+    def is_reported(self, metric: str) -> bool:
+        return any(one.name == metric and one.reported for one in self.workload.metrics)
+
+    def shortest_ns(self, metric: str) -> int:
         """What a batch must take. One that the system has sized lasts many steps of its clock."""
         if not self.is_timed:
             return 0
-        return 1 if self.operations else max(1, self.resolution_ns)
+        return 1 if self.operations(metric) else max(1, self.resolution_ns)
 
 
 def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", began: float) -> Outcome:
@@ -186,18 +188,17 @@ class Hearing:
         _must(one, "point", not is_curve or one["point"] <= most, f"at most {most}")
         _must(one, "bytes", (one["bytes"] is not None) == moves, "a size" if moves else "null")
         operations, durations = one["operations"], one["durations_ns"]
-        same = self._operations.setdefault((one["metric"], one["point"]), asked.operations or operations)
-        _must(
-            one, "operations", operations == same, f"{same}, as {'asked' if asked.operations else 'others'}"
-        )
+        wanted, shortest_ns = asked.operations(one["metric"]), asked.shortest_ns(one["metric"])
+        same = self._operations.setdefault((one["metric"], one["point"]), wanted or operations)
+        _must(one, "operations", operations == same, f"{same}, as {'asked' if wanted else 'others'}")
         if len(self._operations) > _POINTS_MOST * len(self._metrics):
             raise cannot_be("samples", "point", one["point"], f"one of at most {_POINTS_MOST}")
-        least, most = asked.batches
+        least, most = asked.batches(one["metric"])
         if not least <= len(durations) <= most:
             raise cannot_be("samples", "the number of durations_ns", len(durations), f"{least} to {most}")
         for number, duration in enumerate(durations):
-            if duration < asked.shortest_ns:
-                why = f"at least {asked.shortest_ns}: the clock's resolution"
+            if duration < shortest_ns:
+                why = f"at least {shortest_ns}: the clock's resolution"
                 raise cannot_be("samples", f"durations_ns[{number}]", duration, why)
         if asked.is_timed:
             most = sum(durations) * _OPERATIONS_MOST // len(durations)
@@ -208,7 +209,7 @@ class Hearing:
     def _check_group(self, one: Record) -> None:
         is_alone, iterations = one["metric"] == ALONE, self._asked.number("iterations")
         members = 1 if is_alone else self._asked.number("processes")
-        batches = _GROUPS_MOST if is_alone else self._asked.batches[1]
+        batches = _GROUPS_MOST if is_alone else self._asked.batches(TOGETHER)[1]
         _must(one, "batch", one["batch"] <= batches, f"at most {batches}")
         _must(one, "members", one["members"] == members, f"{members}")
         _must(one, "iterations", one["iterations"] == iterations, f"{iterations}, as asked")
@@ -304,6 +305,9 @@ class Hearing:
     def _check_times(self, most_ns: int, host_ns: int) -> None:
         spent: dict[int, int] = defaultdict(int)
         for one in self._all("samples"):
+            if self._asked.is_reported(one["metric"]):
+                _must_not_exceed(one, most_ns)
+                continue
             spent[one["copy"]] += sum(one["durations_ns"])
             if spent[one["copy"]] > most_ns:
                 what = f"the sum of durations_ns of copy {one['copy']}"
@@ -332,6 +336,8 @@ class Hearing:
             *((kind, copy, metric) for kind in wanted for copy in range(copies) for metric in self._metrics),
             *(("group", copy, TOGETHER) for copy in range(copies) if asked.workload.groups),
         ):
+            if kind == "samples" and asked.is_reported(metric) and not came[kind, copy, metric]:
+                continue  # the system does not say it
             if not came[kind, copy, metric]:
                 raise Refused(f"no record '{kind}' of copy {copy} and metric '{metric}' came")
             if kind == "samples" and came[kind, copy, metric] != came[kind, 0, self._metrics[0]]:
@@ -350,6 +356,14 @@ class Hearing:
         for one in self._all("usage"):
             least = done[one["copy"], one["metric"]]
             _must(one, "operations", one["operations"] >= least, f"at least {least}, as its samples say")
+
+
+def _must_not_exceed(samples: Record, most_ns: int) -> None:
+    """Of a metric that is reported: no single time in the trial is longer than the trial."""
+    if max(samples["durations_ns"]) > most_ns:
+        raise cannot_be(
+            "samples", "durations_ns", max(samples["durations_ns"]), f"at most {most_ns}, as its trial took"
+        )
 
 
 def _must(record: Record, key: str, is_right: bool, allowed: str) -> None:
@@ -374,10 +388,10 @@ def _follows(kind: str, key: str, moment_ns: int, earlier_ns: int) -> None:
 
 
 def _as_said(value: int | str) -> int | str:
-    """A setting as the record `begin` has it: a text is a command line, of which each byte is a character."""
+    """A setting as the record `begin` has it: of a text, each byte is a character."""
     if isinstance(value, int):
         return value
-    said: str = door.prose("\n".join(shlex.split(value)).encode().decode("latin-1"))
+    said: str = door.prose(value.encode().decode("latin-1"))
     return said
 
 

@@ -17,8 +17,8 @@ the same with larger pages tells apart.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # a part of it is imported when it is first named, which few commands do
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from steelyard.statistics import resampling
 from steelyard.statistics.signed_rank import Array, Estimate
@@ -143,14 +143,11 @@ def _found(x: Array, y: Array) -> _Sum:
 
 def _with_one_more(x: Array, y: Array, rows: Array) -> _Sum:
     """One more step, at the place on the grid where it helps most if all heights are free."""
-    from scipy.optimize import nnls  # takes a third of a second to import, which few commands need
-
     grid = np.arange(x[0], x[-1], _GRID)
-    known = np.column_stack([np.ones(len(x)), expit((x[:, None] - rows[:, 1]) / rows[:, 2])])
+    known = np.column_stack([np.ones(len(x)), scipy.special.expit((x[:, None] - rows[:, 1]) / rows[:, 2])])
     lowered = float(y.min()) - 1  # so that the level is above 0 too, as the heights must be
-    fits = [
-        nnls(np.column_stack([known, step]), y - lowered) for step in expit((x[:, None] - grid) / _SOUGHT).T
-    ]
+    steps = scipy.special.expit((x[:, None] - grid) / _SOUGHT).T
+    fits = [scipy.optimize.nnls(np.column_stack([known, step]), y - lowered) for step in steps]
     best = int(np.argmin([misfit for _, misfit in fits]))
     heights = fits[best][0]
     shapes = np.vstack([rows[:, 1:], [grid[best], _SOUGHT]])
@@ -159,12 +156,10 @@ def _with_one_more(x: Array, y: Array, rows: Array) -> _Sum:
 
 def _refined(x: Array, y: Array, start: _Sum) -> _Sum:
     """All parameters moved to where the robust misfit is least."""
-    from scipy.optimize import least_squares
-
     count = len(start.rows)
     low = np.array([-np.inf, *[0.0, x[0], _NARROWEST] * count])
     high = np.array([np.inf, *[np.inf, x[-1], _WIDEST] * count])
-    found = least_squares(
+    found = scipy.optimize.least_squares(
         lambda parameters: _sum(x, parameters) - y,
         np.clip(np.array([start.level, *start.rows.ravel()]), low, high),
         lambda parameters: _slopes(x, parameters),
@@ -179,7 +174,7 @@ def _refined(x: Array, y: Array, start: _Sum) -> _Sum:
 
 def _sum(x: Array, parameters: Array) -> Array:
     h, c, w = parameters[1:].reshape(-1, 3).T
-    total: Array = parameters[0] + expit((x[:, None] - c) / w) @ h
+    total: Array = parameters[0] + scipy.special.expit((x[:, None] - c) / w) @ h
     return total
 
 
@@ -187,7 +182,7 @@ def _slopes(x: Array, parameters: Array) -> Array:
     """The derivatives of the sum, one column a parameter."""
     h, c, w = parameters[1:].reshape(-1, 3).T
     away = (x[:, None] - c) / w
-    done = expit(away)
+    done = scipy.special.expit(away)
     rate = done * (1 - done) * h / w
     found = np.ones((len(x), len(parameters)))
     found[:, 1::3], found[:, 2::3], found[:, 3::3] = done, -rate, -rate * away

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy  # a part of it is imported when it is first named, which few commands do
 
 from steelyard.statistics.signed_rank import Array
 
@@ -47,14 +47,14 @@ class Mean:
         """P of a mean at least so far from 0, if it were 0."""
         if self.error == 0:
             return 1.0 if self.value == 0 else 0.0
-        return float(2 * special.stdtr(self.freedom, -abs(self.value) / self.error))
+        return float(2 * scipy.special.stdtr(self.freedom, -abs(self.value) / self.error))
 
     def p_outside(self, far: float) -> float:
         """P of a mean at least so near to 0, if it were `far` away on either side: the larger of two
         one-sided p-values."""
         if self.error == 0:
             return 0.0 if abs(self.value) < far else 1.0
-        return float(special.stdtr(self.freedom, -(far - abs(self.value)) / self.error))
+        return float(scipy.special.stdtr(self.freedom, -(far - abs(self.value)) / self.error))
 
     def reach(self, alpha: float) -> float:
         """Half of the width of the 1 - alpha interval."""
@@ -63,7 +63,7 @@ class Mean:
 
 def quantile(freedom: float, alpha: float) -> float:
     """The t that is exceeded on either side with probability alpha in all."""
-    return float(-special.stdtrit(freedom, alpha / 2))
+    return float(-scipy.special.stdtrit(freedom, alpha / 2))
 
 
 def prior(samples: Sequence[Array]) -> Prior:
@@ -79,10 +79,10 @@ def prior(samples: Sequence[Array]) -> Prior:
     variances = np.maximum(variances, _NEGLIGIBLE * float(np.median(variances)))
     if not variances.all():
         return Prior()  # most metrics do not scatter at all: there is nothing to be learnt of noise
-    logs = np.log(variances) - special.digamma(freedom / 2) + np.log(freedom / 2)
-    spread = float(logs.var(ddof=1)) - float(np.mean(special.polygamma(1, freedom / 2)))
+    logs = np.log(variances) - scipy.special.digamma(freedom / 2) + np.log(freedom / 2)
+    spread = float(logs.var(ddof=1)) - float(np.mean(scipy.special.polygamma(1, freedom / 2)))
     fitted = min(_MANY, 2 * trigamma_inverse(spread)) if spread > 0 else _MANY
-    variance = math.exp(float(logs.mean()) + float(special.digamma(fitted / 2)) - math.log(fitted / 2))
+    variance = math.exp(float(logs.mean()) + float(scipy.special.digamma(fitted / 2)) - math.log(fitted / 2))
     return Prior(min(fitted, WEIGHT_MOST, (len(told) - 1) / 4), variance)
 
 
@@ -103,8 +103,8 @@ def trigamma_inverse(value: float) -> float:
         return 1 / value
     found = 0.5 + 1 / value
     for _ in range(30):
-        trigamma = float(special.polygamma(1, found))
-        step = trigamma * (1 - trigamma / value) / float(special.polygamma(2, found))
+        trigamma = float(scipy.special.polygamma(1, found))
+        step = trigamma * (1 - trigamma / value) / float(scipy.special.polygamma(2, found))
         found += step
         if abs(step) < 1e-8 * found:
             break

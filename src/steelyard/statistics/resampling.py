@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
-from scipy import special
+import scipy  # a part of it is imported when it is first named, which few commands do
 
 from steelyard.statistics.signed_rank import Array, Estimate
 
@@ -49,5 +49,5 @@ def intervals(values: Sequence[float], low: Array, high: Array, *, alpha: float)
 def expanded(alpha: float, *, count: int) -> float:
     """The alpha at which a percentile interval over so few is as wide as Student's would be: what it lacks is
     the factor sqrt(n / (n - 1)) and t's tails (Hesterberg, 2015). n >= 2."""
-    reach = math.sqrt(count / (count - 1)) * float(special.stdtrit(count - 1, 1 - alpha / 2))
+    reach = math.sqrt(count / (count - 1)) * float(scipy.special.stdtrit(count - 1, 1 - alpha / 2))
     return 2 * NormalDist().cdf(-reach)

@@ -11,6 +11,9 @@ from steelyard.errors import StudyError, UnknownName, UsageError
 from steelyard.study import bounds
 from steelyard.text import quoted, shortened, shown
 
+# The parameter that names a server (steelyard.servers); any other text is a command line.
+SERVER = "server"
+
 # The smallest difference that matters, by group, unless a study says otherwise (docs/statistics.md).
 MARGINS = {
     "cpu": 0.01,
@@ -21,6 +24,7 @@ MARGINS = {
     "process": 0.02,
     "file": 0.05,
     "network": 0.05,
+    "server": 0.05,
 }
 # The monitors whose account of a trial can be read.
 MONITORS = ("steelyard-watch", "strace", "perf trace", "perf stat", "sar")
@@ -172,6 +176,8 @@ class TableFigure:
     published: str  # the paper's metric
     metric: str  # a metric of the workload, or what a finding is of
     per: str  # a parameter that today's figure is divided by; "": none
+    moves: str = ""  # the parameter whose bytes an operation moves: the figure is then a bandwidth
+    is_rate: bool = False  # it is the operations of a second
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ and how often, is `allocation`'s to say.
 
 import math
 import random
-from collections.abc import Collection
-from dataclasses import dataclass
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
+from steelyard.servers import description
 from steelyard.study import model as studies
-from steelyard.study.model import TIMING, Cell, Study
+from steelyard.study.model import SERVER, TIMING, Cell, Study
 
 PAD_MOST = 4095  # bytes added to the environment: a page, so that the stack takes any alignment
 SEED_MOST = (1 << 32) - 1
@@ -42,11 +44,34 @@ class Plan:
     systems: tuple[str, ...]  # the first is the baseline
     cells: tuple[Cell, ...]
     seed: int
+    servers: Mapping[str, str] = field(default_factory=dict)  # by name, as the load program reads them
+
+    def settings(self, trial: Trial) -> dict[str, int | str]:
+        """What the trial is asked for besides its workload: the cell's settings, and those of all trials."""
+        limit_ms = int(self.study.design.trial_limit_s * 1000)
+        known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
+        return {
+            name: self.servers[str(value)] if name == SERVER else _words(value)
+            for name, value in (known | dict(trial.cell.parameters)).items()
+        }
+
+
+def _words(value: int | str) -> int | str:
+    """A text is a command line: it goes as its words, a newline between two."""
+    return "\n".join(shlex.split(value)) if isinstance(value, str) else value
 
 
 def make(study: Study, *, systems: tuple[str, ...], processors: int, seed: int) -> Plan:
-    """The plan of the study for these systems; `processors` stands for the level of that name."""
-    return Plan(study, systems, studies.cells(study, processors=processors), seed)
+    """The plan of the study for these systems; `processors` stands for the level of that name. Raises
+    UnknownName or UsageError where a server is not known."""
+    cells = studies.cells(study, processors=processors)
+    return Plan(
+        study, systems, cells, seed, {name: description.read(name).lines() for name in _servers(cells)}
+    )
+
+
+def _servers(cells: tuple[Cell, ...]) -> list[str]:
+    return sorted({str(value) for cell in cells for name, value in cell.parameters if name == SERVER})
 
 
 def visit(plan: Plan, cell: Cell, number: int) -> tuple[Trial, ...]:

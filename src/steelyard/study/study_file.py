@@ -444,15 +444,32 @@ def _curve_table(part: _Reader) -> CurveTable:
     return table
 
 
+def _stated(part: _Reader) -> dict[str, int | str]:
+    """Parameters that tell a cell from others."""
+    parameters = part.rest()
+    for key, value in parameters.items():
+        if not _is_text(value) and (type(value) is not int or not 0 <= value <= _WHOLE_MOST):
+            raise part.wrong(key, value, f"a whole number from 0 to {_WHOLE_MOST}, or a text")
+    return parameters
+
+
 def _cell_table(part: _Reader) -> CellTable:
     figures = []
     for figure in part.parts("figure"):
-        figures.append(TableFigure(figure.text("published"), figure.text("metric"), figure.text("per", "")))
+        figures.append(
+            TableFigure(
+                figure.text("published"),
+                figure.text("metric"),
+                figure.text("per", ""),
+                figure.text("moves", ""),
+                figure.truth("rate", False),
+            )
+        )
         figure.finish()
     variants = []
     for variant in part.parts("variant"):
         name = variant.text("name")
-        variants.append((name, tuple(sorted(_trial(variant).items()))))
+        variants.append((name, tuple(sorted(_stated(variant).items()))))
     table = CellTable(
         name=part.text("name"),
         title=part.text("title"),
@@ -471,8 +488,11 @@ def _cell_table(part: _Reader) -> CellTable:
     fixed = [{table.over, *(key for key, _ in parameters)} for _, parameters in table.variants]
     divisors = set.intersection(*fixed)
     for one in figures:
-        if one.per and one.per not in divisors:
-            raise part.wrong("figure: per", one.per, f"one of {', '.join(sorted(divisors))}, or left out")
+        if one.is_rate and (one.per or one.moves):
+            raise part.wrong("figure: rate", "true", "there without per and moves")
+        for key, name in (("per", one.per), ("moves", one.moves)):
+            if name and name not in divisors:
+                raise part.wrong(f"figure: {key}", name, f"one of {', '.join(sorted(divisors))}, or left out")
     _check_paper(part, table.paper)
     return table
 

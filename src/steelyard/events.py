@@ -1,8 +1,9 @@
 """What happens in an experiment, as it is kept: types and constants only.
 
 The laboratory produces events, the journal keeps them, the analysis reads them. A field added here is kept,
-and is a column of the table of its kind (`schema`, docs/records.md); it needs a default, which stands for it
-in what earlier versions kept. What a field's comment says is what docs/records.md says of its column.
+and is a column of the table of its kind (`archive.schema`); it needs a default, which stands for it
+in what earlier versions kept. A field's comment is what docs/tables.md says of its column;
+`scripts/tables-page` makes that page.
 """
 
 from collections.abc import Mapping
@@ -125,7 +126,7 @@ class Group:
     began_ns: Annotated[tuple[int | None, ...], Each("began_ns")]
     ended_ns: Annotated[tuple[int | None, ...], Each("ended_ns")]  # by its own word
     reaped_ns: Annotated[tuple[int | None, ...], Each("reaped_ns")]  # when its starter saw that it had ended
-    # the moments when 1/16, 2/16, ... of its iterations were done
+    # a list: the moments when 1/16, 2/16, ... of its iterations were done
     marks_ns: Annotated[tuple[tuple[int | None, ...], ...], Each("marks_ns")]
     # "ok", "failed", "killed", "not created" or "not asked for"
     statuses: Annotated[tuple[str, ...], Each("status")]
@@ -157,7 +158,7 @@ class Called:
 
     call: str
     calls: Natural
-    errors: Natural | None  # null if unknown
+    errors: Natural | None  # that failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +225,9 @@ class Watched:
     system: str
     boot: int
     detail: str  # "life" or "calls"
-    backend: str | None  # null: none works
+    backend: str | None  # the one that works
     missing: tuple[str, ...]  # sentences: what the backend cannot see
-    why: str | None  # there is none
+    why: str | None  # no backend works
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,27 @@
+"""The time that a run may take, from its first trial on, with what was spent before an interruption."""
+
+from collections.abc import Callable
+
+
+class Budget:
+    """How much is spent, and how much is left."""
+
+    def __init__(self, seconds: float, *, spent_before_s: float, clock: Callable[[], float]) -> None:
+        self.seconds = seconds
+        self._spent_before_s = spent_before_s
+        self._clock = clock
+        self._begun: float | None = None
+
+    def forget(self) -> None:
+        """What was spent before an interruption does not count."""
+        self._spent_before_s = 0.0
+
+    def begin(self) -> None:
+        """The first trial begins; of later ones it takes no notice."""
+        self._begun = self._clock() if self._begun is None else self._begun
+
+    def spent_s(self) -> float:
+        return self._spent_before_s + (self._clock() - self._begun if self._begun is not None else 0.0)
+
+    def left_s(self) -> float:
+        return self.seconds - self.spent_s()

@@ -1,0 +1,166 @@
+"""The systems of a run, as they are: up and parked, or down; performs trials on them."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Protocol
+
+from steelyard import events
+from steelyard.errors import SteelyardError, SystemFailed
+from steelyard.events import Outcome, Started, Watched
+from steelyard.running import dialogue, host_monitor, records
+from steelyard.running.dialogue import Running
+from steelyard.study.plan import Plan, Trial
+from steelyard.watch.model import Head, Mark
+
+
+class Watching(Protocol):
+    """What the runner needs of a monitor; `host_monitor.Accountant` is the real one."""
+
+    head: Head
+
+    def mark(self) -> Mark | None: ...
+    def close(self) -> None: ...
+
+
+Watch = Callable[[str, Running, str], Watching]  # a system, its agent, a detail; raises SteelyardError
+
+
+class Fleet:
+    """Each system's agent, what watches it, how often it was booted, and if it is down, why."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        start: Callable[[str], Running],
+        boots: Mapping[str, int],
+        watch: Watch | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.plan = plan
+        self.agents: dict[str, Running | None] = dict.fromkeys(plan.systems)
+        self.boots = dict(boots)
+        self.is_watched = watch is not None
+        self._start = start
+        self._watch = watch
+        self._clock = clock
+        self._monitors: dict[str, Watching] = {}
+        self._used: set[str] = set()  # systems that have run a trial since they came up
+        self._down: dict[str, str] = {}  # systems that are down, and why
+        self._boot_costs: dict[str, float] = {}
+
+    def close(self) -> None:
+        """Closes every agent, also when closing one of them is interrupted."""
+        with ExitStack() as stack:
+            for system in list(self._monitors):
+                stack.callback(self._monitors.pop(system).close)
+            for system, agent in self.agents.items():
+                if agent is not None:
+                    stack.callback(agent.close)
+                    self.agents[system] = None
+
+    def bring_up(self, system: str) -> Iterator[Started | Watched]:
+        """Starts the system, again if it was up, and parks it; then begins to account for it."""
+        begun = self._clock()
+        self._leave(system)
+        agent = self._start(system)
+        self.agents[system] = agent
+        agent.park()
+        self._down.pop(system, None)
+        self._used.discard(system)
+        self.boots[system] = self.boots.get(system, 0) + 1
+        self._boot_costs[system] = self._clock() - begun
+        yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
+        if self._watch is not None:
+            found, told = self.watched(system, agent, events.LIFE)
+            yield told
+            if found is not None:
+                self._monitors[system] = found
+
+    def watched(self, system: str, agent: Running, detail: str) -> tuple[Watching | None, Watched]:
+        """A monitor of the system's processes, and what it is; or None, and why there is none."""
+        assert self._watch is not None
+        boot = self.boots[system]
+        try:
+            found = self._watch(system, agent, detail)
+        except SteelyardError as error:
+            return None, Watched(system, boot, detail, None, (), str(error))
+        return found, Watched(system, boot, detail, found.head.backend, found.head.missing, None)
+
+    def _leave(self, system: str) -> None:
+        """Ends the system, and what watches it."""
+        watching = self._monitors.pop(system, None)
+        if watching is not None:
+            watching.close()
+        agent = self.agents[system]
+        self.agents[system] = None
+        if agent is not None:
+            agent.close()
+
+    def boot_s(self, systems: Iterable[str] | None = None) -> float:
+        """What booting these systems, or all, took the last time."""
+        return sum(self._boot_costs[system] for system in (self.plan.systems if systems is None else systems))
+
+    def to_boot(self, needed: Collection[str], afresh: Collection[str]) -> list[str]:
+        """The systems that must be started before those that are needed can be measured, in the plan's
+        order: those that are down, and of those to be booted afresh the used ones."""
+        return [
+            system
+            for system in self.plan.systems
+            if system in needed and (system in self._down or (system in afresh and system in self._used))
+        ]
+
+    def refresh(self, systems: Iterable[str]) -> Iterator[Started | Watched]:
+        """Before a round: boots what is to be booted, and starts again what has died."""
+        for system in systems:
+            try:
+                yield from self.bring_up(system)
+            except SteelyardError as error:
+                self._down[system] = str(error)
+
+    def attempt(self, trial: Trial) -> Outcome:
+        """Runs one trial, whatever comes of it."""
+        agent = self.use(trial.system)
+        boot = self.boots[trial.system]
+        began = time.time()
+        if agent is None:
+            return records.failed(trial, boot, self._down[trial.system], began=began)
+        try:
+            agent.resume()
+            outcome = self._perform(agent, trial, boot)
+            agent.park()
+        except SystemFailed as error:
+            self.lose(trial.system, str(error))
+            return records.failed(trial, boot, str(error), began=began)
+        except dialogue.Silent:
+            reason = (
+                f"the agent fell silent for {self.plan.study.design.trial_limit_s + dialogue.GRACE_S:g} s"
+            )
+            self.lose(trial.system, reason)
+            return records.failed(trial, boot, reason, status="timed out", began=began)
+        return outcome
+
+    def _perform(self, agent: Running, trial: Trial, boot: int) -> Outcome:
+        """The trial's outcome, with what it cost this host if that is watched: from before the clocks are
+        read to after they are read again, so that no mark is within what is timed."""
+        watching = self._monitors.get(trial.system)
+        before = watching.mark() if watching else None
+        outcome = dialogue.perform(agent, trial, self.plan, boot=boot)
+        after = watching.mark() if watching and before else None
+        if before is None or after is None:
+            return outcome
+        return replace(outcome, costs=host_monitor.between(before, after).figures)
+
+    def use(self, system: str) -> Running | None:
+        """The system's agent, to run something on it; None while it is down."""
+        agent = self.agents[system]
+        if agent is not None:
+            self._used.add(system)
+        return agent
+
+    def lose(self, system: str, reason: str) -> None:
+        """Ends the system until it is booted again."""
+        self._down[system] = reason
+        self._leave(system)

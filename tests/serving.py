@@ -1,0 +1,96 @@
+"""What tests of servers share: one trial by an agent of its own, on a real server or a false one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.programs import built
+from steelyard.servers import description
+
+FALSE_SERVER = Path(__file__).with_name("false_server.py")
+SHORT = ("batches=2", "operations=6", "warmup_ns=0")
+
+
+def written(lines: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in lines.encode())
+
+
+def false(
+    *words: bytes | tuple[bytes, int], end: str = "close", speaks: str = "", ready: str = "accepts"
+) -> str:
+    """The description of a server that says these words, one after each question, some of them many times."""
+    hexadecimal = [word.hex() if isinstance(word, bytes) else f"{word[0].hex()}x{word[1]}" for word in words]
+    command = [sys.executable, str(FALSE_SERVER), "{port}", end, *hexadecimal]
+    said = ["name false", f"ready {ready}", "start", *(f"\t{word}" for word in command)]
+    return "\n".join([f"speaks {speaks}", *said] if speaks else said)
+
+
+def described(name: str) -> str:
+    """A bundled server's description; or skips where its program or its user is not here."""
+    server = description.read(name)
+    programs = [
+        word
+        for words in (*server.prepare, server.command)
+        for word in " ".join(words).split()
+        if word[0] == "/"
+    ]
+    missing = [one for one in programs if "bin/" in one and not Path(one).exists()]
+    if missing:
+        pytest.skip(f"{missing[0]} is not installed: {server.package}")
+    return server.lines()
+
+
+class Agent:
+    """An agent in that directory, which performs one trial after another."""
+
+    def __init__(self, directory: Path, build: str = "glibc") -> None:
+        self.process = subprocess.Popen(
+            [built.load(build), "agent", directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate(timeout=30)
+
+    def begin(self, server: str, workload: str, *settings: str) -> None:
+        assert self.process.stdin is not None
+        request = " ".join(["trial 1", workload, f"server={written(server)}", *settings])
+        self.process.stdin.write(request + "\n")
+        self.process.stdin.flush()
+
+    def records(self) -> list[dict[str, Any]]:
+        """Those of the trial, up to its end."""
+        assert self.process.stdout is not None
+        heard = []
+        for line in self.process.stdout:
+            heard.append(json.loads(line))
+            if heard[-1]["record"] in ("end", "error"):
+                break
+        return heard
+
+    def perform(self, server: str, workload: str, *settings: str) -> list[dict[str, Any]]:
+        self.begin(server, workload, *settings)
+        return self.records()
+
+
+def figures(records: list[dict[str, Any]]) -> dict[str, int]:
+    """What the trial found, by metric: of the time, the first batch's. It must have gone well."""
+    end = records[-1]
+    if end.get("status") == "unsupported":
+        pytest.skip(end["reason"])
+    assert end.get("status") == "ok", end
+    return {one["metric"]: one["durations_ns"][0] for one in records if one["record"] == "samples"}
+
+
+def failure(directory: Path, server: str, workload: str, *settings: str) -> str:
+    """Why the trial failed, which it must."""
+    with Agent(directory) as agent:
+        end = agent.perform(server, workload, *SHORT, "timeout_ms=700", *settings)[-1]
+    assert end.get("status") == "failed", end
+    return str(end["reason"])

@@ -1,0 +1,222 @@
+/* keeper.c -- see keeper.h. */
+#include "keeper.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TREE_MOST = 4096, KILLS_MOST = 200, KILL_PAUSE_US = 5000 };
+
+/* ---- Who descends from whom ---- */
+
+static pid_t parent_of(pid_t pid)
+{
+	char  path[64], line[512], *rest;
+	FILE *file;
+	int   parent = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	/* The name may hold spaces and brackets: what follows its last bracket is plain. */
+	rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	if (!rest || sscanf(rest + 1, " %*c %d", &parent) != 1)
+		return -1;
+	return parent;
+}
+
+static int descends(pid_t pid, pid_t from)
+{
+	for (int depth = 0; pid > 1 && depth < 1000; depth++) {
+		pid = parent_of(pid);
+		if (pid == from)
+			return 1;
+	}
+	return 0;
+}
+
+static void each_below(pid_t top, void (*each)(pid_t pid, void *context), void *context)
+{
+	DIR           *all = opendir("/proc");
+	struct dirent *entry;
+
+	while (all && (entry = readdir(all))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && descends(pid, top))
+			each(pid, context);
+	}
+	if (all)
+		closedir(all);
+}
+
+void keeper_each(const struct keeper *keeper, void (*each)(pid_t pid, void *context), void *context)
+{
+	if (keeper->pid > 0)
+		each_below(keeper->pid, each, context);
+}
+
+/* ---- The keeper's own process ---- */
+
+static void kill_one(pid_t pid, void *found)
+{
+	*(int *)found = 1;
+	kill(pid, SIGKILL);
+}
+
+static void end_everything(void)
+{
+	for (int i = 0; i < KILLS_MOST; i++) {
+		int found = 0;
+
+		each_below(getpid(), kill_one, &found);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		if (!found)
+			return;
+		usleep(KILL_PAUSE_US);
+	}
+}
+
+static void wake(int number)
+{
+	(void)number;
+}
+
+_Noreturn static void become_server(char *const command[], const char *directory, const char *words,
+                                    const struct keeper_user *user, const sigset_t *usual)
+{
+	int nothing = open("/dev/null", O_RDWR);
+	int said = open(words, O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+	setsid(); /* some servers end by killing their group, which the keeper must outlive */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, usual, NULL);
+	if (nothing < 0 || said < 0 || dup2(nothing, 0) < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0 ||
+	    chdir(directory))
+		_exit(KEEPER_NOT_STARTED);
+	for (int file = 3; file < 256; file++)
+		close(file);
+	if (user->is_other &&
+	    (setgroups(0, NULL) || setgid(user->group) || setuid(user->user))) {
+		perror("the server's user cannot be taken");
+		_exit(KEEPER_NOT_STARTED);
+	}
+	execve(command[0], command, (char *[]){ "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL });
+	perror(command[0]);
+	_exit(KEEPER_NOT_STARTED);
+}
+
+/* Waits for the end of children and of the trial, and wakes for nothing else. */
+_Noreturn static void keep(pid_t server, int life, int tell, const sigset_t *usual)
+{
+	struct pollfd listened = { .fd = life, .events = POLLIN };
+
+	for (;;) {
+		int   status;
+		pid_t pid;
+
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			if (pid == server && write(tell, &status, sizeof(status)) < 0)
+				break;
+		if (ppoll(&listened, 1, NULL, usual) > 0) {
+			end_everything();
+			_exit(0);
+		}
+	}
+}
+
+static void keeper_main(char *const command[], const char *directory, const char *words,
+                        const struct keeper_user *user, int life, int tell)
+{
+	sigset_t child, usual;
+	pid_t    server;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	signal(SIGCHLD, wake);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, &usual);
+	sigdelset(&usual, SIGCHLD);
+	server = fork();
+	if (server == 0)
+		become_server(command, directory, words, user, &usual);
+	if (server < 0 || write(tell, &server, sizeof(server)) != sizeof(server))
+		_exit(1);
+	keep(server, life, tell, &usual);
+}
+
+/* ---- The trial's side ---- */
+
+int keeper_start(struct keeper *keeper, char *const command[], const char *directory, const char *words,
+                 const struct keeper_user *user)
+{
+	int life[2], tell[2];
+
+	*keeper = (struct keeper){ .life = -1, .heard = -1 };
+	if (pipe2(life, O_CLOEXEC))
+		return -1;
+	if (pipe2(tell, O_CLOEXEC)) {
+		close(life[0]);
+		close(life[1]);
+		return -1;
+	}
+	keeper->pid = fork();
+	if (keeper->pid == 0) {
+		/* What else the trial has open is not the keeper's, who would keep others waiting for its end. */
+		for (int file = 3; file < 256; file++)
+			if (file != life[0] && file != tell[1])
+				close(file);
+		keeper_main(command, directory, words, user, life[0], tell[1]);
+	}
+	close(life[0]);
+	close(tell[1]);
+	keeper->life = life[1];
+	keeper->heard = tell[0];
+	if (keeper->pid > 0 && read(tell[0], &keeper->server, sizeof(keeper->server)) == sizeof(keeper->server))
+		return 0;
+	keeper_end(keeper);
+	return -1;
+}
+
+int keeper_has_ended(struct keeper *keeper, int patience_ms, int *status)
+{
+	struct pollfd listened = { .fd = keeper->heard, .events = POLLIN };
+
+	*status = 0;
+	if (keeper->heard < 0 || poll(&listened, 1, patience_ms) <= 0)
+		return 0;
+	if (read(keeper->heard, status, sizeof(*status)) != sizeof(*status))
+		*status = SIGKILL; /* the keeper itself has ended */
+	return 1;
+}
+
+void keeper_end(struct keeper *keeper)
+{
+	int kept = errno;
+
+	if (keeper->life >= 0)
+		close(keeper->life);
+	if (keeper->heard >= 0)
+		close(keeper->heard);
+	if (keeper->pid > 0)
+		while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+	*keeper = (struct keeper){ .life = -1, .heard = -1 };
+	errno = kept;
+}

@@ -1,0 +1,43 @@
+/* keeper.h -- starts a server, and ends it when the trial's process has ended, however that ended.
+ *
+ * The keeper is a process of its own group, so that a kill of the trial's group leaves it. It hears
+ * of the trial's end by a pipe. As a subreaper (prctl(2)) it inherits every orphan of the server, so
+ * none can hide by a double fork or in a session of its own.
+ */
+#ifndef STEELYARD_SERVER_KEEPER_H
+#define STEELYARD_SERVER_KEEPER_H
+
+#include <sys/types.h>
+
+struct keeper {
+	pid_t pid;    /* the keeper's; 0: there is none */
+	pid_t server; /* the first process of the server */
+	int   life;   /* the pipe's end that keeps it; -1 */
+	int   heard;  /* where it tells of the server's end; -1 */
+};
+
+/* Whose rights the server has; where `is_other` is 0, this process's. */
+struct keeper_user {
+	int   is_other;
+	uid_t user;
+	gid_t group;
+};
+
+/* Starts the command in that directory, with both outputs in the file `words`. Returns 0, or -1 with
+ * errno. A program that could not be started ends at once with KEEPER_NOT_STARTED. */
+enum { KEEPER_NOT_STARTED = 126 };
+int keeper_start(struct keeper *keeper, char *const command[], const char *directory, const char *words,
+                 const struct keeper_user *user);
+
+/* Whether the server's first process has ended within so many milliseconds (-1: for ever); its wait
+ * status then is in *status. */
+int keeper_has_ended(struct keeper *keeper, int patience_ms, int *status);
+
+/* Kills all that is left, and waits for it. Safe on what was never started. */
+void keeper_end(struct keeper *keeper);
+
+/* Whether `pid` descends from the keeper. Calls `each` for every process that does, with its parent
+ * before it. */
+void keeper_each(const struct keeper *keeper, void (*each)(pid_t pid, void *context), void *context);
+
+#endif

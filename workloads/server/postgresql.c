@@ -1,0 +1,203 @@
+/* postgresql.c -- PostgreSQL's protocol, version 3.0, as its manual has it ("Frontend/Backend Protocol"):
+ * simple queries, without a password and encryption. */
+#include <string.h>
+#include <unistd.h>
+
+#include "../api/system.h"
+#include "../api/workload.h"
+#include "database.h"
+#include "server.h"
+
+enum { VERSION = 196608, HEAD = 5, ERROR_SHOWN = 200, LOOK_AGAIN_US = 20000 };
+enum { NOT_READY = 1 }; /* an outcome of this file alone: it accepts connections, and is still starting */
+
+static uint32_t number_at(const unsigned char *bytes)
+{
+	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static void put_number(unsigned char *into, size_t number)
+{
+	for (int i = 0; i < 4; i++)
+		into[i] = (unsigned char)(number >> (24 - 8 * i));
+}
+
+/* One message of the server: its type, and what follows its length. */
+struct said {
+	unsigned char  type;
+	unsigned char *bytes;
+	size_t         count;
+};
+
+static int hear(struct link *link, struct said *said)
+{
+	unsigned char *head;
+	uint32_t       length;
+	int            outcome = wire_take(&link->wire, HEAD, &head);
+
+	if (outcome)
+		return outcome;
+	said->type = head[0];
+	length = number_at(head + 1);
+	if (length < 4 || length > WIRE_MOST)
+		return fail_check("PostgreSQL sent a message '%c' with a length of %u",
+		                  said->type > ' ' && said->type < 127 ? said->type : '?', length);
+	said->count = length - 4;
+	return wire_take(&link->wire, said->count, &said->bytes);
+}
+
+/* A field of an error; empty if there is none. */
+static const char *field_of(const struct said *said, char kind)
+{
+	const char *at = (const char *)said->bytes, *end = at + said->count;
+
+	while (at < end && *at) {
+		const char *zero = memchr(at, 0, (size_t)(end - at));
+
+		if (!zero)
+			break;
+		if (*at == kind)
+			return at + 1;
+		at = zero + 1;
+	}
+	return "";
+}
+
+static int refuse(const struct said *said)
+{
+	if (!strcmp(field_of(said, 'C'), "57P03"))
+		return NOT_READY;
+	return fail_check("PostgreSQL refused: %.*s (%.5s)", ERROR_SHOWN, field_of(said, 'M'), field_of(said, 'C'));
+}
+
+static int unexpected(const struct said *said)
+{
+	return fail_check("PostgreSQL sent a message of type %u, which was not expected", said->type);
+}
+
+/* The cells of one row: a count, and for each a length and bytes. */
+static int take_row(struct answer *answer, const struct said *said)
+{
+	const unsigned char *at = said->bytes, *end = at + said->count;
+	unsigned             columns = said->count < 2 ? 0 : (unsigned)(at[0] << 8 | at[1]);
+
+	at += 2;
+	for (unsigned i = 0; i < columns; i++) {
+		uint32_t length = end - at < 4 ? UINT32_MAX : number_at(at);
+		int      outcome;
+
+		if (length == UINT32_MAX || length > (size_t)(end - at) - 4)
+			return fail_check("PostgreSQL sent a row that is cut short, or has a null");
+		if ((outcome = answer_put(answer, i, at + 4, length)))
+			return outcome;
+		at += 4 + length;
+	}
+	answer->columns = columns;
+	answer->rows++;
+	return 0;
+}
+
+/* "INSERT 0 3", "UPDATE 1", "CREATE TABLE": the last word counts, if it is a number. */
+static int take_tag(struct answer *answer, const struct said *said)
+{
+	const char *tag = (const char *)said->bytes, *space;
+	uint64_t    count;
+
+	if (!memchr(tag, 0, said->count))
+		return fail_check("PostgreSQL ended a statement without a word");
+	space = strrchr(tag, ' ');
+	if (strncmp(tag, "SELECT", 6) && space && !parse_number(space + 1, &count))
+		answer->affected = count;
+	return 0;
+}
+
+/* Hears until the server is ready for a statement. An error is told when it is over. */
+static int await_ready(struct link *link)
+{
+	for (;;) {
+		struct said said;
+		int         outcome = hear(link, &said);
+
+		if (outcome)
+			return outcome;
+		switch (said.type) {
+		case 'Z':
+			return 0;
+		case 'E':
+			return refuse(&said); /* a client does not go on from an error */
+		case 'R':
+			if (said.count < 4 || number_at(said.bytes))
+				return fail_check("PostgreSQL asks for a password, and there is none");
+			break;
+		case 'D':
+			outcome = take_row(&link->answer, &said);
+			break;
+		case 'C':
+			outcome = take_tag(&link->answer, &said);
+			break;
+		case 'A': case 'I': case 'K': case 'N': case 'S': case 'T':
+			break;
+		default:
+			return unexpected(&said);
+		}
+		if (outcome)
+			return outcome;
+	}
+}
+
+static int greet(struct link *link)
+{
+	static const char words[] = "user\0steelyard\0database\0postgres\0";
+	unsigned char     packet[8 + sizeof(words)];
+	int               outcome = wire_open(&link->wire, server_port(), crowd_timeout_ms);
+
+	put_number(packet, sizeof(packet));
+	put_number(packet + 4, VERSION);
+	memcpy(packet + 8, words, sizeof(words));
+	if (!outcome)
+		outcome = wire_send(&link->wire, packet, sizeof(packet));
+	return outcome ? outcome : await_ready(link);
+}
+
+static int postgresql_open(struct link *link)
+{
+	uint64_t deadline = clock_ns() + crowd_timeout_ms * 1000000;
+	int      outcome;
+
+	while ((outcome = greet(link)) == NOT_READY && clock_ns() < deadline) {
+		wire_close(&link->wire);
+		usleep(LOOK_AGAIN_US);
+	}
+	return outcome == NOT_READY ? fail_check("PostgreSQL was still starting after %llu ms",
+	                                         (unsigned long long)crowd_timeout_ms)
+	                            : outcome;
+}
+
+static int postgresql_ask(struct link *link)
+{
+	unsigned char head[HEAD] = { 'Q' };
+	unsigned char packet[HEAD + STATEMENT_MOST];
+	size_t        count = strlen(link->statement) + 1;
+	int           outcome;
+
+	put_number(head + 1, count + 4);
+	memcpy(packet, head, HEAD);
+	memcpy(packet + HEAD, link->statement, count);
+	outcome = wire_send(&link->wire, packet, HEAD + count);
+	if (!outcome)
+		outcome = await_ready(link);
+	return outcome == NOT_READY ? fail_check("PostgreSQL starts anew: one of its processes has ended") : outcome;
+}
+
+static void postgresql_close(struct link *link)
+{
+	static const unsigned char farewell[HEAD] = { 'X', 0, 0, 0, 4 };
+
+	if (link->wire.socket >= 0)
+		wire_send(&link->wire, farewell, HEAD);
+	wire_close(&link->wire);
+}
+
+const struct dialect dialect_postgresql = {
+	.name = "postgresql", .open = postgresql_open, .ask = postgresql_ask, .close = postgresql_close,
+};

@@ -1,0 +1,131 @@
+/* reports.c -- see reports.h. */
+#include "reports.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "server.h"
+
+uint64_t reported_ns;
+
+static struct {
+	struct histogram *latencies;
+	uint64_t          operations, requests;
+	uint64_t          client_ns, client_before_ns;
+	struct server_time server, server_before;
+	int               is_open; /* a batch's server time has not been added yet */
+} s;
+
+static uint64_t own_ns(void)
+{
+	struct rusage used;
+
+	getrusage(RUSAGE_SELF, &used);
+	return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
+}
+
+void reports_begin(struct histogram *latencies)
+{
+	memset(&s, 0, sizeof(s));
+	s.latencies = latencies;
+}
+
+/* The server's processes are looked through between batches, where nothing is timed. */
+static void take_server_time(void)
+{
+	struct server_time now = server_processor_time(), before = s.server_before;
+
+	if (s.is_open && now.all_ns > before.all_ns)
+		s.server.all_ns += now.all_ns - before.all_ns;
+	if (s.is_open && now.system_ns > before.system_ns)
+		s.server.system_ns += now.system_ns - before.system_ns;
+	s.is_open = 0;
+	s.server_before = now;
+}
+
+int reports_before(uint64_t operations)
+{
+	int forgets = operations != s.operations;
+
+	take_server_time();
+	if (forgets) {
+		s.operations = operations;
+		s.requests = s.client_ns = 0;
+		s.server = (struct server_time){0};
+		memset(s.latencies, 0, sizeof(*s.latencies));
+	}
+	s.client_before_ns = own_ns();
+	return forgets;
+}
+
+void reports_after(uint64_t requests)
+{
+	s.client_ns += own_ns() - s.client_before_ns;
+	s.requests += requests;
+	s.is_open = 1;
+}
+
+int report_ns(double value)
+{
+	reported_ns = (uint64_t)(value + 0.5);
+	return 0;
+}
+
+int report_server(uint64_t operations)
+{
+	(void)operations;
+	take_server_time();
+	return report_ns((double)s.server.all_ns / (double)(s.requests ? s.requests : 1));
+}
+
+int report_server_system(uint64_t operations)
+{
+	report_server(operations);
+	return report_ns((double)s.server.system_ns / (double)(s.requests ? s.requests : 1));
+}
+
+int report_client(uint64_t operations)
+{
+	(void)operations;
+	return report_ns((double)s.client_ns / (double)(s.requests ? s.requests : 1));
+}
+
+int report_quantile(const struct histogram *latencies, double share)
+{
+	uint64_t total = 0, below = 0;
+	unsigned bucket = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		total += latencies->counts[i];
+	for (; bucket < HISTOGRAM_BUCKETS - 1; bucket++) {
+		below += latencies->counts[bucket];
+		if ((double)below >= share * (double)total)
+			break;
+	}
+	return report_ns((double)histogram_value(bucket));
+}
+
+int report_latency_50(uint64_t operations)
+{
+	(void)operations;
+	return report_quantile(s.latencies, 0.5);
+}
+
+int report_latency_90(uint64_t operations)
+{
+	(void)operations;
+	return report_quantile(s.latencies, 0.9);
+}
+
+int report_latency_99(uint64_t operations)
+{
+	(void)operations;
+	return report_quantile(s.latencies, 0.99);
+}
+
+int report_latency_99_9(uint64_t operations)
+{
+	(void)operations;
+	return report_quantile(s.latencies, 0.999);
+}

@@ -1,0 +1,42 @@
+/* reports.h -- what a load reports beside its time: what it cost, and how long single requests took.
+ *
+ * Each covers the batches of the last size, which are the measured ones.
+ */
+#ifndef STEELYARD_SERVER_REPORTS_H
+#define STEELYARD_SERVER_REPORTS_H
+
+#include <stdint.h>
+
+#include "../../client/histogram.h"
+#include "../api/workload.h"
+
+/* In setup: where the load counts its latencies. */
+void reports_begin(struct histogram *latencies);
+/* Before each batch, untimed: takes the server's processor time, and forgets batches of another size.
+ * Returns whether it forgot. */
+int reports_before(uint64_t operations);
+/* Right after a batch, which made so many requests. */
+void reports_after(uint64_t requests);
+
+extern uint64_t reported_ns;
+int report_server(uint64_t operations);
+int report_server_system(uint64_t operations);
+int report_client(uint64_t operations);
+int report_latency_50(uint64_t operations);
+int report_latency_90(uint64_t operations);
+int report_latency_99(uint64_t operations);
+int report_latency_99_9(uint64_t operations);
+
+/* For phases of a workload's own: a time (0: not known), or what this share of all times does not
+ * exceed. Both return 0. */
+int report_ns(double value);
+int report_quantile(const struct histogram *latencies, double share);
+
+#define REPORT(name, function) { .metric = (name), .run = (function), .reported = &reported_ns }
+/* `server` is report_server, or a function that ends with it. */
+#define REPORTS(server)                                                                           \
+	REPORT("server", server), REPORT("client", report_client),                                \
+		REPORT("latency_50", report_latency_50), REPORT("latency_90", report_latency_90), \
+		REPORT("latency_99", report_latency_99), REPORT("latency_99_9", report_latency_99_9)
+
+#endif

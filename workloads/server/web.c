@@ -1,0 +1,142 @@
+/* web.c -- see web.h. */
+#include "web.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "../../client/client.h"
+
+enum { DESCRIPTORS_BESIDES = 64, WARM_LEAST = 200, WARM_EACH = 4 };
+
+struct web_order web_order = { .size = 1024, .clients = 1, .timeout_ms = 10000 };
+
+static struct {
+	struct options   options;
+	struct reference reference;
+	struct result   *found; /* since batches have their present size */
+	struct loop     *loop;
+} s;
+
+void web_options(struct options *options, const char *path)
+{
+	struct sockaddr_in *address = (struct sockaddr_in *)&options->address;
+
+	*options = (struct options){
+		.address_length = sizeof(*address),
+		.host       = "localhost",
+		.path       = path,
+		.clients    = (unsigned)web_order.clients,
+		.threads    = 1,
+		.connection = (enum connection)web_order.connection,
+		.timeout_ns = web_order.timeout_ms * 1000000,
+		.rate       = (double)web_order.rate,
+		.arrivals   = web_order.poisson ? SPREAD_EXPONENTIAL : SPREAD_CONSTANT,
+		.verified   = 0.01,
+		.seed       = 1,
+	};
+	address->sin_family = AF_INET;
+	address->sin_port = htons(server_port());
+	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+}
+
+static int fill_page(void)
+{
+	struct reference *page = &s.reference;
+	uint32_t          state = 2463534242u;
+
+	*page = (struct reference){ .body = malloc(web_order.size), .length = web_order.size, .is_fixed = 1 };
+	if (!page->body)
+		return fail("malloc");
+	for (uint64_t i = 0; i < web_order.size; i++)
+		page->body[i] = i % 64 == 63 ? '\n' : (unsigned char)('a' + next_number(&state) % 26);
+	return server_file("content/page", page->body, page->length);
+}
+
+int web_take_descriptors(uint64_t connections)
+{
+	struct rlimit limit;
+	rlim_t        needed = connections + DESCRIPTORS_BESIDES;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur >= needed)
+		return 0;
+	if (limit.rlim_max < needed)
+		return unsupported("%llu connections need as many open files, and this system allows %llu",
+		                   (unsigned long long)connections, (unsigned long long)limit.rlim_max);
+	limit.rlim_cur = needed;
+	return setrlimit(RLIMIT_NOFILE, &limit) ? fail("setrlimit") : 0;
+}
+
+int web_outcome(const struct result *found, uint64_t asked)
+{
+	char     kinds[200] = "";
+	uint64_t failed = 0;
+	int      outcome = server_check();
+
+	for (int i = 0; i < FAILURES; i++) {
+		size_t used = strlen(kinds);
+
+		if (found->failures[i])
+			snprintf(kinds + used, sizeof(kinds) - used, "%s%s %llu", used ? ", " : "",
+			         failure_names[i], (unsigned long long)found->failures[i]);
+		failed += found->failures[i];
+	}
+	if (!failed || outcome)
+		return outcome;
+	return fail_check("%llu of %llu requests failed: %s", (unsigned long long)failed,
+	                  (unsigned long long)asked, kinds);
+}
+
+static int perform(uint64_t requests)
+{
+	int error = loop_perform(s.loop, requests);
+
+	if (error) {
+		errno = error;
+		return fail("the load");
+	}
+	return web_outcome(s.found, requests);
+}
+
+int web_setup(void)
+{
+	uint64_t warm = web_order.rate ? 0 : web_order.clients * WARM_EACH;
+	int      outcome;
+
+	if ((outcome = web_take_descriptors(web_order.clients)) || (outcome = server_prepare()) || (outcome = fill_page()) ||
+	    (outcome = server_start()))
+		return outcome;
+	web_options(&s.options, "/page");
+	s.found = calloc(1, sizeof(*s.found));
+	s.loop = s.found ? loop_open(&s.options, &s.reference, s.found) : NULL;
+	if (!s.loop)
+		return fail("making the clients");
+	reports_begin(&s.found->intended);
+	return perform(warm > WARM_LEAST ? warm : WARM_LEAST);
+}
+
+int web_before(uint64_t operations)
+{
+	reports_before(operations);
+	return 0;
+}
+
+int web_fetch(uint64_t operations, uint64_t requests)
+{
+	int outcome = perform(operations * requests);
+
+	reports_after(operations * requests);
+	return outcome;
+}
+
+void web_teardown(void)
+{
+	loop_close(s.loop);
+	server_end();
+	free(s.reference.body);
+	free(s.found);
+}

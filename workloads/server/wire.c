@@ -1,0 +1,127 @@
+/* wire.c -- see wire.h. */
+#include "wire.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "../api/workload.h"
+
+static int too_late(const struct wire *wire)
+{
+	return fail_check("the server did not answer within %llu ms", (unsigned long long)wire->timeout_ms);
+}
+
+static int set_up(const struct wire *wire)
+{
+	struct timeval limit = { .tv_sec = (time_t)(wire->timeout_ms / 1000),
+		                 .tv_usec = (suseconds_t)(wire->timeout_ms % 1000 * 1000) };
+	int            at_once = 1;
+
+	return setsockopt(wire->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	       setsockopt(wire->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
+	       setsockopt(wire->socket, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once));
+}
+
+int wire_open(struct wire *wire, uint16_t port, uint64_t timeout_ms)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_port   = htons(port),
+		                       .sin_addr   = { .s_addr = htonl(INADDR_LOOPBACK) } };
+
+	wire->begin = wire->end = 0;
+	wire->timeout_ms = timeout_ms;
+	wire->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (wire->socket < 0)
+		return fail("socket");
+	if (set_up(wire))
+		return fail("setsockopt");
+	return connect(wire->socket, (struct sockaddr *)&address, sizeof(address)) ? fail("connect") : 0;
+}
+
+void wire_close(struct wire *wire)
+{
+	if (wire->socket >= 0)
+		close(wire->socket);
+	wire->socket = -1;
+}
+
+int wire_send(struct wire *wire, const void *bytes, size_t count)
+{
+	const char *at = bytes;
+
+	while (count) {
+		ssize_t put = send(wire->socket, at, count, MSG_NOSIGNAL);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return fail_check("the server did not read within %llu ms",
+			                  (unsigned long long)wire->timeout_ms);
+		if (put < 0)
+			return fail("send");
+		at += put;
+		count -= (size_t)put;
+	}
+	return 0;
+}
+
+/* Reads some more behind what is there. */
+static int read_more(struct wire *wire)
+{
+	ssize_t got;
+
+	if (wire->begin) {
+		memmove(wire->bytes, wire->bytes + wire->begin, wire->end - wire->begin);
+		wire->end -= wire->begin;
+		wire->begin = 0;
+	}
+	do {
+		got = recv(wire->socket, wire->bytes + wire->end, WIRE_MOST - wire->end, 0);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? too_late(wire) : fail("recv");
+	if (got == 0)
+		return fail_check("the server ended the connection within its answer");
+	wire->end += (size_t)got;
+	return 0;
+}
+
+int wire_take(struct wire *wire, size_t count, unsigned char **bytes)
+{
+	if (count > WIRE_MOST)
+		return fail_check("the server announced %zu bytes at once, and %d are allowed", count, WIRE_MOST);
+	while (wire->end - wire->begin < count) {
+		int outcome = read_more(wire);
+
+		if (outcome)
+			return outcome;
+	}
+	*bytes = wire->bytes + wire->begin;
+	wire->begin += count;
+	return 0;
+}
+
+int wire_line(struct wire *wire, char **line)
+{
+	unsigned char *end;
+
+	while (!(end = memchr(wire->bytes + wire->begin, '\n', wire->end - wire->begin))) {
+		int outcome;
+
+		if (wire->end - wire->begin == WIRE_MOST)
+			return fail_check("the server sent a line of more than %d bytes", WIRE_MOST);
+		if ((outcome = read_more(wire)))
+			return outcome;
+	}
+	*line = (char *)wire->bytes + wire->begin;
+	wire->begin = (size_t)(end - wire->bytes) + 1;
+	if (end > (unsigned char *)*line && end[-1] == '\r')
+		end--;
+	*end = 0;
+	return 0;
+}
