@@ -62,11 +62,11 @@ class _Errors(io.FileIO):
         return len(memoryview(part).cast("B"))
 
 
-def _stream(given: TextIO | None, number: int, kind: type[io.FileIO]) -> TextIO:
+def _stream(stream: TextIO | None, number: int, kind: type[io.FileIO]) -> TextIO:
     raw = kind(number, "w", closefd=False)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding=given.encoding if given else "utf-8",
+        encoding=stream.encoding if stream else "utf-8",
         errors=text.READABLE,
         line_buffering=number == 2 or raw.isatty(),
     )

@@ -225,16 +225,16 @@ def _process(row: Mapping[str, Any], calls: Mapping[_Who, Mapping[str, Call]]) -
     return Process(**fields | {"figures": figures, "calls": seen})
 
 
-def _monitor(told: Mapping[str, Any]) -> Monitor:
-    total = told["total"]
+def _monitor(record: Mapping[str, Any]) -> Monitor:
+    total = record["total"]
     if total is None:
-        return Monitor(**told)
+        return Monitor(**record)
     calls = total["calls"] and {
         name: Call(**one | {"histogram": one["histogram"] and tuple(one["histogram"])})
         for name, one in total["calls"].items()
     }
     figures = {name: total["figures"].get(name) for name in FIGURES}
-    return Monitor(**dict(told) | {"total": Process(**total | {"calls": calls, "figures": figures})})
+    return Monitor(**dict(record) | {"total": Process(**total | {"calls": calls, "figures": figures})})
 
 
 class _Readings:

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.events import LIFE
 from steelyard.load import client
 from steelyard.load.model import QUANTILES, Histogram, Level, ObjectLevel, Pattern, Target, Trial
-from steelyard.running.host_monitor import Accountant, between
+from steelyard.running.host_monitor import HostMonitor, between
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
 
@@ -41,7 +41,7 @@ def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial
     is told before each: the number of clients, how many trials are done, how many there are.
     Raises SystemFailed; Unsupported where the server's process cannot be watched."""
     chance = random.Random(order.seed)
-    watch = Accountant(order.process, detail=LIFE, may_stop=False) if order.process else None
+    watch = HostMonitor(order.process, detail=LIFE, may_stop=False) if order.process else None
     done = 0
     try:
         for _ in range(order.trials):
@@ -54,7 +54,7 @@ def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial
             watch.close()
 
 
-def _trial(order: Order, clients: int, seed: int, watch: Accountant | None) -> Trial:
+def _trial(order: Order, clients: int, seed: int, watch: HostMonitor | None) -> Trial:
     before = watch.mark() if watch else None
     found = client.run(
         order.server,

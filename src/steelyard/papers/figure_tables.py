@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from steelyard.analysis import usage
-from steelyard.analysis.model import Tally, Weighing
+from steelyard.analysis.model import UsageFigure, Weighing
 from steelyard.errors import UnknownName
 from steelyard.papers import source
 from steelyard.papers.source import NOTHING, Printed
@@ -63,7 +63,7 @@ def _today_s_figures(weighing: Weighing, table: FigureTable) -> dict[str, list[s
     }
 
 
-def _tally(one: Tally) -> str:
+def _tally(one: UsageFigure) -> str:
     """The figure with its interval, which a count that was the same in every trial needs not."""
     said = _SAID[one.unit]
     if one.value.low is None or one.value.high is None or one.value.low == one.value.high:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from steelyard.analysis.crowds import ALONE, TOGETHER
-from steelyard.events import Count, Group, Outcome, Process, Samples, Usage
+from steelyard.events import CopyProcess, Count, Group, Outcome, Samples, Usage
 from steelyard.programs import built
 from steelyard.study.plan import Trial
 from steelyard.systems import door
@@ -97,10 +97,10 @@ def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", bega
 class Hearing:
     """One trial's records so far. Nothing is kept that was not asked for: so there is a bound to it."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, expected: Asked) -> None:
         self.refusal: str | None = None  # of the whole request, in the agent's words
-        self._asked = asked
-        self._metrics = tuple(metric.name for metric in asked.workload.metrics)
+        self._asked = expected
+        self._metrics = tuple(metric.name for metric in expected.workload.metrics)
         self._begin: Record = {}
         self._end: Record = {}
         self._processes: list[Record] = []
@@ -268,7 +268,7 @@ class Hearing:
                 Usage(**{key: value for key, value in one.items() if key != "record"})
                 for one in self._all("usage")
             ),
-            processes=tuple(Process(**one) for one in self._processes),
+            processes=tuple(CopyProcess(**one) for one in self._processes),
             groups=tuple(_group(one) for one in self._all("group")),
             counts=tuple(
                 Count(one["copy"], one["metric"], one["unit"], one["value"])

@@ -26,7 +26,7 @@ class CallSum:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ProcessGroup:
     """Processes together. A figure is the sum over those of which it is known, or of a level the largest;
     `lacking` says of how many it is not known, where that is not 0. Of none: the figure is None."""
 
@@ -56,7 +56,7 @@ class Group:
         return None if None in times else sum(time for time in times if time is not None)
 
 
-def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int) -> Group:
+def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int) -> ProcessGroup:
     """All of them together, by the monitor's own sums where it gives them: they hold what found no slot as
     well, and windows of the whole tree, in which what its processes did together is one."""
     group = of(name, processes, watch, until_ns)
@@ -74,10 +74,10 @@ def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int)
     )
 
 
-def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Group:
+def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> ProcessGroup:
     generations = {one.generation for one in members}
     lacking = {each: sum(one.figures[each] is None for one in members) for each in FIGURES}
-    return Group(
+    return ProcessGroup(
         name=name,
         pid=members[0].pid if len(members) == 1 else None,
         generation=generations.pop() if len(generations) == 1 else None,

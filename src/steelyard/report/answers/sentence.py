@@ -10,7 +10,7 @@ from statistics import median
 from steelyard.analysis.model import Comparison
 from steelyard.report.answers import rest, words
 from steelyard.report.answers.compared import BETTER, SAME, WORSE, Compared, Item, bound, sense
-from steelyard.report.answers.told import Finding, Same
+from steelyard.report.answers.model import Finding, Same
 from steelyard.words import phrases, wording
 
 _LINES, _COLUMNS = 3, 80  # that the answer may take
