@@ -18,8 +18,9 @@ def say(sentence: str) -> None:
 
 
 def put_in_order() -> None:
-    """From now on a character that a stream cannot show is written out; standard output that does not take
-    what is written raises SteelyardError, or BrokenPipeError; standard error that does not raises nothing."""
+    """Prepares the standard streams. From now on a character that a stream cannot show is written out.
+    Standard output that cannot be written to raises SteelyardError, or BrokenPipeError; standard error
+    that cannot be written to raises nothing."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)

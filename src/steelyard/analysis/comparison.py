@@ -265,7 +265,7 @@ class _Comparing:
             )
 
     def _disturbance(self, draft: _Draft, word: str, margin: float) -> Iterable[str]:
-        """What leaving out the disturbed blocks would change: nothing is left out, but it is said."""
+        """What would change if the disturbed blocks were left out. None is left out; the remark says so."""
         kept = {
             block: difference
             for block, difference in draft.by_block.items()
@@ -286,7 +286,7 @@ class _Comparing:
             yield _DISTURBED
 
     def _tail(self, draft: _Draft, word: str, margin: float, noise: Noise) -> Iterable[str]:
-        """Where the mean of the batches tells another story than their floor or median."""
+        """A remark if the mean of the batches differs in another way than their floor or median."""
         lens = self.observations.lens(draft.key[0])
         if lens in (COST, GROUP) or word not in verdict.FIRM:
             return

@@ -289,7 +289,7 @@ class _Draft:
         return COVERED_LEAST if self.is_net else COVERED_LEAST_WHOLE
 
     def p_values(self) -> dict[str, float]:
-        """Of the time, and of each cost that was there at all."""
+        """The p-value of the time, and of each cost that was not 0 in every trial."""
         return {name: units.p_value() for name, units in self.units.items() if name in self.counted}
 
     def is_beyond_setup(self, name: str, estimate: Estimate) -> bool:

@@ -134,8 +134,8 @@ def _overlapping_operations(observations: Observations) -> Iterable[MachineFact]
 
 
 def _overlapping_loads(found: Sequence[CurveComparison]) -> Iterable[MachineFact]:
-    """Time of a load in one chain over the least with several, at each size; told at the largest that all
-    have, where every load misses, and where it is most (after par_mem)."""
+    """The time of a load in one chain over the least with several chains, at each size. Reported at the
+    largest size that all have, where every load misses, and where the ratio is largest (after par_mem)."""
     chains = [one for one in found if one.metric.startswith("chains_")]
     for one in chains:
         if one.metric != _ONE_CHAIN:

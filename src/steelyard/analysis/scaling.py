@@ -33,7 +33,7 @@ def gains(observations: Observations) -> tuple[Gain, ...]:
 def all_of(observations: Observations, facts: Sequence[SystemFacts]) -> tuple[Scaling, ...]:
     """Each system's scaling of everything that has more than one number of copies.
 
-    `facts` say how many processors a system has. Where a figure cannot be had, the sentence why is there.
+    `facts` say how many processors a system has. If a figure cannot be computed, a sentence says why.
     """
     processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
     found = []
@@ -210,7 +210,7 @@ def _law(copies: Sequence[int], throughputs: Array, within: Sequence[int]) -> La
 def _saturation(
     copies: Sequence[int], throughputs: Array, processors: int | None, law: Law | None
 ) -> tuple[Saturation | None, str]:
-    """The saturation, or the sentence why there is none."""
+    """The saturation, or a sentence that says why there is none."""
     if processors is None or not any(count > processors for count in copies):
         return None, "it was not measured with more copies than processors"
     if len(copies) < _COPIES_LEAST:

@@ -63,8 +63,8 @@ def _read(observations: Observations) -> dict[tuple[str, str], _Figures]:
 
 
 def _add_shares(figures: _Figures) -> None:
-    """Of the time from the process's start to its end by its monitor's clock; or, where a monitor of the
-    whole machine said so, of all processors' time."""
+    """Adds CPU shares: of the process's lifetime by its monitor's clock, or of the whole machine if the
+    monitor reports that."""
     for mode in ("user", "system"):
         watched, used = figures.get("watched", {}), figures.pop(f"{mode} time, watched", {})
         whole = figures.pop(f"processors in {mode} mode", {})
@@ -102,7 +102,8 @@ def _around(
 
 
 def _add_own_calls(figures: _Figures, around: Mapping[str, float]) -> None:
-    """Where it is known what a trial that does nothing makes; an estimate does not see so few."""
+    """Subtracts the calls of an empty trial, if they are known. Estimates are left as they are: so few
+    calls are invisible to them."""
     for what in [what for what in figures if _is_calls(what) and (around or what.startswith(ESTIMATED))]:
         less = 0.0 if what.startswith(ESTIMATED) else around.get(what, 0.0)
         figures[f"own {what}"] = {block: calls - less for block, calls in figures[what].items()}

@@ -194,7 +194,7 @@ def export(kept: Kept, table: str, file: Path) -> None:
 
 
 def _rows(kept: Kept, table: str) -> Iterator[dict[str, Any]]:
-    """In the order in which they were written. Raises ArchiveError."""
+    """The rows in the order in which they were written. Raises ArchiveError."""
     names = [one.name for one in TABLES[table].columns]
     with opened(kept, table) as found:
         for row in tables.rows(found, f"SELECT * FROM {table}", TABLES[table]):
@@ -259,7 +259,7 @@ class _Readings:
 
 
 def kept(root: Path, tell: Tell = experiments.refuse) -> list[Kept]:
-    """Every watch of the archive, the oldest first; `tell` is told of each that cannot be read."""
+    """Every watch of the archive, the oldest first. Calls `tell` for each that cannot be read."""
     found = []
     paths, others = files.directories(root / _FOLDER)
     for sentence in others:

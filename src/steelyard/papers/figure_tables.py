@@ -47,7 +47,7 @@ def _printed_figures(table: FigureTable) -> dict[str, list[str]]:
 
 
 def _today_s_figures(weighing: Weighing, table: FigureTable) -> dict[str, list[str]]:
-    """Of the workload's first cell. What could only be estimated stands with `about` before it."""
+    """The figures of the workload's first cell. An estimate has `about` before it."""
     cells = [one.cell for one in weighing.tallies if one.workload == table.workload]
     known = {(one.system, one.what): one for one in weighing.tallies if one.cell in cells[:1]}
 

@@ -22,7 +22,7 @@ _HEADINGS = {
 
 
 def print_findings(findings: Iterable[Diagnosis], *, form: str) -> None:
-    """As "text", "json" or "csv"."""
+    """Prints them as "text", "json" or "csv"."""
     if form != "text":
         plain.print_rows([asdict(one) for one in findings], form=form)
         return

@@ -352,7 +352,7 @@ def _spark(histogram: Sequence[int] | None) -> Markup:
 
 
 def _begun(sentence: str) -> str:
-    """With a capital letter, unless it begins with a name such as io_uring."""
+    """The sentence with a capital letter, unless it begins with a name such as io_uring."""
     first = sentence.partition(" ")[0]
     return sentence[:1].upper() + sentence[1:] if first.rstrip(":").isalpha() else sentence
 

@@ -167,7 +167,7 @@ def _measure(
 
 
 def _lines(experiment: Experiment) -> Iterator[Line]:
-    """What is in the journal; what is damaged in it is said."""
+    """The journal's lines. Says which are damaged."""
     for line in experiments.lines(experiment):
         if line["kind"] == "damage":
             _tell(line["note"])

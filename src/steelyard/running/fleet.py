@@ -80,7 +80,7 @@ class Fleet:
                 self._monitors[system] = found
 
     def watched(self, system: str, agent: AgentLike, detail: str) -> tuple[MonitorLike | None, Watched]:
-        """A monitor of the system's processes, and what it is; or None, and why there is none."""
+        """A monitor of the system's processes and its description; or None and the reason."""
         assert self._watch is not None
         boot = self.boots[system]
         try:

@@ -74,8 +74,9 @@ class HostMonitor:
     """
 
     def __init__(self, process: int, *, detail: str, may_stop: bool) -> None:
-        """Begins to watch, at that detail: at LIFE by a backend that does not disturb what is timed, at CALLS
-        by one that stops processes only if it may. Raises Unsupported where there is none."""
+        """Begins to watch at that detail: at LIFE by a backend that does not disturb what is timed, at
+        CALLS by one that stops processes only if `may_stop`. Raises Unsupported if there is no such
+        backend."""
         words = [str(built.monitor()), "--detail", detail, "-p", str(process)]
         self._open(words)
         chosen = self.head.backend

@@ -75,7 +75,7 @@ class Asked:
         return (most if self.number("operations") else 1), most
 
     def operations(self, metric: str) -> int:
-        """In each batch; 0: the system finds out."""
+        """The operations in each batch; 0: the system finds out."""
         is_one = self.workload.performances or self.is_reported(metric)
         return 1 if is_one else self.number("operations")
 
@@ -325,7 +325,7 @@ class Hearing:
                 raise cannot_be("usage", "user_ns + system_ns", used_ns, "less, in a trial so short")
 
     def _check_completeness(self) -> None:
-        """That all that was asked for has come: of a trial that is said to have gone well."""
+        """Checks that a trial that claims to have gone well has sent everything that was asked for."""
         asked = self._asked
         copies, is_count = asked.trial.cell.copies, asked.workload.measure == "count"
         came: dict[tuple[str, int, str], set[Any]] = defaultdict(set)
@@ -357,7 +357,7 @@ class Hearing:
 
 
 def _must_not_exceed(samples: Record, most_ns: int) -> None:
-    """Of a metric that is reported: no single time in the trial is longer than the trial."""
+    """Checks that no single time of a reported metric is longer than the trial."""
     if max(samples["durations_ns"]) > most_ns:
         raise cannot_be(
             "samples", "durations_ns", max(samples["durations_ns"]), f"at most {most_ns}, as its trial took"

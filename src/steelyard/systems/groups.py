@@ -58,7 +58,7 @@ def make(group: ControlGroup) -> dict[str, int]:
 
 
 def mounts(*, proc: Path = _PROC) -> list[Path]:
-    """Where hierarchies of control groups are mounted."""
+    """The directories where hierarchies of control groups are mounted."""
     return [mount for _, mount, _, _ in _hierarchies(proc)]
 
 

@@ -79,7 +79,7 @@ def _shell_of(host: str) -> _Shell:
 
 
 def _note(place: Place) -> Path:
-    """Where _prepare leaves what it found, for _command."""
+    """The file in which _prepare leaves what it found, for _command."""
     return place.scratch / "shell"
 
 

@@ -82,7 +82,7 @@ def of(watch: Watch, *, by: str = "process", group_series: bool = True, is_front
 
 
 def _end_of(watch: Watch) -> int:
-    """When the watch ended; of one that was killed, the last moment that is told of."""
+    """The moment when the watch ended; of one that was killed, the last moment in its records."""
     if watch.monitor:
         return watch.monitor.at_ns
     told = [one.end_ns or one.watched_ns for one in watch.processes] + [one.at_ns for one in watch.readings]

@@ -198,7 +198,7 @@ def _heading(name: str) -> str:
 
 
 def _rate(name: str, value: float) -> str:
-    """Of time a second: the share of one processor."""
+    """Time per second: the share of one processor."""
     return f"{value / 1e7:.1f} %" if name.endswith("_ns") else sentences.figure(name, value)
 
 

@@ -96,7 +96,7 @@ class Scenes:
             return self._last
 
     def _passed_ns(self, moved_ns: int) -> float:
-        """In how long what is new has happened: not in the intervals in which nothing did."""
+        """The time covered by the new readings, without intervals in which nothing changed."""
         every_ns = self._tally.head.every_ns if self._tally.head else None
         most_ns = (self._tally.moments - self._moments) * every_ns if every_ns else moved_ns
         return most_ns if moved_ns > 1.5 * most_ns else moved_ns

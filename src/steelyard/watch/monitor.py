@@ -22,7 +22,7 @@ _MILLION = 1_000_000
 
 
 def words(order: WatchOrder, *, records_file: int, control_file: int) -> list[str]:
-    """The arguments by which steelyard-watch is told the order."""
+    """The order as arguments of steelyard-watch."""
     options: list[tuple[str, object]] = [
         ("--detail", order.detail),
         ("--backend", order.backend),
@@ -61,7 +61,7 @@ class RunningWatch:
 
     @property
     def pid(self) -> int:
-        """Of steelyard-watch."""
+        """The process number of steelyard-watch."""
         return self._process.pid
 
     def new_records(self) -> Iterator[Record]:

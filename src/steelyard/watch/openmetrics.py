@@ -29,7 +29,7 @@ _SILENCE_S = 10  # from a client that has connected and does not ask
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0 takes one that is free."""
+    """The address to listen at; port 0 takes a free one."""
 
     host: str
     port: int

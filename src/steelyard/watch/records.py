@@ -127,7 +127,8 @@ def _process(record: Mapping[str, Any]) -> Process:
 
 
 def _name(told: str) -> str:
-    """A program's name may be any bytes, and is told as a character for each. Mostly they are UTF-8."""
+    """A program's name as text. It may hold any bytes; the record has a character for each. Most are
+    UTF-8."""
     try:
         return told.encode("latin-1").decode(errors="backslashreplace")
     except UnicodeEncodeError:

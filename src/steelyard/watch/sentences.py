@@ -1,4 +1,4 @@
-"""Says of an account what is said in words, the same on the console and on the page."""
+"""The sentences about an account that the console and the page share."""
 
 import shlex
 import signal

@@ -62,7 +62,8 @@ class Views:
 def opened(
     order: WatchOrder, *, live: bool, openmetrics: str | None, say: Callable[[str], None]
 ) -> Iterator[Views]:
-    """Opens them before anything is started, so that what cannot be is said at once. Raises UsageError."""
+    """Opens the views before anything is started, so that a view that cannot work is refused at once.
+    Raises UsageError."""
     with ExitStack() as stack:
         tally = Totals()
         screen = _screen(order, tally) if live else None

@@ -187,7 +187,7 @@ def _counted(each: CostDifference, *, in_full: bool) -> str:
 
 
 def _shares(causes: _Causes, *, most: int, of: str = "") -> str:
-    """Where the extra time is spent, or the time saved was: "90 % of the extra time is spent asleep"."""
+    """Where the extra or the saved time is spent: "90 % of the extra time is spent asleep"."""
     if not causes.shares:
         return ""
     (share, first), *others = causes.shares[:most]

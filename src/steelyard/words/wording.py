@@ -60,7 +60,7 @@ def value(number: float, unit: str) -> str:
 
 
 def value_interval(estimate: Estimate, unit: str) -> str:
-    """The interval of a value in brackets, or that there is none."""
+    """The interval of a value in brackets, or words that say that there is none."""
     if estimate.low is None or estimate.high is None:
         return "no interval"
     return f"[{value(estimate.low, unit)}, {value(estimate.high, unit)}]"
@@ -72,7 +72,7 @@ def quantity(number: float, unit: str) -> str:
 
 
 def quantity_interval(estimate: Estimate, unit: str) -> str:
-    """Its interval in brackets; nothing where there is none."""
+    """The interval in brackets; nothing without one."""
     if estimate.low is None or estimate.high is None:
         return ""
     return f"[{quantity(estimate.low, unit)}, {quantity(estimate.high, unit)}]"
@@ -195,7 +195,7 @@ def factor(ratio: float) -> str:
 
 
 def interval(estimate: Estimate) -> str:
-    """The interval in brackets, or that there is none."""
+    """The interval in brackets, or words that say that there is none."""
     if estimate.low is None or estimate.high is None:
         return "no interval"
     return f"[{factor(estimate.low)}, {factor(estimate.high)}]"
