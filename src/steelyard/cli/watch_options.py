@@ -51,7 +51,7 @@ class WatchOptions:
         "--kept",
         group=_WHAT,
         metavar="NAME",
-        help="nobody: report a watch of the archive again (steelyard archive list --watches)",
+        help="watch nothing; report a watch kept in the archive (steelyard archive list --watches)",
     )
     children: str | None = option(
         "--children",
@@ -65,7 +65,7 @@ class WatchOptions:
         group=_WHAT,
         steers=True,
         metavar="TIME",
-        help="so long, such as 60s (default: until it ends, or Ctrl-C)",
+        help="how long, such as 60s (default: until the command ends, or Ctrl-C)",
     )
 
     detail: str | None = option(
@@ -82,14 +82,14 @@ class WatchOptions:
         group=_HOW,
         steers=True,
         metavar="PERCENT",
-        help="the share of one processor that counting may cost, all processes together (default: 0.5%%)",
+        help="the share of one processor that counting may use, over all processes (default: 0.5%%)",
     )
     every: str | None = option(
         "--every",
         group=_HOW,
         steers=True,
         metavar="TIME",
-        help="a series as well, read so often, such as 5s or 250ms",
+        help="also keep a series, read at this interval, such as 5s or 250ms",
     )
     threads: bool = option(
         "--threads",
@@ -105,7 +105,7 @@ class WatchOptions:
         group=_HOW,
         steers=True,
         action="store_true",
-        help="measure what the monitor costs the watched, by windows with and without it",
+        help="measure what the monitor costs the watched processes, by windows with and without it",
     )
     backend: str | None = option(
         "--backend",
@@ -119,7 +119,7 @@ class WatchOptions:
         group=_HOW,
         steers=True,
         metavar="N",
-        help="processes and threads at one time (default: by the detail)",
+        help="the most processes and threads at one time (default: by the detail)",
     )
     program: Path | None = option(
         "--program",
@@ -127,7 +127,7 @@ class WatchOptions:
         steers=True,
         type=Path,
         metavar="FILE",
-        help="another steelyard-watch than the installed one: one with capabilities",
+        help="use this steelyard-watch, such as one with capabilities, and not the installed one",
     )
 
     live: bool = option(
@@ -136,7 +136,7 @@ class WatchOptions:
         group=_DURING,
         steers=True,
         action="store_true",
-        help="a screen, drawn anew at every reading; what a command writes is shown when it has ended",
+        help="show a screen, redrawn at every reading; a command's output appears when it has ended",
     )
     openmetrics: str | None = option(
         "--openmetrics",
