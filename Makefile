@@ -35,13 +35,13 @@ demo: all
 	$(VENV)/steelyard compare native uml gvisor --study pegasus --budget 150s --html report.html
 
 quick: check
-	$(VENV)/pytest -n 2 -m "not (program or boots or builds or computes)"
+	$(VENV)/pytest -n 2 --dist worksteal -m "not (program or boots or builds or computes)"
 
 test: check all .stamps/testing build-clang/build.ninja build-asan/build.ninja
 	$(NINJA) build-clang
 	$(NINJA) build-asan
 	for directory in build build-clang build-asan; do $(VENV)/meson test --quiet -C $$directory || exit 1; done
-	$(VENV)/pytest -n 2 -m "not quiet"
+	$(VENV)/pytest -n 3 --dist worksteal -m "not quiet"  # the third works while others wait
 	$(VENV)/pytest -m quiet
 
 check: .stamps/environment

@@ -820,6 +820,20 @@ def test_a_run_that_has_one_pair_from_before_is_not_too_short(laboratory: Labora
     assert len(_outcomes(events)) <= 2
 
 
+@pytest.mark.parametrize("system", ["a", "b"])
+def test_a_run_that_was_interrupted_in_its_first_pair_still_measures_it(
+    laboratory: Laboratory, system: str
+) -> None:
+    laboratory.trial_s = {"a": 6.0, "b": 6.0}
+    before = Earlier(done=frozenset({(0, system, SIEVE)}), spent_s=60.0)
+
+    events = list(_run(laboratory, make_plan("sieve", budget_s=15.0), earlier=before))
+
+    told = [(one.trial.block, one.trial.system) for one in _outcomes(events)]
+    assert told[0] == (0, "ba"["ab".index(system)])
+    assert sum(block == 1 for block, _ in told) <= 2
+
+
 def test_where_nothing_can_be_done_at_all_the_budget_is_not_to_blame(laboratory: Laboratory) -> None:
     laboratory.behave = lambda system, workload, number: "unsupported"
 

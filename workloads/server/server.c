@@ -135,6 +135,25 @@ static int take_user(void)
 
 /* ---- Its files ---- */
 
+/* The directories above the file, below the server's own. */
+static int make_above(const char *name)
+{
+	char path[PATH_MAX];
+
+	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(path, sizeof(path), "%s/%.*s", s.directory, (int)(slash - name), name);
+		if (!mkdir(path, 0755)) {
+			if (chmod(path, 0755))
+				return fail("chmod");
+			if (own(path))
+				return OUTCOME_FAILED;
+		} else if (errno != EEXIST) {
+			return fail("mkdir");
+		}
+	}
+	return 0;
+}
+
 int server_file(const char *name, const void *bytes, size_t count)
 {
 	char path[PATH_MAX];
@@ -142,6 +161,8 @@ int server_file(const char *name, const void *bytes, size_t count)
 
 	if (snprintf(path, sizeof(path), "%s/%s", s.directory, name) >= (int)sizeof(path))
 		return fail_check("the name of a file is too long: %.100s", name);
+	if ((outcome = make_above(name)))
+		return outcome;
 	file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (file < 0)
 		return fail("open");
