@@ -47,9 +47,12 @@ def described(name: str) -> str:
 class Agent:
     """An agent in that directory, which performs one trial after another."""
 
-    def __init__(self, directory: Path, build: str = "glibc") -> None:
+    def __init__(self, directory: Path, build: str = "glibc", *, under: tuple[str, ...] = ()) -> None:
         self.process = subprocess.Popen(
-            [built.load(build), "agent", directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*under, built.load(build), "agent", directory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def __enter__(self) -> "Agent":
