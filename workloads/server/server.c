@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -552,8 +553,9 @@ void server_end(void)
 
 /* Of a living process, by the clock of its own (clock_getcpuclockid(3)); and what those used for
  * which it has waited, in ticks. */
-static void add_processor_ns(pid_t pid, void *sum)
+static void add_processor_time(pid_t pid, void *context)
 {
+	struct server_time *sum = context;
 	struct timespec used = { 0 };
 	unsigned long   user, system;
 	long            user_below, system_below, tick = sysconf(_SC_CLK_TCK);
@@ -571,23 +573,27 @@ static void add_processor_ns(pid_t pid, void *sum)
 	    sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system,
 	           &user_below, &system_below) != 4)
 		return;
-	*(uint64_t *)sum += (uint64_t)(user_below + system_below) * (1000000000u / (uint64_t)tick);
+	sum->all_ns += (uint64_t)(user_below + system_below) * (1000000000u / (uint64_t)tick);
+	sum->system_ns += ((uint64_t)system_below + system) * (1000000000u / (uint64_t)tick);
 	if (!clock_getcpuclockid(pid, &clock) && !clock_gettime(clock, &used))
-		*(uint64_t *)sum += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+		sum->all_ns += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 	else
-		*(uint64_t *)sum += (uint64_t)(user + system) * (1000000000u / (uint64_t)tick);
+		sum->all_ns += (uint64_t)(user + system) * (1000000000u / (uint64_t)tick);
 }
 
-uint64_t server_processor_ns(void)
+struct server_time server_processor_time(void)
 {
-	uint64_t sum = 0;
+	struct server_time sum = {0};
 
 	if (!description_next(&s.description, "start", NULL)) {
-		struct timespec used;
+		struct rusage used;
 
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-		return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+		getrusage(RUSAGE_SELF, &used);
+		sum.system_ns = (uint64_t)used.ru_stime.tv_sec * 1000000000u + (uint64_t)used.ru_stime.tv_usec * 1000u;
+		sum.all_ns = sum.system_ns + (uint64_t)used.ru_utime.tv_sec * 1000000000u +
+		             (uint64_t)used.ru_utime.tv_usec * 1000u;
+		return sum;
 	}
-	keeper_each(&s.keeper, add_processor_ns, &sum);
+	keeper_each(&s.keeper, add_processor_time, &sum);
 	return sum;
 }

@@ -7,7 +7,7 @@
  *              would be if the server took no time: where "time" is larger, the server holds its users
  *              up. "latency_mean" is of single files; the other latencies are of objects, while files of
  *              them were under way. "server" is the processor time of all the server's processes a
- *              file, "client" that of the load generator.
+ *              file, "server_system" what of it in system mode, "client" that of the load generator.
  * Leaves out   the network between machines, the disk (the files are in memory once they are written)
  *              and encryption, as web_requests does.
  * Beware       `off_permille` scales the pauses: at 1000 a user asks for an object in 3 s, and it takes
@@ -131,6 +131,7 @@ static const struct phase phases[] = {
 	REPORT("offered", report_offered),
 	REPORT("latency_mean", report_latency_mean),
 	REPORTS(report_server),
+	REPORT("server_system", report_server_system),
 	{ 0 },
 };
 
