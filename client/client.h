@@ -95,9 +95,9 @@ void loop_run(const struct options *options, const struct reference *reference, 
               unsigned count, uint64_t began, struct result *result);
 
 /* The same by number in place of time: each loop_perform has all clients together make so many requests
- * more, over the connections that they have kept, and returns when each has ended. What they find is
- * added to the result, without warm-up, window and seconds. The first returns NULL with errno, the
- * second an errno or 0. */
+ * more, over the connections that they have kept, and returns when each has ended; after one that
+ * fails none begins. What they find is added to the result, without warm-up, window and seconds. The
+ * first returns NULL with errno, the second an errno or 0. */
 struct loop *loop_open(const struct options *options, const struct reference *reference,
                        struct result *result);
 int          loop_perform(struct loop *loop, uint64_t requests);

@@ -56,6 +56,7 @@ void window_count(struct window *window, const struct exchanges *exchanges, cons
 	if (window->has_seconds)
 		second = &result->seconds[(exchanges->now - window->opens) / SECOND_NS];
 	if (failure != FAILURES) {
+		window->has_failed = 1;
 		result->failures[failure]++;
 		second->failures++;
 		return;

@@ -261,7 +261,7 @@ static uint64_t next_time(const struct crowd *crowd)
 static int is_over(const struct crowd *crowd)
 {
 	if (crowd->is_by_number)
-		return crowd->ended >= crowd->due;
+		return crowd->ended >= crowd->due || crowd->window.has_failed;
 	return crowd->exchanges.now >= crowd->window.closes && !crowd->in_object;
 }
 

@@ -20,6 +20,7 @@ void reports_after(uint64_t requests);
 
 extern uint64_t reported_ns;
 int report_server(uint64_t operations);
+int report_server_system(uint64_t operations);
 int report_client(uint64_t operations);
 int report_latency_50(uint64_t operations);
 int report_latency_90(uint64_t operations);

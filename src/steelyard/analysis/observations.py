@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.analysis import crowds, trials
+from steelyard.analysis import crowds, loads, trials
 from steelyard.analysis.crowds import DERIVED, Crowd
 from steelyard.analysis.model import Trouble
 from steelyard.analysis.rows import Rows, ValueRow
@@ -114,8 +114,8 @@ class Observations:
         return found
 
     def _derive(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
-        """What the moments of each trial's processes say, as metrics of their own; the median where a trial
-        has several groups. Of a trial that failed nothing: it did another amount of work."""
+        """Adds the metrics that follow from the moments of each trial's processes; the median where a
+        trial has several groups. Failed trials yield none, because they did a different amount of work."""
         for (cell, system), members in self.crowds.items():
             by_block: dict[int, list[Crowd]] = defaultdict(list)
             for crowd in members:
@@ -133,8 +133,8 @@ class Observations:
         return sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
 
     def _subtract(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
-        """Where a metric is declared to hold another one's work besides its own, takes that away, trial by
-        trial. What is not more than its overhead is not resolved: said, and left out."""
+        """Subtracts a metric's declared overhead, trial by trial. A metric that is not more than its
+        overhead is left out, and reported as trouble."""
         unresolved: Counter[tuple[str, str, str]] = Counter()
         for label, cell in self.cells.items():
             for metric in self.experiment.header["workloads"][cell.workload]["metrics"]:
@@ -172,7 +172,19 @@ class Observations:
             return str(workload["counts"]), "higher"
         if workload["measure"] == "bandwidth":
             return "MB/s", "higher"
-        return f"ns per {workload['operation']}", "lower"
+        is_neutral = metric in loads.NEUTRAL and any(
+            one["name"] == metric and one.get("reported") for one in workload["metrics"]
+        )
+        return f"ns per {workload['operation']}", "none" if is_neutral else "lower"
+
+    def busy(self, cell: str, system: str) -> float | None:
+        """The share of its time in which the load's generator worked; None where there is none."""
+        lens = self.lens(cell)
+        times, clients = (
+            {block: value.lenses[lens] for block, value in self.values[cell, metric].get(system, {}).items()}
+            for metric in (loads.TIME, loads.CLIENT)
+        )
+        return loads.busy(self.cells[cell].workload, times, clients)
 
     def is_derived(self, key: Key) -> bool:
         """Whether the metric follows from the moments of many processes, and is no time of its own."""

@@ -177,6 +177,7 @@ class TableFigure:
     metric: str  # a metric of the workload, or what a finding is of
     per: str  # a parameter that today's figure is divided by; "": none
     moves: str = ""  # the parameter whose bytes an operation moves: the figure is then a bandwidth
+    is_rate: bool = False  # it is the operations of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class FigureTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StudyFigure:
     """A picture of several cells: "bars" (a row a cell), "lines" (over a parameter) or "curves"."""
 
     name: str
@@ -265,7 +266,7 @@ class Study:
     curve_tables: tuple[CurveTable, ...] = ()
     cell_tables: tuple[CellTable, ...] = ()
     figure_tables: tuple[FigureTable, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[StudyFigure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
 
 
