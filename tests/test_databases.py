@@ -1,7 +1,9 @@
 """Databases: real ones do what they are asked, and false ones are found out."""
 
 import os
+import re
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -60,6 +62,15 @@ def test_it_is_killed_under_load_and_named(database: str, place: Path) -> None:
         end = agent.records()[-1]
     assert end["status"] == "failed"
     assert f"{database} was killed by signal 9" in end["reason"]
+
+
+@pytest.mark.parametrize("database", list(PROGRAMS))
+def test_a_port_that_another_program_has_is_named(database: str, place: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, Agent(place) as agent:
+        server = serving.described(database).replace("{port}", str(taken.getsockname()[1]))
+        end = agent.perform(server, "database_select")[-1]
+    assert end["status"] == "failed"
+    assert re.search(f"{database} ended with status 1; it said: .*ddress already in use", end["reason"])
 
 
 @pytest.mark.parametrize("database", list(PROGRAMS))

@@ -289,8 +289,8 @@ def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_paramet
 def test_a_command_line_goes_as_its_words_a_newline_between_two() -> None:
     trial = Trial(0, 0, "a", Cell("command", (("command", "sh -c 'a b; %'"),)), 0)
 
-    line = dialogue.request(trial, {"command": "sh -c 'a b; %'"})
-    assert line == "trial 0.0 command command=sh%0a%2dc%0aa%20b%3b%20%25"
+    line = dialogue.request(trial, make_plan("sieve").settings(trial))
+    assert line == "trial 0.0 command limit_ms=30000 pad=0 seed=0 command=sh%0a%2dc%0aa%20b%3b%20%25"
 
 
 def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
@@ -298,7 +298,7 @@ def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
     plan = replace(plan, study=replace(plan.study, trial=(("batches", 1),)))
     trial = Trial(3, 4, "a", Cell("sieve", (("batches", 5),)), 99)
 
-    line = dialogue.request(trial, dialogue.settings(trial, plan))
+    line = dialogue.request(trial, plan.settings(trial))
     assert line == "trial 3.4 sieve batches=5 limit_ms=30000 pad=99 seed=0"
 
 

@@ -1,4 +1,4 @@
-"""archive: what was measured is listed, shown, merged and exported."""
+"""archive: what was measured is listed, shown, merged, reopened and exported."""
 
 import json
 import time
@@ -20,7 +20,7 @@ _WATCH_TABLES = ("processes", "calls", "readings")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
     watches: bool = option(
-        "--watches", default=False, action="store_true", help="what steelyard watch --keep has kept"
+        "--watches", default=False, action="store_true", help="list what steelyard watch --keep has kept"
     )
     format: str = format_option()
     archive: str | None = archive_option()
@@ -40,6 +40,12 @@ class MergeOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReopenOptions:
+    experiment: str = option()
+    archive: str | None = archive_option()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions:
     experiment: str = option()
     file: Path = option(type=Path, help="ending in .csv, .json or .parquet")
@@ -47,7 +53,7 @@ class ExportOptions:
         "--table",
         default="samples",
         choices=(*schema.TABLES, *_WATCH_TABLES),
-        help="the last three are a watch's (default: samples)",
+        help="which table; the last three belong to a watch (default: samples)",
     )
     archive: str | None = archive_option()
 
@@ -118,6 +124,17 @@ def _merge(options: MergeOptions) -> int:
     return 0
 
 
+def _reopen(options: ReopenOptions) -> int:
+    from steelyard.archive import experiments
+
+    root = output.archive(options.archive)
+    found = experiments.find(root, options.experiment, output.tell)
+    with experiments.measuring(root):
+        experiments.reopen(found, output.tell)
+    output.say(f"steelyard: {found.name} is open again; the command that began it goes on with it")
+    return 0
+
+
 def _export(options: ExportOptions) -> int:
     from steelyard.archive import experiments, watches
 
@@ -133,11 +150,12 @@ def _export(options: ExportOptions) -> int:
 
 ARCHIVE = Family(
     "archive",
-    "list, show, merge or export experiments",
+    "list, show, merge, reopen or export experiments",
     (
         Verb("list", "every experiment, or every watch", ListOptions, _list),
         Verb("show", "what an experiment was", ShowOptions, _show),
         Verb("merge", "copy another archive's experiments into this one", MergeOptions, _merge),
+        Verb("reopen", "open a closed experiment, so that it goes on", ReopenOptions, _reopen),
         Verb("export", "write a table of an experiment as CSV, JSON or Parquet", ExportOptions, _export),
     ),
     """examples:

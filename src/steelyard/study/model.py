@@ -226,7 +226,7 @@ class FigureTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StudyFigure:
     """A picture of several cells: "bars" (a row a cell), "lines" (over a parameter) or "curves"."""
 
     name: str
@@ -266,7 +266,7 @@ class Study:
     curve_tables: tuple[CurveTable, ...] = ()
     cell_tables: tuple[CellTable, ...] = ()
     figure_tables: tuple[FigureTable, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[StudyFigure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
 
 
