@@ -55,8 +55,8 @@ def by(found: Experiment, whole: Rows, until_s: float) -> dict[What, Comparison]
         [one for one in whole.counts if (one.block, one.system, one.cell) in kept],
         [one for one in whole.crowds if (one.block, one.system, one.cell) in kept],
     )
-    seen = Observations(found, part)
-    return {(one.system, one.cell, one.metric): one for one in comparison.all_of(seen)}
+    observations = Observations(found, part)
+    return {(one.system, one.cell, one.metric): one for one in comparison.all_of(observations)}
 
 
 def is_firm(one: Comparison) -> bool:

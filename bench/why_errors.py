@@ -131,7 +131,7 @@ def of_itself(root: Path, pairs: int, reports: int) -> Mapping[str, float]:
     shares = {}
     with experiments.connect(experiment) as connection:
         costs = Costs(Observations(experiment, rows.read(connection)))
-    for system in costs.seen.names:
+    for system in costs.observations.names:
         trials = [
             list(by_system[system].values()) for by_system in costs.spent.values() if system in by_system
         ]

@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.archive import experiments
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
-from steelyard.events import Group, Look, Outcome, Process, Samples, Started, Usage
+from steelyard.events import CopyProcess, Group, Look, Outcome, Samples, Started, Usage
 from steelyard.programs import built
 from steelyard.study import plan as plans
 from steelyard.study.model import MARGINS, Design, Levels, Study
@@ -129,7 +129,7 @@ def outcome(
             for copy, metric in each
         ),
         "processes": tuple(
-            Process(copy, 1, 2, 3, "ok", None) for copy in dict.fromkeys(copy for copy, _ in each)
+            CopyProcess(copy, 1, 2, 3, "ok", None) for copy in dict.fromkeys(copy for copy, _ in each)
         ),
     }
     return Outcome(trial, boot, "ok", **(fields | others))

@@ -14,7 +14,7 @@ from steelyard.errors import Unsupported
 from steelyard.events import Called, Figure
 from steelyard.programs import built
 from steelyard.running import host_monitor
-from steelyard.running.host_monitor import Accountant
+from steelyard.running.host_monitor import HostMonitor
 from steelyard.watch.model import Mark
 
 FAKE_WATCH = Path(__file__).with_name("fake_watch.py")
@@ -59,7 +59,7 @@ def test_what_is_not_known_is_left_out_and_never_0() -> None:
     before = _mark(0, None, cpu_user_ns=None, wait_ns=9, signals=4)
     after = _mark(1, {"read": (1, None)}, cpu_user_ns=3, wait_ns=None, signals=3)
 
-    assert host_monitor.between(before, after) == host_monitor.Account((Figure("span_ns", 1),), None)
+    assert host_monitor.between(before, after) == host_monitor.Difference((Figure("span_ns", 1),), None)
     counted = host_monitor.between(_mark(0, {}), _mark(1, {"read": (1, None)}))
     assert counted.calls == (Called("read", 1, None),)
 
@@ -77,7 +77,7 @@ def test_a_split_of_run_time_that_shifted_keeps_its_sum() -> None:
 
 @pytest.mark.program
 def test_marks_are_asked_for_by_name_and_the_watch_ends_with_its_control(log: Path) -> None:
-    accountant = Accountant(os.getpid(), detail="life", may_stop=True)
+    accountant = HostMonitor(os.getpid(), detail="life", may_stop=True)
     first, second = accountant.mark(), accountant.mark()
     accountant.close()
     accountant.close()
@@ -95,7 +95,7 @@ def test_marks_are_asked_for_by_name_and_the_watch_ends_with_its_control(log: Pa
 @pytest.mark.program
 def test_a_monitor_that_dies_gives_no_mark_and_no_error(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _behave(monkeypatch, log, "die=2")
-    accountant = Accountant(os.getpid(), detail="calls", may_stop=True)
+    accountant = HostMonitor(os.getpid(), detail="calls", may_stop=True)
 
     assert accountant.mark() is not None
     assert [accountant.mark(), accountant.mark()] == [None, None]
@@ -106,7 +106,7 @@ def test_a_monitor_that_dies_gives_no_mark_and_no_error(log: Path, monkeypatch: 
 def test_a_monitor_that_answers_late_is_not_asked_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _behave(monkeypatch, log, "mute=1")
     monkeypatch.setattr(host_monitor, "_MARK_LIMIT_S", 0.1)
-    accountant = Accountant(os.getpid(), detail="life", may_stop=True)
+    accountant = HostMonitor(os.getpid(), detail="life", may_stop=True)
 
     assert [accountant.mark(), accountant.mark()] == [None, None]
     accountant.close()
@@ -117,14 +117,14 @@ def test_where_no_backend_works_the_reason_is_told(log: Path, monkeypatch: pytes
     _behave(monkeypatch, log, "refuse")
 
     with pytest.raises(Unsupported, match="the monitor has ended: no backend works here"):
-        Accountant(os.getpid(), detail="life", may_stop=True)
+        HostMonitor(os.getpid(), detail="life", may_stop=True)
 
 
 def test_without_the_monitor_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_WATCH", "/nowhere/steelyard-watch")
 
     with pytest.raises(Unsupported, match="the monitor is not built"):
-        Accountant(os.getpid(), detail="life", may_stop=True)
+        HostMonitor(os.getpid(), detail="life", may_stop=True)
 
 
 @pytest.mark.program
@@ -141,7 +141,7 @@ def test_what_is_timed_is_watched_by_what_does_not_disturb_it(
 ) -> None:
     _behave(monkeypatch, log, words)
 
-    accountant = Accountant(os.getpid(), detail="life", may_stop=True)
+    accountant = HostMonitor(os.getpid(), detail="life", may_stop=True)
     accountant.close()
 
     assert accountant.head.backend == backend
@@ -154,7 +154,7 @@ def test_where_everything_would_disturb_what_is_timed_it_is_not_watched(
     _behave(monkeypatch, log, "backend=perf also=none")
 
     with pytest.raises(Unsupported, match=r"only perf works here, .*taskstats: .*; proc: "):
-        Accountant(os.getpid(), detail="life", may_stop=True)
+        HostMonitor(os.getpid(), detail="life", may_stop=True)
 
 
 @pytest.mark.program
@@ -164,8 +164,8 @@ def test_calls_are_counted_by_stopping_processes_only_where_that_is_allowed(
     _behave(monkeypatch, log, "backend=ptrace")
 
     with pytest.raises(Unsupported, match=r"only ptrace works here, .* \(bpf: not root\)"):
-        Accountant(os.getpid(), detail="calls", may_stop=False)
-    accountant = Accountant(os.getpid(), detail="calls", may_stop=True)
+        HostMonitor(os.getpid(), detail="calls", may_stop=False)
+    accountant = HostMonitor(os.getpid(), detail="calls", may_stop=True)
     accountant.close()
 
     assert accountant.head.backend == "ptrace"
@@ -175,8 +175,8 @@ def test_calls_are_counted_by_stopping_processes_only_where_that_is_allowed(
 def test_the_monitor_ends_when_the_laboratory_is_killed(log: Path, tmp_path: Path) -> None:
     script = (
         "import os, time\n"
-        "from steelyard.running.host_monitor import Accountant\n"
-        "one = Accountant(os.getpid(), detail='life', may_stop=True)\n"
+        "from steelyard.running.host_monitor import HostMonitor\n"
+        "one = HostMonitor(os.getpid(), detail='life', may_stop=True)\n"
         "one.mark()\n"
         "print('up', flush=True)\n"
         "time.sleep(60)\n"
@@ -234,7 +234,7 @@ def test_the_calls_of_a_process_between_two_marks_are_counted_exactly(real: Path
             assert watched.stdout.readline() == "done\n"
 
         call(1)
-        accountant = Accountant(watched.pid, detail="calls", may_stop=True)
+        accountant = HostMonitor(watched.pid, detail="calls", may_stop=True)
         before = accountant.mark()
         call(10_007)
         after = accountant.mark()
@@ -263,7 +263,7 @@ def test_many_processes_between_two_marks_are_all_in_them_though_nobody_reads(
     ) as watched:
         assert watched.stdin is not None
         assert watched.stdout is not None
-        accountant = Accountant(watched.pid, detail="life", may_stop=True)
+        accountant = HostMonitor(watched.pid, detail="life", may_stop=True)
         before = accountant.mark()
         watched.stdin.write("500\n")  # records of so many would not fit into a pipe
         watched.stdin.flush()

@@ -555,7 +555,7 @@ def test_the_line_is_where_as_many_accesses_as_fit_no_longer_share_one(size: int
     truth = 2 + 20 * np.minimum(STRIDES / size, 1)
     curves = _noisy(truth, np.random.default_rng(size), 0.03, trials=9)
 
-    assert lines.line(STRIDES, curves) == lines.Line(size, 1.0)
+    assert lines.line(STRIDES, curves) == lines.LineSize(size, 1.0)
 
 
 @pytest.mark.parametrize("size", [32, 64, 128])
@@ -563,7 +563,7 @@ def test_the_line_is_where_two_accesses_no_longer_share_one(size: int) -> None:
     truth = np.where(size <= STRIDES, 80.0, 42.0)
     curves = _noisy(truth, np.random.default_rng(size), 0.03, trials=9)
 
-    assert lines.line(STRIDES, curves) == lines.Line(size, 1.0)
+    assert lines.line(STRIDES, curves) == lines.LineSize(size, 1.0)
 
 
 def test_where_the_stride_makes_no_difference_there_is_no_line() -> None:
@@ -573,7 +573,7 @@ def test_where_the_stride_makes_no_difference_there_is_no_line() -> None:
 def test_trials_that_see_another_line_are_counted() -> None:
     curves = np.array([np.where(size <= STRIDES, 80.0, 42.0) for size in (64, 64, 64, 128)])
 
-    assert lines.line(STRIDES, curves) == lines.Line(64, 0.75)
+    assert lines.line(STRIDES, curves) == lines.LineSize(64, 0.75)
 
 
 def _chases(pages: Array, *, reaches: Sequence[tuple[float, float]]) -> tuple[Array, Array]:

@@ -10,13 +10,13 @@ from conftest import Run
 from steelyard import systems
 from steelyard.report import diagnosis
 from steelyard.running import examination
-from steelyard.running.examination import SYSTEM, Finding
+from steelyard.running.examination import SYSTEM, Diagnosis
 from steelyard.watch.order import BACKENDS
 
 KNOWN = {"cpu_count": 2, "frequency_governor": None, "hypervisor": None}
 
 
-def found(root: Path, **facts: object) -> dict[str, Finding]:
+def found(root: Path, **facts: object) -> dict[str, Diagnosis]:
     return {one.name: one for one in examination.noise({**KNOWN, **facts}, root)}
 
 
@@ -102,10 +102,10 @@ def test_what_can_be_told_follows_from_the_differences_of_neighbours() -> None:
 
 def test_systems_that_work_are_one_line_and_the_others_say_why() -> None:
     one, two, three = (
-        Finding(SYSTEM, name, name != "two", "why" * (name == "two")) for name in ["one", "two", "three"]
+        Diagnosis(SYSTEM, name, name != "two", "why" * (name == "two")) for name in ["one", "two", "three"]
     )
 
-    assert diagnosis.folded([one, two, three]) == [Finding(SYSTEM, "can start", True, "one, three"), two]
+    assert diagnosis.folded([one, two, three]) == [Diagnosis(SYSTEM, "can start", True, "one, three"), two]
     assert diagnosis.folded([two]) == [two]
 
 

@@ -26,21 +26,21 @@ NAMES = {10: "make", 11: "cc1"}
 Values = dict[tuple[str, ...], float]
 
 
-def tally_of(*found: dict[str, Any], names: dict[int, str] = NAMES) -> tally.Tally:
+def tally_of(*found: dict[str, Any], names: dict[int, str] = NAMES) -> tally.Totals:
     """A tally of these records; the programs of running processes are as `names` has them by then."""
-    made = tally.Tally(name_of=lambda pid, begin_ns: names.get(pid))
+    made = tally.Totals(name_of=lambda pid, begin_ns: names.get(pid))
     take(made, *found)
     return made
 
 
-def take(into: tally.Tally, *found: dict[str, Any]) -> None:
+def take(into: tally.Totals, *found: dict[str, Any]) -> None:
     for line in watched.lines(found).splitlines(keepends=True):
         one = records.parse(line)
         assert one is not None
         into.take(one)
 
 
-def metrics(of: tally.Tally) -> dict[str, Values]:
+def metrics(of: tally.Totals) -> dict[str, Values]:
     """What a scraper reads: of each series the values, by the program and then the other label."""
     text = generate_latest(openmetrics.Collector(of)).decode()
     assert text.endswith("# EOF\n")

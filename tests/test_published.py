@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.model import Cost, Gain, SystemFacts, Weighing
+from steelyard.analysis.model import Gain, ProcessorTime, SystemFacts, Weighing
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
 from steelyard.papers import tables
@@ -20,7 +20,9 @@ WORKLOADS = ("sieve", "syscall", "funcall", "pipe_transfer", "shell", "disktest"
 
 
 def _weighing(
-    costs: Sequence[Cost] = (), gains: Sequence[Gain] = (), systems: Sequence[str] = ("native", "uml")
+    costs: Sequence[ProcessorTime] = (),
+    gains: Sequence[Gain] = (),
+    systems: Sequence[str] = ("native", "uml"),
 ) -> Weighing:
     facts = tuple(SystemFacts(name, 1, False, {}, {}, None) for name in systems)
     return Weighing(
@@ -45,9 +47,11 @@ def _weighing(
     )
 
 
-def _cost(system: str, workload: str, real_ns: float, *, copies: int = 1, metric: str = "time") -> Cost:
+def _cost(
+    system: str, workload: str, real_ns: float, *, copies: int = 1, metric: str = "time"
+) -> ProcessorTime:
     cell = f"{workload} copies={copies}"
-    return Cost(system, workload, copies, cell, metric, real_ns, real_ns * 0.75, real_ns * 0.25)
+    return ProcessorTime(system, workload, copies, cell, metric, real_ns, real_ns * 0.75, real_ns * 0.25)
 
 
 def _gain(gain: float) -> Gain:

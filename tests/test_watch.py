@@ -23,7 +23,7 @@ from scipy.stats import t as scipy_t
 
 from steelyard import cli
 from steelyard.archive import watches
-from steelyard.cli import asked, parser
+from steelyard.cli import parser, watch_options
 from steelyard.errors import SystemFailed, UsageError
 from steelyard.statistics import description, expansion, impact, student
 from steelyard.text import shown
@@ -646,25 +646,25 @@ def test_tables_of_csv_are_rectangular_and_nothing_known_is_left_out() -> None:
     ("text", "ns"), [("250ms", 250 * 10**6), ("5s", 5 * SECOND), ("1.5m", 90 * SECOND), ("1h", 3600 * SECOND)]
 )
 def test_durations(text: str, ns: int) -> None:
-    assert asked.duration_ns("--every", text) == ns
+    assert watch_options.duration_ns("--every", text) == ns
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "1e3s", "0s", "0.5ms", "5sec", "٥s"])
 def test_durations_that_are_none_are_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=f"--every is '{re.escape(text)}', but must be"):
-        asked.duration_ns("--every", text)
+        watch_options.duration_ns("--every", text)
 
 
 @pytest.mark.parametrize("text", ["", "20", "1/0", "2/20", "1/-2", "1/2/3", "1 / 20", "1/1.5", "1/05"])
 def test_shares_of_children_that_are_none_are_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=f"--children is '{re.escape(text)}', but must be"):
-        asked.one_in(text)
+        watch_options.one_in(text)
 
 
 @pytest.mark.parametrize("text", ["", "0.5", "0%", "101%", "-1%", "%", "1 %", "0.00000001%"])
 def test_budgets_that_are_none_are_quoted(text: str) -> None:
     with pytest.raises(UsageError, match=f"--budget is '{re.escape(text)}', but must be"):
-        asked.share("--budget", text)
+        watch_options.share("--budget", text)
 
 
 def test_an_order_becomes_the_monitors_command_line() -> None:
@@ -674,7 +674,7 @@ def test_an_order_becomes_the_monitors_command_line() -> None:
     )
     _, options = parser.read(written.split())
 
-    words = monitor.words(asked.order(options), records_file=5, control_file=6)
+    words = monitor.words(watch_options.order(options), records_file=5, control_file=6)
 
     options, command = words[: words.index("--")], words[words.index("--") + 1 :]
     assert command == ["make", "--", "-j2"]

@@ -188,8 +188,8 @@ def test_ten_thousand_processes_stay_a_small_page() -> None:
 # Lanes
 
 
-def life(begin: int, end: int, program: str = "a") -> lanes.Life:
-    return lanes.Life(begin, end, program, "")
+def life(begin: int, end: int, program: str = "a") -> lanes.Span:
+    return lanes.Span(begin, end, program, "")
 
 
 def test_a_lane_is_used_again_when_its_process_has_ended() -> None:
@@ -242,13 +242,13 @@ def test_a_browser_draws_every_chart_on_a_phone(account: Callable[[], Account], 
 # The screen
 
 
-def tally_of(*found: dict[str, Any]) -> tally.Tally:
-    made = tally.Tally(name_of=lambda pid, begin_ns: {10: "make", 11: "cc1", 12: watched.ESCAPES}.get(pid))
+def tally_of(*found: dict[str, Any]) -> tally.Totals:
+    made = tally.Totals(name_of=lambda pid, begin_ns: {10: "make", 11: "cc1", 12: watched.ESCAPES}.get(pid))
     take(made, *found)
     return made
 
 
-def take(into: tally.Tally, *found: dict[str, Any]) -> None:
+def take(into: tally.Totals, *found: dict[str, Any]) -> None:
     for line in watched.lines(found).splitlines(keepends=True):
         one = records.parse(line)
         assert one is not None

@@ -96,7 +96,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class CopyProcess:
     """One copy's life, by the system's own clock; None where it did not come so far."""
 
     copy: int
@@ -201,7 +201,7 @@ class Outcome:
     pressure: float | None = None  # share of host_ns in which some process waited for a processor
     samples: tuple[Samples, ...] = ()
     usage: tuple[Usage, ...] = ()  # as the records have it
-    processes: tuple[Process, ...] = ()  # as the records have it
+    processes: tuple[CopyProcess, ...] = ()  # as the records have it
     groups: tuple[Group, ...] = ()
     counts: tuple[Count, ...] = ()
     costs: tuple[Figure, ...] = ()  # what the system's processes on this host cost meanwhile, if watched

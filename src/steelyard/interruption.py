@@ -11,14 +11,14 @@ _asked: list[type[KeyboardInterrupt]] = []  # so far
 
 
 def take() -> None:
-    """From now on. What the caller had ignored (nohup does that with SIGHUP) stays ignored."""
+    """Takes the signals from now on. One that the caller had ignored (nohup ignores SIGHUP) stays ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _asked_to_go)
 
 
 def ignore() -> None:
-    """From now on: all is done, and we are leaving."""
+    """Ignores the signals from now on: everything is done, and the process is about to end."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 

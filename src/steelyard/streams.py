@@ -18,8 +18,9 @@ def say(sentence: str) -> None:
 
 
 def put_in_order() -> None:
-    """From now on a character that a stream cannot show is written out; standard output that does not take
-    what is written raises SteelyardError, or BrokenPipeError; standard error that does not raises nothing."""
+    """Prepares the standard streams. From now on a character that a stream cannot show is written out.
+    Standard output that cannot be written to raises SteelyardError, or BrokenPipeError; standard error
+    that cannot be written to raises nothing."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -62,11 +63,11 @@ class _Errors(io.FileIO):
         return len(memoryview(part).cast("B"))
 
 
-def _stream(given: TextIO | None, number: int, kind: type[io.FileIO]) -> TextIO:
+def _stream(stream: TextIO | None, number: int, kind: type[io.FileIO]) -> TextIO:
     raw = kind(number, "w", closefd=False)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding=given.encoding if given else "utf-8",
+        encoding=stream.encoding if stream else "utf-8",
         errors=text.READABLE,
         line_buffering=number == 2 or raw.isatty(),
     )

@@ -32,9 +32,9 @@ def answer_of(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]
     )
 
 
-def last_line(said: bytes) -> str:
-    """Of what a command said before it failed."""
-    lines = said.decode(errors="replace").strip().splitlines()
+def last_line(text: bytes) -> str:
+    """The last line that a command wrote before it failed."""
+    lines = text.decode(errors="replace").strip().splitlines()
     return shortened(lines[-1], 200) if lines else "no reason given"
 
 

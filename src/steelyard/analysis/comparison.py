@@ -24,29 +24,31 @@ _LIMITED = "is no verdict on the server"
 
 
 def all_of(
-    seen: Observations, *, margin: float | None = None, at_looks: bool = False
+    observations: Observations, *, margin: float | None = None, at_looks: bool = False
 ) -> tuple[Comparison, ...]:
     """Every comparison of the experiment, in the study's order; `margin` takes the place of each group's.
 
     With `at_looks` each comparison rests on the blocks of its last look: so an experiment that goes on is
     judged at its looks, however often it is asked.
     """
-    return _Comparing(seen, margin, at_looks).all()
+    return _Comparing(observations, margin, at_looks).all()
 
 
-def noise_of(seen: Observations) -> Noise:
+def noise_of(observations: Observations) -> Noise:
     """What all comparisons of the experiment say of its noise, for parts of curves, which are judged beside
     each other."""
-    return Noise(_Comparing(seen, None, False).pairs())
+    return Noise(_Comparing(observations, None, False).pairs())
 
 
-def pairs_of(seen: Observations, key: Key, system: str, logs: Mapping[int, tuple[float, float]]) -> Pairs:
+def pairs_of(
+    observations: Observations, key: Key, system: str, logs: Mapping[int, tuple[float, float]]
+) -> Pairs:
     """What a comparison rests on: log values of the baseline and the system, block by block."""
     return Pairs(
-        seen.units(key, system, {block: base for block, (base, _) in logs.items()}),
-        seen.units(key, system, {block: other for block, (_, other) in logs.items()}),
-        judgement.both_orders(seen.baseline_first(key[0], system, logs)),
-        (system, seen.group(key[0])),
+        observations.units(key, system, {block: base for block, (base, _) in logs.items()}),
+        observations.units(key, system, {block: other for block, (_, other) in logs.items()}),
+        judgement.both_orders(observations.baseline_first(key[0], system, logs)),
+        (system, observations.group(key[0])),
     )
 
 
@@ -67,12 +69,15 @@ class _Draft:
 class _Comparing:
     """The steps from observations to verdicts."""
 
-    def __init__(self, seen: Observations, margin: float | None, at_looks: bool) -> None:
-        self.seen = seen
+    def __init__(self, observations: Observations, margin: float | None, at_looks: bool) -> None:
+        self.observations = observations
         self.margin = margin
         self.at_looks = at_looks
         self.keys = [
-            (key, system) for key in seen.cells_and_metrics() if seen.is_judged(key) for system in seen.others
+            (key, system)
+            for key in observations.cells_and_metrics()
+            if observations.is_judged(key)
+            for system in observations.others
         ]
         self.drafts = {
             (key, system): draft
@@ -93,16 +98,20 @@ class _Comparing:
         )
 
     def _margin(self, cell: str) -> float:
-        return self.margin or float(self.seen.experiment.header["margins"][self.seen.group(cell)])
+        return self.margin or float(
+            self.observations.experiment.header["margins"][self.observations.group(cell)]
+        )
 
     def _draft(self, key: Key, system: str) -> _Draft | None:
-        logs: Mapping[int, tuple[float, float]] = self.seen.logs(key, system, self.seen.lens(key[0]))
+        logs: Mapping[int, tuple[float, float]] = self.observations.logs(
+            key, system, self.observations.lens(key[0])
+        )
         if not logs:
             return None
-        pairs = pairs_of(self.seen, key, system, logs)
+        pairs = pairs_of(self.observations, key, system, logs)
         if self.at_looks:
             logs = self._until_look(key, system, logs, pairs.units)
-            pairs = pairs_of(self.seen, key, system, logs)
+            pairs = pairs_of(self.observations, key, system, logs)
         by_block = {block: other - base for block, (base, other) in logs.items()}
         return _Draft(key, system, by_block, pairs)
 
@@ -116,7 +125,7 @@ class _Comparing:
         reached: dict[tuple[int, ...] | int, None] = {}
         kept: dict[int, tuple[float, float]] = {}
         for block, both in logs.items():
-            reached[block if units == len(logs) else self.seen.boots_of(key, system, block)] = None
+            reached[block if units == len(logs) else self.observations.boots_of(key, system, block)] = None
             if len(reached) > look:
                 break
             kept[block] = both
@@ -171,34 +180,34 @@ class _Comparing:
         if needed is None:
             return None
         one_block = sum(
-            self.seen.seconds.get((system, draft.key[0]), 0.0)
-            for system in (self.seen.baseline, draft.system)
+            self.observations.seconds.get((system, draft.key[0]), 0.0)
+            for system in (self.observations.baseline, draft.system)
         )
         return (needed - len(draft.by_block)) * one_block
 
     def _empty(self, key: Key, system: str) -> Comparison:
         """The comparison with what is known without a pair."""
         label, metric = key
-        cell = self.seen.cells[label]
+        cell = self.observations.cells[label]
         return Comparison(
             workload=cell.workload,
             parameters=cell.parameters,
             cell=label,
-            group=self.seen.group(label),
+            group=self.observations.group(label),
             metric=metric,
-            unit=self.seen.unit(key)[0],
-            direction=self.seen.unit(key)[1],
-            lens=self.seen.lens(label),
+            unit=self.observations.unit(key)[0],
+            direction=self.observations.unit(key)[1],
+            lens=self.observations.lens(label),
             system=system,
-            baseline=self.seen.baseline,
-            baseline_value=self.seen.median(key, self.seen.baseline),
-            value=self.seen.median(key, system),
+            baseline=self.observations.baseline,
+            baseline_value=self.observations.median(key, self.observations.baseline),
+            value=self.observations.median(key, system),
             ratio=None,
             margin=self._margin(label),
             verdict=verdict.UNRESOLVED,
             p_adjusted=None,
             blocks=0,
-            boots=self.seen.boots(system, key),
+            boots=self.observations.boots(system, key),
             blocks_needed=None,
             flags=tuple(self._trouble_flags(label, system)) or ("no block has both systems",),
         )
@@ -209,12 +218,12 @@ class _Comparing:
         label, _ = draft.key
         flags = list(self._trouble_flags(label, draft.system))
         flags += self._few(draft, word, found)
-        for system in (self.seen.baseline, draft.system):
-            if system in self.seen.boot_systems and self.seen.boots(system, draft.key) == 1:
+        for system in (self.observations.baseline, draft.system):
+            if system in self.observations.boot_systems and self.observations.boots(system, draft.key) == 1:
                 flags.append("holds for this boot only")
                 break
-        for system in (self.seen.baseline, draft.system):
-            apart = self.seen.clocks.get((system, label), 0.0)
+        for system in (self.observations.baseline, draft.system):
+            apart = self.observations.clocks.get((system, label), 0.0)
             if abs(apart) > CLOCK_MARGIN:
                 flags.append(f"the clock of {system} differs from this machine's by {apart:+.2%}")
         flags += self._limited(draft)
@@ -226,8 +235,8 @@ class _Comparing:
     def _limited(self, draft: _Draft) -> Iterable[str]:
         """Where the load's generator had hardly any time to spare."""
         cell, metric = draft.key
-        for system in (self.seen.baseline, draft.system) if loads.depends_on_client(metric) else ():
-            share = self.seen.busy(cell, system)
+        for system in (self.observations.baseline, draft.system) if loads.depends_on_client(metric) else ():
+            share = self.observations.busy(cell, system)
             if share is not None and share > loads.BUSY_MOST:
                 yield f"the load's generator worked {share:.0%} of the time on {system}: this {_LIMITED}"
 
@@ -245,15 +254,17 @@ class _Comparing:
                 yield f"rests on {units} {what}; one system's own trials differ by {apart} here"
 
     def _trouble_flags(self, cell: str, system: str) -> Iterable[str]:
-        for one in self.seen.troubles:
-            if one.cell == cell and one.system in (system, self.seen.baseline):
+        for one in self.observations.troubles:
+            if one.cell == cell and one.system in (system, self.observations.baseline):
                 trials = "trial" if one.trials == 1 else "trials"
                 reason = f": {one.reason}" if one.reason else ""
                 yield f"{one.trials} {trials} {one.status} on {one.system}{reason}"
 
     def _code(self, cell: str, system: str) -> Iterable[str]:
         """Whether both ran the same bytes, where the workload is one that has its own."""
-        ours, theirs = (self.seen.codes.get((name, cell)) for name in (system, self.seen.baseline))
+        ours, theirs = (
+            self.observations.codes.get((name, cell)) for name in (system, self.observations.baseline)
+        )
         if ours is None or theirs is None:
             return
         if ours == theirs and len(ours) == 1:
@@ -261,22 +272,22 @@ class _Comparing:
         else:
             yield (
                 f"the machine code differs: SHA-256 {', '.join(one[:16] for one in theirs)} on "
-                f"{self.seen.baseline}, {', '.join(one[:16] for one in ours)} on {system}"
+                f"{self.observations.baseline}, {', '.join(one[:16] for one in ours)} on {system}"
             )
 
     def _disturbance(self, draft: _Draft, word: str, margin: float) -> Iterable[str]:
-        """What leaving out the disturbed blocks would change: nothing is left out, but it is said."""
+        """What would change if the disturbed blocks were left out. None is left out; the remark says so."""
         kept = {
             block: difference
             for block, difference in draft.by_block.items()
-            if not {(block, name, draft.key[0]) for name in (self.seen.baseline, draft.system)}
-            & self.seen.disturbed
+            if not {(block, name, draft.key[0]) for name in (self.observations.baseline, draft.system)}
+            & self.observations.disturbed
         }
         away = len(draft.by_block) - len(kept)
         if not away:
             return
         many = f"{away} of {len(draft.by_block)} blocks disturbed by other work"
-        units = self.seen.units(draft.key, draft.system, kept) if kept else np.array([])
+        units = self.observations.units(draft.key, draft.system, kept) if kept else np.array([])
         if not len(units):
             yield f"{many}; none without them to check"
         elif _agrees(float(np.median(signed_rank.walsh_averages(units))), word, margin):
@@ -286,12 +297,14 @@ class _Comparing:
             yield _DISTURBED
 
     def _tail(self, draft: _Draft, word: str, margin: float, noise: Noise) -> Iterable[str]:
-        """Where the mean of the batches tells another story than their floor or median."""
-        lens = self.seen.lens(draft.key[0])
+        """A remark if the mean of the batches differs in another way than their floor or median."""
+        lens = self.observations.lens(draft.key[0])
         if lens in (COST, GROUP) or word not in verdict.FIRM:
             return
-        logs = self.seen.logs(draft.key, draft.system, COST)
-        pairs = pairs_of(self.seen, draft.key, draft.system, {block: logs[block] for block in draft.by_block})
+        logs = self.observations.logs(draft.key, draft.system, COST)
+        pairs = pairs_of(
+            self.observations, draft.key, draft.system, {block: logs[block] for block in draft.by_block}
+        )
         cost = paired.usual(pairs.differences, noise.mean(pairs))
         other = verdict.word(cost, cost, margin=margin)
         if other in verdict.FIRM and other != word:

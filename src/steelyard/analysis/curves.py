@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.analysis import comparison
 from steelyard.analysis.comparison import exp
-from steelyard.analysis.model import CurveComparison, Knee, Line, PartRatio, Plateau, PointRatio
+from steelyard.analysis.model import CurveComparison, CurveLine, Knee, PartRatio, Plateau, PointRatio
 from steelyard.analysis.observations import Curve, Key, Observations
 from steelyard.statistics import order_statistics, segments, verdict
 from steelyard.statistics.judgement import Noise, Pairs
@@ -24,30 +24,34 @@ SEED = 20031  # of the resampling: the same archive gives the same intervals
 _FAULTS_LEAST = 1.0  # an operation that has to fetch a page each time
 
 
-def all_of(seen: Observations, *, margin: float | None = None) -> tuple[CurveComparison, ...]:
+def all_of(observations: Observations, *, margin: float | None = None) -> tuple[CurveComparison, ...]:
     """Every curve of the experiment, in the study's order. One size alone has no shape: it is a value."""
-    keys = [key for key in seen.cells_and_metrics() if _has_sizes(seen, key)]
-    noise = comparison.noise_of(seen) if keys else Noise(())
-    return tuple(_of(seen, key, margin, noise) for key in keys)
+    keys = [key for key in observations.cells_and_metrics() if _has_sizes(observations, key)]
+    noise = comparison.noise_of(observations) if keys else Noise(())
+    return tuple(_of(observations, key, margin, noise) for key in keys)
 
 
-def _has_sizes(seen: Observations, key: Key) -> bool:
-    by_system = seen.curves.get(key, {})
+def _has_sizes(observations: Observations, key: Key) -> bool:
+    by_system = observations.curves.get(key, {})
     return any(len(curve) > 1 for by_block in by_system.values() for curve in by_block.values())
 
 
-def _of(seen: Observations, key: Key, margin: float | None, noise: Noise) -> CurveComparison:
+def _of(observations: Observations, key: Key, margin: float | None, noise: Noise) -> CurveComparison:
     label, metric = key
-    cell = seen.cells[label]
-    workload = seen.workload(label)
-    unit, direction = seen.unit(key)
-    chosen = margin or float(seen.experiment.header["margins"][seen.group(label)])
-    lines = {name: _line(seen, key, name, direction) for name in seen.names if seen.curves[key].get(name)}
+    cell = observations.cells[label]
+    workload = observations.workload(label)
+    unit, direction = observations.unit(key)
+    chosen = margin or float(observations.experiment.header["margins"][observations.group(label)])
+    lines = {
+        name: _line(observations, key, name, direction)
+        for name in observations.names
+        if observations.curves[key].get(name)
+    }
     return CurveComparison(
         workload=cell.workload,
         parameters=cell.parameters,
         cell=label,
-        group=seen.group(label),
+        group=observations.group(label),
         metric=metric,
         unit=unit,
         direction=direction,
@@ -55,16 +59,20 @@ def _of(seen: Observations, key: Key, margin: float | None, noise: Noise) -> Cur
         sweep_unit=str(workload["sweep_unit"]),
         margin=chosen,
         lines=tuple(lines.values()),
-        ratios={name: _point_ratios(seen, key, name, noise) for name in seen.others if name in lines},
+        ratios={
+            name: _point_ratios(observations, key, name, noise)
+            for name in observations.others
+            if name in lines
+        },
         parts={
-            name: _part_ratios(seen, key, name, lines, chosen, noise)
-            for name in seen.others
-            if name in lines and seen.baseline in lines
+            name: _part_ratios(observations, key, name, lines, chosen, noise)
+            for name in observations.others
+            if name in lines and observations.baseline in lines
         },
     )
 
 
-def upper_plateau(line: Line) -> Estimate | None:
+def upper_plateau(line: CurveLine) -> Estimate | None:
     """The level of the last plateau before the system pages; of a line that never does, of the first one.
 
     A cache's plateau may stand before it: areas that a paper of 1999 could measure were larger than any."""
@@ -74,7 +82,7 @@ def upper_plateau(line: Line) -> Estimate | None:
     return before[-1].level if line.paging_from is not None else before[0].level
 
 
-def degradation(line: Line) -> Estimate | None:
+def degradation(line: CurveLine) -> Estimate | None:
     """The size from which paging costs: the knee next to where fetching pages begins, within an octave of
     it; where the curve has no knee there, that size itself, without an interval. None if it never pages."""
     if line.paging_from is None:
@@ -89,12 +97,12 @@ def degradation(line: Line) -> Estimate | None:
 # One system's line
 
 
-def _line(seen: Observations, key: Key, system: str, direction: str) -> Line:
-    sizes, rows = matrix(seen, key, system)
+def _line(observations: Observations, key: Key, system: str, direction: str) -> CurveLine:
+    sizes, rows = matrix(observations, key, system)
     points = tuple((size, order_statistics.median(rows[:, number])) for number, size in enumerate(sizes))
-    paging_from = _paging_from(seen, key, system)
+    paging_from = _paging_from(observations, key, system)
     if len(sizes) < _POINTS_LEAST:
-        return Line(system, points, (), (), (), None, len(rows), paging_from)
+        return CurveLine(system, points, (), (), (), None, len(rows), paging_from)
     measured = segments.estimate(np.array(sizes, float), rows, chance=np.random.default_rng(SEED))
     flat = segments.plateaus(measured.fit)
     plateaus = tuple(
@@ -105,23 +113,23 @@ def _line(seen: Observations, key: Key, system: str, direction: str) -> Line:
     )
     ends = segments.knees(measured.fit, direction="falls" if direction == "higher" else "rises")
     knees = tuple(Knee(flat.index(number), measured.breakpoints[number]) for number in ends)
-    return Line(
+    return CurveLine(
         system, points, measured.fit.knots, plateaus, knees, measured.agreement, len(rows), paging_from
     )
 
 
-def matrix(seen: Observations, key: Key, system: str) -> tuple[list[int], Array]:
+def matrix(observations: Observations, key: Key, system: str) -> tuple[list[int], Array]:
     """The sizes that every trial of the system has, and a row of values for each trial."""
-    by_block = seen.curves[key][system]
+    by_block = observations.curves[key][system]
     sizes = sorted(set.intersection(*(set(curve) for curve in by_block.values())))
-    lens = seen.lens(key[0])
+    lens = observations.lens(key[0])
     return sizes, np.array([[curve[size].shown(lens) for size in sizes] for curve in by_block.values()])
 
 
-def _paging_from(seen: Observations, key: Key, system: str) -> int | None:
+def _paging_from(observations: Observations, key: Key, system: str) -> int | None:
     """The smallest size from which every size pages; None if the largest does not."""
     found = None
-    rows = [row for row in seen.rows.faults if (row.cell, row.metric, row.system) == (*key, system)]
+    rows = [row for row in observations.rows.faults if (row.cell, row.metric, row.system) == (*key, system)]
     for row in reversed(rows):
         if row.faults is None or row.faults < _FAULTS_LEAST:
             break
@@ -132,55 +140,65 @@ def _paging_from(seen: Observations, key: Key, system: str) -> int | None:
 # Systems against the baseline
 
 
-def _blocks(seen: Observations, key: Key, system: str) -> list[int]:
-    base, other = seen.curves[key].get(seen.baseline, {}), seen.curves[key].get(system, {})
+def _blocks(observations: Observations, key: Key, system: str) -> list[int]:
+    base, other = (
+        observations.curves[key].get(observations.baseline, {}),
+        observations.curves[key].get(system, {}),
+    )
     return sorted(base.keys() & other.keys())
 
 
-def _point_ratios(seen: Observations, key: Key, system: str, noise: Noise) -> tuple[PointRatio, ...]:
+def _point_ratios(observations: Observations, key: Key, system: str, noise: Noise) -> tuple[PointRatio, ...]:
     """Size by size, corrected over the sizes of this curve."""
-    points = seen.common_points(key)
-    members = [_pairs(seen, key, system, [point], [point]) for point in points]
-    found = comparison.family(members if _blocks(seen, key, system) else [], margin=0.01, noise=noise)
+    points = observations.common_points(key)
+    members = [_pairs(observations, key, system, [point], [point]) for point in points]
+    found = comparison.family(members if _blocks(observations, key, system) else [], margin=0.01, noise=noise)
     return tuple(
         PointRatio(point, exp(ratio), p) for point, (ratio, _, p) in zip(points, found, strict=False)
     )
 
 
-def _pairs(seen: Observations, key: Key, system: str, ours: Sequence[int], theirs: Sequence[int]) -> Pairs:
+def _pairs(
+    observations: Observations, key: Key, system: str, ours: Sequence[int], theirs: Sequence[int]
+) -> Pairs:
     """The level of the baseline over some sizes and the system's over others: the median, of time or of
     time a byte."""
-    curves = seen.curves[key]
+    curves = observations.curves[key]
     return comparison.pairs_of(
-        seen,
+        observations,
         key,
         system,
         {
             block: (
-                -_log_level(seen, key, curves[seen.baseline][block], ours),
-                -_log_level(seen, key, curves[system][block], theirs),
+                -_log_level(observations, key, curves[observations.baseline][block], ours),
+                -_log_level(observations, key, curves[system][block], theirs),
             )
-            for block in _blocks(seen, key, system)
+            for block in _blocks(observations, key, system)
         },
     )
 
 
-def _log_level(seen: Observations, key: Key, curve: Curve, sizes: Sequence[int]) -> float:
-    lens = seen.lens(key[0])
+def _log_level(observations: Observations, key: Key, curve: Curve, sizes: Sequence[int]) -> float:
+    lens = observations.lens(key[0])
     times = [curve[size].lenses[lens] / (curve[size].bytes or 1.0) for size in sizes]
     return math.log(float(np.median(times)))
 
 
 def _part_ratios(
-    seen: Observations, key: Key, system: str, lines: Mapping[str, Line], margin: float, noise: Noise
+    observations: Observations,
+    key: Key,
+    system: str,
+    lines: Mapping[str, CurveLine],
+    margin: float,
+    noise: Noise,
 ) -> tuple[PartRatio, ...]:
     """Plateau by plateau, each system over its own sizes, corrected over this curve's; then the knees."""
-    ours, theirs = lines[seen.baseline], lines[system]
+    ours, theirs = lines[observations.baseline], lines[system]
     pairs = _matched(ours.plateaus, theirs.plateaus)
-    blocks = _blocks(seen, key, system)
+    blocks = _blocks(observations, key, system)
     members = [
         _pairs(
-            seen,
+            observations,
             key,
             system,
             _within(ours, ours.plateaus[number]),
@@ -204,7 +222,7 @@ def _part_ratios(
     return (*found, *_knee_ratios(ours, theirs, pairs, margin, len(blocks)))
 
 
-def _within(line: Line, plateau: Plateau) -> list[int]:
+def _within(line: CurveLine, plateau: Plateau) -> list[int]:
     return [size for size, _ in line.points if plateau.low <= size <= plateau.high]
 
 
@@ -223,7 +241,7 @@ def _matched(ours: Sequence[Plateau], theirs: Sequence[Plateau]) -> list[tuple[i
 
 
 def _knee_ratios(
-    ours: Line, theirs: Line, pairs: Sequence[tuple[int, int]], margin: float, blocks: int
+    ours: CurveLine, theirs: CurveLine, pairs: Sequence[tuple[int, int]], margin: float, blocks: int
 ) -> list[PartRatio]:
     """Further is better. The interval of the difference comes from both intervals (Zou and Donner, 2008)."""
     found = []

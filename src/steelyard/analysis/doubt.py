@@ -69,6 +69,5 @@ _BELIEVED = f"""
 
 
 def set_aside(connection: duckdb.DuckDBPyConnection) -> None:
-    """From now on, trials that went well and yet cannot be right are failed ones, with the reason, in all
-    that is asked of these tables."""
+    """Makes these tables show trials that went well but cannot be right as failed, with the reason."""
     connection.execute(_BELIEVED.replace("doubts", f"({_DOUBTS})"))

@@ -17,7 +17,7 @@ from statistics import median
 import numpy as np
 
 from steelyard.analysis import spending
-from steelyard.analysis.model import Account, CallDifference, Comparison, CostDifference, Why
+from steelyard.analysis.model import CallDifference, Comparison, CostDifference, HostCost, Why
 from steelyard.analysis.observations import COST, Key, Observations
 from steelyard.analysis.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
 from steelyard.events import CALLS, LIFE, SETUP, WORK
@@ -49,16 +49,16 @@ class _Called:
 class Costs:
     """What was accounted for in an experiment, an operation."""
 
-    def __init__(self, seen: Observations) -> None:
-        self.seen = seen
+    def __init__(self, observations: Observations) -> None:
+        self.observations = observations
         self.spent: dict[Key, dict[str, dict[int, Spent]]] = defaultdict(lambda: defaultdict(dict))
         setups: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-        for setup in seen.rows.setups:
+        for setup in observations.rows.setups:
             setups[setup.system, setup.cell] |= {setup.figure: setup.cost, OPERATIONS: setup.operations}
         self.has_setup = frozenset(setups)
-        for row in seen.rows.costs:
-            value = seen.values.get((row.cell, row.metric), {}).get(row.system, {}).get(row.block)
-            is_time = seen.workload(row.cell)["measure"] != "count"
+        for row in observations.rows.costs:
+            value = observations.values.get((row.cell, row.metric), {}).get(row.system, {}).get(row.block)
+            is_time = observations.workload(row.cell)["measure"] != "count"
             if value is not None and row.operations and is_time:
                 self.spent[row.cell, row.metric][row.system][row.block] = spending.spent(
                     row.figures,
@@ -73,7 +73,7 @@ class Costs:
         """Each accounting trial's calls an operation. What a trial makes besides its operations stands in
         both kinds of them, so it cancels where there are both."""
         trials: dict[int, tuple[str, str, str, float, dict[str, tuple[int, int | None]]]] = {}
-        for row in self.seen.rows.calls:
+        for row in self.observations.rows.calls:
             empty = (row.system, row.cell, row.purpose, row.operations, dict[str, tuple[int, int | None]]())
             trials.setdefault(row.accounting, empty)[4][row.call] = (row.calls, row.errors)
         setups: dict[tuple[str, str], list[tuple[float, dict[str, tuple[int, int | None]]]]] = defaultdict(
@@ -98,17 +98,17 @@ class Costs:
             own = sum(count for count, _ in setup.calls.values())
             self.setups[system, cell] = max(0, round(own - net[ALL_CALLS][0] * setup.operations))
 
-    def accounts(self) -> Iterable[Account]:
+    def accounts(self) -> Iterable[HostCost]:
         """Every cell's costs on every system that was watched, in the study's order."""
-        for key in self.seen.cells_and_metrics():
+        for key in self.observations.cells_and_metrics():
             label, metric = key
-            cell = self.seen.cells[label]
-            for system in self.seen.names:
+            cell = self.observations.cells[label]
+            for system in self.observations.names:
                 spent = list(self.spent.get(key, {}).get(system, {}).values())
                 if not spent:
                     continue
-                values = self.seen.values[key][system].values()
-                yield Account(
+                values = self.observations.values[key][system].values()
+                yield HostCost(
                     system,
                     cell.workload,
                     cell.parameters,
@@ -154,7 +154,7 @@ class Costs:
     def _draft(self, key: Key, system: str) -> "_Draft | None":
         """What a comparison's costs rest on; None where no block has both systems accounted for."""
         spent = self.spent.get(key, {})
-        base, other = spent.get(self.seen.baseline, {}), spent.get(system, {})
+        base, other = spent.get(self.observations.baseline, {}), spent.get(system, {})
         blocks = sorted(base.keys() & other.keys())
         if not blocks:
             return None
@@ -166,7 +166,7 @@ class Costs:
                 name,
                 {block: (base[block], other[block]) for block in blocks},
                 is_net=is_net,
-                replicated=lambda by_block: self.seen.units(key, system, by_block),
+                replicated=lambda by_block: self.observations.units(key, system, by_block),
             )
 
         def known(one: Spent) -> Mapping[str, float]:
@@ -214,7 +214,7 @@ class Costs:
 
     def _call_differences(self, system: str, cell: str) -> Iterable[CallDifference]:
         """Calls that differ first, those that differ most before the others."""
-        base, other = self.calls.get((self.seen.baseline, cell)), self.calls.get((system, cell))
+        base, other = self.calls.get((self.observations.baseline, cell)), self.calls.get((system, cell))
         if not base or not other:
             return []
         found = []
@@ -255,7 +255,7 @@ class Costs:
         """What of the watch was not to be had: the reasons, and what the monitors that worked cannot see,
         once for all systems that it holds for."""
         blind: dict[str, tuple[str, tuple[str, ...]]] = {}
-        for row in self.seen.rows.watches:
+        for row in self.observations.rows.watches:
             if row.why is not None:
                 yield f"{row.system} {_NOT[row.detail]}: {row.why}"
             # What was counted call by call lacks nothing that the trials lack, and has the calls besides.
@@ -289,7 +289,7 @@ class _Draft:
         return COVERED_LEAST if self.is_net else COVERED_LEAST_WHOLE
 
     def p_values(self) -> dict[str, float]:
-        """Of the time, and of each cost that was there at all."""
+        """The p-value of the time, and of each cost that was not 0 in every trial."""
         return {name: units.p_value() for name, units in self.units.items() if name in self.counted}
 
     def is_beyond_setup(self, name: str, estimate: Estimate) -> bool:

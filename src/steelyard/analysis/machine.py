@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from steelyard.analysis import curves
-from steelyard.analysis.model import CurveComparison, Finding, SystemFacts
+from steelyard.analysis.model import CurveComparison, MachineFact, SystemFacts
 from steelyard.analysis.observations import Key, Observations
 from steelyard.statistics import capacities, lines, order_statistics
 from steelyard.statistics.signed_rank import Estimate
@@ -26,30 +26,30 @@ _ONE_CHAIN = "chains_1"
 
 
 def findings(
-    seen: Observations, found: Sequence[CurveComparison], facts: Sequence[SystemFacts]
-) -> Iterable[Finding]:
+    observations: Observations, found: Sequence[CurveComparison], facts: Sequence[SystemFacts]
+) -> Iterable[MachineFact]:
     """Every property that the experiment has the measurements for."""
-    for key in seen.cells_and_metrics():
+    for key in observations.cells_and_metrics():
         for one in facts:
-            if seen.curves.get(key, {}).get(one.name):
-                yield from _of_curve(seen, key, one)
+            if observations.curves.get(key, {}).get(one.name):
+                yield from _of_curve(observations, key, one)
     yield from _overlapping_loads(found)
-    yield from _overlapping_operations(seen)
+    yield from _overlapping_operations(observations)
 
 
-def _of_curve(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
-    workload = seen.cells[key[0]].workload
+def _of_curve(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
+    workload = observations.cells[key[0]].workload
     if workload == _LATENCY:
-        yield from _caches(seen, key, system)
+        yield from _caches(observations, key, system)
     elif workload == _LINE:
-        yield from _line(seen, key, system)
+        yield from _line(observations, key, system)
     elif workload == _TLB and key[1] == _SPARSE:
-        yield from _reach(seen, key, system)
+        yield from _reach(observations, key, system)
 
 
-def _caches(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
+def _caches(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
     """The caches' capacities: where a sharp step of the latency begins, the middle of a gradual one."""
-    sizes, rows = curves.matrix(seen, key, system.name)
+    sizes, rows = curves.matrix(observations, key, system.name)
     if len(sizes) < _POINTS_LEAST:
         return
     found = capacities.estimate(np.array(sizes, float), rows, chance=np.random.default_rng(curves.SEED))
@@ -59,24 +59,24 @@ def _caches(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Findi
         value = found.capacities[number]
         name = names.get(number)
         what = f"cache {name}" if name else f"step {number + 1} of the latency"
-        yield Finding(
+        yield MachineFact(
             system.name, what, value, "bytes", key[0], stated[name] if name else None, _step_note(step, found)
         )
 
 
-def _line(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
-    strides, rows = curves.matrix(seen, key, system.name)
+def _line(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
+    strides, rows = curves.matrix(observations, key, system.name)
     found = lines.line(np.array(strides, float), rows)
     if found is not None:
         stated = system.fingerprint.get("cache_line_bytes")
         note = f"by {found.agreement:.0%} of trials on their own"
-        yield Finding(system.name, "cache line", Estimate(found.size), "bytes", key[0], stated, note)
+        yield MachineFact(system.name, "cache line", Estimate(found.size), "bytes", key[0], stated, note)
 
 
-def _reach(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Finding]:
+def _reach(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
     """The pages that the address translation reaches, where the excess of sparse lines sets in."""
-    sizes, sparse = curves.matrix(seen, key, system.name)
-    dense_sizes, dense = curves.matrix(seen, (key[0], _DENSE), system.name)
+    sizes, sparse = curves.matrix(observations, key, system.name)
+    dense_sizes, dense = curves.matrix(observations, (key[0], _DENSE), system.name)
     page = system.fingerprint.get("page_bytes")
     if sizes != dense_sizes or len(sizes) < _POINTS_LEAST or not page:
         return
@@ -84,7 +84,7 @@ def _reach(seen: Observations, key: Key, system: SystemFacts) -> Iterable[Findin
     reach = lines.tlb_reach(pages, sparse, dense, chance=np.random.default_rng(curves.SEED))
     if reach is not None:
         note = f"beyond so many pages of {page} bytes their translation costs"
-        yield Finding(system.name, "address translation", reach, "pages", key[0], None, note)
+        yield MachineFact(system.name, "address translation", reach, "pages", key[0], None, note)
 
 
 def _step_note(step: capacities.Step, found: capacities.Estimated) -> str:
@@ -112,28 +112,30 @@ def _named(found: Sequence[float], stated: Mapping[str, float]) -> dict[int, str
     return names
 
 
-def _overlapping_operations(seen: Observations) -> Iterable[Finding]:
+def _overlapping_operations(observations: Observations) -> Iterable[MachineFact]:
     """Time of one chain of operations over time with several chains, trial by trial (after par_ops)."""
-    known = set(seen.cells_and_metrics())
-    for label, metric in seen.cells_and_metrics():
+    known = set(observations.cells_and_metrics())
+    for label, metric in observations.cells_and_metrics():
         if not metric.endswith(_PARALLEL) or (label, metric.removesuffix(_PARALLEL)) not in known:
             continue
         alone = metric.removesuffix(_PARALLEL)
-        lens = seen.lens(label)
-        for system in seen.names:
-            one = seen.values[label, alone].get(system, {})
-            many = seen.values[label, metric].get(system, {})
+        lens = observations.lens(label)
+        for system in observations.names:
+            one = observations.values[label, alone].get(system, {})
+            many = observations.values[label, metric].get(system, {})
             ratios = [
                 one[block].lenses[lens] / many[block].lenses[lens] for block in one.keys() & many.keys()
             ]
             if ratios:
-                what = f"{seen.cells[label].workload}: {alone} at once"
-                yield Finding(system, what, order_statistics.median(np.array(ratios)), "", label, None, "")
+                what = f"{observations.cells[label].workload}: {alone} at once"
+                yield MachineFact(
+                    system, what, order_statistics.median(np.array(ratios)), "", label, None, ""
+                )
 
 
-def _overlapping_loads(found: Sequence[CurveComparison]) -> Iterable[Finding]:
-    """Time of a load in one chain over the least with several, at each size; told at the largest that all
-    have, where every load misses, and where it is most (after par_mem)."""
+def _overlapping_loads(found: Sequence[CurveComparison]) -> Iterable[MachineFact]:
+    """The time of a load in one chain over the least with several chains, at each size. Reported at the
+    largest size that all have, where every load misses, and where the ratio is largest (after par_mem)."""
     chains = [one for one in found if one.metric.startswith("chains_")]
     for one in chains:
         if one.metric != _ONE_CHAIN:
@@ -152,4 +154,4 @@ def _overlapping_loads(found: Sequence[CurveComparison]) -> Iterable[Finding]:
                 size = max(ratios)
                 where = f"at {size} bytes; most at {max(ratios, key=lambda each: ratios[each])} bytes"
                 value = Estimate(ratios[size])
-                yield Finding(line.system, "loads in flight", value, "", one.cell, None, where)
+                yield MachineFact(line.system, "loads in flight", value, "", one.cell, None, where)

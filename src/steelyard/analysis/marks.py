@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from statistics import median
 
-from steelyard.analysis.model import Mark
+from steelyard.analysis.model import PlotMark
 from steelyard.analysis.observations import GROUP, TYPICAL, lenses_of
 from steelyard.analysis.rows import ValueRow
 
 _MOST = 100  # of one cell, metric and system: with more blocks, one mark stands for neighbouring blocks
 
 
-def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tuple[Mark, ...]:
+def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tuple[PlotMark, ...]:
     """The marks of all that is no curve; `lenses` says which number stands for a trial. With several copies
     everything is divided by their number, as the comparison does."""
     by_key: dict[tuple[str, str], list[ValueRow]] = defaultdict(list)
@@ -30,7 +30,7 @@ def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tup
             low = min(row.low / row.copies for row in members)
             high = max(row.high / row.copies for row in members)
             if min(value, low) > 0:
-                found.append(Mark(cell, metric, system, number, width, value, low, high))
+                found.append(PlotMark(cell, metric, system, number, width, value, low, high))
     return tuple(found)
 
 

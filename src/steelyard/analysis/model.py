@@ -52,7 +52,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class HostCost:
     """What an operation costs this host on one system: medians over trials, set-up taken away."""
 
     system: str
@@ -131,7 +131,7 @@ class Knee:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CurveLine:
     """One system's curve: the median over trials at each size, and the shape that was found in it."""
 
     system: str
@@ -180,13 +180,13 @@ class CurveComparison:
     sweeps: str  # what is varied
     sweep_unit: str
     margin: float
-    lines: tuple[Line, ...]
+    lines: tuple[CurveLine, ...]
     ratios: Mapping[str, tuple[PointRatio, ...]]  # by system
     parts: Mapping[str, tuple[PartRatio, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MachineFact:
     """A property of the machine, as a system shows it: a cache's size, how many operations overlap."""
 
     system: str
@@ -334,7 +334,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ProcessorTime:
     """What one operation costs on one system: medians over trials, in ns."""
 
     system: str
@@ -348,7 +348,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class UsageFigure:
     """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
     monitor said of them. The median over trials."""
 
@@ -374,7 +374,7 @@ class SystemFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PlotMark:
     """One system's trials of some neighbouring blocks, as one time in ns per operation and copy."""
 
     cell: str
@@ -409,20 +409,20 @@ class Weighing:
     indices: tuple[Index, ...]
     levels: tuple[Level, ...]
     curves: tuple[CurveComparison, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[MachineFact, ...]
     reference_means: tuple[ReferenceMean, ...]
     gains: tuple[Gain, ...]
     multiprogramming: tuple[Multiprogramming, ...]
     scalings: tuple[Scaling, ...]
-    costs: tuple[Cost, ...]
-    tallies: tuple[Tally, ...]
+    costs: tuple[ProcessorTime, ...]
+    tallies: tuple[UsageFigure, ...]
     troubles: tuple[Trouble, ...]
     blocks: int
     trials: int
     warnings: tuple[str, ...]
-    accounts: tuple[Account, ...] = ()  # with --watch
+    accounts: tuple[HostCost, ...] = ()  # with --watch
     left_out: tuple[str, ...] = ()  # cells that the time did not reach
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[PlotMark, ...] = ()
     extent: Extent = Extent()
 
 

@@ -13,17 +13,17 @@ from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
 
 
-def all_of(seen: Observations) -> Iterable[Multiprogramming]:
+def all_of(observations: Observations) -> Iterable[Multiprogramming]:
     """For each cell that has many processes at once, each system."""
-    for label in seen.cells:
-        for system in seen.names:
-            crowds = seen.crowds.get((label, system))
+    for label in observations.cells:
+        for system in observations.names:
+            crowds = observations.crowds.get((label, system))
             if crowds:
-                yield _of(seen, label, system, crowds)
+                yield _of(observations, label, system, crowds)
 
 
-def _of(seen: Observations, label: str, system: str, crowds: Sequence[Crowd]) -> Multiprogramming:
-    cell = seen.cells[label]
+def _of(observations: Observations, label: str, system: str, crowds: Sequence[Crowd]) -> Multiprogramming:
+    cell = observations.cells[label]
     whole = [crowd for crowd in crowds if crowd.is_ok]
 
     def median(of: Callable[[Crowd], float]) -> Estimate | None:

@@ -114,8 +114,8 @@ class Observations:
         return found
 
     def _derive(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
-        """What the moments of each trial's processes say, as metrics of their own; the median where a trial
-        has several groups. Of a trial that failed nothing: it did another amount of work."""
+        """Adds the metrics that follow from the moments of each trial's processes; the median where a
+        trial has several groups. Failed trials yield none, because they did a different amount of work."""
         for (cell, system), members in self.crowds.items():
             by_block: dict[int, list[Crowd]] = defaultdict(list)
             for crowd in members:
@@ -133,8 +133,8 @@ class Observations:
         return sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
 
     def _subtract(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
-        """Where a metric is declared to hold another one's work besides its own, takes that away, trial by
-        trial. What is not more than its overhead is not resolved: said, and left out."""
+        """Subtracts a metric's declared overhead, trial by trial. A metric that is not more than its
+        overhead is left out, and reported as trouble."""
         unresolved: Counter[tuple[str, str, str]] = Counter()
         for label, cell in self.cells.items():
             for metric in self.experiment.header["workloads"][cell.workload]["metrics"]:

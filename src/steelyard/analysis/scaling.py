@@ -25,23 +25,25 @@ _FULL_MARGIN = 0.01  # beyond a full gain, before it is worth a warning
 _Ladder = dict[int, Key]  # by number of copies
 
 
-def gains(seen: Observations) -> tuple[Gain, ...]:
+def gains(observations: Observations) -> tuple[Gain, ...]:
     """N copies against one, pair by pair within a block, in the study's order."""
-    return tuple(_gains(seen))
+    return tuple(_gains(observations))
 
 
-def all_of(seen: Observations, facts: Sequence[SystemFacts]) -> tuple[Scaling, ...]:
+def all_of(observations: Observations, facts: Sequence[SystemFacts]) -> tuple[Scaling, ...]:
     """Each system's scaling of everything that has more than one number of copies.
 
-    `facts` say how many processors a system has. Where a figure cannot be had, the sentence why is there.
+    `facts` say how many processors a system has. If a figure cannot be computed, a sentence says why.
     """
     processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
     found = []
-    for (label, metric), ladder in _ladders(seen).items():
-        for system in seen.names:
-            measured = {copies: key for copies, key in sorted(ladder.items()) if seen.values[key].get(system)}
+    for (label, metric), ladder in _ladders(observations).items():
+        for system in observations.names:
+            measured = {
+                copies: key for copies, key in sorted(ladder.items()) if observations.values[key].get(system)
+            }
             if len(measured) > 1:
-                found.append(_scaling(seen, label, metric, measured, system, processors.get(system)))
+                found.append(_scaling(observations, label, metric, measured, system, processors.get(system)))
     return tuple(found)
 
 
@@ -49,24 +51,24 @@ def _without_copies(cell: Cell) -> Cell:
     return replace(cell, parameters=tuple(pair for pair in cell.parameters if pair[0] != "copies"))
 
 
-def _ladders(seen: Observations) -> dict[Key, _Ladder]:
+def _ladders(observations: Observations) -> dict[Key, _Ladder]:
     """The cells that differ in nothing but their copies, by their label without those, and metric."""
     found: dict[Key, _Ladder] = {}
-    for label, metric in seen.cells_and_metrics():
-        cell = seen.cells[label]
+    for label, metric in observations.cells_and_metrics():
+        cell = observations.cells[label]
         found.setdefault((_without_copies(cell).label, metric), {}).setdefault(cell.copies, (label, metric))
     return {key: ladder for key, ladder in found.items() if len(ladder) > 1}
 
 
-def _gains(seen: Observations) -> Iterable[Gain]:
-    for (label, metric), ladder in _ladders(seen).items():
+def _gains(observations: Observations) -> Iterable[Gain]:
+    for (label, metric), ladder in _ladders(observations).items():
         for copies, key in sorted(ladder.items()):
-            for system in seen.names if copies > 1 and 1 in ladder else ():
-                one, many = (seen.values[each].get(system, {}) for each in (ladder[1], key))
+            for system in observations.names if copies > 1 and 1 in ladder else ():
+                one, many = (observations.values[each].get(system, {}) for each in (ladder[1], key))
                 logs = _logs(one, many)
                 if len(logs):
                     gain = exp(signed_rank.estimate(logs, alpha=0.05))
-                    workload = seen.cells[key[0]].workload
+                    workload = observations.cells[key[0]].workload
                     efficiency = _divided(gain, copies)
                     yield Gain(system, workload, metric, copies, gain, label, efficiency, len(logs))
 
@@ -83,7 +85,9 @@ def _divided(estimate: Estimate, by: float) -> Estimate:
     return Estimate(estimate.value / by, low, high, estimate.level)
 
 
-def beyond_full(seen: Observations, found: Sequence[Gain], facts: Sequence[SystemFacts]) -> Iterable[str]:
+def beyond_full(
+    observations: Observations, found: Sequence[Gain], facts: Sequence[SystemFacts]
+) -> Iterable[str]:
     """A sentence for each gain that lies, with its interval, beyond what copies and processors can give: then
     the copy alone was slower than each of several, and what is wrong is the one, not the several."""
     processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
@@ -93,9 +97,15 @@ def beyond_full(seen: Observations, found: Sequence[Gain], facts: Sequence[Syste
         low, high = one.gain.low, one.gain.high
         if low is None or high is None or low <= full * (1 + _FULL_MARGIN):
             continue
-        labels = (label for label, _ in seen.cells_and_metrics() if seen.cells[label].copies == one.copies)
+        labels = (
+            label
+            for label, _ in observations.cells_and_metrics()
+            if observations.cells[label].copies == one.copies
+        )
         cells = [
-            seen.cells[label] for label in labels if _without_copies(seen.cells[label]).label == one.cell
+            observations.cells[label]
+            for label in labels
+            if _without_copies(observations.cells[label]).label == one.cell
         ]
         is_placed = any(dict(cell.parameters).get("place") for cell in cells)
         yield (
@@ -120,10 +130,10 @@ def _what_limits(copies: int, processors: int | None) -> str:
 
 
 def _scaling(
-    seen: Observations, label: str, metric: str, ladder: _Ladder, system: str, processors: int | None
+    observations: Observations, label: str, metric: str, ladder: _Ladder, system: str, processors: int | None
 ) -> Scaling:
     copies = tuple(ladder)
-    throughputs = _throughputs(seen, ladder, system)
+    throughputs = _throughputs(observations, ladder, system)
     within = tuple(count for count in copies if processors is not None and count <= processors)
     no_law = _why_no_law(processors, within, len(throughputs))
     law = None if no_law else _law(copies, throughputs, within)
@@ -135,10 +145,10 @@ def _scaling(
     first, _ = next(iter(ladder.values()))
     return Scaling(
         system=system,
-        workload=seen.cells[first].workload,
+        workload=observations.cells[first].workload,
         metric=metric,
         cell=label,
-        unit="MB/s" if seen.workload(first)["measure"] == "bandwidth" else "operations/s",
+        unit="MB/s" if observations.workload(first)["measure"] == "bandwidth" else "operations/s",
         processors=processors,
         copies=copies,
         blocks=len(throughputs),
@@ -158,9 +168,9 @@ def _scaling(
     )
 
 
-def _throughputs(seen: Observations, ladder: _Ladder, system: str) -> Array:
+def _throughputs(observations: Observations, ladder: _Ladder, system: str) -> Array:
     """A row for each block that holds every number of copies: operations a second, or MB/s."""
-    by_copies = [seen.values[key][system] for key in ladder.values()]
+    by_copies = [observations.values[key][system] for key in ladder.values()]
     shared = sorted(set.intersection(*(set(found) for found in by_copies)))
     rows = [[_throughput(found[block]) for found in by_copies] for block in shared]
     return np.array(rows).reshape(len(shared), len(ladder))
@@ -200,7 +210,7 @@ def _law(copies: Sequence[int], throughputs: Array, within: Sequence[int]) -> La
 def _saturation(
     copies: Sequence[int], throughputs: Array, processors: int | None, law: Law | None
 ) -> tuple[Saturation | None, str]:
-    """The saturation, or the sentence why there is none."""
+    """The saturation, or a sentence that says why there is none."""
     if processors is None or not any(count > processors for count in copies):
         return None, "it was not measured with more copies than processors"
     if len(copies) < _COPIES_LEAST:

@@ -117,8 +117,8 @@ def common(trials: Sequence[Spent]) -> list[str]:
 
 
 def told(names: Collection[str], claimed: Collection[str]) -> list[str]:
-    """The costs to be told: user and system mode, or their sum, the run time, where these are not known apart
-    or it alone is claimed. It is exact; they are split by a few clock ticks."""
+    """The costs to show: user and system mode; or their sum, the run time, where they are not known
+    separately or only the sum is claimed. The sum is exact; a few clock ticks decide how it is split."""
     both = {"user", "system"}
     is_split = both <= set(names) and (RUN not in claimed or not both.isdisjoint(claimed))
     left_out = {RUN} if is_split else both

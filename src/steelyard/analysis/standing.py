@@ -21,7 +21,7 @@ class Judge:
         self.experiment = experiment
         self.comparisons: tuple[Comparison, ...] = ()  # of the last look
         self.standing = Standing()
-        self.seen: Observations | None = None  # what these rest on
+        self.observations: Observations | None = None  # what these rest on
         self._growing = Growing(experiment)
         self._rows = rows.Rows()
         self._cells = {cell.label: cell for cell in experiment.cells}
@@ -30,8 +30,8 @@ class Judge:
         """What is known by now. Raises ArchiveError."""
         with interruption.told_apart(), self._growing.more() as connection:
             self._rows.add(connection)
-        self.seen = Observations(self.experiment, self._rows)
-        self.comparisons = comparison.all_of(self.seen, at_looks=True)
+        self.observations = Observations(self.experiment, self._rows)
+        self.comparisons = comparison.all_of(self.observations, at_looks=True)
         self.standing = standing(self.comparisons, self._cells)
         return self.standing
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from steelyard.analysis.model import Tally
+from steelyard.analysis.model import UsageFigure
 from steelyard.analysis.observations import Observations
 from steelyard.analysis.rows import UsageRow
 from steelyard.statistics import order_statistics
@@ -20,23 +20,23 @@ SURROUNDING = "null"  # the workload whose calls are those around any other's
 _Figures = dict[str, dict[int, float]]  # by what they are of: by block
 
 
-def all_of(seen: Observations) -> Iterable[Tally]:
+def all_of(observations: Observations) -> Iterable[UsageFigure]:
     """The figures of the cells of which the study has tables of figures. A monitor's counts are of the
     trial's whole process; "own calls of ..." are without those of the workload `null` on the same system."""
-    made_from = seen.experiment.study
+    made_from = observations.experiment.study
     wanted = {table.workload for table in made_from.figure_tables} if made_from else set()
     if not wanted:
         return
-    found = _read(seen)
-    for label, cell in seen.cells.items():
-        for system in seen.names if cell.workload in wanted else ():
+    found = _read(observations)
+    for label, cell in observations.cells.items():
+        for system in observations.names if cell.workload in wanted else ():
             figures = _with_all_calls(found[system, label])
             _add_shares(figures)
-            _add_own_calls(figures, _around(seen, found, system))
+            _add_own_calls(figures, _around(observations, found, system))
             for what, by_block in figures.items():
                 yield _tally(system, label, cell, what, _unit(what), by_block)
-            if system != seen.baseline:
-                yield from _added(system, label, cell, figures, found[seen.baseline, label])
+            if system != observations.baseline:
+                yield from _added(system, label, cell, figures, found[observations.baseline, label])
 
 
 def added(time: float, untraced: float, reading: str) -> float:
@@ -45,26 +45,26 @@ def added(time: float, untraced: float, reading: str) -> float:
     return 100 * (time - untraced) / (time if reading == ITS_OWN else untraced)
 
 
-def _read(seen: Observations) -> dict[tuple[str, str], _Figures]:
+def _read(observations: Observations) -> dict[tuple[str, str], _Figures]:
     """By system and cell. Times are per operation, over all metrics of a trial."""
     found: dict[tuple[str, str], _Figures] = defaultdict(lambda: defaultdict(dict))
     by_trial: dict[tuple[int, str, str], list[UsageRow]] = defaultdict(list)
-    for used in seen.rows.usage:
+    for used in observations.rows.usage:
         by_trial[used.block, used.system, used.cell].append(used)
     for (block, system, cell), members in by_trial.items():
         operations = sum(one.operations for one in members)
         times = (sum(one.user_ns for one in members), sum(one.system_ns for one in members))
         for what, time in zip(TIMES, times, strict=True):
             found[system, cell][what][block] = time / operations
-    for count in seen.rows.counts:
+    for count in observations.rows.counts:
         what = f"{count.metric}, watched" if count.metric in TIMES else count.metric
         found[count.system, count.cell][what][count.block] = float(count.value)
     return found
 
 
 def _add_shares(figures: _Figures) -> None:
-    """Of the time from the process's start to its end by its monitor's clock; or, where a monitor of the
-    whole machine said so, of all processors' time."""
+    """Adds CPU shares: of the process's lifetime by its monitor's clock, or of the whole machine if the
+    monitor reports that."""
     for mode in ("user", "system"):
         watched, used = figures.get("watched", {}), figures.pop(f"{mode} time, watched", {})
         whole = figures.pop(f"processors in {mode} mode", {})
@@ -88,11 +88,13 @@ def _with_all_calls(figures: _Figures) -> _Figures:
     return figures | {ALL_CALLS: dict(sums)} if sums else figures
 
 
-def _around(seen: Observations, found: Mapping[tuple[str, str], _Figures], system: str) -> dict[str, float]:
+def _around(
+    observations: Observations, found: Mapping[tuple[str, str], _Figures], system: str
+) -> dict[str, float]:
     """How often the process of a trial that does nothing makes each call: the median of its trials."""
     return {
         what: float(np.median(list(by_block.values())))
-        for label, cell in seen.cells.items()
+        for label, cell in observations.cells.items()
         if cell.workload == SURROUNDING
         for what, by_block in _with_all_calls(found[system, label]).items()
         if _is_calls(what)
@@ -100,13 +102,16 @@ def _around(seen: Observations, found: Mapping[tuple[str, str], _Figures], syste
 
 
 def _add_own_calls(figures: _Figures, around: Mapping[str, float]) -> None:
-    """Where it is known what a trial that does nothing makes; an estimate does not see so few."""
+    """Subtracts the calls of an empty trial, if they are known. Estimates are left as they are: so few
+    calls are invisible to them."""
     for what in [what for what in figures if _is_calls(what) and (around or what.startswith(ESTIMATED))]:
         less = 0.0 if what.startswith(ESTIMATED) else around.get(what, 0.0)
         figures[f"own {what}"] = {block: calls - less for block, calls in figures[what].items()}
 
 
-def _added(system: str, label: str, cell: Cell, figures: _Figures, untraced: _Figures) -> Iterable[Tally]:
+def _added(
+    system: str, label: str, cell: Cell, figures: _Figures, untraced: _Figures
+) -> Iterable[UsageFigure]:
     """What the system's trials took more than the baseline's, block by block."""
     for what in TIMES:
         for reading in READINGS:
@@ -120,9 +125,11 @@ def _added(system: str, label: str, cell: Cell, figures: _Figures, untraced: _Fi
                 yield _tally(system, label, cell, f"{what} added, {reading}", "%", shares)
 
 
-def _tally(system: str, label: str, cell: Cell, what: str, unit: str, by_block: Mapping[int, float]) -> Tally:
+def _tally(
+    system: str, label: str, cell: Cell, what: str, unit: str, by_block: Mapping[int, float]
+) -> UsageFigure:
     value: Estimate = order_statistics.median(np.array(list(by_block.values())))
-    return Tally(system, cell.workload, cell.parameters, label, what, unit, value)
+    return UsageFigure(system, cell.workload, cell.parameters, label, what, unit, value)
 
 
 def _unit(what: str) -> str:

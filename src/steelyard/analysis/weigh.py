@@ -25,10 +25,10 @@ from steelyard.analysis.model import (
     CLOCK_MARGIN,
     HARDWARE,
     Comparison,
-    Cost,
     Extent,
     Index,
     Level,
+    ProcessorTime,
     ReferenceMean,
     SystemFacts,
     Weighing,
@@ -55,30 +55,30 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     """
     with experiments.connect(experiment) as connection:
         read = rows.read(connection)
-    seen = Observations(experiment, read, baseline=baseline)
-    accounted = host_costs.Costs(seen)
-    comparisons = accounted.explained(comparison.all_of(seen, margin=margin))
-    facts = _facts(seen)
-    found_curves = curves.all_of(seen, margin=margin)
-    found_gains = scaling.gains(seen)
-    left_out = _left_out(seen)
+    observations = Observations(experiment, read, baseline=baseline)
+    accounted = host_costs.Costs(observations)
+    comparisons = accounted.explained(comparison.all_of(observations, margin=margin))
+    facts = _facts(observations)
+    compared_curves = curves.all_of(observations, margin=margin)
+    gains = scaling.gains(observations)
+    left_out = _left_out(observations)
     return Weighing(
         experiment=experiment,
-        baseline=seen.baseline,
+        baseline=observations.baseline,
         systems=facts,
         comparisons=comparisons,
-        indices=tuple(_indices(seen, comparisons, margin or _INDEX_MARGIN)),
-        levels=tuple(_levels(seen)),
-        curves=found_curves,
-        findings=tuple(machine.findings(seen, found_curves, facts)),
-        reference_means=tuple(_reference_means(seen)),
-        multiprogramming=tuple(multiprogramming.all_of(seen)),
-        gains=found_gains,
-        scalings=scaling.all_of(seen, facts),
-        costs=tuple(_costs(seen)),
+        indices=tuple(_indices(observations, comparisons, margin or _INDEX_MARGIN)),
+        levels=tuple(_levels(observations)),
+        curves=compared_curves,
+        findings=tuple(machine.findings(observations, compared_curves, facts)),
+        reference_means=tuple(_reference_means(observations)),
+        multiprogramming=tuple(multiprogramming.all_of(observations)),
+        gains=gains,
+        scalings=scaling.all_of(observations, facts),
+        costs=tuple(_costs(observations)),
         accounts=tuple(accounted.accounts()),
-        tallies=tuple(usage.all_of(seen)),
-        troubles=tuple(seen.troubles),
+        tallies=tuple(usage.all_of(observations)),
+        troubles=tuple(observations.troubles),
         blocks=len({trial.block for trial in read.trials}),
         trials=len(read.trials),
         marks=marks.of(read.values, {(one.cell, one.metric): one.lens for one in comparisons}),
@@ -86,8 +86,8 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         warnings=(
             *read.remarks,
             *_of_left_out(left_out, experiment.header),
-            *_warnings(facts, seen.baseline, _here(experiment.header)),
-            *scaling.beyond_full(seen, found_gains, facts),
+            *_warnings(facts, observations.baseline, _here(experiment.header)),
+            *scaling.beyond_full(observations, gains, facts),
             *accounted.sentences(),
         ),
         left_out=left_out,
@@ -104,12 +104,14 @@ def _extent(read: Rows) -> Extent:
     )
 
 
-def _left_out(seen: Observations) -> tuple[str, ...]:
+def _left_out(observations: Observations) -> tuple[str, ...]:
     """Which cells the time did not reach."""
-    if not seen.experiment.closed:
+    if not observations.experiment.closed:
         return ()
     return tuple(
-        label for label in seen.cells if not any((system, label) in seen.seconds for system in seen.names)
+        label
+        for label in observations.cells
+        if not any((system, label) in observations.seconds for system in observations.names)
     )
 
 
@@ -125,14 +127,14 @@ def _of_left_out(cells: Sequence[str], header: Mapping[str, Any]) -> Iterable[st
 def so_far(judge: Judge) -> Weighing:
     """What the last look says of an experiment that is being measured: verdicts and their means. No curves,
     no causes, nothing that would have to be read from the archive: it costs little enough for every look."""
-    seen = judge.seen
-    assert seen is not None  # the judge was asked before
+    observations = judge.observations
+    assert observations is not None  # the judge was asked before
     return Weighing(
         experiment=judge.experiment,
-        baseline=seen.baseline,
+        baseline=observations.baseline,
         systems=(),
         comparisons=judge.comparisons,
-        indices=tuple(_indices(seen, judge.comparisons, _INDEX_MARGIN)),
+        indices=tuple(_indices(observations, judge.comparisons, _INDEX_MARGIN)),
         levels=(),
         curves=(),
         findings=(),
@@ -142,29 +144,31 @@ def so_far(judge: Judge) -> Weighing:
         scalings=(),
         costs=(),
         tallies=(),
-        troubles=tuple(seen.troubles),
+        troubles=tuple(observations.troubles),
         blocks=max((one.blocks for one in judge.comparisons), default=0),
-        trials=seen.trials,
+        trials=observations.trials,
         warnings=(),
     )
 
 
-def _indices(seen: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
-    for system in seen.others:
+def _indices(observations: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
+    for system in observations.others:
         ours = [
             one
             for one in comparisons
-            if one.system == system and one.group != "harness" and not seen.is_overhead(one.cell, one.metric)
+            if one.system == system
+            and one.group != "harness"
+            and not observations.is_overhead(one.cell, one.metric)
         ]
         groups = list(dict.fromkeys(one.group for one in ours))
         for group in groups if len(groups) > 1 else []:
-            yield _index(seen, system, group, [one for one in ours if one.group == group], margin)
+            yield _index(observations, system, group, [one for one in ours if one.group == group], margin)
         if ours:
-            yield _index(seen, system, "all", ours, margin)
+            yield _index(observations, system, "all", ours, margin)
 
 
 def _index(
-    seen: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
+    observations: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
 ) -> Index:
     """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
     metric of each cell. Every metric rests on the blocks that it has."""
@@ -176,7 +180,7 @@ def _index(
     workloads = Counter(group for group, _ in {(one.group, one.workload) for one in present})
     metrics = Counter(one.workload for one in present)
     parts = [
-        _part(seen, system, one, 1 / len(groups) / workloads[one.group] / metrics[one.workload])
+        _part(observations, system, one, 1 / len(groups) / workloads[one.group] / metrics[one.workload])
         for one in present
     ]
     blocks = min(one.blocks for one in present)
@@ -188,61 +192,61 @@ def _index(
     return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
 
 
-def _part(seen: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
+def _part(observations: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
     """What a metric brings to the mean. Differences of one boot share its luck; else those of one trial."""
     key = (one.cell, one.metric)
-    by_block = seen.differences(key, system, one.lens)
-    units = seen.units(key, system, by_block)
+    by_block = observations.differences(key, system, one.lens)
+    units = observations.units(key, system, by_block)
     if len(units) < len(by_block):
         clusters: list[Hashable] = list(
-            dict.fromkeys(seen.boots_of(key, system, block) for block in by_block)
+            dict.fromkeys(observations.boots_of(key, system, block) for block in by_block)
         )
     else:
-        clusters = [seen.boots_of(key, system, block) or (one.cell, block) for block in by_block]
+        clusters = [observations.boots_of(key, system, block) or (one.cell, block) for block in by_block]
         if len(set(clusters)) == 1:
             clusters = [(one.cell, block) for block in by_block]
     assert one.ratio is not None
     return weighted_mean.Part(weight, math.log(one.ratio.value), units.tolist(), clusters)
 
 
-def _levels(seen: Observations) -> Iterable[Level]:
-    for key in seen.cells_and_metrics():
+def _levels(observations: Observations) -> Iterable[Level]:
+    for key in observations.cells_and_metrics():
         label, metric = key
-        cell = seen.cells[label]
-        for system in seen.names:
-            value = seen.median(key, system)
+        cell = observations.cells[label]
+        for system in observations.names:
+            value = observations.median(key, system)
             if value is not None:
                 yield Level(
                     system,
                     cell.workload,
                     cell.parameters,
                     label,
-                    seen.group(label),
+                    observations.group(label),
                     metric,
-                    *seen.unit(key),
+                    *observations.unit(key),
                     value,
                 )
 
 
-def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
+def _reference_means(observations: Observations) -> Iterable[ReferenceMean]:
     """The study's own indices: block by block the geometric mean of reference time over time, each workload
     the same weight; then the median over blocks. A workload's first cell and metric stand for it."""
-    made_from = seen.experiment.study
+    made_from = observations.experiment.study
     for index in made_from.indices if made_from else ():
         times = dict(index.times_ns)
         keys = {
-            seen.cells[label].workload: (label, metric)
-            for label, metric in reversed(seen.cells_and_metrics())
-            if seen.cells[label].workload in times
+            observations.cells[label].workload: (label, metric)
+            for label, metric in reversed(observations.cells_and_metrics())
+            if observations.cells[label].workload in times
         }
-        for system in seen.names:
+        for system in observations.names:
             logs: dict[int, list[float]] = defaultdict(list)
             for workload, key in keys.items():
-                for block, value in seen.values[key].get(system, {}).items():
-                    logs[block].append(math.log(times[workload] / value.lenses[seen.lens(key[0])]))
+                for block, value in observations.values[key].get(system, {}).items():
+                    logs[block].append(math.log(times[workload] / value.lenses[observations.lens(key[0])]))
             whole = [math.exp(float(np.mean(each))) for each in logs.values() if len(each) == len(times)]
             missing = tuple(
-                name for name in times if name not in keys or not seen.values[keys[name]].get(system)
+                name for name in times if name not in keys or not observations.values[keys[name]].get(system)
             )
             yield ReferenceMean(
                 index.name,
@@ -254,21 +258,22 @@ def _reference_means(seen: Observations) -> Iterable[ReferenceMean]:
             )
 
 
-def _costs(seen: Observations) -> Iterable[Cost]:
+def _costs(observations: Observations) -> Iterable[ProcessorTime]:
     used: dict[tuple[str, str, str], list[UsageRow]] = defaultdict(list)
-    for row in seen.rows.usage:
+    for row in observations.rows.usage:
         used[row.system, row.cell, row.metric].append(row)
-    for label, metric in seen.cells_and_metrics():
-        cell = seen.cells[label]
+    for label, metric in observations.cells_and_metrics():
+        cell = observations.cells[label]
         lens = GROUP if cell.copies > 1 else COST
-        for system in seen.names:
+        for system in observations.names:
             values = [
-                one.lenses[lens] for one in seen.values.get((label, metric), {}).get(system, {}).values()
+                one.lenses[lens]
+                for one in observations.values.get((label, metric), {}).get(system, {}).values()
             ]
             trials = used[system, label, metric]
             if values and trials:
                 operations = sum(one.operations for one in trials)
-                yield Cost(
+                yield ProcessorTime(
                     system,
                     cell.workload,
                     cell.copies,
@@ -280,10 +285,10 @@ def _costs(seen: Observations) -> Iterable[Cost]:
                 )
 
 
-def _facts(seen: Observations) -> tuple[SystemFacts, ...]:
+def _facts(observations: Observations) -> tuple[SystemFacts, ...]:
     first: dict[str, tuple[Any, Any]] = {}
     boots: Counter[str] = Counter()
-    for row in seen.rows.systems:
+    for row in observations.rows.systems:
         if row.system not in first:
             tuning = (json.loads(row.fingerprint) or {}).get("tuning")
             facts = door.known("system", json.loads(row.fingerprint)) | ({"tuning": tuning} if tuning else {})
@@ -292,18 +297,18 @@ def _facts(seen: Observations) -> tuple[SystemFacts, ...]:
     return tuple(
         SystemFacts(
             name,
-            boots[name] if name in seen.boot_systems else 1,
-            name in seen.boot_systems,
+            boots[name] if name in observations.boot_systems else 1,
+            name in observations.boot_systems,
             *first[name],
-            _clock_of(seen, name),
+            _clock_of(observations, name),
         )
-        for name in seen.names
+        for name in observations.names
         if name in first
     )
 
 
-def _clock_of(seen: Observations, system: str) -> float | None:
-    cells = [apart for (name, _), apart in seen.clocks.items() if name == system]
+def _clock_of(observations: Observations, system: str) -> float | None:
+    cells = [apart for (name, _), apart in observations.clocks.items() if name == system]
     return float(np.median(cells)) if cells else None
 
 

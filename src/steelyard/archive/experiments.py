@@ -11,7 +11,7 @@ An archive is a directory; an experiment is a directory in it:
 Atomicity: a line is one write and one fsync; a line that a crash cut short has no newline, and is cut
 off before anything is added. Parquet files are written beside their place and renamed into it, the
 last of them last, so that an experiment is closed if and only if its events.parquet exists. A closed
-experiment is never changed, so archives merge by copying.
+experiment is never changed, so archives merge by copying; `reopen` makes an open one of it.
 """
 
 import contextlib
@@ -141,7 +141,7 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
 
 
 def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
-    """Every experiment of the archive, the oldest first; `tell` is told of each that cannot be read."""
+    """Every experiment of the archive, the oldest first. Calls `tell` for each that cannot be read."""
     found = []
     paths, others = files.directories(root / "experiments")
     for sentence in others:
@@ -157,7 +157,7 @@ def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
 
 
 def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
-    """The experiment of that name (or whose directory that is); the newest one for None. `tell` is told of
+    """The experiment of that name, or whose directory that is; the newest one for None. Calls `tell` for
     others that cannot be read. Raises UnknownName, ArchiveError."""
     if name is not None and (Path(name) / HEADER).exists():
         return _open(Path(name))

@@ -24,14 +24,16 @@ def check(file: Path) -> None:
         raise UsageError(f"'{file}' ends in none of {', '.join(_FORMS)}")
 
 
-def write(found: Connection, table: str, file: Path) -> None:
+def write(database: Connection, table: str, file: Path) -> None:
     """Writes the table into the file, in the form of its ending. Raises ArchiveError."""
     draft = file.with_name(f".{file.name}")
     try:
         if file.suffix == ".csv":
-            files.write_synced(draft, _as_csv(found, table))
+            files.write_synced(draft, _as_csv(database, table))
         else:
-            _copy(found, f"COPY {quoted(table)} TO {{}} ({_FORMS[file.suffix]}, USE_TMP_FILE false)", draft)
+            _copy(
+                database, f"COPY {quoted(table)} TO {{}} ({_FORMS[file.suffix]}, USE_TMP_FILE false)", draft
+            )
         files.calls.rename(draft, file)
     except (OSError, duckdb.IOException) as error:
         reason = str(error).splitlines()[0].rpartition(": ")[2]
@@ -41,15 +43,15 @@ def write(found: Connection, table: str, file: Path) -> None:
         files.remove(draft)
 
 
-def _as_csv(found: Connection, table: str) -> Iterator[bytes]:
+def _as_csv(database: Connection, table: str) -> Iterator[bytes]:
     """The rows as text, and no text as a spreadsheet's formula."""
-    described = found.execute(f"DESCRIBE {quoted(table)}").fetchall()
+    described = database.execute(f"DESCRIBE {quoted(table)}").fetchall()
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(name for name, *_ in described)
     columns = ", ".join(f"{quoted(name)}::VARCHAR" for name, *_ in described)
     is_text = [kind not in _NUMBERS for _, kind, *_ in described]
-    answer = found.execute(f"SELECT {columns} FROM {quoted(table)}")
+    answer = database.execute(f"SELECT {columns} FROM {quoted(table)}")
     while rows := answer.fetchmany(_ROWS_ONCE):
         for row in rows:
             writer.writerow(cell(value) if one else value for value, one in zip(row, is_text, strict=True))
@@ -62,12 +64,12 @@ def _as_csv(found: Connection, table: str) -> Iterator[bytes]:
 _NUMBERS = ("BIGINT", "UBIGINT", "DOUBLE", "BOOLEAN")
 
 
-def _copy(found: Connection, query: str, draft: Path) -> None:
+def _copy(database: Connection, query: str, draft: Path) -> None:
     handle = files.calls.open(
         draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666
     )
     try:
-        found.execute(query.format(path_of(handle)))
+        database.execute(query.format(path_of(handle)))
         files.calls.fsync(handle)
     finally:
         os.close(handle)

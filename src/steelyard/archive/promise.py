@@ -91,20 +91,20 @@ def _packed(values: Iterable[Any], column: Column) -> Any:
         return np.array(listed, dtype=object)
 
 
-def _difference(found: Connection, handle: int, table: Table, promised: list[Any]) -> str | None:
+def _difference(database: Connection, handle: int, table: Table, promised: list[Any]) -> str | None:
     source = f"read_parquet({tables.path_of(handle)}, file_row_number = true)"
     chosen = ", ".join(
         one.quoted if one.is_scalar else f"to_json({one.quoted})::VARCHAR AS {one.quoted}"
         for one in table.columns
     )
-    ((rows,),) = found.execute(f"SELECT count(*) FROM {source}").fetchall()
+    ((rows,),) = database.execute(f"SELECT count(*) FROM {source}").fetchall()
     wanted = len(promised[0]) if promised else 0
     if rows != wanted:
         return f"should have {wanted} rows and has {rows}"
     for begin in range(0, rows, _ROWS_ONCE):
         end = begin + _ROWS_ONCE
         where = f"file_row_number BETWEEN {begin} AND {end - 1}"
-        written = found.execute(f"SELECT {chosen} FROM {source} WHERE {where}").fetchnumpy()
+        written = database.execute(f"SELECT {chosen} FROM {source} WHERE {where}").fetchnumpy()
         for column, values in zip(table.columns, promised, strict=True):
             for row, ours, theirs in _apart(values[begin:end], written[column.name], column):
                 told = f"should hold {quoted(ours)} and holds {quoted(theirs)}"

@@ -50,14 +50,14 @@ class Lines:
         for file in self._files.values():
             file.flush()
 
-    def load(self, found: Connection) -> None:
+    def load(self, database: Connection) -> None:
         """Makes every table. Raises duckdb.Error."""
         for form, file in self._files.items():
             name = quoted(f"{form} lines")
-            _read_lines(found, name, schema.declared(form), file.fileno())
+            _read_lines(database, name, schema.declared(form), file.fileno())
             for table in _of_form(form):
-                found.execute(f"CREATE TABLE {quoted(table.name)} AS {_selected(table, name)}")
-            found.execute(f"DROP TABLE {name}")
+                database.execute(f"CREATE TABLE {quoted(table.name)} AS {_selected(table, name)}")
+            database.execute(f"DROP TABLE {name}")
 
 
 @contextmanager
@@ -85,9 +85,9 @@ def _as_json(value: object) -> bytes:
     return line.encode()
 
 
-def _read_lines(found: Connection, name: str, columns: Mapping[str, str], handle: int) -> None:
+def _read_lines(database: Connection, name: str, columns: Mapping[str, str], handle: int) -> None:
     told = ", ".join(f"{text(column)}: {text(kind)}" for column, kind in columns.items())
-    found.execute(
+    database.execute(
         f"CREATE TABLE {name} AS SELECT * FROM read_json({path_of(handle)}, format='newline_delimited', "
         f"maximum_object_size={_OBJECT_MOST}, columns={{{told}}})"
     )
@@ -116,11 +116,11 @@ def path_of(handle: int) -> str:
     return text(f"/proc/self/fd/{handle}")
 
 
-def parquet(found: Connection, table: Table) -> Iterator[bytes]:
+def parquet(database: Connection, table: Table) -> Iterator[bytes]:
     """The table as a Parquet file, bit by bit. Raises duckdb.Error."""
     handle = os.memfd_create("steelyard")
     try:
-        found.execute(f"COPY {quoted(table.name)} TO {path_of(handle)} ({_AS_PARQUET})")
+        database.execute(f"COPY {quoted(table.name)} TO {path_of(handle)} ({_AS_PARQUET})")
         os.lseek(handle, 0, os.SEEK_SET)
         while part := os.read(handle, _READ_ONCE):
             yield part
@@ -128,10 +128,10 @@ def parquet(found: Connection, table: Table) -> Iterator[bytes]:
         os.close(handle)
 
 
-def rows(found: Connection, query: str, table: Table) -> Iterator[Row]:
+def rows(database: Connection, query: str, table: Table) -> Iterator[Row]:
     """The rows as a journal's line has them. Raises duckdb.Error."""
     texts = [number for number, one in enumerate(table.columns) if one.type == JSON]
-    answer = found.execute(query)
+    answer = database.execute(query)
     while some := answer.fetchmany(_ROWS_ONCE):
         for row in some:
             if not texts:
@@ -171,21 +171,23 @@ def of_files(directory: Path, *, absent: Collection[str], known: Known) -> Itera
         yield found
 
 
-def _view(found: Connection, table: Table, handle: int, path: Path, *, kind: str = "VIEW") -> list[str]:
+def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: str = "VIEW") -> list[str]:
     """Makes the table of what of the file is sound; returns a sentence where some rows are not. Raises
     ArchiveError, duckdb.Error."""
-    read = f"SELECT {_chosen(found, handle, table, path)} FROM read_parquet({path_of(handle)})"
+    read = f"SELECT {_chosen(database, handle, table, path)} FROM read_parquet({path_of(handle)})"
     sound = " AND ".join(one.condition for one in table.columns)
-    found.execute(f"CREATE {kind} {quoted(table.name)} AS SELECT * FROM ({read}) WHERE {sound}")
-    ((left_out,),) = found.execute(f"SELECT count(*) FILTER (({sound}) IS NOT true) FROM ({read})").fetchall()
+    database.execute(f"CREATE {kind} {quoted(table.name)} AS SELECT * FROM ({read}) WHERE {sound}")
+    ((left_out,),) = database.execute(
+        f"SELECT count(*) FILTER (({sound}) IS NOT true) FROM ({read})"
+    ).fetchall()
     return [f"{left_out} rows of {path.name} are damaged and left out"] if left_out else []
 
 
-def _chosen(found: Connection, handle: int, table: Table, path: Path) -> str:
+def _chosen(database: Connection, handle: int, table: Table, path: Path) -> str:
     """The table's columns, as its file has them. Raises ArchiveError where it is no file of this table."""
-    found.execute("CREATE OR REPLACE TEMP TABLE shape (" + _declared(table) + ")")
-    wanted = {name: kind for name, kind, *_ in found.execute("DESCRIBE shape").fetchall()}
-    described = found.execute(f"DESCRIBE SELECT * FROM read_parquet({path_of(handle)})").fetchall()
+    database.execute("CREATE OR REPLACE TEMP TABLE shape (" + _declared(table) + ")")
+    wanted = {name: kind for name, kind, *_ in database.execute("DESCRIBE shape").fetchall()}
+    described = database.execute(f"DESCRIBE SELECT * FROM read_parquet({path_of(handle)})").fetchall()
     there = {name: kind for name, kind, *_ in described}
     chosen = []
     for column in table.columns:

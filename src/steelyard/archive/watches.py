@@ -194,7 +194,7 @@ def export(kept: Kept, table: str, file: Path) -> None:
 
 
 def _rows(kept: Kept, table: str) -> Iterator[dict[str, Any]]:
-    """In the order in which they were written. Raises ArchiveError."""
+    """The rows in the order in which they were written. Raises ArchiveError."""
     names = [one.name for one in TABLES[table].columns]
     with opened(kept, table) as found:
         for row in tables.rows(found, f"SELECT * FROM {table}", TABLES[table]):
@@ -225,16 +225,16 @@ def _process(row: Mapping[str, Any], calls: Mapping[_Who, Mapping[str, Call]]) -
     return Process(**fields | {"figures": figures, "calls": seen})
 
 
-def _monitor(told: Mapping[str, Any]) -> Monitor:
-    total = told["total"]
+def _monitor(record: Mapping[str, Any]) -> Monitor:
+    total = record["total"]
     if total is None:
-        return Monitor(**told)
+        return Monitor(**record)
     calls = total["calls"] and {
         name: Call(**one | {"histogram": one["histogram"] and tuple(one["histogram"])})
         for name, one in total["calls"].items()
     }
     figures = {name: total["figures"].get(name) for name in FIGURES}
-    return Monitor(**dict(told) | {"total": Process(**total | {"calls": calls, "figures": figures})})
+    return Monitor(**dict(record) | {"total": Process(**total | {"calls": calls, "figures": figures})})
 
 
 class _Readings:
@@ -259,7 +259,7 @@ class _Readings:
 
 
 def kept(root: Path, tell: Tell = experiments.refuse) -> list[Kept]:
-    """Every watch of the archive, the oldest first; `tell` is told of each that cannot be read."""
+    """Every watch of the archive, the oldest first. Calls `tell` for each that cannot be read."""
     found = []
     paths, others = files.directories(root / _FOLDER)
     for sentence in others:

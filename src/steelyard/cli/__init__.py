@@ -3,8 +3,8 @@
 Standard output is data, standard error is progress and advice. What reckons and draws is imported by the
 verbs that need it, when they run, so that --help answers at once.
 
-Each module imports only from earlier ones: verb, output, measuring, asked, watching, loading, building,
-listing, archiving, parser.
+Each module imports only from earlier ones: verb, output, measuring, watch_options, watching, loading,
+building, listing, archiving, parser.
 """
 
 import sys

@@ -20,7 +20,7 @@ _WATCH_TABLES = ("processes", "calls", "readings")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
     watches: bool = option(
-        "--watches", default=False, action="store_true", help="what steelyard watch --keep has kept"
+        "--watches", default=False, action="store_true", help="list what steelyard watch --keep has kept"
     )
     format: str = format_option()
     archive: str | None = archive_option()
@@ -53,7 +53,7 @@ class ExportOptions:
         "--table",
         default="samples",
         choices=(*schema.TABLES, *_WATCH_TABLES),
-        help="the last three are a watch's (default: samples)",
+        help="which table; the last three belong to a watch (default: samples)",
     )
     archive: str | None = archive_option()
 

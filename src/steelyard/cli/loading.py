@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli import output
-from steelyard.cli.asked import duration_ns, number, process, share
 from steelyard.cli.verb import Verb, option
+from steelyard.cli.watch_options import duration_ns, number, process, share
 from steelyard.errors import Ended, UsageError
 from steelyard.text import quoted
 

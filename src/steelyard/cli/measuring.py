@@ -62,7 +62,7 @@ class Measuring:
         "--new",
         default=False,
         action="store_true",
-        help="begin anew, even if the same command was interrupted before",
+        help="begin anew, even if the same command was interrupted earlier",
     )
 
 

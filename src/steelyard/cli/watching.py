@@ -5,9 +5,9 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TextIO
 
-from steelyard.cli import asked, output
-from steelyard.cli.asked import WatchOptions
+from steelyard.cli import output, watch_options
 from steelyard.cli.verb import Verb, given_to_steer
+from steelyard.cli.watch_options import WatchOptions
 from steelyard.errors import SystemFailed, UsageError
 from steelyard.text import quoted
 
@@ -21,7 +21,7 @@ def _watch(options: WatchOptions) -> int:
             f"{quoted(options.words[0])} stands before any --; a command is written after it: "
             f"steelyard watch -- {shlex.join(options.words)}"
         )
-    top = asked.number("--top", options.top)
+    top = watch_options.number("--top", options.top)
     if options.html:
         output.may_be_written("--html", options.html)
     if options.kept:
@@ -33,7 +33,7 @@ def _measure(options: WatchOptions, *, top: int) -> int:
     """Watches, reports, and returns the command's own exit status if there is one."""
     from steelyard.watch import monitor, sentences, session, views
 
-    order = asked.order(options)
+    order = watch_options.order(options)
     opened = _report_file(options)
     with (
         views.opened(order, live=options.live, openmetrics=options.openmetrics, say=output.say) as shown,

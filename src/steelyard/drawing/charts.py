@@ -184,7 +184,7 @@ def _mark(row: Row, y: float, several: bool) -> dict[str, Any]:
 
 
 def _domain(rows: Iterable[Row]) -> tuple[float, float]:
-    """From below the lowest bound to above the highest, with 1 and the margins inside."""
+    """The axis: from below the lowest bound to above the highest, with 1 and the margins inside."""
     bounds = [1 / 1.01, 1.01]
     for row in rows:
         bounds += [1 / (1 + row.margin), 1 + row.margin]

@@ -12,7 +12,7 @@ _COLUMNS, _COLUMNS_LEAST = 700, 40  # a bar shorter than one is joined with its 
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Span:
     """When something lived, in ns, and what it was."""
 
     begin_ns: int
@@ -40,7 +40,7 @@ class Lanes:
     lanes_per_row: int  # 1, or how many are drawn as one
 
 
-def of(lives: Sequence[Life]) -> Lanes:
+def of(lives: Sequence[Span]) -> Lanes:
     """The bars from top to bottom; who begins earlier stands higher, so that parents are above children."""
     packed = _packed(sorted(lives, key=lambda one: (one.begin_ns, -one.end_ns, one.program)))
     together = -(-len(packed) // _LANES_MOST) or 1
@@ -57,13 +57,13 @@ def of(lives: Sequence[Life]) -> Lanes:
         columns //= 2
 
 
-def _begin(life: Life) -> int:
+def _begin(life: Span) -> int:
     return life.begin_ns
 
 
-def _packed(lives: Iterable[Life]) -> list[list[Life]]:
+def _packed(lives: Iterable[Span]) -> list[list[Span]]:
     """Each life in the first lane that is free when it begins."""
-    lanes: list[list[Life]] = []
+    lanes: list[list[Span]] = []
     free: list[int] = []
     busy: list[tuple[int, int]] = []  # when a lane becomes free, and which
     for life in lives:
@@ -78,9 +78,9 @@ def _packed(lives: Iterable[Life]) -> list[list[Life]]:
     return lanes
 
 
-def _joined(row: Sequence[Life], number: int, column_ns: float) -> Iterable[Bar]:
+def _joined(row: Sequence[Span], number: int, column_ns: float) -> Iterable[Bar]:
     """The row's bars; those that overlap, and short ones less than a column apart, are one."""
-    group: list[Life] = []
+    group: list[Span] = []
     end_ns = 0
     for life in row:
         if group:
@@ -96,7 +96,7 @@ def _joined(row: Sequence[Life], number: int, column_ns: float) -> Iterable[Bar]
         yield _bar(group, number)
 
 
-def _bar(group: Sequence[Life], number: int) -> Bar:
+def _bar(group: Sequence[Span], number: int) -> Bar:
     program = Counter(life.program for life in group).most_common(1)[0][0]
     about = group[0].about if len(group) == 1 else f"{len(group)} processes, most of them {program}"
     end_ns = max(life.end_ns for life in group)

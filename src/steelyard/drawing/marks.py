@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from steelyard.analysis.model import Mark
+from steelyard.analysis.model import PlotMark
 
 
-def placed(marks: Iterable[Mark], systems: Sequence[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
+def placed(marks: Iterable[PlotMark], systems: Sequence[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """By cell and metric, what `charts.samples` shows."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for mark in marks:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from steelyard.analysis.model import CurveComparison, Level, Multiprogramming, Weighing
 from steelyard.drawing import figures, timelines
 from steelyard.drawing.charts import Spec
-from steelyard.study.model import Figure, Study
+from steelyard.study.model import Study, StudyFigure
 from steelyard.words import wording
 
 _COPIES_LEAST = 2  # besides one: fewer make no chart
@@ -14,7 +14,7 @@ _POINTS_LEAST = 3  # of a line: fewer stand as numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class Chart:
     """One chart: as it is for wide and for narrow pages, and what it says in words."""
 
     title: str
@@ -28,20 +28,20 @@ class Picture:
 
     title: str
     note: str
-    panels: tuple[Panel, ...] = field(default=())
+    panels: tuple[Chart, ...] = field(default=())
     is_full_width: bool = False
 
 
-def of_curve(one: CurveComparison, systems: Sequence[str]) -> Panel:
+def of_curve(one: CurveComparison, systems: Sequence[str]) -> Chart:
     """The chart of one curve, with its segments."""
     label = wording.label(one.cell, one.metric)
     if max((len(line.points) for line in one.lines), default=0) < _POINTS_LEAST:
-        return Panel(label, "; ".join(_points(one)), {})
+        return Chart(label, "; ".join(_points(one)), {})
     spec = figures.curve(one, systems)
     told = "; ".join(
         f"{line.system}: " + (", ".join(_told(one, line.system)) or "no plateau") for line in one.lines
     )
-    return Panel(label, f"{label} over {one.sweeps}. {told}", {"wide": spec})
+    return Chart(label, f"{label} over {one.sweeps}. {told}", {"wide": spec})
 
 
 def _points(one: CurveComparison) -> Iterable[str]:
@@ -61,11 +61,11 @@ def _told(one: CurveComparison, system: str) -> Iterable[str]:
                 yield " ".join(text for text in part.texts[:3] if text)
 
 
-def of_processes(members: Sequence[Multiprogramming]) -> list[Panel]:
+def of_processes(members: Sequence[Multiprogramming]) -> list[Chart]:
     """The lives of the processes of one cell, a panel a system, all over the same span of time unless one
     takes many times longer than another."""
     return [
-        Panel(
+        Chart(
             one.system,
             f"{len(one.lives)} processes of {one.cell} on {one.system}, each a bar over time. "
             f"{one.finished} of {one.processes} finished.",
@@ -75,7 +75,7 @@ def of_processes(members: Sequence[Multiprogramming]) -> list[Panel]:
     ]
 
 
-def of_gains(weighing: Weighing) -> list[Panel]:
+def of_gains(weighing: Weighing) -> list[Chart]:
     """A chart of gain over copies for each workload and metric that has enough numbers of copies for one."""
     systems = [system.name for system in weighing.systems]
     found = []
@@ -88,7 +88,7 @@ def of_gains(weighing: Weighing) -> list[Panel]:
                 f"{one.system} with {one.copies} copies: {wording.factor(one.gain.value)}" for one in gains
             )
             spec = figures.gains(gains, scalings, systems)
-            found.append(Panel(title, f"Gain of {title} over copies. {told}", {"wide": spec}))
+            found.append(Chart(title, f"Gain of {title} over copies. {told}", {"wide": spec}))
     return found
 
 
@@ -107,7 +107,7 @@ def is_drawn(one: CurveComparison, study: Study | None) -> bool:
     )
 
 
-def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Picture:
+def _figure(weighing: Weighing, figure: StudyFigure, systems: Sequence[str]) -> Picture:
     def is_shown(one: Level | CurveComparison) -> bool:
         return one.workload in figure.workloads and figure.metric in ("", one.metric)
 
@@ -127,7 +127,7 @@ def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Pictu
             figure.title,
             figure.note,
             tuple(
-                Panel(title, f"{title} over {figure.over}, for each system", {"wide": spec})
+                Chart(title, f"{title} over {figure.over}, for each system", {"wide": spec})
                 for title, spec in panels.items()
             ),
         )
@@ -135,10 +135,10 @@ def _figure(weighing: Weighing, figure: Figure, systems: Sequence[str]) -> Pictu
         return Picture(figure.title, figure.note)
     specs = {width: figures.bars(levels, systems, is_wide=width == "wide") for width in ("wide", "narrow")}
     words = f"{figure.title}: a bar for each system, on a log scale. The tables carry the same numbers."
-    return Picture(figure.title, figure.note, (Panel("", words, specs),), is_full_width=True)
+    return Picture(figure.title, figure.note, (Chart("", words, specs),), is_full_width=True)
 
 
-def _few(levels: Sequence[Level], over: str) -> Iterable[Panel]:
+def _few(levels: Sequence[Level], over: str) -> Iterable[Chart]:
     """A panel of numbers for each workload and metric that has too few places for a line."""
     for workload, metric in dict.fromkeys((one.workload, one.metric) for one in levels):
         told = "; ".join(
@@ -148,4 +148,4 @@ def _few(levels: Sequence[Level], over: str) -> Iterable[Panel]:
             if (one.workload, one.metric) == (workload, metric) and over in dict(one.parameters)
         )
         if told:
-            yield Panel(wording.label(workload, metric), told, {})
+            yield Chart(wording.label(workload, metric), told, {})

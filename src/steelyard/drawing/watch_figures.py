@@ -20,7 +20,7 @@ _POINTS_MOST = 300  # of a line; more intervals are drawn as their means, with a
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StepLine:
     """One thing over time: its value in each interval."""
 
     name: str
@@ -38,15 +38,15 @@ class Bar:
     errors: float
 
 
-def timeline(drawn: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns: int) -> Spec:
+def timeline(lanes: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns: int) -> Spec:
     """Processes as bars over the seconds of the watch. Whoever shows the chart sets its width."""
-    lane = _LANE if drawn.count * _LANE <= _LANES_HEIGHT else max(_LANES_HEIGHT // drawn.count, 2)
+    lane = _LANE if lanes.count * _LANE <= _LANES_HEIGHT else max(_LANES_HEIGHT // lanes.count, 2)
     span_ns = max(end_ns - begin_ns, 1)
-    bars = [_bar(one, colours, begin_ns, span_ns) for one in drawn.bars]
+    bars = [_bar(one, colours, begin_ns, span_ns) for one in lanes.bars]
     base = alt.Chart(alt.InlineData(values=bars))
     scale = alt.Scale(domain=[0, span_ns / 1e9], nice=False)
     axis = alt.Axis(title=None, labelExpr=_SECONDS, grid=True, labelFlush=True, tickCount=6)
-    y_scale = alt.Scale(domain=[drawn.count, 0], nice=False)
+    y_scale = alt.Scale(domain=[lanes.count, 0], nice=False)
     names = list(dict.fromkeys(bar["shown"] for bar in bars))
     fill = alt.Fill(
         "shown:N",
@@ -79,7 +79,7 @@ def timeline(drawn: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns:
                 ),
             )
         )
-    spec = spec_of(alt.layer(*layers, height=round(lane * max(drawn.count, 1))))
+    spec = spec_of(alt.layer(*layers, height=round(lane * max(lanes.count, 1))))
     return spec | {"autosize": "none", "padding": {"left": 4, "right": 14, "top": 4, "bottom": 24}}
 
 
@@ -102,16 +102,18 @@ def _bar(one: lanes.Bar, colours: Mapping[str, str], begin_ns: int, span_ns: int
     }
 
 
-def lines(found: Sequence[Line], begins_s: Sequence[float], ends_s: Sequence[float], *, unit: str) -> Spec:
+def lines(
+    steps: Sequence[StepLine], begins_s: Sequence[float], ends_s: Sequence[float], *, unit: str
+) -> Spec:
     """Values by interval as steps; the second line is dashed, the third dotted."""
     marks, bands = [], []
-    for line in found:
+    for line in steps:
         points = list(_thinned(line.values, begins_s, ends_s))
         marks += [{"x": x, "value": mean, "name": line.name} for x, mean, _, _ in points]
         if len(points) < len(line.values):
             bands += [{"x": x, "low": low, "high": high, "name": line.name} for x, _, low, high in points]
         marks.append({"x": ends_s[-1], "value": marks[-1]["value"], "name": line.name})
-    names = [line.name for line in found]
+    names = [line.name for line in steps]
     x = alt.X(
         "x:Q",
         scale=alt.Scale(domain=[begins_s[0], ends_s[-1]], nice=False),

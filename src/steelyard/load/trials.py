@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.events import LIFE
 from steelyard.load import client
 from steelyard.load.model import QUANTILES, Histogram, Level, ObjectLevel, Pattern, Target, Trial
-from steelyard.running.host_monitor import Accountant, between
+from steelyard.running.host_monitor import HostMonitor, between
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
 
@@ -52,9 +52,9 @@ def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial
 
 
 @contextmanager
-def watched(order: Order) -> Iterator[Accountant | None]:
+def watched(order: Order) -> Iterator[HostMonitor | None]:
     """What accounts for the server's process, if one is named."""
-    watch = Accountant(order.process, detail=LIFE, may_stop=False) if order.process else None
+    watch = HostMonitor(order.process, detail=LIFE, may_stop=False) if order.process else None
     try:
         yield watch
     finally:
@@ -62,7 +62,7 @@ def watched(order: Order) -> Iterator[Accountant | None]:
             watch.close()
 
 
-def perform(order: Order, clients: int, seed: int, watch: Accountant | None) -> Trial:
+def perform(order: Order, clients: int, seed: int, watch: HostMonitor | None) -> Trial:
     """One trial, and what it cost the server."""
     before = watch.mark() if watch else None
     found = client.run(

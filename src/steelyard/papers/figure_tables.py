@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from steelyard.analysis import usage
-from steelyard.analysis.model import Tally, Weighing
+from steelyard.analysis.model import UsageFigure, Weighing
 from steelyard.errors import UnknownName
 from steelyard.papers import source
 from steelyard.papers.source import NOTHING, Printed
@@ -47,7 +47,7 @@ def _printed_figures(table: FigureTable) -> dict[str, list[str]]:
 
 
 def _today_s_figures(weighing: Weighing, table: FigureTable) -> dict[str, list[str]]:
-    """Of the workload's first cell. What could only be estimated stands with `about` before it."""
+    """The figures of the workload's first cell. An estimate has `about` before it."""
     cells = [one.cell for one in weighing.tallies if one.workload == table.workload]
     known = {(one.system, one.what): one for one in weighing.tallies if one.cell in cells[:1]}
 
@@ -63,7 +63,7 @@ def _today_s_figures(weighing: Weighing, table: FigureTable) -> dict[str, list[s
     }
 
 
-def _tally(one: Tally) -> str:
+def _tally(one: UsageFigure) -> str:
     """The figure with its interval, which a count that was the same in every trial needs not."""
     said = _SAID[one.unit]
     if one.value.low is None or one.value.high is None or one.value.low == one.value.high:

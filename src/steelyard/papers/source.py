@@ -34,8 +34,8 @@ def rows_of(paper: str, table: str) -> list[dict[str, str]]:
 
 
 def as_printed(row: Mapping[str, str], rows: Iterable[Mapping[str, str]]) -> str:
-    """With as many decimals as the table has anywhere for that metric; a count, and what has no unit in the
-    paper, without one."""
+    """The figure with as many decimals as the table has anywhere for that metric. A count has no unit, nor
+    does a figure without one in the paper."""
     decimals = max(
         len(one["value"].partition(".")[2].rstrip("0")) for one in rows if one["metric"] == row["metric"]
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from steelyard.analysis import curves
-from steelyard.analysis.model import Cost, Gain, Weighing
+from steelyard.analysis.model import Gain, ProcessorTime, Weighing
 from steelyard.errors import UnknownName
 from steelyard.papers import figure_tables, source
 from steelyard.papers.source import NOTHING, Printed
@@ -293,7 +293,7 @@ class _Today:
             if self._copies > 1:
                 yield ""
 
-    def _costs(self, system: str, workload: str, copies: int) -> list[Cost]:
+    def _costs(self, system: str, workload: str, copies: int) -> list[ProcessorTime]:
         """The costs of every metric of the workload's first cell with so many copies."""
         found = [
             cost

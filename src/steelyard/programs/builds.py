@@ -176,7 +176,7 @@ def _compiler(build: Build) -> list[str]:
 
 
 def _includes(build: Build) -> list[str]:
-    """Where another compiler than musl's own finds musl's headers; and the RPC library's."""
+    """The directories with musl's headers and the RPC library's, for compilers other than musl's own."""
     if build.target:
         return []  # zig brings its own
     if build.libc == "musl" and "clang" in build.compiler:

@@ -143,14 +143,15 @@ def machine_code() -> Path:
 
 
 def build_place(name: str) -> Path:
-    """Where a further build of that name is, or would be: in STEELYARD_PROGRAMS, or the user's data."""
+    """The path of a further build of that name, whether it exists or not: in STEELYARD_PROGRAMS, or the
+    user's data."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     root = os.environ.get("STEELYARD_PROGRAMS") or Path(data) / "steelyard" / "programs"
     return Path(root) / name
 
 
 def builds() -> tuple[str, ...]:
-    """The names of all builds there are for this kernel: Windows' is none of them."""
+    """The names of all builds for this kernel. Builds for Windows are not among them."""
     own = [name for name, file in _FILES.items() if name != "windows" and _built("workloads", file).is_file()]
     root = build_place("x").parent
     made = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []

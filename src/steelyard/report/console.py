@@ -120,15 +120,15 @@ def _print_answer(console: Console, answer: Answer) -> None:
     console.print()
 
 
-def _print_findings(console: Console, found: Sequence[Finding]) -> None:
+def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
     """What differs, how much, and the interval; of several alike the range, and the names that have room.
     What goes along with the greatest stands under them, as wide as the terminal."""
-    sizes = [f"{one.size} {one.interval}".rstrip() for one in found]
+    sizes = [f"{one.size} {one.interval}".rstrip() for one in findings]
     room = max(_PHRASE_LEAST, min(console.width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
-    labels = [answers.labelled(one, room) for one in found]
+    labels = [answers.labelled(one, room) for one in findings]
     room = min(room, max(map(len, labels)))
     whys = 0
-    for one, label, size in zip(found, labels, sizes, strict=True):
+    for one, label, size in zip(findings, labels, sizes, strict=True):
         style = STYLES[one.verdict]
         lines = textwrap.wrap(label, room)
         for number, line in enumerate(lines):

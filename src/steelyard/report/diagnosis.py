@@ -9,7 +9,7 @@ from rich.text import Text
 
 from steelyard.report import plain
 from steelyard.report.console import make_console
-from steelyard.running.examination import CLOCK, MACHINE, MONITOR, NOISE, RESOLUTION, SYSTEM, Finding
+from steelyard.running.examination import CLOCK, MACHINE, MONITOR, NOISE, RESOLUTION, SYSTEM, Diagnosis
 
 _HEADINGS = {
     MACHINE: "this machine",
@@ -21,8 +21,8 @@ _HEADINGS = {
 }
 
 
-def print_findings(findings: Iterable[Finding], *, form: str) -> None:
-    """As "text", "json" or "csv"."""
+def print_findings(findings: Iterable[Diagnosis], *, form: str) -> None:
+    """Prints them as "text", "json" or "csv"."""
     if form != "text":
         plain.print_rows([asdict(one) for one in findings], form=form)
         return
@@ -35,10 +35,10 @@ def print_findings(findings: Iterable[Finding], *, form: str) -> None:
     make_console().print(table)
 
 
-def folded(findings: list[Finding]) -> list[Finding]:
+def folded(findings: list[Diagnosis]) -> list[Diagnosis]:
     """All systems that work as one line: there is nothing to say of them."""
     working = [one for one in findings if one.part == SYSTEM and one.good]
     if not working:
         return findings
-    first = Finding(SYSTEM, "can start", True, ", ".join(one.name for one in working))
+    first = Diagnosis(SYSTEM, "can start", True, ", ".join(one.name for one in working))
     return [first, *(one for one in findings if one not in working)]

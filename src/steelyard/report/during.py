@@ -140,7 +140,7 @@ class Shown:
         if now.pairs:
             self._say(f"{told}, {now.settled} of {now.pairs} settled{self._newest(news)}")
         else:
-            self._say(f"{told}, {now.judge.seen.trials if now.judge.seen else 0} trials")
+            self._say(f"{told}, {now.judge.observations.trials if now.judge.observations else 0} trials")
 
     def _newest(self, news: Sequence[Comparison]) -> str:
         if not news:

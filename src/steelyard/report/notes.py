@@ -64,8 +64,8 @@ _FORMS = (
 
 
 def of(weighing: Weighing, *, everything: bool = False) -> tuple[str, ...]:
-    """The notes, those that matter most first. What monitors cannot see, and
-    what is as it should be, is told only with `everything`."""
+    """The notes, the most important first. What monitors cannot see, and what is as it should be, is
+    included only with `everything`."""
     found = [one for one in weighing.warnings if everything or not one.startswith(_OF_MONITORS)]
     found += _of_troubles(weighing.troubles)
     found += _of_flags(weighing, everything)
@@ -126,7 +126,7 @@ def _ranged(flags: Sequence[str]) -> str:
 
 
 def _range(numbers: Sequence[str]) -> str:
-    """From the least to the most: "4", "4 or 5", "2 to 11"."""
+    """The range from the least to the most: "4", "4 or 5", "2 to 11"."""
     low, high = min(numbers, key=_value), max(numbers, key=_value)
     if _value(low) == _value(high):
         return low

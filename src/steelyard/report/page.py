@@ -159,8 +159,8 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
 
 
 def _figure_specs(
-    curves: Sequence[study_figures.Panel],
-    gains: Sequence[study_figures.Panel],
+    curves: Sequence[study_figures.Chart],
+    gains: Sequence[study_figures.Chart],
     drawn: Sequence[study_figures.Picture],
 ) -> dict[str, Any]:
     """Every picture's chart by the name that the page calls it."""
@@ -277,7 +277,7 @@ def _whole_first(indices: Sequence[Index]) -> list[Index]:
 
 def _processes(
     weighing: Weighing,
-) -> list[tuple[str, list[Multiprogramming], list[study_figures.Panel]]]:
+) -> list[tuple[str, list[Multiprogramming], list[study_figures.Chart]]]:
     """Cell by cell: what many processes did on each system, and the picture of their lives."""
     by_cell: dict[str, list[Multiprogramming]] = {}
     for one in weighing.multiprogramming:

@@ -23,19 +23,19 @@ from steelyard.papers.source import NOTHING
 _BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 
-def render(name: str, shown: Mapping[str, Any], *, filters: Mapping[str, Callable[..., Any]]) -> str:
+def render(name: str, names: Mapping[str, Any], *, filters: Mapping[str, Callable[..., Any]]) -> str:
     """The page by that template of pages/, with the charts' JavaScript as its `bundle`."""
     prepare()
     environment = _environment()
     environment.filters |= filters
-    return environment.get_template(name).render(shown, bundle=Markup(prepare().result()))
+    return environment.get_template(name).render(names, bundle=Markup(prepare().result()))
 
 
-def render_plain(name: str, shown: Mapping[str, Any], *, filters: Mapping[str, Callable[..., Any]]) -> str:
+def render_plain(name: str, names: Mapping[str, Any], *, filters: Mapping[str, Callable[..., Any]]) -> str:
     """The page by that template, which has no charts."""
     environment = _environment()
     environment.filters |= filters
-    return environment.get_template(name).render(shown)
+    return environment.get_template(name).render(names)
 
 
 def write(path: Path, content: str) -> None:

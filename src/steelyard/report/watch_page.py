@@ -17,7 +17,7 @@ from steelyard.report import template
 from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
 from steelyard.watch.figures import CPU, FAULTS, IO, SWITCHES
-from steelyard.watch.groups import CallSum, Group
+from steelyard.watch.groups import CallSum, ProcessGroup
 from steelyard.watch.model import Process
 from steelyard.watch.series import Series
 
@@ -43,7 +43,7 @@ _PANELS: tuple[tuple[str, str, dict[str, str]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class SeriesChart:
     """A chart of lines, what they are called, and the same in words."""
 
     title: str
@@ -127,7 +127,7 @@ def _first(account: Account) -> str:
     )
 
 
-def _more(total: Group) -> str:
+def _more(total: ProcessGroup) -> str:
     told = []
     for name, words in (
         (FAULTS["minor"], "minor"),
@@ -148,7 +148,7 @@ def _more(total: Group) -> str:
 # Pictures
 
 
-def _colours(programs: Sequence[Group]) -> dict[str, str]:
+def _colours(programs: Sequence[ProcessGroup]) -> dict[str, str]:
     """The programs that used most, by name as shown; the rest have a colour together."""
     names = dict.fromkeys(one.name for one in programs)
     return dict(zip(names, COLOURS, strict=False))
@@ -158,7 +158,7 @@ def _lanes(processes: Iterable[Process], account: Account) -> lanes.Lanes:
     until_ns = account.watch.head.began_ns + account.elapsed_ns
     return lanes.of(
         [
-            lanes.Life(one.watched_ns, one.end_ns or until_ns, one.program, _about(one, account))
+            lanes.Span(one.watched_ns, one.end_ns or until_ns, one.program, _about(one, account))
             for one in processes
         ]
     )
@@ -172,22 +172,24 @@ def _about(one: Process, account: Account) -> str:
     return f"{one.program} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
 
 
-def _panels(series: Series) -> list[Panel]:
+def _panels(series: Series) -> list[SeriesChart]:
     began_ns = series.begins_ns[0]
     begins, ends = (
         [(at - began_ns) / 1e9 for at in moments] for moments in (series.begins_ns, series.ends_ns)
     )
     found = []
 
-    def add(title: str, unit: str, lines: Sequence[watch_figures.Line]) -> None:
+    def add(title: str, unit: str, lines: Sequence[watch_figures.StepLine]) -> None:
         told = "; ".join(f"{line.name}: {_on_average(line.values, unit)} on average" for line in lines)
         spec = watch_figures.lines(lines, begins, ends, unit=unit)
-        found.append(Panel(title, tuple(line.name for line in lines), f"{title} over time. {told}", spec))
+        found.append(
+            SeriesChart(title, tuple(line.name for line in lines), f"{title} over time. {told}", spec)
+        )
 
     for title, unit, names in _PANELS:
         scale = 1e9 if unit == "share" else 1
         lines = [
-            watch_figures.Line(shown, [value / scale for value in series.rates[name].values])
+            watch_figures.StepLine(shown, [value / scale for value in series.rates[name].values])
             for shown, name in names.items()
             if name in series.rates
         ]
@@ -195,11 +197,11 @@ def _panels(series: Series) -> list[Panel]:
             add(title, unit, lines)
     memory = series.levels.get("memory_end")
     if memory:
-        add("Resident memory", "bytes", [watch_figures.Line("resident", memory.values)])
+        add("Resident memory", "bytes", [watch_figures.StepLine("resident", memory.values)])
     often = sorted(series.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_OVER_TIME]
     if often:
         title = "System calls a second, the most frequent"
-        add(title, "count", [watch_figures.Line(name, one.values) for name, one in often])
+        add(title, "count", [watch_figures.StepLine(name, one.values) for name, one in often])
     return found
 
 
@@ -233,7 +235,7 @@ def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_figures.
 # Rows
 
 
-def _group_row(one: Group) -> dict[str, Any]:
+def _group_row(one: ProcessGroup) -> dict[str, Any]:
     return {
         "name": one.name,
         "cells": [
@@ -247,11 +249,11 @@ def _group_row(one: Group) -> dict[str, Any]:
     }
 
 
-def _figure(one: Group, name: str) -> str:
+def _figure(one: ProcessGroup, name: str) -> str:
     return sentences.figure_of(one, name)
 
 
-def _pair(one: Group, *names: str) -> str:
+def _pair(one: ProcessGroup, *names: str) -> str:
     return " / ".join(sentences.figure_of(one, name) for name in names)
 
 
@@ -350,7 +352,7 @@ def _spark(histogram: Sequence[int] | None) -> Markup:
 
 
 def _begun(sentence: str) -> str:
-    """With a capital letter, unless it begins with a name such as io_uring."""
+    """The sentence with a capital letter, unless it begins with a name such as io_uring."""
     first = sentence.partition(" ")[0]
     return sentence[:1].upper() + sentence[1:] if first.rstrip(":").isalpha() else sentence
 

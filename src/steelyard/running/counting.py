@@ -13,8 +13,8 @@ from steelyard.events import SETUP, WORK, Accounted, Done, Pair, Watched
 from steelyard.running import dialogue, host_monitor
 from steelyard.running.agenda import Agenda
 from steelyard.running.budget import Budget
-from steelyard.running.dialogue import Running
-from steelyard.running.fleet import Fleet, Watching
+from steelyard.running.dialogue import AgentLike
+from steelyard.running.fleet import Fleet, MonitorLike
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
 
@@ -93,7 +93,7 @@ class Counting:
         }
 
     def _account(
-        self, system: str, agent: Running, cells: Collection[Cell]
+        self, system: str, agent: AgentLike, cells: Collection[Cell]
     ) -> Generator[Watched | Accounted, None, bool]:
         """Every round of one system; returns whether its calls can be counted at all."""
         self._fleet.use(system)
@@ -122,7 +122,7 @@ class Counting:
         return True
 
     def _trials(
-        self, number: int, system: str, agent: Running, cell: Cell, counting: Watching
+        self, number: int, system: str, agent: AgentLike, cell: Cell, counting: MonitorLike
     ) -> Iterator[Accounted]:
         """A short trial of the cell, and another one with next to no operations, whose costs are the trial's
         own: process, set-up, agent."""

@@ -18,7 +18,7 @@ GRACE_S = 5.0  # a trial's agent ends it at its limit; one that has not by then 
 _PRESSURE = Path("/proc/pressure/cpu")
 
 
-class Running(Protocol):
+class AgentLike(Protocol):
     """What the runner needs of an agent; `systems.agent.Agent` is the real one."""
 
     hello: Record
@@ -48,7 +48,7 @@ def _written(value: int | str) -> str:
     )
 
 
-def perform(agent: Running, trial: Trial, plan: Plan, *, boot: int, is_timed: bool = True) -> Outcome:
+def perform(agent: AgentLike, trial: Trial, plan: Plan, *, boot: int, is_timed: bool = True) -> Outcome:
     """The outcome of the trial as the agent tells it; failed, where that cannot be right. Raises
     SystemFailed, or Silent if it tells nothing.
 
@@ -80,14 +80,14 @@ def perform(agent: Running, trial: Trial, plan: Plan, *, boot: int, is_timed: bo
         return records.failed(trial, boot, str(refusal), began=began)
 
 
-def _asked(agent: Running, trial: Trial, wanted: Mapping[str, int | str], *, is_timed: bool) -> Asked:
+def _asked(agent: AgentLike, trial: Trial, wanted: Mapping[str, int | str], *, is_timed: bool) -> Asked:
     catalogue = built.catalogue()
     workload = catalogue.find(trial.cell.workload)
     initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
     return Asked(trial, workload, wanted, initial, agent.hello["clock_resolution_ns"], is_timed)
 
 
-def _come_to_rest(agent: Running, trial: Trial, refusal: Refused) -> None:
+def _come_to_rest(agent: AgentLike, trial: Trial, refusal: Refused) -> None:
     """Ends the trial and lets go of all that is still said of it, so that the next one hears its own records
     alone. Raises SystemFailed where that takes too long."""
     deadline = time.monotonic() + GRACE_S
@@ -106,7 +106,7 @@ class Silent(Exception):
     """The agent said nothing until its time was over."""
 
 
-def _read_clocks(agent: Running, deadline: float) -> ClockReading:
+def _read_clocks(agent: AgentLike, deadline: float) -> ClockReading:
     asked = time.monotonic_ns()
     agent.send("clock")
     astray: str | None = None

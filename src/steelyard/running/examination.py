@@ -34,7 +34,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One thing that was looked at."""
 
     part: str
@@ -43,14 +43,14 @@ class Finding:
     says: str
 
 
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[Diagnosis]:
     """All there is to say, in the order of a report; what cannot be found out is left out, or says so."""
     try:
         fingerprint = _asked("describe", tempfile.gettempdir())
     except SteelyardError as error:
-        yield Finding(MACHINE, "programs", False, str(error))
+        yield Diagnosis(MACHINE, "programs", False, str(error))
         return
-    yield Finding(MACHINE, "machine", True, _machine(fingerprint))
+    yield Diagnosis(MACHINE, "machine", True, _machine(fingerprint))
     yield from _systems()
     yield from _monitors()
     yield _clock(fingerprint)
@@ -73,40 +73,40 @@ def _machine(fingerprint: Record) -> str:
     return f"{', '.join(parts)}; {place}"
 
 
-def _systems() -> Iterator[Finding]:
+def _systems() -> Iterator[Diagnosis]:
     for system in systems.BUILT_IN:
         refusal = systems.refusal(system)
         brief = (refusal or "").removeprefix(f"system '{system.name}' ").removeprefix("cannot start: ")
-        yield Finding(SYSTEM, system.name, refusal is None, brief)
+        yield Diagnosis(SYSTEM, system.name, refusal is None, brief)
 
 
-def _monitors() -> Iterator[Finding]:
+def _monitors() -> Iterator[Diagnosis]:
     """Each backend with the details at which it works; where it works at none, why not."""
     try:
         probes = {detail: monitor.probe(detail=detail) for detail in DETAILS}
     except SteelyardError as error:
-        yield Finding(MONITOR, "steelyard-watch", False, str(error))
+        yield Diagnosis(MONITOR, "steelyard-watch", False, str(error))
         return
     for number, first in enumerate(probes[DETAILS[0]]):
         works = [detail for detail, found in probes.items() if found[number].works]
-        yield Finding(MONITOR, first.backend, bool(works), ", ".join(works) or first.why or "")
+        yield Diagnosis(MONITOR, first.backend, bool(works), ", ".join(works) or first.why or "")
 
 
-def _clock(fingerprint: Record) -> Finding:
+def _clock(fingerprint: Record) -> Diagnosis:
     source = fingerprint["clock_source"]
     resolution, cost = fingerprint["clock_resolution_ns"], fingerprint["clock_cost_ns"]
     says = f"resolution {time_ns(resolution)}, read in {time_ns(cost)}"
     is_quiet = source is None or source in _QUIET_SOURCES
     more = "" if is_quiet else "; each reading enters the kernel: tsc would not (clocksource=tsc)"
-    return Finding(CLOCK, source or fingerprint["clock"], is_quiet, says + more)
+    return Diagnosis(CLOCK, source or fingerprint["clock"], is_quiet, says + more)
 
 
-def noise(fingerprint: Record, root: Path = Path("/")) -> Iterator[Finding]:
+def noise(fingerprint: Record, root: Path = Path("/")) -> Iterator[Diagnosis]:
     """What may change from one trial to the next, by the files below /proc and /sys. Where a machine does not
     tell, there is nothing."""
     yield from _frequency(fingerprint.get("frequency_governor"), root)
     if _text(root / "sys/devices/system/cpu/smt/active") == "1":
-        yield Finding(
+        yield Diagnosis(
             NOISE, "shared cores", False, "two processors share a core: what runs on one slows the other"
         )
     if fingerprint.get("hypervisor"):
@@ -115,41 +115,43 @@ def noise(fingerprint: Record, root: Path = Path("/")) -> Iterator[Finding]:
     memory = _memory(root)
     if memory is not None:
         free = f"{size_bytes(memory[0])} of {size_bytes(memory[1])} can be had"
-        yield Finding(NOISE, "memory", memory[0] >= _SHORT_OF_MEMORY * memory[1], free)
+        yield Diagnosis(NOISE, "memory", memory[0] >= _SHORT_OF_MEMORY * memory[1], free)
     allowed, count = len(os.sched_getaffinity(0)), int(fingerprint["cpu_count"])
     if allowed < count:
-        yield Finding(NOISE, "processors", False, f"only {allowed} of {count} may be used by this process")
+        yield Diagnosis(NOISE, "processors", False, f"only {allowed} of {count} may be used by this process")
 
 
-def _frequency(governor: str | None, root: Path) -> Iterator[Finding]:
+def _frequency(governor: str | None, root: Path) -> Iterator[Diagnosis]:
     if governor is not None:
         is_fixed = governor == "performance"
         advice = "" if is_fixed else "; the frequency follows the load: cpupower frequency-set -g performance"
-        yield Finding(NOISE, "frequency", is_fixed, f"governor {governor}{advice}")
+        yield Diagnosis(NOISE, "frequency", is_fixed, f"governor {governor}{advice}")
     boost = _text(root / "sys/devices/system/cpu/cpufreq/boost")
     no_turbo = _text(root / "sys/devices/system/cpu/intel_pstate/no_turbo")
     if boost == "1" or no_turbo == "0":
-        yield Finding(NOISE, "boost", False, "processors run faster while they are cool and few of them work")
+        yield Diagnosis(
+            NOISE, "boost", False, "processors run faster while they are cool and few of them work"
+        )
 
 
-def _virtual(hypervisor: str, root: Path) -> Finding:
+def _virtual(hypervisor: str, root: Path) -> Diagnosis:
     counts = [int(one) for one in (_text(root / "proc/stat") or "").partition("\n")[0].split()[1:9]]
     total = sum(counts)
     stolen = 100 * counts[7] / total if total else 0.0
     says = f"by {hypervisor}: the host took {digits(stolen)} % of the processors' time since boot"
-    return Finding(NOISE, "virtual machine", stolen < _STOLEN_LEAST, says)
+    return Diagnosis(NOISE, "virtual machine", stolen < _STOLEN_LEAST, says)
 
 
-def _other_load(processors: int, root: Path) -> Iterator[Finding]:
+def _other_load(processors: int, root: Path) -> Iterator[Diagnosis]:
     pressure = (_text(root / "proc/pressure/cpu") or "").partition("avg10=")[2].split()
     if pressure:
         waited = float(pressure[0])
         says = f"in {digits(waited)} % of the last 10 s something waited for a processor"
-        yield Finding(NOISE, "other work", waited < _PRESSURE_LEAST, says)
+        yield Diagnosis(NOISE, "other work", waited < _PRESSURE_LEAST, says)
     elif load := _text(root / "proc/loadavg"):
         running = float(load.split()[0])
         says = f"{digits(running)} processes ran or waited, on average over a minute"
-        yield Finding(NOISE, "other work", running < 0.1 * processors, says)
+        yield Diagnosis(NOISE, "other work", running < 0.1 * processors, says)
 
 
 def _memory(root: Path) -> tuple[int, int] | None:
@@ -168,11 +170,11 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _resolutions() -> Iterator[Finding]:
+def _resolutions() -> Iterator[Diagnosis]:
     for name, workload in _SAMPLED.items():
         difference = resolution([_measured(workload) for _ in range(2 * _PAIRS)])
         says = f"{_BLOCKS} blocks tell a difference of {digits(100 * difference, count=2)} %"
-        yield Finding(RESOLUTION, name, True, says)
+        yield Diagnosis(RESOLUTION, name, True, says)
 
 
 def _measured(workload: str) -> float:

@@ -25,8 +25,8 @@ from steelyard.events import CALLS
 from steelyard.programs import built
 from steelyard.running import progress, runner
 from steelyard.running.agenda import TooShort
-from steelyard.running.dialogue import Running
-from steelyard.running.host_monitor import Accountant
+from steelyard.running.dialogue import AgentLike
+from steelyard.running.host_monitor import HostMonitor
 from steelyard.running.progress import MakeOnlooker
 from steelyard.study import bounds, model, plan, study_file
 from steelyard.study.plan import Plan
@@ -122,7 +122,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
 
 
 def _measure(
-    found: Experiment,
+    experiment: Experiment,
     made: Plan,
     members: Mapping[str, System],
     directory: Path,
@@ -132,23 +132,23 @@ def _measure(
     is_new: bool,
 ) -> None:
     """Runs what is left of the plan into the experiment's journal."""
-    before = earlier(_lines(found), {cell.label: cell for cell in found.cells})
-    journal = Journal(found.path)
+    before = earlier(_lines(experiment), {cell.label: cell for cell in experiment.cells})
+    journal = Journal(experiment.path)
     if not is_new:
         journal.append(GOING_ON)
-    judge = standing.Judge(found)
+    judge = standing.Judge(experiment)
 
-    def start(name: str) -> Running:
+    def start(name: str) -> AgentLike:
         seen.begins(progress.BOOTING, name)
         return Agent(members[name], directory=directory)
 
-    def account(name: str, agent: Running, detail: str) -> Accountant:
+    def account(name: str, agent: AgentLike, detail: str) -> HostMonitor:
         if agent.process is None:
             raise Unsupported(f"{name} runs on another host, whose processes are not watched")
         if detail == CALLS:
             seen.begins(progress.COUNTING, name)
         # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
-        return Accountant(agent.process, detail=detail, may_stop=not members[name].boot)
+        return HostMonitor(agent.process, detail=detail, may_stop=not members[name].boot)
 
     with closing(journal), onlooker(made, judge) as seen:
         events = runner.run(
@@ -166,9 +166,9 @@ def _measure(
                 seen.event(event)
 
 
-def _lines(found: Experiment) -> Iterator[Line]:
-    """What is in the journal; what is damaged in it is said."""
-    for line in experiments.lines(found):
+def _lines(experiment: Experiment) -> Iterator[Line]:
+    """The journal's lines. Says which are damaged."""
+    for line in experiments.lines(experiment):
         if line["kind"] == "damage":
             _tell(line["note"])
         yield line

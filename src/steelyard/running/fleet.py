@@ -10,13 +10,13 @@ from steelyard import events
 from steelyard.errors import SteelyardError, SystemFailed
 from steelyard.events import Outcome, Started, Watched
 from steelyard.running import dialogue, host_monitor, records
-from steelyard.running.dialogue import Running
+from steelyard.running.dialogue import AgentLike
 from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark
 
 
-class Watching(Protocol):
-    """What the runner needs of a monitor; `host_monitor.Accountant` is the real one."""
+class MonitorLike(Protocol):
+    """What the runner needs of a monitor; `host_monitor.HostMonitor` is the real one."""
 
     head: Head
 
@@ -24,7 +24,7 @@ class Watching(Protocol):
     def close(self) -> None: ...
 
 
-Watch = Callable[[str, Running, str], Watching]  # a system, its agent, a detail; raises SteelyardError
+Watch = Callable[[str, AgentLike, str], MonitorLike]  # a system, its agent, a detail; raises SteelyardError
 
 
 class Fleet:
@@ -34,19 +34,19 @@ class Fleet:
         self,
         plan: Plan,
         *,
-        start: Callable[[str], Running],
+        start: Callable[[str], AgentLike],
         boots: Mapping[str, int],
         watch: Watch | None,
         clock: Callable[[], float],
     ) -> None:
         self.plan = plan
-        self.agents: dict[str, Running | None] = dict.fromkeys(plan.systems)
+        self.agents: dict[str, AgentLike | None] = dict.fromkeys(plan.systems)
         self.boots = dict(boots)
         self.is_watched = watch is not None
         self._start = start
         self._watch = watch
         self._clock = clock
-        self._monitors: dict[str, Watching] = {}
+        self._monitors: dict[str, MonitorLike] = {}
         self._used: set[str] = set()  # systems that have run a trial since they came up
         self._down: dict[str, str] = {}  # systems that are down, and why
         self._boot_costs: dict[str, float] = {}
@@ -79,8 +79,8 @@ class Fleet:
             if found is not None:
                 self._monitors[system] = found
 
-    def watched(self, system: str, agent: Running, detail: str) -> tuple[Watching | None, Watched]:
-        """A monitor of the system's processes, and what it is; or None, and why there is none."""
+    def watched(self, system: str, agent: AgentLike, detail: str) -> tuple[MonitorLike | None, Watched]:
+        """A monitor of the system's processes and its description; or None and the reason."""
         assert self._watch is not None
         boot = self.boots[system]
         try:
@@ -142,7 +142,7 @@ class Fleet:
             return records.failed(trial, boot, reason, status="timed out", began=began)
         return outcome
 
-    def _perform(self, agent: Running, trial: Trial, boot: int) -> Outcome:
+    def _perform(self, agent: AgentLike, trial: Trial, boot: int) -> Outcome:
         """The trial's outcome, with what it cost this host if that is watched: from before the clocks are
         read to after they are read again, so that no mark is within what is timed."""
         watching = self._monitors.get(trial.system)
@@ -153,7 +153,7 @@ class Fleet:
             return outcome
         return replace(outcome, costs=host_monitor.between(before, after).figures)
 
-    def use(self, system: str) -> Running | None:
+    def use(self, system: str) -> AgentLike | None:
         """The system's agent, to run something on it; None while it is down."""
         agent = self.agents[system]
         if agent is not None:

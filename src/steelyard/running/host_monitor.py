@@ -29,14 +29,14 @@ _STOPPING = "ptrace"  # the one that stops processes for moments
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Difference:
     """What was between two marks; `calls` is None where they were not counted."""
 
     figures: tuple[Figure, ...]
     calls: tuple[Called, ...] | None
 
 
-def between(before: Mark, after: Mark) -> Account:
+def between(before: Mark, after: Mark) -> Difference:
     """The difference of two marks of one watch. What either does not know is left out, never 0."""
     more = {SPAN: after.at_ns - before.at_ns}
     for name, value in after.figures.items():
@@ -50,8 +50,8 @@ def between(before: Mark, after: Mark) -> Account:
     # Any other figure that went back (a process was lost from view) is not known.
     figures = [Figure(name, value) for name, value in more.items() if value >= 0]
     if before.calls is None or after.calls is None:
-        return Account(tuple(figures), None)
-    return Account(tuple(figures), tuple(_called(before.calls, after.calls)))
+        return Difference(tuple(figures), None)
+    return Difference(tuple(figures), tuple(_called(before.calls, after.calls)))
 
 
 _Counts = Mapping[str, tuple[float, float | None]]
@@ -67,15 +67,16 @@ def _called(before: _Counts, after: _Counts) -> list[Called]:
     return found
 
 
-class Accountant:
+class HostMonitor:
     """The monitor, watching a process and all that descends from it. Ask it for marks, then close it.
 
     It ends when its control pipe does: so also when this process is killed.
     """
 
     def __init__(self, process: int, *, detail: str, may_stop: bool) -> None:
-        """Begins to watch, at that detail: at LIFE by a backend that does not disturb what is timed, at CALLS
-        by one that stops processes only if it may. Raises Unsupported where there is none."""
+        """Begins to watch at that detail: at LIFE by a backend that does not disturb what is timed, at
+        CALLS by one that stops processes only if `may_stop`. Raises Unsupported if there is no such
+        backend."""
         words = [str(built.monitor()), "--detail", detail, "-p", str(process)]
         self._open(words)
         chosen = self.head.backend

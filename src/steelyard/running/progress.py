@@ -19,8 +19,8 @@ STARTING, FIRST, SETTLING, BOOTING, COUNTING = (
 
 
 class Onlooker(Protocol):
-    """Who is told how a run gets on. A context that lasts as long as the run; told between trials only, and
-    whatever it does then is time that nothing is measured in."""
+    """Shows how a run gets on. It is a context that lasts as long as the run, and is called between trials
+    only: nothing is measured while it works."""
 
     def __enter__(self) -> "Onlooker": ...
     def __exit__(
@@ -92,8 +92,8 @@ class RunState:
         self._turn(self.doing, self.where)
 
     def news(self) -> list[Comparison]:
-        """The differences that are claimed now and were not told before, the greatest first; each is told
-        once, and again if it turns round."""
+        """The differences that are claimed now and were not reported before, the largest first. Each is
+        reported once, and again if its direction changes."""
         found = []
         for one in self.judge.comparisons:
             if one.ratio is None or one.verdict not in verdict.CLAIMED:

@@ -1,14 +1,15 @@
 """Hears the records of one trial as they come, holds them against what was asked for, and turns them into an
 `Outcome`. What single records may hold is the door's (systems/door.py)."""
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from steelyard.analysis.crowds import ALONE, TOGETHER
-from steelyard.events import Count, Group, Outcome, Process, Samples, Usage
+from steelyard.events import CopyProcess, Count, Group, Outcome, Samples, Usage
 from steelyard.programs import built
 from steelyard.study.plan import Trial
 from steelyard.systems import door
@@ -24,18 +25,7 @@ _OPERATIONS_MOST, _BYTES_MOST = 10_000, 1_000_000
 _PROCESSORS_MOST = 4096  # of whose time a trial can have used
 _POINTS_MOST, _GROUPS_MOST = 512, 1000  # of a curve, and of a copy: as the load program has them
 
-_GROUP_NUMBERS = (
-    "copy",
-    "metric",
-    "batch",
-    "processors",
-    "members",
-    "created",
-    "finished",
-    "iterations",
-    "code_sha256",
-    "zero_ns",
-)
+_Kept = TypeVar("_Kept", Samples, Usage, Count, Group)
 _GROUP_TIMES = ("asked_ns", "began_ns", "ended_ns", "reaped_ns")
 
 
@@ -75,7 +65,7 @@ class Asked:
         return (most if self.number("operations") else 1), most
 
     def operations(self, metric: str) -> int:
-        """In each batch; 0: the system finds out."""
+        """The operations in each batch; 0: the system finds out."""
         is_one = self.workload.performances or self.is_reported(metric)
         return 1 if is_one else self.number("operations")
 
@@ -97,10 +87,10 @@ def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", bega
 class Hearing:
     """One trial's records so far. Nothing is kept that was not asked for: so there is a bound to it."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, expected: Asked) -> None:
         self.refusal: str | None = None  # of the whole request, in the agent's words
-        self._asked = asked
-        self._metrics = tuple(metric.name for metric in asked.workload.metrics)
+        self._asked = expected
+        self._metrics = tuple(metric.name for metric in expected.workload.metrics)
         self._begin: Record = {}
         self._end: Record = {}
         self._processes: list[Record] = []
@@ -252,28 +242,11 @@ class Hearing:
             guest_ns=after.guest_ns - before.guest_ns,
             clock_doubt_ns=before.doubt_ns + after.doubt_ns,
             pressure=pressure,
-            samples=tuple(
-                Samples(
-                    one["copy"],
-                    one["metric"],
-                    one["operations"],
-                    tuple(one["durations_ns"]),
-                    one["point"],
-                    one["bytes"],
-                    one["faults_major"],
-                )
-                for one in self._all("samples")
-            ),
-            usage=tuple(
-                Usage(**{key: value for key, value in one.items() if key != "record"})
-                for one in self._all("usage")
-            ),
-            processes=tuple(Process(**one) for one in self._processes),
+            samples=tuple(_kept(Samples, one) for one in self._all("samples")),
+            usage=tuple(_kept(Usage, one) for one in self._all("usage")),
+            processes=tuple(CopyProcess(**one) for one in self._processes),
             groups=tuple(_group(one) for one in self._all("group")),
-            counts=tuple(
-                Count(one["copy"], one["metric"], one["unit"], one["value"])
-                for one in self._all("value", "told")
-            ),
+            counts=tuple(_kept(Count, one) for one in self._all("value", "told")),
         )
 
     def _all(self, *kinds: str) -> list[Record]:
@@ -325,7 +298,7 @@ class Hearing:
                 raise cannot_be("usage", "user_ns + system_ns", used_ns, "less, in a trial so short")
 
     def _check_completeness(self) -> None:
-        """That all that was asked for has come: of a trial that is said to have gone well."""
+        """Checks that a trial that claims to have gone well has sent everything that was asked for."""
         asked = self._asked
         copies, is_count = asked.trial.cell.copies, asked.workload.measure == "count"
         came: dict[tuple[str, int, str], set[Any]] = defaultdict(set)
@@ -359,7 +332,7 @@ class Hearing:
 
 
 def _must_not_exceed(samples: Record, most_ns: int) -> None:
-    """Of a metric that is reported: no single time in the trial is longer than the trial."""
+    """Checks that no single time of a reported metric is longer than the trial."""
     if max(samples["durations_ns"]) > most_ns:
         raise cannot_be(
             "samples", "durations_ns", max(samples["durations_ns"]), f"at most {most_ns}, as its trial took"
@@ -395,6 +368,15 @@ def _as_said(value: int | str) -> int | str:
     return said
 
 
+def _kept(kind: type[_Kept], record: Record) -> _Kept:
+    """The object that holds what is kept of the record: all that its type has."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        value = record[field.name]
+        found[field.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**found)
+
+
 def _group(record: Record) -> Group:
     """The record's failures, which are few, become a column like the others."""
     told = {one["member"]: one for one in record["failures"]}
@@ -406,13 +388,6 @@ def _group(record: Record) -> Group:
         else:
             columns.append(("ok" if record["asked_ns"][member] is not None else "not asked for", None, None))
     statuses, signals, reasons = zip(*columns, strict=True)
-    known: dict[str, Any] = {key: record[key] for key in _GROUP_NUMBERS}
-    times: dict[str, Any] = {key: tuple(record[key]) for key in _GROUP_TIMES}
-    return Group(
-        **known,
-        **times,
-        marks_ns=tuple(tuple(marks) for marks in record["marks_ns"]),
-        statuses=statuses,
-        signals=signals,
-        reasons=reasons,
-    )
+    marks = tuple(tuple(moments) for moments in record["marks_ns"])
+    added = {"marks_ns": marks, "statuses": statuses, "signals": signals, "reasons": reasons}
+    return _kept(Group, record | added)

@@ -15,7 +15,7 @@ from steelyard.running.agenda import EARLY_ROUNDS, Agenda
 from steelyard.running.allocation import Offer
 from steelyard.running.budget import Budget
 from steelyard.running.counting import Counting
-from steelyard.running.dialogue import Running
+from steelyard.running.dialogue import AgentLike
 from steelyard.running.fleet import Fleet, Watch
 from steelyard.study import plan as plans
 from steelyard.study.plan import Plan, Trial
@@ -40,7 +40,7 @@ class Progress:
 def run(
     plan: Plan,
     *,
-    start: Callable[[str], Running],
+    start: Callable[[str], AgentLike],
     boots_afresh: Collection[str],
     judge: Callable[[], Standing],
     notify: Callable[[Progress], None],

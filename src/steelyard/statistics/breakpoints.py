@@ -122,7 +122,7 @@ def _settled(x: Array, y: Array, start: Broken) -> Broken:
 
 
 def _step(x: Array) -> float:
-    """From one abscissa to the next, on the average."""
+    """The mean distance from one abscissa to the next."""
     return float(x[-1] - x[0]) / (len(x) - 1)
 
 

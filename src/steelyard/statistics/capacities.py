@@ -53,7 +53,7 @@ class Step:
 
     @property
     def capacity(self) -> float:
-        """Where it begins, if it is sharp; else the effective one, its centre."""
+        """The size where a sharp step begins, or the centre of a gradual one: its effective capacity."""
         return self.onset if self.is_sharp else self.centre
 
 
@@ -81,7 +81,7 @@ class Estimated:
 
     @property
     def capacities(self) -> tuple[Estimate, ...]:
-        """Of each step, its onset or its centre, as `Step.capacity` says."""
+        """The capacity of each step, as `Step.capacity` defines it."""
         rows = zip(self.fit.steps, self.onsets, self.centres, strict=True)
         return tuple(onset if step.is_sharp else centre for step, onset, centre in rows)
 

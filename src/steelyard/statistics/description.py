@@ -49,7 +49,7 @@ def of(values: Iterable[float]) -> Description | None:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """Of one value or more, in ascending order."""
+    """The percentile of one or more values in ascending order."""
     place = (len(ordered) - 1) * percent / 100
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)

@@ -98,7 +98,7 @@ def _pooled(parts: Sequence[Seen]) -> Seen:
 
 
 def _variance(part: Seen) -> float:
-    """Of its total."""
+    """The variance of its total."""
     ratio = part.events / part.run
     beyond = part.squares - 2 * ratio * part.products + ratio * ratio * part.run_squares
     unseen = max(1 - _met(part) / part.run_all, 0.0) if part.run_all else 0.0

@@ -43,7 +43,7 @@ def ratio(pairs: Sequence[tuple[Rated, Rated]], *, seed: int = 0, level: float =
 
 
 def _ratios(sums: Array) -> Array:
-    """Of rows of work, time, work, time; not a number where one of them is 0."""
+    """The ratios of rows of work, time, work, time; not a number where one of them is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found: Array = np.where(
             np.all(sums > 0, axis=1), sums[:, 0] / sums[:, 1] / (sums[:, 2] / sums[:, 3]), np.nan

@@ -24,19 +24,19 @@ _LEAST = 0.1  # of the fastest access: noise may make the excess negative, and i
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineSize:
     """A line's size in bytes, by the pooled curve, and the share of trials whose own curve says the same."""
 
     size: float
     agreement: float
 
 
-def line(strides: Array, curves: Array) -> Line | None:
+def line(strides: Array, curves: Array) -> LineSize | None:
     """The line; None where no doubling of the stride makes a RISE. Shape of the curves: trials x strides."""
     size = _largest_rise(strides, resampling.pooled(curves))
     if size is None:
         return None
-    return Line(size, float(np.mean([_largest_rise(strides, curve) == size for curve in curves])))
+    return LineSize(size, float(np.mean([_largest_rise(strides, curve) == size for curve in curves])))
 
 
 def tlb_reach(

@@ -44,7 +44,7 @@ def price(group: Moments, *, alone: float) -> float:
 
 
 def start_delays(group: Moments) -> Array:
-    """From being asked for to beginning its work, of those that began."""
+    """The time from being asked for to beginning to work, of those that began."""
     delays = group.began - group.asked
     kept: Array = delays[~np.isnan(delays)]
     return kept

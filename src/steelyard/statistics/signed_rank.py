@@ -81,7 +81,7 @@ def p_greater(differences: Array, *, than: float = 0.0) -> float:
 
 
 def _distribution_of(ranks: NDArray[np.int64]) -> Array:
-    """As `distribution`, for any whole numbers in place of the ranks 1 .. n."""
+    """Like `distribution`, for any whole numbers in place of the ranks 1 .. n."""
     chance = np.zeros(int(ranks.sum()) + 1)
     chance[0] = 1.0
     for rank in ranks:

@@ -22,12 +22,12 @@ from steelyard.study.model import (
     CellTable,
     CurveTable,
     Design,
-    Figure,
     FigureRow,
     FigureTable,
     Levels,
     ReferenceIndex,
     Study,
+    StudyFigure,
     SystemDefinition,
     Table,
     TableFigure,
@@ -523,8 +523,8 @@ def _figure_table(part: _Reader) -> FigureTable:
     return table
 
 
-def _figure(part: _Reader) -> Figure:
-    figure = Figure(
+def _figure(part: _Reader) -> StudyFigure:
+    figure = StudyFigure(
         name=part.text("name"),
         title=part.text("title"),
         kind=part.text("kind"),

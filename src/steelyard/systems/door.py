@@ -336,10 +336,10 @@ def read(line: bytes) -> Record | None:
     raise Refused(f"its record is of no kind: record is {quoted(kind)}, but must be a name")
 
 
-def checked(kind: str, found: Mapping[str, Any]) -> Record:
+def checked(kind: str, record: Mapping[str, Any]) -> Record:
     """The record of that kind with the keys that are known. Raises Refused."""
     try:
-        return {"record": kind, **keyed(KINDS[kind])(found)}
+        return {"record": kind, **keyed(KINDS[kind])(record)}
     except _Wrong as wrong:
         raise cannot_be(kind, wrong.where, wrong.value, wrong.allowed) from None
 

@@ -18,14 +18,14 @@ _OCTAL = re.compile(r"\\([0-7]{3})")  # how mountinfo has a space in a name
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ControlGroup:
     """A group that is to be made: its directory, and what its files shall hold."""
 
     path: Path
     limits: Mapping[str, str]
 
 
-def wanted(tuning: Tuning, *, proc: Path = _PROC) -> tuple[Group, ...]:
+def wanted(tuning: Tuning, *, proc: Path = _PROC) -> tuple[ControlGroup, ...]:
     """The groups that hold the tuning's limits: with version 2 one, with version 1 one for each controller.
     Raises Unsupported, and says what is missing."""
     controllers = [*(["memory"] if tuning.memory else []), *(["pids"] if tuning.processes else [])]
@@ -36,10 +36,10 @@ def wanted(tuning: Tuning, *, proc: Path = _PROC) -> tuple[Group, ...]:
         if not os.access(parent, os.W_OK):
             raise Unsupported(f"no control group may be made in {parent} (it takes root)")
         found.setdefault(parent / name, {}).update(_limits(tuning, controller, version))
-    return tuple(Group(path, limits) for path, limits in found.items())
+    return tuple(ControlGroup(path, limits) for path, limits in found.items())
 
 
-def make(group: Group) -> dict[str, int]:
+def make(group: ControlGroup) -> dict[str, int]:
     """Makes the group and sets its limits; returns them as they read back. Raises Unsupported."""
     found = {}
     try:
@@ -58,7 +58,7 @@ def make(group: Group) -> dict[str, int]:
 
 
 def mounts(*, proc: Path = _PROC) -> list[Path]:
-    """Where hierarchies of control groups are mounted."""
+    """The directories where hierarchies of control groups are mounted."""
     return [mount for _, mount, _, _ in _hierarchies(proc)]
 
 

@@ -20,7 +20,7 @@ def _flags() -> str:
 
 
 def _state(place: Place) -> Path:
-    """Where runsc keeps its own files: they go with the scratch directory when runsc is killed."""
+    """The directory for runsc's own files, which go with the scratch directory when runsc is killed."""
     return place.scratch / "runsc"
 
 

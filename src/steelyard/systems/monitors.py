@@ -52,7 +52,8 @@ def _command(agent: Callable[[Place], list[str]], words: tuple[str, ...], place:
 
 
 def _steelyard_watch_file() -> str:
-    """Where it is not built it is not found, and its trials are unsupported like those under any other."""
+    """The path of steelyard-watch. If it is not built, its trials are unsupported, like those under any
+    other monitor."""
     try:
         return str(built.monitor())
     except Unsupported:

@@ -55,12 +55,12 @@ def _digest(place: Place) -> str:
     return hashlib.sha256(place.program.read_bytes()).hexdigest()
 
 
-def _ssh(host: str, script: str, *, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def _ssh(host: str, script: str, *, input_bytes: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Runs a script of ours on the host. Nothing but a digest of ours is ever put into it."""
     try:
         return subprocess.run(
             [*_ssh_command(), "--", host, script],
-            input=given,
+            input=input_bytes,
             capture_output=True,
             timeout=_COPY_LIMIT_S,
             check=False,
@@ -79,7 +79,7 @@ def _shell_of(host: str) -> _Shell:
 
 
 def _note(place: Place) -> Path:
-    """Where _prepare leaves what it found, for _command."""
+    """The file in which _prepare leaves what it found, for _command."""
     return place.scratch / "shell"
 
 
@@ -162,7 +162,7 @@ def _prepare_unix(host: str, place: Place) -> None:
     # Written under another name first: a copy that was cut short is never started.
     folder = path.rpartition("/")[0]
     copy = f"mkdir -p {folder} && cat > {path}.new && chmod 755 {path}.new && mv {path}.new {path}"
-    answer = _ssh(host, f"{copy} && {check}", given=place.program.read_bytes())
+    answer = _ssh(host, f"{copy} && {check}", input_bytes=place.program.read_bytes())
     if answer.returncode:
         reason = last_line(answer.stderr) if answer.stderr.strip() else "its checksum there differs"
         raise Unsupported(f"system 'ssh:{host}' cannot start: copying the load program failed: {reason}")

@@ -19,7 +19,7 @@ _PAGE = 4096
 
 
 def _link(place: Place) -> Path:
-    """Where the guest finds the load program: a kernel's command line can hold no spaces, a path may."""
+    """A path without spaces to the load program, because a kernel's command line can hold none."""
     return place.scratch / "steelyard-load"
 
 

@@ -45,7 +45,7 @@ def _version() -> str:
 
 
 def _base() -> Path:
-    """The prefix that others lead to, of this version of Wine; made if there is none yet."""
+    """The prefix that all others link to, for this version of Wine. Made if it does not exist."""
     base = _cache() / _version()
     if not base.is_dir():
         _make(base)

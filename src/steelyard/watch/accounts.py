@@ -10,7 +10,7 @@ from steelyard.statistics.description import Description
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch import groups, series
 from steelyard.watch.figures import FIGURES
-from steelyard.watch.groups import Group
+from steelyard.watch.groups import ProcessGroup
 from steelyard.watch.model import Call, Monitor, Process, Reading, Watch, Window
 from steelyard.watch.series import Series
 
@@ -40,8 +40,8 @@ class Account:
     by: str
     elapsed_ns: int
     processes: tuple[Process, ...]  # and their threads, where asked for
-    total: Group
-    groups: tuple[Group, ...]  # the most processor time first
+    total: ProcessGroup
+    groups: tuple[ProcessGroup, ...]  # the most processor time first
     spread: Mapping[str, Description]  # of each figure over the processes that have it
     spread_calls: Mapping[str, Description]  # of calls, over the processes whose calls were seen
     series: tuple[Series, ...]  # of the total, then (if asked for) of the groups; none without --every
@@ -82,7 +82,7 @@ def of(watch: Watch, *, by: str = "process", group_series: bool = True, is_front
 
 
 def _end_of(watch: Watch) -> int:
-    """When the watch ended; of one that was killed, the last moment that is told of."""
+    """The moment when the watch ended; of one that was killed, the last moment in its records."""
     if watch.monitor:
         return watch.monitor.at_ns
     told = [one.end_ns or one.watched_ns for one in watch.processes] + [one.at_ns for one in watch.readings]
@@ -193,7 +193,7 @@ def _cost(monitor: Monitor | None, *, is_front_end: bool) -> Cost:
     )
 
 
-def _notes(watch: Watch, total: Group) -> Iterable[str]:
+def _notes(watch: Watch, total: ProcessGroup) -> Iterable[str]:
     """Sentences about what is missing, and why."""
     for one in watch.head.refused:
         yield f"{one.backend} could not be used: {one.why}"

@@ -14,7 +14,7 @@ from steelyard.text import shown
 from steelyard.watch import sentences
 from steelyard.watch.accounts import Account
 from steelyard.watch.figures import CPU, FAMILIES, FAULTS, IO, SWITCHES
-from steelyard.watch.groups import CallSum, Group
+from steelyard.watch.groups import CallSum, ProcessGroup
 from steelyard.watch.model import Process
 from steelyard.watch.series import CPU_NS, Series
 
@@ -101,13 +101,13 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
     _print(console, f"By {account.by}, the most processor time first{left_out}", table)
 
 
-def _life_cells(one: Group, process: Process | None) -> tuple[str, str]:
+def _life_cells(one: ProcessGroup, process: Process | None) -> tuple[str, str]:
     if process:
         return sentences.ended(process), time_ns(one.lifetime_ns)
     return count(one.processes), count(one.failed) if one.failed else ""
 
 
-def _group_cells(one: Group, wall_ns: int, *, width: int) -> Iterable[str]:
+def _group_cells(one: ProcessGroup, wall_ns: int, *, width: int) -> Iterable[str]:
     others = {
         "of wall": _UNKNOWN if one.cpu_ns is None or not wall_ns else f"{100 * one.cpu_ns / wall_ns:.1f} %",
         "calls": sentences.total_calls(one),
@@ -198,7 +198,7 @@ def _heading(name: str) -> str:
 
 
 def _rate(name: str, value: float) -> str:
-    """Of time a second: the share of one processor."""
+    """Time per second: the share of one processor."""
     return f"{value / 1e7:.1f} %" if name.endswith("_ns") else sentences.figure(name, value)
 
 

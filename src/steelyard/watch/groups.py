@@ -26,7 +26,7 @@ class CallSum:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ProcessGroup:
     """Processes together. A figure is the sum over those of which it is known, or of a level the largest;
     `lacking` says of how many it is not known, where that is not 0. Of none: the figure is None."""
 
@@ -56,7 +56,7 @@ class Group:
         return None if None in times else sum(time for time in times if time is not None)
 
 
-def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int) -> Group:
+def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int) -> ProcessGroup:
     """All of them together, by the monitor's own sums where it gives them: they hold what found no slot as
     well, and windows of the whole tree, in which what its processes did together is one."""
     group = of(name, processes, watch, until_ns)
@@ -74,10 +74,10 @@ def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int)
     )
 
 
-def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Group:
+def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> ProcessGroup:
     generations = {one.generation for one in members}
     lacking = {each: sum(one.figures[each] is None for one in members) for each in FIGURES}
-    return Group(
+    return ProcessGroup(
         name=name,
         pid=members[0].pid if len(members) == 1 else None,
         generation=generations.pop() if len(generations) == 1 else None,
@@ -100,8 +100,8 @@ def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> Gr
 
 
 def lifetime_ns(one: Process, until_ns: int) -> int:
-    """How long it lived while it was watched. The kernel takes it down after its end has been told, and
-    counts that in its run time: a process that lived a moment may have run longer than that."""
+    """How long it lived while it was watched. The kernel takes a process down after it reports its end,
+    and counts that in the run time: a short process may have run longer than it lived."""
     lived = (one.end_ns or until_ns) - one.watched_ns
     return max(lived, one.figures["run_ns"] or 0) if (one.threads or 1) == 1 else lived
 
@@ -139,7 +139,7 @@ def _is_seen(one: Process) -> bool:
 
 
 def exact(members: Sequence[Process], watch: Watch) -> bool | None:
-    """Whether what is told of their calls is a count of each. What was lost is told by the monitor."""
+    """Whether each of their calls was counted. What was lost, the monitor reports."""
     if watch.head.detail == "profile" or any(one.calls is None for one in members):
         return None
     return watch.head.detail != "budget" or all(one.exact for one in members)
@@ -178,8 +178,8 @@ def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process],
 
 
 def _expanded(calls: Mapping[tuple[int, int], Call], members: Sequence[Process]) -> _Estimates:
-    """The calls of all processes, and the errors among them: those that were counted while counting went on,
-    and for the rest what windows say. Of errors the squares are not told, so there is no interval."""
+    """The calls of all processes and the errors among them: counted while counting went on, and estimated
+    from the windows for the rest. Errors have no squares, so they have no interval."""
     made = [(one, call) for one in members if (call := calls.get(one.key))]
     sure = sum(_sure(one, call.calls, call.in_windows) for one, call in made)
     sure_errors = sum(_sure(one, call.errors, call.errors_in_windows) for one, call in made)
@@ -203,7 +203,7 @@ def _sure(one: Process, counted: int | None, in_windows: int | None) -> int:
 
 
 def _seen(one: Process, call: Call | None) -> expansion.Seen:
-    """What windows saw of one process. It did 0 times what it was not seen to do."""
+    """One process's counts inside the sampling windows. Calls never seen count as 0."""
     run_all = one.figures["run_ns"] if one.missed_run_ns is None else one.missed_run_ns
     run = one.windows_run_ns or 0.0
     in_windows = (call.in_windows if call.in_windows is not None else call.calls) if call else 0

@@ -14,7 +14,7 @@ from steelyard.terminal import Console
 from steelyard.text import shown
 from steelyard.watch import figures
 from steelyard.watch.model import Record
-from steelyard.watch.tally import Sums, Tally, cpu_ns, total
+from steelyard.watch.tally import Sums, Totals, cpu_ns, total
 
 _UNKNOWN = "–"
 _CALLS_MOST = 8
@@ -55,7 +55,7 @@ class Scene:
 class Scenes:
     """Tells from one look at a tally to the next what has changed."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Totals) -> None:
         self._tally = tally
         self._at_ns = 0
         self._moments = 0
@@ -96,7 +96,7 @@ class Scenes:
             return self._last
 
     def _passed_ns(self, moved_ns: int) -> float:
-        """In how long what is new has happened: not in the intervals in which nothing did."""
+        """The time covered by the new readings, without intervals in which nothing changed."""
         every_ns = self._tally.head.every_ns if self._tally.head else None
         most_ns = (self._tally.moments - self._moments) * every_ns if every_ns else moved_ns
         return most_ns if moved_ns > 1.5 * most_ns else moved_ns
@@ -134,7 +134,7 @@ def _scaled(ns: float | None) -> float | None:
 class Screen:
     """The terminal's, for as long as the context lasts; `look` is the onlooker that draws it anew."""
 
-    def __init__(self, tally: Tally, *, watched: str, console: Console | None = None) -> None:
+    def __init__(self, tally: Totals, *, watched: str, console: Console | None = None) -> None:
         """Raises UsageError where there is no terminal."""
         self._tally = tally
         self._scenes = Scenes(tally)
@@ -153,7 +153,7 @@ class Screen:
     def __exit__(self, *reason: object) -> None:
         self._live.stop()
 
-    def look(self, found: Iterable[Record]) -> None:
+    def look(self, records: Iterable[Record]) -> None:
         """Draws what is known by now. The records themselves are the tally's."""
         self._live.update(self._drawn(self._scenes.next()), refresh=True)
 

@@ -16,13 +16,13 @@ from typing import BinaryIO
 from steelyard.programs import built
 from steelyard.watch import records
 from steelyard.watch.model import Probe, Record, Watch
-from steelyard.watch.order import Order
+from steelyard.watch.order import WatchOrder
 
 _MILLION = 1_000_000
 
 
-def words(order: Order, *, records_file: int, control_file: int) -> list[str]:
-    """The arguments by which steelyard-watch is told the order."""
+def words(order: WatchOrder, *, records_file: int, control_file: int) -> list[str]:
+    """The order as arguments of steelyard-watch."""
     options: list[tuple[str, object]] = [
         ("--detail", order.detail),
         ("--backend", order.backend),
@@ -42,7 +42,7 @@ def words(order: Order, *, records_file: int, control_file: int) -> list[str]:
     return [*told, *flags, *(("--", *order.command) if order.command else ())]
 
 
-class Running:
+class RunningWatch:
     """A watch that goes on. It ends with `finish`; left as a context, it is stopped at the latest."""
 
     def __init__(self, process: subprocess.Popen[bytes], written: BinaryIO, control: int) -> None:
@@ -51,7 +51,7 @@ class Running:
         self._read_to = 0
         self._control: int | None = control
 
-    def __enter__(self) -> "Running":
+    def __enter__(self) -> "RunningWatch":
         return self
 
     def __exit__(self, *reason: object) -> None:
@@ -61,7 +61,7 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """Of steelyard-watch."""
+        """The process number of steelyard-watch."""
         return self._process.pid
 
     def new_records(self) -> Iterator[Record]:
@@ -127,12 +127,12 @@ class Running:
 
 
 def start(
-    order: Order,
+    order: WatchOrder,
     *,
     program: Path | None = None,
     output: BinaryIO | None = None,
     errors: BinaryIO | None = None,
-) -> Running:
+) -> RunningWatch:
     """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours, except
     for those that are given. Raises Unsupported if the monitor is not built."""
     program = program or built.monitor()
@@ -154,7 +154,7 @@ def start(
     finally:
         os.close(appended)
         os.close(theirs)
-    return Running(process, written, ours)
+    return RunningWatch(process, written, ours)
 
 
 def probe(*, program: Path | None = None, detail: str = "budget") -> tuple[Probe, ...]:

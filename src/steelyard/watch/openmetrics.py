@@ -21,7 +21,7 @@ from steelyard.errors import UsageError
 from steelyard.text import quoted, shown
 from steelyard.watch import figures
 from steelyard.watch.model import Monitor
-from steelyard.watch.tally import OTHERS, Sums, Tally
+from steelyard.watch.tally import OTHERS, Sums, Totals
 
 LOOPBACK = "127.0.0.1"  # where only the port is written
 _SILENCE_S = 10  # from a client that has connected and does not ask
@@ -29,7 +29,7 @@ _SILENCE_S = 10  # from a client that has connected and does not ask
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0 takes one that is free."""
+    """The address to listen at; port 0 takes a free one."""
 
     host: str
     port: int
@@ -72,7 +72,7 @@ def parse(text: str) -> Address:
 
 @contextmanager
 def serve(
-    address: Address, tally: Tally, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None
+    address: Address, tally: Totals, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None
 ) -> Iterator[Address]:
     """Answers scrapes from threads of its own while the context lasts; gives the address, with its port.
     Raises UsageError where it cannot listen there."""
@@ -97,7 +97,7 @@ def serve(
 class Collector:
     """What the library asks for the metrics."""
 
-    def __init__(self, tally: Tally, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None) -> None:
+    def __init__(self, tally: Totals, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None) -> None:
         self._tally = tally
         self._monitor_cpu_ns = monitor_cpu_ns
 

@@ -8,7 +8,7 @@ USUAL_BUDGET = 0.005  # of one processor's time
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WatchOrder:
     """What is to be watched, and how. One of `pids`, `cgroup` and `command` is given."""
 
     command: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from steelyard.statistics.description import Description
 from steelyard.watch import groups
 from steelyard.watch.accounts import Account
 from steelyard.watch.figures import FIGURES
-from steelyard.watch.groups import CallSum, Group
+from steelyard.watch.groups import CallSum, ProcessGroup
 from steelyard.watch.model import Process
 from steelyard.watch.series import Described, Series
 
@@ -77,7 +77,7 @@ def _identity(one: Process, account: Account) -> Row:
     }
 
 
-def _group(one: Group) -> Row:
+def _group(one: ProcessGroup) -> Row:
     found = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
     del found["figures"], found["lacking"], found["calls"]
     return found | {

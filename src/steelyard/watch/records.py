@@ -89,92 +89,93 @@ def parse(line: bytes, *, number: int = 1) -> Record | None:
         ) from error
 
 
-def _head(found: Mapping[str, Any]) -> Head:
-    if found["protocol"] != PROTOCOL:
+def _head(record: Mapping[str, Any]) -> Head:
+    if record["protocol"] != PROTOCOL:
         raise SystemFailed(
-            f"steelyard-watch speaks protocol {found['protocol']}, and this Steelyard {PROTOCOL}; "
+            f"steelyard-watch speaks protocol {record['protocol']}, and this Steelyard {PROTOCOL}; "
             "build Steelyard again: make"
         )
     needed = ("version", "backend", "detail", "began", "began_ns", "processors")
     return Head(
-        **_fields(Head, found, *needed)
+        **_fields(Head, record, *needed)
         | {
-            "refused": tuple(Refused(one["backend"], one["why"]) for one in found.get("refused") or ()),
-            "children": found.get("children") or 1,
-            "missing": tuple(found.get("missing") or ()),
+            "refused": tuple(Refused(one["backend"], one["why"]) for one in record.get("refused") or ()),
+            "children": record.get("children") or 1,
+            "missing": tuple(record.get("missing") or ()),
         }
     )
 
 
-def _fields(kind: type, found: Mapping[str, Any], *needed: str) -> dict[str, Any]:
+def _fields(kind: type, record: Mapping[str, Any], *needed: str) -> dict[str, Any]:
     """What a record holds of that kind's fields; what is not needed may be missing."""
-    return {name: found[name] if name in needed else found.get(name) for name in _NAMES[kind]}
+    return {name: record[name] if name in needed else record.get(name) for name in _NAMES[kind]}
 
 
-def _process(found: Mapping[str, Any]) -> Process:
-    before, calls = found.get("program_before"), found.get("calls")
+def _process(record: Mapping[str, Any]) -> Process:
+    before, calls = record.get("program_before"), record.get("calls")
     needed = ("pid", "parent", "generation", "program", "begin_ns", "watched_ns")
     return Process(
-        **_fields(Process, found, *needed)
+        **_fields(Process, record, *needed)
         | {
-            "program": _name(found["program"]),
+            "program": _name(record["program"]),
             "program_before": _name(before) if before else None,
-            "attached": bool(found.get("attached")),
-            "figures": {name: found.get(name) for name in FIGURES},
+            "attached": bool(record.get("attached")),
+            "figures": {name: record.get(name) for name in FIGURES},
             "calls": None if calls is None else {name: _call(one) for name, one in calls.items()},
         }
     )
 
 
 def _name(told: str) -> str:
-    """A program's name may be any bytes, and is told as a character for each. Mostly they are UTF-8."""
+    """A program's name as text. It may hold any bytes; the record has a character for each. Most are
+    UTF-8."""
     try:
         return told.encode("latin-1").decode(errors="backslashreplace")
     except UnicodeEncodeError:
         return told
 
 
-def _call(found: Mapping[str, Any]) -> Call:
-    histogram: Sequence[int] | None = found.get("histogram")
+def _call(record: Mapping[str, Any]) -> Call:
+    histogram: Sequence[int] | None = record.get("histogram")
     return Call(
-        **_fields(Call, found) | {"histogram": None if histogram is None else tuple(histogram)},
+        **_fields(Call, record) | {"histogram": None if histogram is None else tuple(histogram)},
     )
 
 
-def _reading(found: Mapping[str, Any]) -> Reading:
+def _reading(record: Mapping[str, Any]) -> Reading:
     return Reading(
-        at_ns=found["at_ns"],
-        pid=found["pid"],
-        begin_ns=found["begin_ns"],
-        figures={name: found[name] for name in FIGURES if found.get(name) is not None},
-        calls=_pairs(found.get("calls") or {}),
-        program=_name(found["program"]) if found.get("program") else None,
+        at_ns=record["at_ns"],
+        pid=record["pid"],
+        begin_ns=record["begin_ns"],
+        figures={name: record[name] for name in FIGURES if record.get(name) is not None},
+        calls=_pairs(record.get("calls") or {}),
+        program=_name(record["program"]) if record.get("program") else None,
     )
 
 
-def _pairs(found: Mapping[str, Any]) -> dict[str, tuple[float, float | None]]:
-    return {name: (one[0], one[1]) for name, one in found.items()}
+def _pairs(record: Mapping[str, Any]) -> dict[str, tuple[float, float | None]]:
+    return {name: (one[0], one[1]) for name, one in record.items()}
 
 
-def _window(found: Mapping[str, Any]) -> Window:
-    return Window(found["at_ns"], found["length_ns"], found["hooked"], found["run_ns"], found["work"])
+def _window(record: Mapping[str, Any]) -> Window:
+    return Window(record["at_ns"], record["length_ns"], record["hooked"], record["run_ns"], record["work"])
 
 
-def _mark(found: Mapping[str, Any]) -> Mark:
-    calls = found.get("calls")
+def _mark(record: Mapping[str, Any]) -> Mark:
+    calls = record.get("calls")
     return Mark(
-        id=found["id"],
-        at_ns=found["at_ns"],
-        processes=found.get("processes"),
-        figures={name: found.get(name) for name in COUNTED},
+        id=record["id"],
+        at_ns=record["at_ns"],
+        processes=record.get("processes"),
+        figures={name: record.get(name) for name in COUNTED},
         calls=None if calls is None else _pairs(calls),
     )
 
 
-def _monitor(found: Mapping[str, Any]) -> Monitor:
-    unfollowed, total = found.get("unfollowed_figures"), found.get("total")
+def _monitor(record: Mapping[str, Any]) -> Monitor:
+    unfollowed, total = record.get("unfollowed_figures"), record.get("total")
     return Monitor(
-        **_fields(Monitor, found, "at_ns")
+        **_fields(Monitor, record, "at_ns")
         | {
             "unfollowed_figures": unfollowed and {name: unfollowed.get(name) for name in COUNTED},
             "total": _process(total) if total else None,
@@ -182,8 +183,8 @@ def _monitor(found: Mapping[str, Any]) -> Monitor:
     )
 
 
-def _probe(found: Mapping[str, Any]) -> Probe:
-    return Probe(found["backend"], found["works"], found.get("why"))
+def _probe(record: Mapping[str, Any]) -> Probe:
+    return Probe(record["backend"], record["works"], record.get("why"))
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Record]] = {

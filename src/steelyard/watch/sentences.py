@@ -1,4 +1,4 @@
-"""Says of an account what is said in words, the same on the console and on the page."""
+"""The sentences about an account that the console and the page share."""
 
 import shlex
 import signal
@@ -9,9 +9,9 @@ from steelyard.statistics.signed_rank import Estimate
 from steelyard.text import shown
 from steelyard.watch import figures
 from steelyard.watch.accounts import Account
-from steelyard.watch.groups import CallSum, Group
+from steelyard.watch.groups import CallSum, ProcessGroup
 from steelyard.watch.model import HISTOGRAM_FIRST, Process
-from steelyard.watch.order import Order
+from steelyard.watch.order import WatchOrder
 
 _UNKNOWN = "–"
 _LONGEST = 60  # characters of a command
@@ -19,7 +19,7 @@ _NAMED = 6  # processes
 CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/backends/bpf/budget.c
 
 
-def watched(order: Order) -> str:
+def watched(order: WatchOrder) -> str:
     """What is watched, as short as can be: a command, processes, a control group."""
     if order.command:
         words = shown(shlex.join(order.command))
@@ -73,7 +73,7 @@ def ended(one: Process) -> str:
     return _UNKNOWN if one.status is None else f"status {one.status}"
 
 
-def total_calls(one: Group) -> str:
+def total_calls(one: ProcessGroup) -> str:
     """All its calls together: exactly, about, or at least so many."""
     if one.calls is None:
         return _UNKNOWN
@@ -113,7 +113,7 @@ def below(histogram: Sequence[int] | None, part: float) -> str:
     return time_ns(2 ** (bucket + HISTOGRAM_FIRST))
 
 
-def figure_of(one: Group, name: str) -> str:
+def figure_of(one: ProcessGroup, name: str) -> str:
     """A group's figure; at least so much, where that of some of its processes is not known."""
     value = one.figures[name]
     if value is None:

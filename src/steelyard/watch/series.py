@@ -41,7 +41,7 @@ class Series:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _Changes:
     """Changes by interval, while readings are gone through: most intervals of most processes have none."""
 
     first: int = 0
@@ -65,8 +65,8 @@ def of(watch: Watch, groups: Sequence[tuple[str, Sequence[Process]]], *, until_n
     every_ns = watch.head.every_ns
     if every_ns is None:
         return ()
-    tallies = [(name, processes, _Tally()) for name, processes in groups if processes]
-    members: dict[Key, list[_Tally]] = {}
+    tallies = [(name, processes, _Changes()) for name, processes in groups if processes]
+    members: dict[Key, list[_Changes]] = {}
     for _, processes, tally in tallies:
         for one in processes:
             members.setdefault(one.key, []).append(tally)
@@ -101,7 +101,7 @@ def _life(one: Process, bounds: Sequence[int], until_ns: int) -> tuple[int, int]
 
 
 def _take_readings(
-    watch: Watch, bounds: list[int], members: Mapping[Key, Sequence[_Tally]], every_ns: int
+    watch: Watch, bounds: list[int], members: Mapping[Key, Sequence[_Changes]], every_ns: int
 ) -> dict[Key, _Last]:
     """Counts all readings; each moment of reading ends an interval."""
     known: dict[Key, _Last] = {}
@@ -115,7 +115,7 @@ def _take_readings(
 
 
 def _take_end(
-    one: Process, last: _Last, bounds: Sequence[int], tallies: Sequence[_Tally], until_ns: int
+    one: Process, last: _Last, bounds: Sequence[int], tallies: Sequence[_Changes], until_ns: int
 ) -> None:
     """What it did after its last reading; and its memory is no longer there."""
     number = _interval(one.end_ns or until_ns, bounds)
@@ -134,7 +134,7 @@ def _add(
     figures: Mapping[str, int],
     calls: Mapping[str, float],
     number: int,
-    tallies: Sequence[_Tally],
+    tallies: Sequence[_Changes],
 ) -> None:
     for name, value in figures.items():
         change = value - last.figures.get(name, 0)
@@ -154,7 +154,7 @@ def _count(into: dict[str, dict[int, float]], name: str, number: int, change: fl
         at[number] = at.get(number, 0) + change
 
 
-def _finished(name: str, tally: _Tally, bounds: Sequence[int], every_ns: int) -> Series:
+def _finished(name: str, tally: _Changes, bounds: Sequence[int], every_ns: int) -> Series:
     numbers = range(tally.first, tally.last + 1)
     lengths = [bounds[number + 1] - bounds[number] for number in numbers]
     whole = [length >= every_ns / 2 for length in lengths]

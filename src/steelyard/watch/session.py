@@ -6,15 +6,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 from steelyard.watch.model import Record
-from steelyard.watch.monitor import Running
-from steelyard.watch.order import Order
+from steelyard.watch.monitor import RunningWatch
+from steelyard.watch.order import WatchOrder
 
 # What shows a watch while it goes on: called now and then with the records that are new.
 Onlooker = Callable[[Iterable[Record]], None]
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def wait(running: Running, order: Order, *, onlookers: Sequence[Onlooker] = (), look_s: float = 1.0) -> None:
+def wait(
+    running: RunningWatch, order: WatchOrder, *, onlookers: Sequence[Onlooker] = (), look_s: float = 1.0
+) -> None:
     """Returns when the watch has ended: by itself, or because somebody wants it to (Ctrl-C, SIGTERM, SIGHUP).
 
     Ctrl-C is the command's own affair where there is one: the terminal has sent it the signal too. While
@@ -33,7 +35,7 @@ def wait(running: Running, order: Order, *, onlookers: Sequence[Onlooker] = (), 
 
 
 @contextmanager
-def _stopping(running: Running, order: Order) -> Iterator[None]:
+def _stopping(running: RunningWatch, order: WatchOrder) -> Iterator[None]:
     """Takes requests to stop for the length of the with statement. What was ignored stays ignored."""
 
     def stop(number: int, frame: FrameType | None) -> None:

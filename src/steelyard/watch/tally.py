@@ -27,7 +27,7 @@ class Sums:
 
 
 @dataclass(slots=True)
-class Running:
+class RunningProcess:
     """A process that has not ended: what it has used since it is watched, and what of that the totals
     hold."""
 
@@ -38,7 +38,7 @@ class Running:
     readings: int = 0
 
 
-class Tally:
+class Totals:
     """Takes records one by one. Another thread may look while it holds `lock`."""
 
     def __init__(self, *, name_of: NameOf | None = None) -> None:
@@ -47,14 +47,14 @@ class Tally:
         self.head: Head | None = None
         self.monitor: Monitor | None = None
         self.programs: dict[str, Sums] = {}
-        self.running: dict[tuple[int, int], Running] = {}
+        self.running: dict[tuple[int, int], RunningProcess] = {}
         self.ended = 0  # processes
         self.read_ns = 0  # the moment of the last reading
         self.moments = 0  # of reading, so far; where nothing changed there is none
 
-    def look(self, found: Iterable[Record]) -> None:
+    def look(self, records: Iterable[Record]) -> None:
         """Takes records as they come: an onlooker."""
-        for record in found:
+        for record in records:
             self.take(record)
 
     def take(self, record: Record) -> None:
@@ -107,10 +107,10 @@ class Tally:
                 running.now.errors[name] = errors
         self._hold(running, one.program)
 
-    def _running(self, key: tuple[int, int]) -> Running:
-        return self.running.setdefault(key, Running(None, Sums(), Sums()))
+    def _running(self, key: tuple[int, int]) -> RunningProcess:
+        return self.running.setdefault(key, RunningProcess(None, Sums(), Sums()))
 
-    def _hold(self, running: Running, program: str) -> None:
+    def _hold(self, running: RunningProcess, program: str) -> None:
         """What came since the last time is the program's that it is now."""
         if program not in self.programs and len(self.programs) >= PROGRAMS_MOST:
             program = OTHERS

@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from steelyard.watch.monitor import Running
-from steelyard.watch.order import Order
+from steelyard.watch.monitor import RunningWatch
+from steelyard.watch.order import WatchOrder
 from steelyard.watch.session import Onlooker
-from steelyard.watch.tally import Tally
+from steelyard.watch.tally import Totals
 
 if TYPE_CHECKING:
     from steelyard.watch.live import Screen
@@ -26,12 +26,12 @@ _LOOK_NS = 1_000_000_000  # where no interval was asked for
 class Views:
     """What was asked for. The endpoint answers already; the screen appears with the watch."""
 
-    order: Order
-    tally: Tally
+    order: WatchOrder
+    tally: Totals
     screen: "Screen | None"
     is_followed: bool
     output: BinaryIO | None  # where the command's writing goes while the terminal is a screen's
-    running: Running | None = None
+    running: RunningWatch | None = None
 
     @property
     def look_s(self) -> float:
@@ -41,7 +41,7 @@ class Views:
         return self.running.cpu_ns() if self.running else None
 
     @contextmanager
-    def over(self, running: Running) -> Iterator[tuple[Onlooker, ...]]:
+    def over(self, running: RunningWatch) -> Iterator[tuple[Onlooker, ...]]:
         """The onlookers of a watch that has started. When this is left, the terminal is free again, and has
         what the command wrote meanwhile."""
         self.running = running
@@ -60,11 +60,12 @@ class Views:
 
 @contextmanager
 def opened(
-    order: Order, *, live: bool, openmetrics: str | None, say: Callable[[str], None]
+    order: WatchOrder, *, live: bool, openmetrics: str | None, say: Callable[[str], None]
 ) -> Iterator[Views]:
-    """Opens them before anything is started, so that what cannot be is said at once. Raises UsageError."""
+    """Opens the views before anything is started, so that a view that cannot work is refused at once.
+    Raises UsageError."""
     with ExitStack() as stack:
-        tally = Tally()
+        tally = Totals()
         screen = _screen(order, tally) if live else None
         views = Views(order, tally, screen, is_followed=bool(live or openmetrics), output=None)
         if openmetrics:
@@ -74,7 +75,7 @@ def opened(
         yield views
 
 
-def _screen(order: Order, tally: Tally) -> "Screen":
+def _screen(order: WatchOrder, tally: Totals) -> "Screen":
     from steelyard.watch import live, sentences
 
     return live.Screen(tally, watched=sentences.watched(order))

@@ -185,7 +185,7 @@ def enters_kernel(workload: str, group: str) -> bool:
 
 
 def of_metric(workload: str, parameters: Parameters, metric: str, *, told: Iterable[str] = ()) -> str:
-    """What is measured, in words; of the parameters those in `told` are said."""
+    """What is measured, in words. Parameters are named if they are in `told`."""
     phrase = PHRASES.get(workload) or workload.replace("_", " ")
     words = [] if metric in _PLAIN_METRICS else [_METRICS.get(metric) or metric.replace("_", " ")]
     named = set(told)

@@ -87,11 +87,11 @@ def why_long(one: Comparison) -> str:
     return " ".join(word[0].upper() + word[1:] for word in words)
 
 
-def _joined(costs: Sequence[str], shares: str, found: _Causes) -> str:
+def _joined(costs: Sequence[str], shares: str, causes: _Causes) -> str:
     if not costs:
         return shares
     # The console has the workload beside it, and no room for a long name of what it does.
-    operation = found.operation if len(found.operation) <= _NAME_LONGEST else "operation"
+    operation = causes.operation if len(causes.operation) <= _NAME_LONGEST else "operation"
     said = f"each {operation} costs this host {', '.join(costs)}"
     return f"{said}; {shares}" if shares else said
 
@@ -158,10 +158,10 @@ def _counts(differs: Sequence[CostDifference]) -> Iterable[CostDifference]:
                 yield each
 
 
-def _costs(found: _Causes, *, times: int, counts: int, named: int, in_full: bool = False) -> list[str]:
+def _costs(causes: _Causes, *, times: int, counts: int, named: int, in_full: bool = False) -> list[str]:
     """What an operation costs more and less: times, where they are no shares, system calls, other counts."""
-    words = list(found.times[:times])
-    together, calls = found.calls
+    words = list(causes.times[:times])
+    together, calls = causes.calls
     if together:
         each = ", ".join(f"{name} {_signed(more)}" for name, more in calls[:named])
         words.append(
@@ -173,8 +173,8 @@ def _costs(found: _Causes, *, times: int, counts: int, named: int, in_full: bool
             f"{_number(more)} {_more(more, is_number=True)} {_plural('call', more)} of {name}"
             for name, more in calls[: max(1, named)]
         ]
-    words += [_counted(each, in_full=in_full) for each in found.counts]
-    return words[: len(found.times[:times]) + counts]
+    words += [_counted(each, in_full=in_full) for each in causes.counts]
+    return words[: len(causes.times[:times]) + counts]
 
 
 def _counted(each: CostDifference, *, in_full: bool) -> str:
@@ -186,28 +186,28 @@ def _counted(each: CostDifference, *, in_full: bool) -> str:
     return f"{number} {_more(more, is_number=True)} {one if number == '1' else several}"
 
 
-def _shares(found: _Causes, *, most: int, of: str = "") -> str:
-    """Where the extra time is spent, or the time saved was: "90 % of the extra time is spent asleep"."""
-    if not found.shares:
+def _shares(causes: _Causes, *, most: int, of: str = "") -> str:
+    """Where the extra or the saved time is spent: "90 % of the extra time is spent asleep"."""
+    if not causes.shares:
         return ""
-    (share, first), *others = found.shares[:most]
-    of = of or ("the extra time" if found.is_longer else "the time saved")
-    is_spent = "is spent" if found.is_longer else "was spent"
+    (share, first), *others = causes.shares[:most]
+    of = of or ("the extra time" if causes.is_longer else "the time saved")
+    is_spent = "is spent" if causes.is_longer else "was spent"
     if share >= 0.995:
         return f"all of {of} {is_spent} {first}"
     more = "".join(f", {_percent(each)} {where}" for each, where in others)
     return f"{_percent(share)} of {of} {is_spent} {first}{more}"
 
 
-def _limits(why: Why, found: _Causes) -> Iterable[str]:
+def _limits(why: Why, causes: _Causes) -> Iterable[str]:
     """What keeps shares from being said, and what was not seen."""
     if not why.is_claimed:
         yield "whether the mean time differs is not settled, so no shares of it are said."
-    elif not found.agrees:
-        less = "longer" if found.is_longer else "shorter"
-        yield f"the mean time is {less} all the same (by {found.time}): its batches do not agree."
-    elif found.times and found.is_beyond:
-        whole = f"the {found.time} {'of extra time' if found.is_longer else 'saved'}"
+    elif not causes.agrees:
+        less = "longer" if causes.is_longer else "shorter"
+        yield f"the mean time is {less} all the same (by {causes.time}): its batches do not agree."
+    elif causes.times and causes.is_beyond:
+        whole = f"the {causes.time} {'of extra time' if causes.is_longer else 'saved'}"
         yield (
             f"these times are not parts of {whole}: several processes ran or waited at once, or one kind of "
             "time took another's place."

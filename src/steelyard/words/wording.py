@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from steelyard.analysis.host_costs import ALL_CALLS
 from steelyard.analysis.model import (
-    Account,
     Comparison,
     CostDifference,
     CurveComparison,
+    CurveLine,
     Gain,
+    HostCost,
     Index,
-    Line,
     Multiprogramming,
     PartRatio,
     Scaling,
@@ -60,7 +60,7 @@ def value(number: float, unit: str) -> str:
 
 
 def value_interval(estimate: Estimate, unit: str) -> str:
-    """The interval of a value in brackets, or that there is none."""
+    """The interval of a value in brackets, or words that say that there is none."""
     if estimate.low is None or estimate.high is None:
         return "no interval"
     return f"[{value(estimate.low, unit)}, {value(estimate.high, unit)}]"
@@ -72,7 +72,7 @@ def quantity(number: float, unit: str) -> str:
 
 
 def quantity_interval(estimate: Estimate, unit: str) -> str:
-    """Its interval in brackets; nothing where there is none."""
+    """The interval in brackets; nothing without one."""
     if estimate.low is None or estimate.high is None:
         return ""
     return f"[{quantity(estimate.low, unit)}, {quantity(estimate.high, unit)}]"
@@ -112,7 +112,7 @@ class Part:
     verdict: str | None
 
 
-def parts_of(curve: CurveComparison, line: Line) -> Iterable[Part]:
+def parts_of(curve: CurveComparison, line: CurveLine) -> Iterable[Part]:
     """Each plateau and knee of one system's line, the plateaus in order, a knee after the one it ends."""
     judged = {(one.part, one.number): one for one in curve.parts.get(line.system, ())}
     for number, plateau in enumerate(line.plateaus):
@@ -195,7 +195,7 @@ def factor(ratio: float) -> str:
 
 
 def interval(estimate: Estimate) -> str:
-    """The interval in brackets, or that there is none."""
+    """The interval in brackets, or words that say that there is none."""
     if estimate.low is None or estimate.high is None:
         return "no interval"
     return f"[{factor(estimate.low)}, {factor(estimate.high)}]"
@@ -277,7 +277,7 @@ def _bound(number: float, unit: str) -> str:
     return "0" if number == 0 else f"{'+' if number > 0 else '−'}{cost(abs(number), unit)}"
 
 
-def account(one: Account) -> tuple[str, ...]:
+def account(one: HostCost) -> tuple[str, ...]:
     """A system's costs of an operation: the time and its parts, switches, faults, calls."""
     times = [_known(one.costs.get(name), "ns") for name in ("user", "system", "run", "wait", "rest")]
     counts = [_known(one.costs.get(name), "") for name in ("switches", "faults")]
@@ -288,7 +288,7 @@ def _known(number: float | None, unit: str) -> str:
     return "–" if number is None else cost(number, unit)
 
 
-def most_called(one: Account, *, most: int = 3) -> str:
+def most_called(one: HostCost, *, most: int = 3) -> str:
     """All system calls an operation, and those that are made most."""
     if one.calls is None or ALL_CALLS not in one.calls:
         return "–"

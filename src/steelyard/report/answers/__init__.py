@@ -3,7 +3,7 @@ first and the alike folded, how large a difference can be elsewhere, and what is
 
 Pure functions over the frozen weighing; console, page and JSON show the same objects.
 
-Each module imports only from earlier ones: told, words, compared, folding, rest, findings, sentence.
+Each module imports only from earlier ones: model, words, compared, folding, rest, findings, sentence.
 """
 
 from steelyard.analysis.model import Weighing
@@ -13,10 +13,10 @@ from steelyard.report.answers.compared import Compared
 from steelyard.report.answers.compared import counts as counts
 from steelyard.report.answers.findings import labelled as labelled
 from steelyard.report.answers.findings import size_of as size_of
-from steelyard.report.answers.told import Answer as Answer
-from steelyard.report.answers.told import Finding as Finding
-from steelyard.report.answers.told import Same as Same
-from steelyard.report.answers.told import Unsettled as Unsettled
+from steelyard.report.answers.model import Answer as Answer
+from steelyard.report.answers.model import Finding as Finding
+from steelyard.report.answers.model import Same as Same
+from steelyard.report.answers.model import Unsettled as Unsettled
 from steelyard.words import wording
 
 LINES = 11  # findings of one system, where there is one; fewer of each where there are several

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from steelyard.analysis.model import Comparison
 from steelyard.report.answers import folding, words
 from steelyard.report.answers.compared import Compared, Item, sense
-from steelyard.report.answers.told import Finding
+from steelyard.report.answers.model import Finding
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.words import phrases, wording

@@ -8,7 +8,7 @@ from statistics import median
 from steelyard.analysis.model import Comparison
 from steelyard.report.answers import words
 from steelyard.report.answers.compared import Compared, bound
-from steelyard.report.answers.told import Same, Unsettled
+from steelyard.report.answers.model import Same, Unsettled
 from steelyard.statistics import guard
 from steelyard.words import phrases, wording
 

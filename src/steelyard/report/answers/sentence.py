@@ -10,7 +10,7 @@ from statistics import median
 from steelyard.analysis.model import Comparison
 from steelyard.report.answers import rest, words
 from steelyard.report.answers.compared import BETTER, SAME, WORSE, Compared, Item, bound, sense
-from steelyard.report.answers.told import Finding, Same
+from steelyard.report.answers.model import Finding, Same
 from steelyard.words import phrases, wording
 
 _LINES, _COLUMNS = 3, 80  # that the answer may take
@@ -125,7 +125,7 @@ def _of_one(compared: Compared, one: Comparison) -> str:
 
 
 def _of_none(compared: Compared) -> str:
-    """Where no difference is claimed: how large one can be."""
+    """A sentence for a system without a claimed difference: how large one can be."""
     system, base, many = compared.system, compared.base, len(compared.metrics)
     bounds = sorted(bound(one) for one in compared.same)
     if len(bounds) == many:
@@ -273,8 +273,8 @@ def _amounts_at(topics: Sequence[_Topic]) -> str:
 
 
 def _of_others(compared: Compared, told: frozenset[str], same: Sequence[Same]) -> str:
-    """What is said of the metrics that do not differ: the same, where that is within little, of whole groups
-    or of all; else only that no difference is claimed."""
+    """A sentence about the metrics that do not differ: they are the same, if the bound is small for whole
+    groups or for all; else only that no difference is claimed."""
     claimed = {one.cell for one in compared.items}
     others = [one for one in compared.metrics if one.ratio and (one.cell, one.metric) not in claimed]
     if not others:

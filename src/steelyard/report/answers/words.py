@@ -32,7 +32,7 @@ def amount(*ratios: float) -> str:
 
 
 def span(ratios: Sequence[float], sense: str) -> str:
-    """From the least to the most: "3.1 to 8.2 % slower", "1.2 to 640 times slower"."""
+    """The range from the least to the most: "3.1 to 8.2 % slower", "1.2 to 640 times slower"."""
     low, high = sorted(max(one, 1 / one) for one in (min(ratios), max(ratios)))
     if high < 1.25:
         return f"{amount(low, high)} {sense}"

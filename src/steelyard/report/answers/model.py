@@ -1,4 +1,4 @@
-"""What is said of one system: the frozen objects that console, page and JSON show."""
+"""The frozen objects that say what is known of one system. Console, page and JSON show them."""
 
 from dataclasses import dataclass
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard.cli.verb import archive_option, format_option, option
 from steelyard.errors import UnknownName, UsageError
 from steelyard.text import quoted
-from steelyard.watch.order import BACKENDS, DETAILS, USUAL_BUDGET, Order
+from steelyard.watch.order import BACKENDS, DETAILS, USUAL_BUDGET, WatchOrder
 
 _UNITS = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _SHORTEST_NS = 10**6  # a reading costs tens of microseconds at the least
@@ -51,7 +51,7 @@ class WatchOptions:
         "--kept",
         group=_WHAT,
         metavar="NAME",
-        help="nobody: report a watch of the archive again (steelyard archive list --watches)",
+        help="watch nothing; report a watch kept in the archive (steelyard archive list --watches)",
     )
     children: str | None = option(
         "--children",
@@ -65,7 +65,7 @@ class WatchOptions:
         group=_WHAT,
         steers=True,
         metavar="TIME",
-        help="so long, such as 60s (default: until it ends, or Ctrl-C)",
+        help="how long, such as 60s (default: until the command ends, or Ctrl-C)",
     )
 
     detail: str | None = option(
@@ -82,14 +82,14 @@ class WatchOptions:
         group=_HOW,
         steers=True,
         metavar="PERCENT",
-        help="the share of one processor that counting may cost, all processes together (default: 0.5%%)",
+        help="the share of one processor that counting may use, over all processes (default: 0.5%%)",
     )
     every: str | None = option(
         "--every",
         group=_HOW,
         steers=True,
         metavar="TIME",
-        help="a series as well, read so often, such as 5s or 250ms",
+        help="also keep a series, read at this interval, such as 5s or 250ms",
     )
     threads: bool = option(
         "--threads",
@@ -105,7 +105,7 @@ class WatchOptions:
         group=_HOW,
         steers=True,
         action="store_true",
-        help="measure what the monitor costs the watched, by windows with and without it",
+        help="measure what the monitor costs the watched processes, by windows with and without it",
     )
     backend: str | None = option(
         "--backend",
@@ -119,7 +119,7 @@ class WatchOptions:
         group=_HOW,
         steers=True,
         metavar="N",
-        help="processes and threads at one time (default: by the detail)",
+        help="the most processes and threads at one time (default: by the detail)",
     )
     program: Path | None = option(
         "--program",
@@ -127,7 +127,7 @@ class WatchOptions:
         steers=True,
         type=Path,
         metavar="FILE",
-        help="another steelyard-watch than the installed one: one with capabilities",
+        help="use this steelyard-watch, such as one with capabilities, and not the installed one",
     )
 
     live: bool = option(
@@ -136,7 +136,7 @@ class WatchOptions:
         group=_DURING,
         steers=True,
         action="store_true",
-        help="a screen, drawn anew at every reading; what a command writes is shown when it has ended",
+        help="show a screen, redrawn at every reading; a command's output appears when it has ended",
     )
     openmetrics: str | None = option(
         "--openmetrics",
@@ -235,35 +235,36 @@ def number(option: str, text: str, *, most: int = _MOST) -> int:
     return int(text)
 
 
-def order(asked: WatchOptions) -> Order:
+def order(options: WatchOptions) -> WatchOrder:
     """What is to be watched, checked as far as it can be before anything is started. Raises UsageError."""
-    _check_what(asked)
-    if asked.budget and asked.detail not in (None, "budget"):
+    _check_what(options)
+    if options.budget and options.detail not in (None, "budget"):
         raise UsageError(
-            f"--budget is {quoted(asked.budget)}, but --detail {asked.detail} keeps to none; leave out one"
+            f"--budget is {quoted(options.budget)}, but --detail {options.detail} keeps to none; "
+            "leave out one"
         )
-    if asked.backend is not None and asked.backend not in BACKENDS:
-        raise UnknownName("backend", asked.backend, BACKENDS)
-    every = asked.every or (_USUAL_EVERY if asked.needs_series else None)
-    return Order(
-        command=asked.command,
-        pids=_pids(asked.pids),
-        cgroup=asked.cgroup,
-        detail=asked.detail,
-        backend=asked.backend,
+    if options.backend is not None and options.backend not in BACKENDS:
+        raise UnknownName("backend", options.backend, BACKENDS)
+    every = options.every or (_USUAL_EVERY if options.needs_series else None)
+    return WatchOrder(
+        command=options.command,
+        pids=_pids(options.pids),
+        cgroup=options.cgroup,
+        detail=options.detail,
+        backend=options.backend,
         every_ns=duration_ns("--every", every) if every else None,
-        for_ns=duration_ns("--for", asked.until) if asked.until else None,
-        children=one_in(asked.children) if asked.children else 1,
-        budget=share("--budget", asked.budget) if asked.budget else USUAL_BUDGET,
-        slots=number("--slots", asked.slots, most=1 << 20) if asked.slots else None,
-        threads=asked.threads,
-        prove=asked.prove,
+        for_ns=duration_ns("--for", options.until) if options.until else None,
+        children=one_in(options.children) if options.children else 1,
+        budget=share("--budget", options.budget) if options.budget else USUAL_BUDGET,
+        slots=number("--slots", options.slots, most=1 << 20) if options.slots else None,
+        threads=options.threads,
+        prove=options.prove,
     )
 
 
-def _check_what(asked: WatchOptions) -> None:
+def _check_what(options: WatchOptions) -> None:
     """Raises UsageError unless one thing is to be watched, and can be."""
-    command, pids, cgroup = asked.command, asked.pids, asked.cgroup
+    command, pids, cgroup = options.command, options.pids, options.cgroup
     if not (command or pids or cgroup):
         raise UsageError("watch what? -p PID, --cgroup PATH, or -- COMMAND, such as: steelyard watch -- make")
     if command and (pids or cgroup):
