@@ -1,6 +1,7 @@
 /* agent.c -- see agent.h. */
 #include "agent.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -253,7 +254,7 @@ int agent_loop(const char *directory)
 
 int agent_once(const char *directory, int argc, char *argv[])
 {
-	char   line[LINE_MOST + 1] = "1";
+	char   line[LINE_MOST + 1] = "1", own[PATH_MAX];
 	size_t count = 1;
 	int    status;
 
@@ -266,6 +267,13 @@ int agent_once(const char *directory, int argc, char *argv[])
 		}
 		count += (size_t)more;
 	}
-	status = trial(directory, line, NULL);
+	/* What a workload keeps from trial to trial stands beside the trials' directories. */
+	snprintf(own, sizeof(own), "%s/steelyard-run-XXXXXX", directory);
+	if (directory_make_fresh(own)) {
+		perror("steelyard-load: making the working directory");
+		return 1;
+	}
+	status = trial(own, line, NULL);
+	tree_remove(own);
 	return records_status() ? 1 : status;
 }
