@@ -15,9 +15,10 @@
 SHELL    := /bin/bash
 PYTHON   ?= python3
 PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64 \
-            clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev
+            clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libsqlite3-dev
 TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fsprogs \
             qemu-system-x86 qemu-user-static podman runc prometheus libclang-rt-dev
+SERVERS  := nginx-light apache2 mariadb-server postgresql postfix
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE  # images set it; a thousand starts of Python would compile all anew
@@ -34,13 +35,13 @@ demo: all
 	$(VENV)/steelyard compare native uml gvisor --study pegasus --budget 150s --html report.html
 
 quick: check
-	$(VENV)/pytest -n 2 -m "not (program or boots or builds or simulates)"
+	$(VENV)/pytest -n 2 --dist worksteal -m "not (program or boots or builds or computes)"
 
 test: check all .stamps/testing build-clang/build.ninja build-asan/build.ninja
 	$(NINJA) build-clang
 	$(NINJA) build-asan
 	for directory in build build-clang build-asan; do $(VENV)/meson test --quiet -C $$directory || exit 1; done
-	$(VENV)/pytest -n 2 -m "not quiet"
+	$(VENV)/pytest -n 3 --dist worksteal -m "not quiet"  # the third works while others wait
 	$(VENV)/pytest -m quiet
 
 check: .stamps/environment
@@ -98,6 +99,7 @@ build-fuzz/build.ninja: meson.options | .stamps/environment
 # The compiler for other processors and systems is large, and only tests need it.
 .stamps/testing: scripts/install-packages .stamps/environment
 	scripts/install-packages $(TESTING)
+	scripts/install-packages --servers $(SERVERS)
 	$(VENV)/pip install --quiet ziglang || echo "pip could not install ziglang; its tests will say so" >&2
 	@touch $@
 

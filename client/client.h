@@ -69,6 +69,7 @@ struct result {
 	uint64_t         started;      /* requests whose time was in the window */
 	uint64_t         unsent;       /* of these, those for which no client was free until the end */
 	uint64_t         waited;       /* and those that had to wait for a free client */
+	uint64_t         latency_ns;   /* of all that latency counts, together */
 	uint64_t         user_ns, system_ns;
 	struct histogram latency;      /* from the moment when it was sent */
 	struct histogram intended;     /* from the moment when it was to be sent */
@@ -94,9 +95,9 @@ void loop_run(const struct options *options, const struct reference *reference, 
               unsigned count, uint64_t began, struct result *result);
 
 /* The same by number in place of time: each loop_perform has all clients together make so many requests
- * more, over the connections that they have kept, and returns when each has ended. What they find is
- * added to the result, without warm-up, window and seconds. The first returns NULL with errno, the
- * second an errno or 0. */
+ * more, over the connections that they have kept, and returns when each has ended; after one that
+ * fails none begins. What they find is added to the result, without warm-up, window and seconds. The
+ * first returns NULL with errno, the second an errno or 0. */
 struct loop *loop_open(const struct options *options, const struct reference *reference,
                        struct result *result);
 int          loop_perform(struct loop *loop, uint64_t requests);

@@ -61,10 +61,10 @@ static void begin(struct loop *loop, struct exchange *client, uint64_t intended)
 	exchange_begin(&loop->exchanges, client, loop->request, loop->request_length);
 }
 
-/* Whether all requests of a number have begun. */
+/* Whether all requests of a number have begun: the first that fails is the last to do so. */
 static int is_done(const struct loop *loop)
 {
-	return loop->is_by_number && !loop->left;
+	return loop->is_by_number && (!loop->left || loop->window.has_failed);
 }
 
 /* The client may send again, but not before `earliest`. */
@@ -89,7 +89,7 @@ static void make_free(struct loop *loop, struct exchange *client, uint64_t earli
 			pauses_add(&loop->pauses, wakes, own);
 	} else if (earliest > now) {
 		pauses_add(&loop->pauses, earliest, own);
-	} else if (loop->backlog_count) {
+	} else if (loop->backlog_count && !is_done(loop)) {
 		uint64_t intended = loop->backlog[loop->backlog_first];
 
 		loop->backlog_first = (loop->backlog_first + 1) % BACKLOG_MOST;
@@ -112,7 +112,7 @@ static void ended(struct exchanges *exchanges, struct exchange *client, enum fai
 static int are_coming(const struct loop *loop)
 {
 	if (loop->is_by_number)
-		return loop->left > loop->backlog_count;
+		return !is_done(loop) && loop->left > loop->backlog_count;
 	return loop->arrives < loop->window.closes;
 }
 

@@ -240,8 +240,8 @@ static int read_options(int count, char **word, struct options *options, struct 
 	return 0;
 }
 
-/* A descriptor a connection, and some besides. Returns 0, or 1 with the sentence said. */
-static int raise_limit(unsigned clients, unsigned parallel)
+/* A descriptor a connection, and some besides; of users that keep no connection, as many as there may be. Returns 0, or 1 with the sentence said. */
+static int raise_limit(unsigned clients, unsigned parallel, int is_kept)
 {
 	struct rlimit limit;
 	rlim_t        needed = (rlim_t)clients * parallel + 64;
@@ -255,6 +255,9 @@ static int raise_limit(unsigned clients, unsigned parallel)
 	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
 		return 0;
 	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	if (!is_kept)
+		return setrlimit(RLIMIT_NOFILE, &limit);
 	fprintf(stderr, "steelyard-client: clients=%u need %llu open files, and the limit is %llu: raise it "
 	                "(ulimit -n), or ask for fewer clients\n",
 	        clients, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
@@ -507,7 +510,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* Who started it wants the answer: a laboratory that was killed leaves no load behind. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (status || (status = raise_limit(options.clients, model.is_surge ? model.users.parallel : 1)))
+	if (status || (status = raise_limit(options.clients, model.is_surge ? model.users.parallel : 1,
+	                                    !model.is_surge || options.connection == CONNECTION_KEEP)))
 		return status;
 	return model.is_surge ? run_surge(&options, &model) : run_clients(&options);
 }

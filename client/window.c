@@ -17,7 +17,7 @@ uint64_t now_ns(void)
 
 void window_always(struct window *window, struct result *result)
 {
-	*window = (struct window){.began = now_ns(), .closes = UINT64_MAX, .result = result};
+	*window = (struct window){.began = now_ns(), .closes = UINT64_MAX / 2, .result = result};
 	prctl(PR_SET_TIMERSLACK, 1);
 }
 
@@ -48,6 +48,7 @@ void window_count(struct window *window, const struct exchanges *exchanges, cons
 	result->requests++;
 	if (window_has(window, exchange->intended)) {
 		histogram_add(&result->latency, exchanges->now - exchange->started);
+		result->latency_ns += exchanges->now - exchange->started;
 		histogram_add(&result->intended, exchanges->now - exchange->intended);
 	}
 	if (!window_has(window, exchanges->now))
@@ -55,6 +56,7 @@ void window_count(struct window *window, const struct exchanges *exchanges, cons
 	if (window->has_seconds)
 		second = &result->seconds[(exchanges->now - window->opens) / SECOND_NS];
 	if (failure != FAILURES) {
+		window->has_failed = 1;
 		result->failures[failure]++;
 		second->failures++;
 		return;

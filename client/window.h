@@ -10,6 +10,7 @@ struct window {
 	uint64_t       began, opens, closes;
 	uint64_t       connections_before;
 	int            has_seconds;
+	int            has_failed; /* some request in it; where every one must be answered, that is the end */
 	struct result *result;
 	struct rusage  before;
 };

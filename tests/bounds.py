@@ -20,7 +20,7 @@ COSTS = {
     "program": "starts a program that was built",
     "boots": "starts another system, or what is as slow: a browser, an ssh server",
     "builds": "compiles",
-    "simulates": "computes for more than a second, in thousands of simulated studies",
+    "computes": "takes a quarter of a second of processor time or more, and starts nothing",
 }
 # What a marker or a fixture costs, whose tests need not say it.
 IMPLIED = {
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def is_pure(item: pytest.Item) -> bool:
-    return not any(item.get_closest_marker(cost) for cost in COSTS if cost != "simulates")
+    return not any(item.get_closest_marker(cost) for cost in COSTS if cost != "computes")
 
 
 # Time

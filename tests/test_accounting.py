@@ -175,8 +175,8 @@ def test_calls_are_counted_by_stopping_processes_only_where_that_is_allowed(
 def test_the_monitor_ends_when_the_laboratory_is_killed(log: Path, tmp_path: Path) -> None:
     script = (
         "import os, time\n"
-        "from steelyard.running.host_monitor import Accountant\n"
-        "one = Accountant(os.getpid(), detail='life', may_stop=True)\n"
+        "from steelyard.running.host_monitor import HostMonitor\n"
+        "one = HostMonitor(os.getpid(), detail='life', may_stop=True)\n"
         "one.mark()\n"
         "print('up', flush=True)\n"
         "time.sleep(60)\n"

@@ -66,6 +66,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(pairs: int) -> None:
     assert missed <= 16  # of 6 or 7 that are due
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("pairs", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("outliers", [0.0, 0.05])
 def test_reports_on_equals_hardly_ever_claim_a_cost(pairs: int, outliers: float) -> None:

@@ -61,6 +61,7 @@ def _files(found: Experiment) -> dict[str, bytes]:
 # --- open and closed
 
 
+@pytest.mark.computes
 def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
     before = _rows(found)
@@ -84,6 +85,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.computes
 def test_columns_have_the_same_names_and_types_open_and_closed(tmp_path: Path) -> None:
     def described(found: Experiment) -> dict[str, Any]:
         with experiments.connect(found) as connection:
@@ -144,6 +146,7 @@ def test_every_batch_is_a_row_under_its_trial_copy_and_metric(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("closed", [False, True])
 def test_whole_numbers_come_back_exactly_as_measured(tmp_path: Path, closed: bool) -> None:
     durations = (0, 1, 2**31, 2**53 + 1, 2**62 + 3)
@@ -178,6 +181,7 @@ def test_a_line_cut_short_is_no_row_and_the_rest_are(tmp_path: Path) -> None:
     assert _rows(found) == before
 
 
+@pytest.mark.computes
 def test_an_experiment_without_a_single_event_can_be_opened_and_closed(tmp_path: Path) -> None:
     found = building.new(tmp_path, PLAN)
     assert _rows(found) == {table: [] for table in TABLES}
@@ -205,6 +209,7 @@ def test_closing_a_closed_experiment_changes_nothing(tmp_path: Path) -> None:
     assert _files(found) == before
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("renamed", range(len(TABLES)))
 def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
     tmp_path: Path, renamed: int
@@ -227,6 +232,7 @@ def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
     assert len(_files(found)) == 1 + len(TABLES)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("table", TABLES)
 def test_an_experiment_is_not_closed_before_every_table_is_in_its_place(tmp_path: Path, table: str) -> None:
     found = _experiment(tmp_path)
@@ -240,6 +246,7 @@ def test_an_experiment_is_not_closed_before_every_table_is_in_its_place(tmp_path
     assert _rows(found) == before
 
 
+@pytest.mark.computes
 def test_a_full_disk_leaves_an_experiment_open_and_closable(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
     before = _rows(found)
@@ -263,6 +270,7 @@ def test_a_full_disk_at_the_start_leaves_the_other_experiments_to_be_read(tmp_pa
     assert [one.name for one in experiments.experiments(tmp_path)] == [found.name]
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("size", [0, 1])
 def test_an_experiment_killed_while_it_was_made_does_not_bar_the_others(tmp_path: Path, size: int) -> None:
     found = _experiment(tmp_path, closed=True)
@@ -453,6 +461,7 @@ def test_the_holder_is_named_and_its_end_frees_the_place(tmp_path: Path) -> None
 # --- merging
 
 
+@pytest.mark.computes
 def test_merging_copies_closed_experiments_once_and_open_ones_not(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     closed = _experiment(there, closed=True)
@@ -466,6 +475,7 @@ def test_merging_copies_closed_experiments_once_and_open_ones_not(tmp_path: Path
     assert _rows(copy) == _rows(closed)
 
 
+@pytest.mark.computes
 def test_merging_does_not_touch_what_is_there(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     mine = _experiment(here, closed=True)
@@ -477,6 +487,7 @@ def test_merging_does_not_touch_what_is_there(tmp_path: Path) -> None:
     assert _files(mine) == before
 
 
+@pytest.mark.computes
 def test_a_merge_that_was_cut_short_can_be_done_again(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     closed = _experiment(there, closed=True)
@@ -503,6 +514,7 @@ def _read(name: str, value: str) -> str | int | None:
     return value if name == "metric" else int(value) if value else None
 
 
+@pytest.mark.computes
 def test_an_export_s_form_follows_its_ending(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
     expected = _rows(found)["samples"]
@@ -536,6 +548,7 @@ def test_an_export_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 # A glob's characters, too: DuckDB takes a path with them for a pattern.
+@pytest.mark.computes
 @pytest.mark.parametrize("name", ["it's a place", 'a "place"', "ünïcode", "a [1] place", "what? *"])
 def test_an_archive_may_lie_in_any_directory(tmp_path: Path, name: str) -> None:
     found = _experiment(tmp_path / name)
@@ -600,6 +613,7 @@ def _rewrite(file: Path, columns: str) -> None:
     draft.rename(file)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("closed", [False, True])
 def test_an_archive_of_version_4_gives_the_same_verdicts(tmp_path: Path, closed: bool) -> None:
     def measured(trial: Trial) -> Outcome:

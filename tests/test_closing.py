@@ -18,6 +18,8 @@ from steelyard.events import Outcome
 from steelyard.report import console
 from steelyard.study.plan import Trial
 
+pytestmark = pytest.mark.computes  # each closes an experiment
+
 PLAN = building.plan("sieve", "shell", blocks=6)
 HALF = "half a character \ud800, \x00 and \U0001f980"
 

@@ -105,6 +105,7 @@ def test_drift_that_all_share_changes_nothing(tmp_path: Path) -> None:
     assert one.ratio.value == pytest.approx(1 / 1.1)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("blocks", [6, 12, 48])
 def test_systems_that_hardly_differ_are_equivalent(tmp_path: Path, blocks: int) -> None:
     one = _only(
@@ -156,6 +157,7 @@ def test_what_is_not_claimed_is_bounded_where_the_interval_is_short(
     assert one.bound == pytest.approx(max(1 / one.ratio.low, one.ratio.high) - 1)
 
 
+@pytest.mark.computes
 def test_the_margin_is_the_group_s_and_another_may_take_its_place(tmp_path: Path) -> None:
     made = building.plan("sieve", "disktest", margins={"cpu": 0.01, "file": 0.2})
     found = building.experiment(
@@ -217,6 +219,7 @@ def test_a_difference_that_is_not_large_enough_for_its_blocks_waits_for_more(
     assert one.blocks_needed == needed
 
 
+@pytest.mark.computes
 def test_equality_takes_six_blocks(tmp_path: Path) -> None:
     assert _after_blocks(tmp_path / "5", 5, 1.0).verdict == verdict.BOUNDED
     assert _after_blocks(tmp_path / "5", 5, 1.0).blocks_needed == 6
@@ -236,6 +239,7 @@ def test_six_blocks_can_give_a_verdict(tmp_path: Path) -> None:
     assert one.flags == ()
 
 
+@pytest.mark.computes
 def test_every_system_is_weighed_against_the_first_or_the_one_that_is_named(tmp_path: Path) -> None:
     times = {"a": 1000, "b": 2000, "c": 4000}
     found = building.experiment(
@@ -252,6 +256,7 @@ def test_every_system_is_weighed_against_the_first_or_the_one_that_is_named(tmp_
         weigh.of(found, baseline="aa")
 
 
+@pytest.mark.computes
 def test_open_and_closed_experiments_weigh_the_same(tmp_path: Path) -> None:
     found = building.experiment(
         tmp_path, building.plan("sieve", "shell"), _times(lambda trial: 1000 * _noise(trial, 0.01))
@@ -266,6 +271,7 @@ def test_open_and_closed_experiments_weigh_the_same(tmp_path: Path) -> None:
     assert after == before
 
 
+@pytest.mark.computes
 def test_costs_stand_in_the_study_s_order(tmp_path: Path) -> None:
     workloads = ("shell", "sieve", "syscall", "disktest")
     weighing = _weigh(tmp_path, building.plan(*workloads, systems=("b", "a")), _times(lambda trial: 1000))
@@ -343,6 +349,7 @@ def _in_boots(blocks_per_boot: int, effect: float) -> Callable[[Trial], Outcome]
     return measured
 
 
+@pytest.mark.computes
 def test_where_a_system_boots_its_boots_are_what_is_counted(tmp_path: Path) -> None:
     found = building.experiment(
         tmp_path, building.plan(blocks_per_boot=4), _in_boots(4, 2.0), boot_systems=("b",)
@@ -362,6 +369,7 @@ def test_where_a_system_boots_its_boots_are_what_is_counted(tmp_path: Path) -> N
     assert "3 boots are too few: one system's own trials differ by up to 1.05 times here" in one.flags
 
 
+@pytest.mark.computes
 def test_enough_boots_give_a_verdict(tmp_path: Path) -> None:
     one = _only(
         _weigh(tmp_path, building.plan(blocks_per_boot=2, blocks=16), _in_boots(2, 2.0), boot_systems=("b",))
@@ -428,6 +436,7 @@ def test_trials_that_failed_appear_as_troubles_and_flags(tmp_path: Path) -> None
     assert (weighing.blocks, weighing.trials) == (12, 24)
 
 
+@pytest.mark.computes
 def test_another_cell_s_or_system_s_trouble_is_not_flagged_here(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome:
         if trial.block == 0 and (trial.system, trial.cell.workload) == ("c", "shell"):
@@ -464,6 +473,7 @@ def test_what_a_system_cannot_do_is_said_with_its_reason_and_never_a_zero(tmp_pa
     assert whole.ratio.value == pytest.approx(1.0)
 
 
+@pytest.mark.computes
 def test_a_missing_metric_is_in_the_index_s_missing(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome:
         metrics = ("write",) if trial.system == "b" else ("write", "read")
@@ -647,6 +657,7 @@ def test_the_empty_loop_is_no_part_of_the_index(tmp_path: Path) -> None:
     assert index.ratio.value == pytest.approx(1.0)
 
 
+@pytest.mark.computes
 def test_the_geometric_mean_is_the_inverse_when_the_baseline_is_exchanged(tmp_path: Path) -> None:
     factors = {"sieve": 2.0, "shell": 1.0, "syscall": 0.5, "pipe_latency": 1.7}
     found = building.experiment(
@@ -671,6 +682,7 @@ def test_the_geometric_mean_is_the_inverse_when_the_baseline_is_exchanged(tmp_pa
         assert one.high == pytest.approx(1 / other.low)  # type: ignore[operator]
 
 
+@pytest.mark.computes
 def test_comparisons_turn_round_when_the_baseline_is_exchanged(tmp_path: Path) -> None:
     found = building.experiment(
         tmp_path,
@@ -703,6 +715,7 @@ def test_every_metric_brings_the_blocks_it_has_to_the_index(tmp_path: Path) -> N
     assert index.verdict == verdict.SLOWER
 
 
+@pytest.mark.computes
 def test_metrics_need_no_common_block_for_the_index(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome | None:
         even = trial.block % 2 == 0
@@ -725,6 +738,7 @@ def test_without_a_pair_there_is_no_index(tmp_path: Path) -> None:
     assert index.missing == ("sieve time", "shell time")
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize(("together", "gain"), [(1.0, 2.0), (2.0, 1.0), (4.0, 0.5)])
 def test_the_gain_is_p_when_p_copies_take_the_same_time_as_one(
     tmp_path: Path, together: float, gain: float
@@ -829,6 +843,7 @@ def test_the_systems_are_told_of_as_they_described_themselves(tmp_path: Path) ->
 # --- what is decided early
 
 
+@pytest.mark.computes
 def test_a_pair_is_decided_when_its_every_metric_is(tmp_path: Path) -> None:
     def measured(trial: Trial) -> Outcome:
         loud = _noise(trial, 0.3)
@@ -883,6 +898,7 @@ def _in_bits(found: Experiment, sizes: Sequence[int]) -> Iterator[None]:
     yield
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("boot_systems", [(), ("b",)])
 def test_verdicts_while_it_is_measured_are_those_of_all_that_is_there(
     tmp_path: Path, boot_systems: tuple[str, ...]
@@ -938,6 +954,7 @@ def test_at_looks_whole_boots_count(tmp_path: Path) -> None:
     assert looked.blocks == 18  # six of seven boots
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("seed", [1, 2])
 def test_verdicts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path, seed: int) -> None:
     factors = {"sieve": 1.05, "shell": 1.3, "disktest": 1.0, "syscall": 20.0}
@@ -974,23 +991,18 @@ CELLS = ("sieve", "syscall", "memory_copy", "pipe_latency", "shell")
 
 
 def _simulated(
-    observations: Observations,
-    chance: np.random.Generator,
-    *,
-    deviation: float,
-    blocks: int,
-    effect: float = 0.0,
+    seen: Observations, chance: np.random.Generator, *, deviation: float, blocks: int, effect: float = 0.0
 ) -> tuple[Comparison, ...]:
     """The comparisons of an experiment whose numbers are drawn and not read: `effect` on b, as a log."""
-    for key in observations.cells_and_metrics():
+    for key in seen.cells_and_metrics():
         shared = chance.normal(0, 3 * deviation, size=blocks)  # what a block does to both
-        for system in observations.names:
+        for system in seen.names:
             own = chance.standard_t(3, size=blocks) * deviation + effect * (system == "b")
-            observations.values[key][system] = {
+            seen.values[key][system] = {
                 block: Value(1, dict.fromkeys((FLOOR, TYPICAL, COST, GROUP), math.exp(log)))
                 for block, log in enumerate(shared + own)
             }
-    return comparison.all_of(observations)
+    return comparison.all_of(seen)
 
 
 @pytest.fixture
@@ -1001,13 +1013,14 @@ def seen(tmp_path: Path) -> Iterator[Observations]:
         yield seen
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("blocks", [12, 24])
-def test_a_system_against_itself_differs_in_few_reports(observations: Observations, blocks: int) -> None:
+def test_a_system_against_itself_differs_in_few_reports(seen: Observations, blocks: int) -> None:
     reports = 250
     chance = np.random.default_rng(blocks)
     with_claim = wrong = 0
     for _ in range(reports):
-        words = [one.verdict for one in _simulated(observations, chance, deviation=0.02, blocks=blocks)]
+        words = [one.verdict for one in _simulated(seen, chance, deviation=0.02, blocks=blocks)]
         with_claim += any(word in DIRECTIONS for word in words)
         wrong += sum(word in (verdict.FASTER, verdict.SLOWER) for word in words)
 
@@ -1015,23 +1028,21 @@ def test_a_system_against_itself_differs_in_few_reports(observations: Observatio
     assert wrong / reports / len(CELLS) < 0.01
 
 
-def test_a_quiet_system_against_itself_is_equivalent(observations: Observations) -> None:
+@pytest.mark.computes
+def test_a_quiet_system_against_itself_is_equivalent(seen: Observations) -> None:
     chance = np.random.default_rng(5)
-    words = [
-        one.verdict for _ in range(60) for one in _simulated(observations, chance, deviation=0.001, blocks=24)
-    ]
+    words = [one.verdict for _ in range(60) for one in _simulated(seen, chance, deviation=0.001, blocks=24)]
 
     assert words.count(verdict.EQUIVALENT) / len(words) > 0.95
 
 
-def test_what_is_exactly_at_the_margin_is_seldom_called_equivalent_or_beyond_it(
-    observations: Observations,
-) -> None:
+@pytest.mark.computes
+def test_what_is_exactly_at_the_margin_is_seldom_called_equivalent_or_beyond_it(seen: Observations) -> None:
     chance = np.random.default_rng(6)
     found = [
         one
         for _ in range(150)
-        for one in _simulated(observations, chance, deviation=0.004, blocks=24, effect=math.log(1.02))
+        for one in _simulated(seen, chance, deviation=0.004, blocks=24, effect=math.log(1.02))
         if one.margin == 0.02
     ]
 
@@ -1042,6 +1053,7 @@ def test_what_is_exactly_at_the_margin_is_seldom_called_equivalent_or_beyond_it(
     assert sum(one.verdict == verdict.SLOWER for one in found) / share < bound
 
 
+@pytest.mark.computes
 def test_archives_of_a_system_against_itself_hold_few_differences(tmp_path: Path) -> None:
     made = building.plan(*CELLS, "disktest")
     claims = total = 0

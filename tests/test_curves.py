@@ -74,6 +74,7 @@ def test_the_interval_is_that_of_the_percentiles() -> None:
     assert resampling.intervals([50.0], figures, figures + 1, alpha=0.1) == (Estimate(50.0, 5.0, 96.0, 0.9),)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("trials", [5, 8, 12, 24])
 def test_the_interval_of_a_level_covers_it_as_often_as_resampling_can(trials: int) -> None:
     studies = 600
@@ -149,6 +150,7 @@ def test_a_search_from_near_by_ends_where_the_search_from_nothing_does() -> None
     assert breakpoints.settle(x, y, start=np.array([18.4, 20.4])) == pytest.approx(found, abs=0.01)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("to_a_doubling", [1, 2, 4])
 def test_few_straight_curves_are_given_a_bend(to_a_doubling: int) -> None:
     curves = 60
@@ -162,6 +164,7 @@ def test_few_straight_curves_are_given_a_bend(to_a_doubling: int) -> None:
     assert bent / (2 * curves) < 0.02 + _tolerance(0.02, 2 * curves)
 
 
+@pytest.mark.computes
 def test_a_bend_is_found_nearly_always_and_where_it_is() -> None:
     curves = 100
     sizes = _sizes(12, 30, to_a_doubling=4)
@@ -182,6 +185,7 @@ def test_a_bend_is_found_nearly_always_and_where_it_is() -> None:
 STAIRS = ([15, 16, 20, 21, 25, 26], [7, 6.2, 6.2, 5, 5, 3.7])
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("to_a_doubling", [1, 2, 4])
 @pytest.mark.parametrize("deviation", [0.02, 0.03])
 def test_three_caches_and_memory_are_four_plateaus_with_three_knees(
@@ -217,6 +221,7 @@ def test_cliffs_between_two_sizes_begin_at_the_one_and_end_at_the_other(to_a_dou
     assert segments.knees(found, direction="falls") == (0, 2, 4)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("to_a_doubling", [4, 8])
 @pytest.mark.parametrize("wide", [0.4, 1.0])
 def test_paging_is_an_upper_plateau_a_decline_and_a_lower_plateau(to_a_doubling: int, wide: float) -> None:
@@ -278,6 +283,7 @@ def test_a_fit_is_described_in_the_units_that_came() -> None:
     assert found.residual == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.computes
 def test_the_residual_is_the_noise_as_a_fraction() -> None:
     sizes = _sizes(12, 30, to_a_doubling=16)
     noisy = _noisy(np.full(len(sizes), 40.0), np.random.default_rng(4), 0.03)
@@ -323,6 +329,7 @@ def _paging_trials(sizes: Array, chance: np.random.Generator, *, trials: int) ->
     return np.array([_noisy(curve, chance, 0.03) for curve in curves])
 
 
+@pytest.mark.computes
 def test_the_intervals_of_breakpoints_and_levels_cover_the_truth() -> None:
     studies = 20
     sizes = _sizes(24, 28.5, to_a_doubling=8)
@@ -338,6 +345,7 @@ def test_the_intervals_of_breakpoints_and_levels_cover_the_truth() -> None:
     assert np.mean(covered) > 0.92 - _tolerance(0.92, studies)  # the four of a study are not independent
 
 
+@pytest.mark.computes
 def test_estimates_follow_the_order_of_the_fit() -> None:
     sizes = _sizes(24, 28.5, to_a_doubling=4)
     curves = _paging_trials(sizes, np.random.default_rng(7), trials=8)
@@ -352,6 +360,7 @@ def test_estimates_follow_the_order_of_the_fit() -> None:
     assert found == segments.estimate(sizes, curves, chance=np.random.default_rng(1), alpha=0.1)
 
 
+@pytest.mark.computes
 def test_a_knee_between_two_sizes_is_known_to_lie_between_them() -> None:
     sizes = _sizes(24, 29, to_a_doubling=4)
     curves = _noisy(np.where(sizes <= 2**27, 100.0, 2.0), np.random.default_rng(8), 0.02, trials=10)
@@ -363,6 +372,7 @@ def test_a_knee_between_two_sizes_is_known_to_lie_between_them() -> None:
     assert (end.low, end.high) == pytest.approx((2**27, 2**27.25), rel=0.01)
 
 
+@pytest.mark.computes
 def test_fewer_than_five_curves_have_no_intervals() -> None:
     sizes = _sizes(24, 28.5, to_a_doubling=8)
     curves = _paging_trials(sizes, np.random.default_rng(9), trials=5)
@@ -374,6 +384,7 @@ def test_fewer_than_five_curves_have_no_intervals() -> None:
     assert few.levels == tuple(Estimate(segment.level) for segment in few.fit.segments)
 
 
+@pytest.mark.computes
 def test_a_curve_without_bends_has_one_level_and_its_interval() -> None:
     sizes = _sizes(16, 30, to_a_doubling=2)
     curves = _noisy(np.full(len(sizes), 40.0), np.random.default_rng(11), 0.02, trials=8)
@@ -386,6 +397,7 @@ def test_a_curve_without_bends_has_one_level_and_its_interval() -> None:
     assert level.value == pytest.approx(40, rel=0.01)
 
 
+@pytest.mark.computes
 def test_the_agreement_falls_where_a_breakpoint_is_in_doubt() -> None:
     sizes = _sizes(16, 30, to_a_doubling=4)
     chance = np.random.default_rng(10)
@@ -410,6 +422,7 @@ def _latency(sizes: Array, steps: Sequence[tuple[float, float, float]]) -> Array
     return 1.2 * np.exp(total)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("to_a_doubling", [2, 4])
 def test_three_caches_are_recovered(to_a_doubling: int) -> None:
     sizes = _sizes(12, 30, to_a_doubling=to_a_doubling)
@@ -440,6 +453,7 @@ def test_a_step_s_width_and_onset_are_as_by_hand() -> None:
     assert step.factor == pytest.approx(4, rel=0.01)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("to_a_doubling", [1, 2, 4])
 def test_steps_between_two_sizes_are_found_between_them(to_a_doubling: int) -> None:
     sizes = _sizes(12, 30, to_a_doubling=to_a_doubling)
@@ -464,6 +478,7 @@ def test_small_steps_are_minor() -> None:
     assert [step.factor for step in found.minor] == pytest.approx([1.3], rel=0.03)
 
 
+@pytest.mark.computes
 def test_few_steps_are_seen_in_noise() -> None:
     curves = 60
     sizes = _sizes(12, 28, to_a_doubling=4)
@@ -486,6 +501,7 @@ def test_a_step_that_goes_on_beyond_the_last_size_is_not_whole() -> None:
     assert second.onset == pytest.approx(2 ** (24.8 - math.log(9) * 0.3), rel=0.1)
 
 
+@pytest.mark.computes
 def test_the_intervals_of_capacities_cover_the_truth() -> None:
     studies = 12
     sizes = _sizes(12, 29, to_a_doubling=4)
@@ -504,6 +520,7 @@ def test_the_intervals_of_capacities_cover_the_truth() -> None:
     assert np.mean(covered) > 0.92 - _tolerance(0.92, 3 * studies)
 
 
+@pytest.mark.computes
 def test_estimated_capacities_follow_the_fit() -> None:
     sizes = _sizes(12, 29, to_a_doubling=4)
     curves = _noisy(_latency(sizes, CACHES), np.random.default_rng(4), 0.02, trials=6)
@@ -520,6 +537,7 @@ def test_estimated_capacities_follow_the_fit() -> None:
     assert few.onsets == tuple(Estimate(step.onset) for step in few.fit.steps)
 
 
+@pytest.mark.computes
 def test_a_curve_without_steps_has_no_capacities() -> None:
     sizes = _sizes(16, 30, to_a_doubling=2)
     curves = _noisy(np.full(len(sizes), 40.0), np.random.default_rng(11), 0.02, trials=8)
@@ -569,6 +587,7 @@ def _chases(pages: Array, *, reaches: Sequence[tuple[float, float]]) -> tuple[Ar
     return dense + sum(cost * beyond(count) for count, cost in reaches), dense
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize(
     ("reach", "cost", "further"), [(64, 7, 2048), (64, 3, 1536), (32, 20, 512), (512, 7, 2048)]
 )
@@ -592,6 +611,7 @@ def test_the_reach_is_where_translation_begins_to_cost(reach: float, cost: float
     assert reach * 0.98 <= found.high
 
 
+@pytest.mark.computes
 def test_where_translation_costs_nothing_there_is_no_reach() -> None:
     pages = _sizes(2, 16, to_a_doubling=2)
     sparse, dense = _chases(pages, reaches=[])

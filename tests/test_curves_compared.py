@@ -12,6 +12,8 @@ from steelyard.events import Outcome
 from steelyard.statistics import verdict
 from steelyard.study.plan import Trial
 
+pytestmark = pytest.mark.computes  # each weighs an experiment
+
 KNEE = 1 << 20
 
 

@@ -19,6 +19,8 @@ from steelyard.events import Count, Group, Outcome, Samples, Usage
 from steelyard.report import console, page, plain
 from steelyard.study.plan import Trial
 
+pytestmark = pytest.mark.computes  # each weighs an experiment
+
 # So many times as many in a run by hand, and then each time others.
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
 YEARS_NS = (1 << 63) - 1

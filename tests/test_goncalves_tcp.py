@@ -75,6 +75,7 @@ def _column(table: Printed, heading: str) -> list[str]:
     return [row[place] for row in table.rows]
 
 
+@pytest.mark.computes
 def test_the_paper_s_columns_stand_first_as_printed(weighing: Weighing) -> None:
     table = _table(weighing)
 
@@ -91,6 +92,7 @@ def test_the_paper_s_columns_stand_first_as_printed(weighing: Weighing) -> None:
         assert _column(table, heading) == cells
 
 
+@pytest.mark.computes
 def test_today_s_columns_have_their_own_cell_s_time_with_its_interval(weighing: Weighing) -> None:
     table = _table(weighing)
 
@@ -99,11 +101,13 @@ def test_today_s_columns_have_their_own_cell_s_time_with_its_interval(weighing: 
     assert _column(table, "uml, sockets")[2] == "1.00 s ([1.00 s, 1.00 s])"
 
 
+@pytest.mark.computes
 def test_what_was_not_measured_is_a_dash(weighing: Weighing) -> None:
     assert _column(_table(weighing), "uml, stdio")[4] == NOTHING
     assert _column(_table(weighing), "uml, stdio")[3] != NOTHING
 
 
+@pytest.mark.computes
 def test_several_figures_are_rows_and_every_level_of_a_system_a_column(weighing: Weighing) -> None:
     """As the dissertation's totals of section 6.2 are: figures of each system and number of processes."""
     figures = (TableFigure("time", "time", ""), TableFigure("time per request", "time", "requests"))
@@ -136,6 +140,7 @@ def test_counts_have_no_unit_and_section_6_2_can_be_printed(weighing: Weighing) 
     assert _column(table, "Windows NT, 300") == [NOTHING] * 3
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize(
     "changes", [{"published": "tcp-echo"}, {"over": "request"}, {"name": "6.10"}, {"paper": "nobody"}]
 )
@@ -146,6 +151,7 @@ def test_what_nobody_published_is_refused_by_name(weighing: Weighing, changes: d
         _table(weighing, **changes)
 
 
+@pytest.mark.computes
 def test_every_row_has_a_text_for_every_heading(weighing: Weighing) -> None:
     assert isinstance(TABLE, CellTable)
     assert {len(row) for row in _table(weighing).rows} == {1 + len(PAPER) + 4}

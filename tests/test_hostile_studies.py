@@ -61,12 +61,14 @@ _REPEATED = st.tuples(_PIECES, st.sampled_from([1, 1, 1, 2, 30, 3000])).map(lamb
 _TEXTS = st.lists(_REPEATED, max_size=30).map("".join)
 
 
+@pytest.mark.computes
 @settings(bounded, max_examples=150 * TIMES)
 @given(st.booleans(), _TEXTS)
 def test_any_text_is_a_study_or_a_sentence(begun: bool, text: str) -> None:
     refusal(("name = 'a'\ntitle = 'b'\n" if begun else "") + text)
 
 
+@pytest.mark.computes
 @settings(bounded, max_examples=150 * TIMES)
 @given(st.randoms(use_true_random=False), st.lists(_REPEATED, min_size=1, max_size=4))
 def test_a_bundled_study_with_spoiled_parts_is_a_study_or_a_sentence(
@@ -89,6 +91,7 @@ def test_a_bundled_study_with_spoiled_parts_is_a_study_or_a_sentence(
     refusal(text)
 
 
+@pytest.mark.computes
 @settings(bounded, max_examples=60 * TIMES)
 @given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary()),
                     lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner))))  # fmt: skip
@@ -148,6 +151,7 @@ def test_as_many_cells_as_may_be_are_planned() -> None:
     assert len(planned(exploding(100)).cells) == bounds.CELLS_MOST
 
 
+@pytest.mark.computes
 def test_ten_thousand_workloads_are_planned() -> None:
     parts = "".join(f'[[workload]]\nname = "null"\noperations = {n}\n' for n in range(1, 10_001))
     assert len(planned('name = "a"\ntitle = "b"\n' + parts).cells) == 10_000

@@ -205,6 +205,7 @@ def careless(source: str) -> list[int]:
     return found
 
 
+@pytest.mark.computes
 def test_nothing_is_read_as_text_without_saying_which() -> None:
     sources = sorted(Path(steelyard.__file__).parent.rglob("*.py"))
     found = {str(file): careless(file.read_text(encoding="utf-8")) for file in sources}

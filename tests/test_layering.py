@@ -65,13 +65,19 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, ...]]:
             yield parts[:1]
 
 
-def _imports(file: Path, *, in_functions_only: bool = False) -> set[tuple[str, ...]]:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    roots: list[ast.AST] = [tree]
-    if in_functions_only:
-        functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-        roots = [node for node in ast.walk(tree) if isinstance(node, functions)]
-    return {path for root in roots for node in ast.walk(root) for path in _imported(node)}
+@cache
+def _nodes(file: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+def _imports(file: Path) -> set[tuple[str, ...]]:
+    return {path for node in _nodes(file) for path in _imported(node)}
+
+
+def _imports_in_functions(file: Path) -> set[tuple[str, ...]]:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    inside = {child for node in _nodes(file) if isinstance(node, functions) for child in ast.walk(node)}
+    return {path for node in inside for path in _imported(node)}
 
 
 def _is_later(mine: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -116,7 +122,7 @@ def test_some_rooms_know_nothing_of_others(room: str, other: str) -> None:
 def test_only_the_command_line_and_reports_import_other_rooms_inside_functions(file: Path) -> None:
     if _dotted(file)[0] not in ("cli", "report"):
         rooms = set(_order(ROOT)) - {_dotted(file)[0]}
-        assert [path for path in _imports(file, in_functions_only=True) if path[0] in rooms] == []
+        assert [path for path in _imports_in_functions(file) if path[0] in rooms] == []
 
 
 def test_one_module_of_the_analysis_asks_the_tables() -> None:

@@ -102,6 +102,17 @@ def test_a_server_that_dies_under_load_is_named(tmp_path: Path) -> None:
     assert "smtp-sink was killed by signal 9" in end["reason"]
 
 
+def test_a_server_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
+    with Agent(tmp_path) as agent:
+        settings = ("batches=1", "operations=10000000", "timeout_ms=700")
+        agent.begin(serving.described("smtp-sink"), "mail_messages", *settings)
+        server = running(tmp_path, "smtp-sink")
+        time.sleep(0.2)
+        os.kill(server, signal.SIGSTOP)
+        end = agent.records()[-1]
+    assert (end["status"], end["reason"]) == ("failed", "the server did not answer within 700 ms")
+
+
 def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path) -> None:
     server = serving.described("smtp-sink").replace("/usr/sbin/smtp-sink", "/usr/sbin/no-such-sink")
     with Agent(tmp_path) as agent:

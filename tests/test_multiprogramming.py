@@ -125,6 +125,7 @@ def of_system(weighing: Weighing, system: str) -> Multiprogramming:
     return next(one for one in weighing.multiprogramming if one.system == system)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("closed", [False, True])
 def test_the_price_goes_from_the_records_to_a_verdict(tmp_path: Path, closed: bool) -> None:
     weighing = weighed(tmp_path, closed=closed)
@@ -144,11 +145,13 @@ def test_the_price_goes_from_the_records_to_a_verdict(tmp_path: Path, closed: bo
     assert price.unit.startswith("times")
 
 
+@pytest.mark.computes
 def test_the_same_bytes_are_said_to_be_the_same(tmp_path: Path) -> None:
     for one in weighed(tmp_path).comparisons:
         assert "same machine code, SHA-256 c0dec0dec0dec0de" in one.flags
 
 
+@pytest.mark.computes
 def test_other_bytes_are_said_to_differ(tmp_path: Path) -> None:
     made = building.plan("linpack_processes", blocks=8)
 
@@ -172,11 +175,13 @@ def test_what_failed_is_told_and_not_timed(tmp_path: Path) -> None:
     assert [life.status for life in one.lives] == ["ok", "killed", "not created"]
 
 
+@pytest.mark.computes
 def test_what_is_derived_is_in_no_geometric_mean(tmp_path: Path) -> None:
     """One metric, the time of all together, and none that follows from it."""
     assert {index.metrics for index in weighed(tmp_path).indices} == {1}
 
 
+@pytest.mark.computes
 def test_json_has_each_process_s_life(tmp_path: Path) -> None:
     told = json.loads(json.dumps(plain.as_object(weighed(tmp_path))))["multiprogramming"][0]
 
@@ -185,6 +190,7 @@ def test_json_has_each_process_s_life(tmp_path: Path) -> None:
     assert told["price"]["value"] == pytest.approx(1.0)
 
 
+@pytest.mark.computes
 def test_a_count_that_is_higher_is_better(tmp_path: Path) -> None:
     made = building.plan("linpack_limit", blocks=8)
 
@@ -203,6 +209,7 @@ def test_a_count_that_is_higher_is_better(tmp_path: Path) -> None:
     assert one.ratio.value == pytest.approx(1.5)
 
 
+@pytest.mark.computes
 def test_the_members_can_be_asked_for_by_sql(tmp_path: Path) -> None:
     weighing = weighed(tmp_path, closed=True)
     with experiments.connect(weighing.experiment) as connection:
@@ -213,6 +220,7 @@ def test_the_members_can_be_asked_for_by_sql(tmp_path: Path) -> None:
     assert rows == (64, 1_000_000, 31_000_000)
 
 
+@pytest.mark.computes
 def test_an_experiment_of_an_earlier_version_has_no_members(tmp_path: Path) -> None:
     found = building.experiment(tmp_path, building.plan("sieve", "shell"), building.outcome, closed=True)
     weighing = weigh.of(found)
@@ -227,6 +235,7 @@ def test_an_experiment_of_an_earlier_version_has_no_members(tmp_path: Path) -> N
     assert len(again.comparisons) == len(weighing.comparisons) > 0
 
 
+@pytest.mark.computes
 def test_a_thousand_processes_are_drawn_one_by_one(tmp_path: Path) -> None:
     made = building.plan("linpack_processes", blocks=6, systems=("a",))
 

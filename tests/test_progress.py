@@ -307,6 +307,7 @@ def test_nothing_is_written_between_two_drawings() -> None:
         assert file.writes > before
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("seconds", [0.0001, 0.01, 0.5])
 def test_drawing_and_finding_out_what_to_draw_take_one_percent_of_the_time(seconds: float) -> None:
     clock = Clock()

@@ -289,8 +289,8 @@ def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_paramet
 def test_a_command_line_goes_as_its_words_a_newline_between_two() -> None:
     trial = Trial(0, 0, "a", Cell("command", (("command", "sh -c 'a b; %'"),)), 0)
 
-    line = dialogue.request(trial, {"command": "sh -c 'a b; %'"})
-    assert line == "trial 0.0 command command=sh%0a%2dc%0aa%20b%3b%20%25"
+    line = dialogue.request(trial, make_plan("sieve").settings(trial))
+    assert line == "trial 0.0 command limit_ms=30000 pad=0 seed=0 command=sh%0a%2dc%0aa%20b%3b%20%25"
 
 
 def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
@@ -298,7 +298,7 @@ def test_a_cell_s_own_level_goes_before_the_study_s_parameter() -> None:
     plan = replace(plan, study=replace(plan.study, trial=(("batches", 1),)))
     trial = Trial(3, 4, "a", Cell("sieve", (("batches", 5),)), 99)
 
-    line = dialogue.request(trial, dialogue.settings(trial, plan))
+    line = dialogue.request(trial, plan.settings(trial))
     assert line == "trial 3.4 sieve batches=5 limit_ms=30000 pad=99 seed=0"
 
 
@@ -613,6 +613,7 @@ def test_a_cell_that_is_near_its_verdict_comes_before_one_that_no_block_can_sett
     assert min(blocks.values()) >= 2
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_decided_pairs_are_complete_and_each_trial_runs_once(seed: int) -> None:
     """Cells of all costs, pairs that are decided and opened again at random, a budget that ends it."""
@@ -817,6 +818,20 @@ def test_a_run_that_has_one_pair_from_before_is_not_too_short(laboratory: Labora
     )
 
     assert len(_outcomes(events)) <= 2
+
+
+@pytest.mark.parametrize("system", ["a", "b"])
+def test_a_run_that_was_interrupted_in_its_first_pair_still_measures_it(
+    laboratory: Laboratory, system: str
+) -> None:
+    laboratory.trial_s = {"a": 6.0, "b": 6.0}
+    before = Earlier(done=frozenset({(0, system, SIEVE)}), spent_s=60.0)
+
+    events = list(_run(laboratory, make_plan("sieve", budget_s=15.0), earlier=before))
+
+    told = [(one.trial.block, one.trial.system) for one in _outcomes(events)]
+    assert told[0] == (0, "ba"["ab".index(system)])
+    assert sum(block == 1 for block, _ in told) <= 2
 
 
 def test_where_nothing_can_be_done_at_all_the_budget_is_not_to_blame(laboratory: Laboratory) -> None:

@@ -132,6 +132,7 @@ def test_what_a_block_has_at_every_number_of_copies_changes_nothing() -> None:
     assert two.contention.high == pytest.approx(one.contention.high, abs=0.004)
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize(
     ("contention", "coherency", "is_universal"),
     [(0.03, 0.0008, True), (0.2, 0.01, True), (0.05, 0.0, False), (0.0, 0.0, False)],
@@ -260,6 +261,7 @@ def _only(weighing: Weighing) -> Scaling:
     return one
 
 
+@pytest.mark.computes
 def test_a_study_of_many_copies_gives_gains_efficiencies_and_the_law(tmp_path: Path) -> None:
     weighing = _weigh(tmp_path, (1, 2, 3, 4, 6, 8, 16), processors=8)
 
@@ -310,6 +312,7 @@ def test_the_copies_of_the_gain_study_that_have_partners_are_placed() -> None:
         assert {cell.copies for cell in cells if cell.workload == workload} == {1, 2, 4}
 
 
+@pytest.mark.computes
 def test_copies_beyond_the_processors_are_no_part_of_the_law(tmp_path: Path) -> None:
     """They would pull its coherency up: the same archive, were they taken for processors, says so."""
     honest = _only(_weigh(tmp_path / "1", (1, 2, 3, 4, 5, 6, 12), processors=6, coherency=0.0))
@@ -342,6 +345,7 @@ def test_too_few_numbers_of_copies_have_gains_and_no_law_and_the_report_says_so(
     assert why in page.html(weighing, tables=())
 
 
+@pytest.mark.computes
 def test_a_block_that_lacks_a_number_of_copies_is_left_out_of_the_law_and_not_of_the_gains(
     tmp_path: Path,
 ) -> None:
@@ -361,6 +365,7 @@ def test_too_few_whole_blocks_have_no_law_and_say_so(tmp_path: Path) -> None:
     assert one.no_law == "a law needs 5 blocks with every number of copies; 4 have"
 
 
+@pytest.mark.computes
 def test_a_number_of_copies_that_was_never_measured_is_no_rung(tmp_path: Path) -> None:
     missing = [(block, 4) for block in range(8)]
     one = _only(_weigh(tmp_path, (1, 2, 3, 4, 5, 6, 7), processors=7, missing=missing))
@@ -373,6 +378,7 @@ def test_one_number_of_copies_is_no_scaling(tmp_path: Path) -> None:
     assert _weigh(tmp_path, (1,), processors=4).scalings == ()
 
 
+@pytest.mark.computes
 def test_programs_get_the_scalings_whole(tmp_path: Path) -> None:
     weighing = _weigh(tmp_path, (1, 2, 3, 4, 6, 8, 16), processors=8)
     (told,) = plain.as_object(weighing)["scalings"]

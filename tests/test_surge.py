@@ -26,6 +26,7 @@ from steelyard.errors import SystemFailed
 from steelyard.load import client
 from steelyard.load.model import Pattern, Target, Trial, Users
 from steelyard.programs import built
+from steelyard.servers import description
 
 pytestmark = pytest.mark.program
 
@@ -200,6 +201,7 @@ def sources() -> list[str]:
 
 
 @pytest.mark.builds
+@pytest.mark.limit(900)  # zig compiles its libc once
 @pytest.mark.parametrize(
     ("compiler", "emulator"),
     [
@@ -213,14 +215,20 @@ def sources() -> list[str]:
     ids=["clang", "musl", "aarch64"],
 )
 def test_other_compilers_libcs_and_processors_draw_the_same(
-    compiler: tuple[str, ...], emulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiler: tuple[str, ...],
+    emulator: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "ziglang" in compiler and find_spec("ziglang") is None:
         pytest.skip("zig is not installed (pip install ziglang)")
     for needed in (compiler[0], emulator):
         if needed and not shutil.which(needed):
             pytest.skip(f"{needed} is not installed")
-    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(tmp_path / "zig"))
+    cache = request.config.cache
+    assert cache is not None
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache.mkdir("zig")))
     made = tmp_path / "client"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-static", "-o", str(made)]
     subprocess.run([*compiler, *flags, *sources(), "-lm", "-lpthread"], check=True)
@@ -367,3 +375,48 @@ def test_the_verb_says_what_users_saw(steelyard: Run, tmp_path: Path) -> None:
     assert "8 user equivalents" in text.stdout
     assert found["levels"][1]["objects"]["rate"]["value"] > found["levels"][0]["objects"]["rate"]["value"] > 0
     assert found["levels"][0]["objects"]["digest"] in text.stdout
+
+
+RECORDING = """
+import functools, http.server, sys
+
+
+class Recording(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        with open(sys.argv[3], "a") as record:
+            print(self.path, file=record)
+        super().do_GET()
+
+
+handler = functools.partial(Recording, directory=sys.argv[2])
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), handler).serve_forever()
+"""
+
+
+def test_the_workload_asks_for_all_files_of_objects_in_the_sequence_s_order(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    (tmp_path / "server.py").write_text(RECORDING)
+    words = [sys.executable, str(tmp_path / "server.py"), "{port}", "{directory}/content", str(record)]
+    server = description.Server(
+        "recording", "x", tuple(words), directories=("content",), ready="http /page", user=""
+    )
+    text = "".join(c if c.isalnum() else f"%{ord(c):02x}" for c in server.lines())
+    asked_for = ["user_equivalents=1", "off_permille=1", "operations=400", "batches=1", "warmup_ns=0"]
+    answer = subprocess.run(
+        [built.load("glibc"), "run", "web_users", f"server={text}", *asked_for],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    sequence = model("files=500", "size_most=1000000")["reference"]
+    paths = [line for line in record.read_text().split() if line != "/page"]
+
+    assert '"status":"ok"' in answer.stdout, answer.stdout
+    assert len(paths) >= 600  # the first 200 warm up
+    # The trial ends in the middle: what was asked for last may not have been answered.
+    assert paths == [f"/surge/{file:06}" for file in itertools.islice(itertools.cycle(sequence), len(paths))]

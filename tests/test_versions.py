@@ -18,6 +18,8 @@ from steelyard.archive import experiments, schema, versions
 from steelyard.archive.experiments import Experiment
 from steelyard.report import console, page
 
+pytestmark = pytest.mark.computes  # each reads an archive
+
 ARCHIVES = Path(__file__).parent / "archives"
 KNOWN = json.loads((ARCHIVES / "versions.json").read_text())
 VERSIONS = range(1, versions.VERSION + 1)

@@ -365,6 +365,7 @@ def test_a_process_that_met_no_window_has_unknown_calls_and_counts_in_the_whole(
     assert account.total.calls["read"].calls.value == 200
 
 
+@pytest.mark.computes
 def test_windows_cover_the_truth_as_often_as_they_say() -> None:
     """Calls by chance at a rate that changes; it runs in some of 40 periods; windows of one twentieth."""
     chance = random.Random(1)
@@ -516,6 +517,7 @@ def test_students_reach_is_that_of_the_tables(level: float) -> None:
 # What the monitor does to the watched
 
 
+@pytest.mark.computes
 def test_the_impact_is_found_and_covered() -> None:
     chance = random.Random(2)
     hits = 0

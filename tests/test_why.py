@@ -46,6 +46,8 @@ from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark
 from steelyard.words import wording
 
+pytestmark = pytest.mark.computes  # each weighs an experiment
+
 # --- the runner: what is watched, and when
 
 

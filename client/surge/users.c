@@ -36,6 +36,8 @@ struct crowd {
 	unsigned            count, parallel, in_object;
 	uint64_t            random; /* which bodies are compared */
 	uint64_t            object, stride, taken; /* the next object, how far to the one after it, how many so far */
+	int                 is_by_number;
+	uint64_t            ended, due; /* files, if it is by number */
 	char               *requests; /* for every file; all are equally long */
 	uint32_t            request_length;
 };
@@ -188,6 +190,7 @@ static void ended(struct exchanges *exchanges, struct exchange *exchange, enum f
 	struct user  *user = user_of(crowd, exchange);
 
 	window_count(&crowd->window, exchanges, exchange, failure);
+	crowd->ended++;
 	if (!--user->under_way)
 		user->spent += exchanges->now - user->since;
 	if (failure != FAILURES) {
@@ -254,6 +257,14 @@ static uint64_t next_time(const struct crowd *crowd)
 	return next;
 }
 
+/* After the window: objects that have begun in it may still end. */
+static int is_over(const struct crowd *crowd)
+{
+	if (crowd->is_by_number)
+		return crowd->ended >= crowd->due || crowd->window.has_failed;
+	return crowd->exchanges.now >= crowd->window.closes && !crowd->in_object;
+}
+
 static void go_on(struct crowd *crowd)
 {
 	struct epoll_event events[EVENTS_MOST];
@@ -266,15 +277,14 @@ static void go_on(struct crowd *crowd)
 		window_look(&crowd->window, exchanges);
 		wake(crowd);
 		exchanges_give_up_overdue(exchanges);
-		/* After the window: objects that have begun in it may still end. */
-		if (exchanges->now >= crowd->window.closes && !crowd->in_object)
+		if (is_over(crowd))
 			return;
 		got = exchanges_wait(exchanges, events, next_time(crowd));
 		if (got < 0 && errno != EINTR) {
 			crowd->window.result->broken = errno;
 			return;
 		}
-		for (int i = 0; i < got; i++) {
+		for (int i = 0; i < got && !is_over(crowd); i++) { /* the kernel tells of the others again */
 			exchanges_handle(exchanges, &events[i]);
 			wake(crowd);
 		}
@@ -315,7 +325,10 @@ static int write_requests(struct crowd *crowd, const struct options *options)
 
 static int prepare(struct crowd *crowd, const struct options *options, unsigned first)
 {
-	int failed = exchanges_make(&crowd->exchanges, options, crowd->count * crowd->parallel);
+	int failed;
+
+	crowd->parallel = options->connection == CONNECTION_HTTP10 ? 1 : crowd->users->parallel;
+	failed = exchanges_make(&crowd->exchanges, options, crowd->count * crowd->parallel);
 
 	if (failed || (failed = write_requests(crowd, options)))
 		return failed;
@@ -354,16 +367,50 @@ void users_run(const struct options *options, const struct users *users, unsigne
 	}
 	crowd->users = users;
 	crowd->count = count;
-	crowd->parallel = options->connection == CONNECTION_HTTP10 ? 1 : users->parallel;
 	window_begin(&crowd->window, options, began, result);
 	result->broken = prepare(crowd, options, first);
 	if (!result->broken)
 		go_on(crowd);
 	window_end(&crowd->window, &crowd->exchanges);
 	result->sequence_permille = crowd->taken * crowd->stride * 1000 / users->surge->objects;
+	users_close(crowd);
+}
+
+struct crowd *users_open(const struct options *options, const struct users *users, struct result *result)
+{
+	struct crowd *crowd = calloc(1, sizeof(*crowd));
+
+	if (!crowd)
+		return NULL;
+	crowd->users = users;
+	crowd->count = options->clients;
+	crowd->is_by_number = 1;
+	window_always(&crowd->window, result);
+	errno = prepare(crowd, options, 0);
+	if (!errno)
+		return crowd;
+	users_close(crowd);
+	return NULL;
+}
+
+int users_perform(struct crowd *crowd, uint64_t files)
+{
+	crowd->window.result->broken = 0;
+	crowd->due = crowd->ended + files;
+	go_on(crowd);
+	return crowd->window.result->broken;
+}
+
+void users_close(struct crowd *crowd)
+{
+	int kept = errno;
+
+	if (!crowd)
+		return;
 	exchanges_free(&crowd->exchanges);
 	pauses_free(&crowd->pauses);
 	free(crowd->all);
 	free(crowd->requests);
 	free(crowd);
+	errno = kept;
 }

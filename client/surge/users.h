@@ -28,4 +28,12 @@ uint64_t users_active_ns(const struct users *users, uint64_t *state);
 void users_run(const struct options *options, const struct users *users, unsigned first, unsigned count,
                uint64_t began, struct result *result);
 
+/* The same by number of files in place of time: each users_perform goes on with the load where the last one
+ * left it, until so many files more have ended; others are still under way then. What they find is added to
+ * the result, without warm-up, window and seconds. The first returns NULL with errno, the second an errno
+ * or 0. */
+struct crowd *users_open(const struct options *options, const struct users *users, struct result *result);
+int           users_perform(struct crowd *crowd, uint64_t files);
+void          users_close(struct crowd *crowd);
+
 #endif

@@ -179,7 +179,8 @@ struct phase {
 	int (*run)(uint64_t operations);
 	const char *less;    /* the metric of an earlier phase, which the analysis subtracts; or NULL */
 	/* Or NULL. Then this phase runs once, is not timed, and *reported is its result in ns when it
-	 * returns: what earlier phases measured by themselves, such as a quantile of latencies. */
+	 * returns: what earlier phases measured by themselves, such as a quantile of latencies. 0: this
+	 * system does not say, and the metric is left out. */
 	const uint64_t *reported;
 };
 

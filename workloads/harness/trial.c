@@ -381,7 +381,8 @@ int trial_process(int argc, char *argv[])
 		if (t.workload->count)
 			write_value();
 		for (int i = 0; i < t.piece_count && !t.workload->count; i++)
-			write_samples(&t.pieces[i]);
+			if (!t.phases[t.pieces[i].phase].reported || t.pieces[i].durations_ns[0])
+				write_samples(&t.pieces[i]);
 		for (int i = 0; i < t.phase_count; i++)
 			write_usage(&t.phases[i], &t.uses[i]);
 	}

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../client/histogram.h"
@@ -14,7 +13,7 @@
 
 enum { LAST_BREATH_US = 300000, STACK_BYTES = 262144 };
 
-uint64_t crowd_clients = 1, crowd_seed = 1, crowd_timeout_ms = 30000, crowd_reported;
+uint64_t crowd_clients = 1, crowd_seed = 1, crowd_timeout_ms = 30000;
 
 struct member {
 	pthread_t         thread;
@@ -33,10 +32,7 @@ static struct {
 	unsigned            busy;
 	int                 is_ending, outcome;
 	char                why[512];
-	/* Since batches have their present size. */
-	uint64_t            operations, requests;
-	uint64_t            server_ns, server_before_ns, client_ns, client_before_ns;
-	int                 is_counting, is_checked;
+	struct histogram    latencies; /* of all clients' operations, when they are reported */
 } s = { .lock = PTHREAD_MUTEX_INITIALIZER, .asked = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
 
 uint64_t crowd_random_of(uint64_t number, uint64_t other)
@@ -153,6 +149,7 @@ int crowd_start(const struct crowd *crowd)
 	int            outcome = 0;
 
 	s.crowd = crowd;
+	reports_begin(&s.latencies);
 	if (pthread_attr_init(&attributes) || pthread_attr_setstacksize(&attributes, STACK_BYTES))
 		return fail("pthread_attr_setstacksize");
 	for (unsigned i = 0; i < crowd_clients && !outcome; i++) {
@@ -176,36 +173,11 @@ void crowd_end(void)
 	}
 }
 
-static uint64_t own_ns(void)
-{
-	struct rusage used;
-
-	getrusage(RUSAGE_SELF, &used);
-	return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
-	       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
-}
-
-static void count_server(uint64_t now)
-{
-	if (s.is_counting)
-		s.server_ns += now - s.server_before_ns;
-	s.is_counting = 0;
-}
-
-/* The server's processes are looked through between batches, where it costs nothing that is timed. */
 int crowd_before(uint64_t operations)
 {
-	uint64_t now = server_processor_ns();
-
-	count_server(now);
-	if (operations != s.operations) {
-		s.operations = operations;
-		s.requests = s.server_ns = s.client_ns = 0;
+	if (reports_before(operations))
 		for (unsigned i = 0; i < crowd_clients; i++)
 			memset(s.members[i].latencies, 0, KINDS_MOST * sizeof(*s.members[i].latencies));
-	}
-	s.server_before_ns = now;
-	s.client_before_ns = own_ns();
 	return 0;
 }
 
@@ -221,83 +193,30 @@ int crowd_run(uint64_t operations)
 	pthread_cond_broadcast(&s.asked);
 	pthread_mutex_unlock(&s.lock);
 	outcome = end_of_wait();
-	s.client_ns += own_ns() - s.client_before_ns;
-	s.requests += operations;
-	s.is_counting = 1;
+	reports_after(operations);
 	return outcome;
 }
 
 /* ---- What is reported ---- */
 
-static int report(double value_ns)
+static const struct histogram *latencies_of(unsigned kind, struct histogram *all)
 {
-	crowd_reported = value_ns < 1 ? 1 : (uint64_t)(value_ns + 0.5);
-	return 0;
-}
-
-static int report_latency(double share, unsigned kind)
-{
-	static struct histogram all;
-	uint64_t                total = 0, passed = 0;
-	unsigned                bucket = 0;
-
-	memset(&all, 0, sizeof(all));
+	memset(all, 0, sizeof(*all));
 	for (unsigned i = 0; i < crowd_clients; i++)
-		histogram_merge(&all, &s.members[i].latencies[kind]);
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		total += all.counts[i];
-	for (; bucket < HISTOGRAM_BUCKETS - 1; bucket++) {
-		passed += all.counts[bucket];
-		if ((double)passed >= share * (double)total)
-			break;
-	}
-	return report((double)histogram_value(bucket));
+		histogram_merge(all, &s.members[i].latencies[kind]);
+	return all;
 }
 
 int crowd_report_server(uint64_t operations)
 {
-	int outcome = 0;
-
-	(void)operations;
-	count_server(server_processor_ns());
-	if (s.crowd->check && !s.is_checked)
-		outcome = s.crowd->check(s.beyond);
-	s.is_checked = 1;
-	report((double)s.server_ns / (double)s.requests);
-	return outcome;
-}
-
-int crowd_report_client(uint64_t operations)
-{
-	(void)operations;
-	return report((double)s.client_ns / (double)s.requests);
-}
-
-int crowd_report_50(uint64_t operations)
-{
-	(void)operations;
-	return report_latency(0.5, 0);
-}
-
-int crowd_report_90(uint64_t operations)
-{
-	(void)operations;
-	return report_latency(0.9, 0);
-}
-
-int crowd_report_99(uint64_t operations)
-{
-	(void)operations;
-	return report_latency(0.99, 0);
-}
-
-int crowd_report_999(uint64_t operations)
-{
-	(void)operations;
-	return report_latency(0.999, 0);
+	report_server(operations); /* first, because what checks costs the server time too */
+	latencies_of(0, &s.latencies);
+	return s.crowd->check ? s.crowd->check(s.beyond) : 0;
 }
 
 int crowd_report_part(unsigned kind)
 {
-	return report_latency(0.5, kind);
+	static struct histogram all;
+
+	return report_quantile(latencies_of(kind, &all), 0.5);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "../api/workload.h"
+#include "reports.h"
 
 enum { CLIENTS_MOST = 256, KINDS_MOST = 8 };
 extern uint64_t crowd_clients, crowd_seed, crowd_timeout_ms;
@@ -40,26 +41,12 @@ void crowd_end(void);
 int crowd_before(uint64_t operations);
 int crowd_run(uint64_t operations);
 
-/* What is reported behind the batches, of those of their last size. The first of them also has what
- * was done checked. */
-extern uint64_t crowd_reported;
+/* As report_server; then has what was done checked. */
 int crowd_report_server(uint64_t operations);
-int crowd_report_client(uint64_t operations);
-int crowd_report_50(uint64_t operations);
-int crowd_report_90(uint64_t operations);
-int crowd_report_99(uint64_t operations);
-int crowd_report_999(uint64_t operations);
 /* The median of the parts of a kind. */
 int crowd_report_part(unsigned kind);
 
-#define CROWD_REPORT(name, function) { .metric = (name), .run = (function), .reported = &crowd_reported }
-#define CROWD_PHASES                                                                            \
-	{ .metric = "time", .run = crowd_run }, CROWD_REPORT("server", crowd_report_server),    \
-		CROWD_REPORT("client", crowd_report_client),                                    \
-		CROWD_REPORT("latency_50", crowd_report_50),                                    \
-		CROWD_REPORT("latency_90", crowd_report_90),                                    \
-		CROWD_REPORT("latency_99", crowd_report_99),                                    \
-		CROWD_REPORT("latency_99_9", crowd_report_999)
+#define CROWD_PHASES { .metric = "time", .run = crowd_run }, REPORTS(crowd_report_server)
 
 /* Numbers that follow from the seed and two others: the next one from *state. */
 uint64_t crowd_random_of(uint64_t number, uint64_t other);

@@ -48,7 +48,9 @@ int database_change(struct link *link, uint64_t affected, const char *format, ..
 	va_start(arguments, format);
 	outcome = ask(link, format, arguments);
 	va_end(arguments);
-	if (outcome || (link->answer.affected == affected && !link->answer.rows))
+	if (!outcome && link->answer.rows)
+		return fail_check("'%.60s' gave rows, which it cannot", link->statement);
+	if (outcome || link->answer.affected == affected)
 		return outcome;
 	return fail_check("'%.60s' affected %llu rows in place of %llu", link->statement,
 	                  (unsigned long long)link->answer.affected, (unsigned long long)affected);

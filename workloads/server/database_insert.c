@@ -5,7 +5,8 @@
  *              PostgreSQL, one of one's own, or SQLite, which has no server). Each of `clients` clients
  *              has a connection, and inserts again as soon as it has its answer. "time" is the time of
  *              all rows by their number; latencies are of single rows; "server" is the processor time of
- *              all the server's processes a row, "client" that of this program, with SQLite in it.
+ *              all the server's processes a row, "client" that of this program; with SQLite, which is
+ *              in this program, both are the same.
  * Leaves out   the network between machines, encryption, and the making of connections.
  * Beware       a transaction is on the disk when it is answered, as the databases are installed: where
  *              the disk is slow or its flush is nothing, this is what is measured. The trial's directory

@@ -152,11 +152,11 @@ static int setup(void)
 
 static const struct phase phases[] = {
 	CROWD_PHASES,
-	CROWD_REPORT("create", report_create),
-	CROWD_REPORT("insert", report_insert),
-	CROWD_REPORT("select", report_select),
-	CROWD_REPORT("update", report_update),
-	CROWD_REPORT("drop", report_drop),
+	REPORT("create", report_create),
+	REPORT("insert", report_insert),
+	REPORT("select", report_select),
+	REPORT("update", report_update),
+	REPORT("drop", report_drop),
 	{ 0 },
 };
 

@@ -11,7 +11,8 @@ uint64_t reported_ns;
 static struct {
 	struct histogram *latencies;
 	uint64_t          operations, requests;
-	uint64_t          server_ns, server_before_ns, client_ns, client_before_ns;
+	uint64_t          client_ns, client_before_ns;
+	struct server_time server, server_before;
 	int               is_open; /* a batch's server time has not been added yet */
 } s;
 
@@ -31,24 +32,27 @@ void reports_begin(struct histogram *latencies)
 }
 
 /* The server's processes are looked through between batches, where nothing is timed. */
-static uint64_t take_server_ns(void)
+static void take_server_time(void)
 {
-	uint64_t now = server_processor_ns();
+	struct server_time now = server_processor_time(), before = s.server_before;
 
-	if (s.is_open && now > s.server_before_ns)
-		s.server_ns += now - s.server_before_ns;
+	if (s.is_open && now.all_ns > before.all_ns)
+		s.server.all_ns += now.all_ns - before.all_ns;
+	if (s.is_open && now.system_ns > before.system_ns)
+		s.server.system_ns += now.system_ns - before.system_ns;
 	s.is_open = 0;
-	return now;
+	s.server_before = now;
 }
 
 int reports_before(uint64_t operations)
 {
 	int forgets = operations != s.operations;
 
-	s.server_before_ns = take_server_ns();
+	take_server_time();
 	if (forgets) {
 		s.operations = operations;
-		s.requests = s.server_ns = s.client_ns = 0;
+		s.requests = s.client_ns = 0;
+		s.server = (struct server_time){0};
 		memset(s.latencies, 0, sizeof(*s.latencies));
 	}
 	s.client_before_ns = own_ns();
@@ -64,15 +68,21 @@ void reports_after(uint64_t requests)
 
 int report_ns(double value)
 {
-	reported_ns = value < 1 ? 1 : (uint64_t)(value + 0.5);
+	reported_ns = (uint64_t)(value + 0.5);
 	return 0;
 }
 
 int report_server(uint64_t operations)
 {
 	(void)operations;
-	take_server_ns();
-	return report_ns((double)s.server_ns / (double)(s.requests ? s.requests : 1));
+	take_server_time();
+	return report_ns((double)s.server.all_ns / (double)(s.requests ? s.requests : 1));
+}
+
+int report_server_system(uint64_t operations)
+{
+	report_server(operations);
+	return report_ns((double)s.server.system_ns / (double)(s.requests ? s.requests : 1));
 }
 
 int report_client(uint64_t operations)
@@ -81,15 +91,15 @@ int report_client(uint64_t operations)
 	return report_ns((double)s.client_ns / (double)(s.requests ? s.requests : 1));
 }
 
-static int report_quantile(double share)
+int report_quantile(const struct histogram *latencies, double share)
 {
 	uint64_t total = 0, below = 0;
 	unsigned bucket = 0;
 
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		total += s.latencies->counts[i];
+		total += latencies->counts[i];
 	for (; bucket < HISTOGRAM_BUCKETS - 1; bucket++) {
-		below += s.latencies->counts[bucket];
+		below += latencies->counts[bucket];
 		if ((double)below >= share * (double)total)
 			break;
 	}
@@ -99,23 +109,23 @@ static int report_quantile(double share)
 int report_latency_50(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.5);
+	return report_quantile(s.latencies, 0.5);
 }
 
 int report_latency_90(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.9);
+	return report_quantile(s.latencies, 0.9);
 }
 
 int report_latency_99(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.99);
+	return report_quantile(s.latencies, 0.99);
 }
 
 int report_latency_99_9(uint64_t operations)
 {
 	(void)operations;
-	return report_quantile(0.999);
+	return report_quantile(s.latencies, 0.999);
 }

@@ -20,18 +20,22 @@ void reports_after(uint64_t requests);
 
 extern uint64_t reported_ns;
 int report_server(uint64_t operations);
+int report_server_system(uint64_t operations);
 int report_client(uint64_t operations);
 int report_latency_50(uint64_t operations);
 int report_latency_90(uint64_t operations);
 int report_latency_99(uint64_t operations);
 int report_latency_99_9(uint64_t operations);
 
-/* For phases of a workload's own: what reported_ns becomes. Returns 0. */
+/* For phases of a workload's own: a time (0: not known), or what this share of all times does not
+ * exceed. Both return 0. */
 int report_ns(double value);
+int report_quantile(const struct histogram *latencies, double share);
 
 #define REPORT(name, function) { .metric = (name), .run = (function), .reported = &reported_ns }
-#define REPORTS                                                                                   \
-	REPORT("server", report_server), REPORT("client", report_client),                         \
+/* `server` is report_server, or a function that ends with it. */
+#define REPORTS(server)                                                                           \
+	REPORT("server", server), REPORT("client", report_client),                                \
 		REPORT("latency_50", report_latency_50), REPORT("latency_90", report_latency_90), \
 		REPORT("latency_99", report_latency_99), REPORT("latency_99_9", report_latency_99_9)
 

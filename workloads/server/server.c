@@ -5,12 +5,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,13 +27,14 @@
 
 enum {
 	WORDS_MOST = 128,
-	LAST_WORDS_MOST = 240,
+	LAST_WORDS_MOST = 400,
 	LOOK_AGAIN_US = 2000,
 	PATIENCE_MS = 60000,  /* until a server must be ready: a guest may take long */
 	FAREWELL_MS = 20000,  /* until one must have ended that was asked to */
 	PORT_TRIES = 3,
 	ANSWER_MS = 2000,
 };
+static const unsigned long HOSTFS = 0x00c0ffee; /* of statfs: fs/hostfs/hostfs_kern.c */
 
 char server_description[SERVER_MOST + 1];
 
@@ -131,6 +136,25 @@ static int take_user(void)
 
 /* ---- Its files ---- */
 
+/* The directories above the file, below the server's own. */
+static int make_above(const char *name)
+{
+	char path[PATH_MAX];
+
+	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(path, sizeof(path), "%s/%.*s", s.directory, (int)(slash - name), name);
+		if (!mkdir(path, 0755)) {
+			if (chmod(path, 0755))
+				return fail("chmod");
+			if (own(path))
+				return OUTCOME_FAILED;
+		} else if (errno != EEXIST) {
+			return fail("mkdir");
+		}
+	}
+	return 0;
+}
+
 int server_file(const char *name, const void *bytes, size_t count)
 {
 	char path[PATH_MAX];
@@ -138,6 +162,8 @@ int server_file(const char *name, const void *bytes, size_t count)
 
 	if (snprintf(path, sizeof(path), "%s/%s", s.directory, name) >= (int)sizeof(path))
 		return fail_check("the name of a file is too long: %.100s", name);
+	if ((outcome = make_above(name)))
+		return outcome;
 	file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (file < 0)
 		return fail("open");
@@ -287,30 +313,49 @@ static int run_command(const struct entry *entry)
 	return outcome;
 }
 
-/* What is prepared once stands in the agent's directory, with a mark when it is whole. */
-static int prepare_once(void)
+/* In User-mode Linux a directory of the host's tree (hostfs) gives all files to the host's user, whoever
+ * made them in the guest: a server that changes its user could not use its own. So it gets memory; that
+ * of one trial is gone with the trial's last process. */
+static int take_memory(const char *path, int is_of_trial)
 {
-	const struct entry *entry = NULL;
-	char                mark[PATH_MAX], name[64];
-	int                 outcome = 0, file;
-	uint64_t            sum = 14695981039346656037u; /* FNV-1a: a name for this description */
+	struct statfs status;
+
+	if (geteuid() || statfs(path, &status) || (unsigned long)status.f_type != HOSTFS)
+		return 0;
+	if (is_of_trial && (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)))
+		return fail("unshare");
+	return mount("tmpfs", path, "tmpfs", 0, "mode=755") ? fail("mount") : 0;
+}
+
+/* What is prepared once stands in the agent's directory, with a mark in it when it is whole. */
+static int make_kept(void)
+{
+	uint64_t sum = 14695981039346656037u; /* FNV-1a: a name for this description */
+	int      outcome;
 
 	for (const char *at = server_description; *at; at++)
 		sum = (sum ^ (unsigned char)*at) * 1099511628211u;
-	snprintf(name, sizeof(name), "server-%016llx", (unsigned long long)sum);
-	snprintf(s.kept, sizeof(s.kept), "%.3000s/../../%s", trial_directory(), name);
+	snprintf(s.kept, sizeof(s.kept), "%.3000s/../../server-%016llx", trial_directory(), (unsigned long long)sum);
 	if (!description_next(&s.description, "prepare", NULL))
 		return 0;
-	snprintf(mark, sizeof(mark), "%s.whole", s.kept);
+	if ((mkdir(s.kept, 0755) && errno != EEXIST) || chmod(s.kept, 0755))
+		return fail("mkdir");
+	outcome = take_memory(s.kept, 0);
+	return outcome ? outcome : own(s.kept);
+}
+
+static int prepare_once(void)
+{
+	const struct entry *entry = NULL;
+	char                mark[PATH_MAX];
+	int                 outcome = 0, file;
+
+	snprintf(mark, sizeof(mark), "%s/whole", s.kept);
 	if (!access(mark, F_OK))
 		return 0;
-	if ((mkdir(s.kept, 0755) || chmod(s.kept, 0755)) && errno != EEXIST)
-		return fail("mkdir");
-	if ((outcome = own(s.kept)))
-		return outcome;
 	while (!outcome && (entry = description_next(&s.description, "prepare", entry)))
 		outcome = run_command(entry);
-	if (outcome)
+	if (outcome || !description_next(&s.description, "prepare", NULL))
 		return outcome;
 	file = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	return file < 0 || close(file) ? fail("open") : 0;
@@ -329,6 +374,8 @@ int server_prepare(void)
 	snprintf(s.words, sizeof(s.words), "%s/words", s.directory);
 	if (mkdir(s.directory, 0755) || chmod(s.directory, 0755))
 		return fail("mkdir");
+	if ((outcome = make_kept()) || (outcome = take_memory(s.directory, 1)))
+		return outcome;
 	open_way();
 	if ((outcome = own(s.directory)))
 		return outcome;
@@ -504,8 +551,9 @@ void server_end(void)
 
 /* Of a living process, by the clock of its own (clock_getcpuclockid(3)); and what those used for
  * which it has waited, in ticks. */
-static void add_processor_ns(pid_t pid, void *sum)
+static void add_processor_time(pid_t pid, void *context)
 {
+	struct server_time *sum = context;
 	struct timespec used = { 0 };
 	unsigned long   user, system;
 	long            user_below, system_below, tick = sysconf(_SC_CLK_TCK);
@@ -523,17 +571,27 @@ static void add_processor_ns(pid_t pid, void *sum)
 	    sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user, &system,
 	           &user_below, &system_below) != 4)
 		return;
-	*(uint64_t *)sum += (uint64_t)(user_below + system_below) * (1000000000u / (uint64_t)tick);
+	sum->all_ns += (uint64_t)(user_below + system_below) * (1000000000u / (uint64_t)tick);
+	sum->system_ns += ((uint64_t)system_below + system) * (1000000000u / (uint64_t)tick);
 	if (!clock_getcpuclockid(pid, &clock) && !clock_gettime(clock, &used))
-		*(uint64_t *)sum += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+		sum->all_ns += (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 	else
-		*(uint64_t *)sum += (uint64_t)(user + system) * (1000000000u / (uint64_t)tick);
+		sum->all_ns += (uint64_t)(user + system) * (1000000000u / (uint64_t)tick);
 }
 
-uint64_t server_processor_ns(void)
+struct server_time server_processor_time(void)
 {
-	uint64_t sum = 0;
+	struct server_time sum = {0};
 
-	keeper_each(&s.keeper, add_processor_ns, &sum);
+	if (!description_next(&s.description, "start", NULL)) {
+		struct rusage used;
+
+		getrusage(RUSAGE_SELF, &used);
+		sum.system_ns = (uint64_t)used.ru_stime.tv_sec * 1000000000u + (uint64_t)used.ru_stime.tv_usec * 1000u;
+		sum.all_ns = sum.system_ns + (uint64_t)used.ru_utime.tv_sec * 1000000000u +
+		             (uint64_t)used.ru_utime.tv_usec * 1000u;
+		return sum;
+	}
+	keeper_each(&s.keeper, add_processor_time, &sum);
 	return sum;
 }

@@ -33,9 +33,13 @@ const char *server_says(const char *word, const char *initial);
 const char *server_directory(void);
 /* 0 while the server runs; else a failure that says how it ended, with its last words. */
 int server_check(void);
-/* The processor time, in ns, that all its processes have used so far, those that have ended too; 0
- * where the system does not say. */
-uint64_t server_processor_ns(void);
+/* The processor time, in ns, that all its processes have used so far, those that have ended too; and
+ * what of it in system mode, as finely as the system says. 0 where it does not say. Of a server that is a
+ * library, and not started: this process's. */
+struct server_time {
+	uint64_t all_ns, system_ns;
+};
+struct server_time server_processor_time(void);
 /* Ends it, by its own signal and then, if it stays, by SIGKILL. */
 void server_end(void);
 

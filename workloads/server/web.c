@@ -21,14 +21,14 @@ static struct {
 	struct loop     *loop;
 } s;
 
-static void take_options(void)
+void web_options(struct options *options, const char *path)
 {
-	struct sockaddr_in *address = (struct sockaddr_in *)&s.options.address;
+	struct sockaddr_in *address = (struct sockaddr_in *)&options->address;
 
-	s.options = (struct options){
+	*options = (struct options){
 		.address_length = sizeof(*address),
 		.host       = "localhost",
-		.path       = "/page",
+		.path       = path,
 		.clients    = (unsigned)web_order.clients,
 		.threads    = 1,
 		.connection = (enum connection)web_order.connection,
@@ -56,22 +56,22 @@ static int fill_page(void)
 	return server_file("content/page", page->body, page->length);
 }
 
-static int take_descriptors(void)
+int web_take_descriptors(uint64_t connections)
 {
 	struct rlimit limit;
-	rlim_t        needed = web_order.clients + DESCRIPTORS_BESIDES;
+	rlim_t        needed = connections + DESCRIPTORS_BESIDES;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur >= needed)
 		return 0;
 	if (limit.rlim_max < needed)
-		return unsupported("%llu clients need as many open files, and this system allows %llu",
-		                   (unsigned long long)web_order.clients, (unsigned long long)limit.rlim_max);
+		return unsupported("%llu connections need as many open files, and this system allows %llu",
+		                   (unsigned long long)connections, (unsigned long long)limit.rlim_max);
 	limit.rlim_cur = needed;
 	return setrlimit(RLIMIT_NOFILE, &limit) ? fail("setrlimit") : 0;
 }
 
-static int fail_of_requests(uint64_t asked)
+int web_outcome(const struct result *found, uint64_t asked)
 {
 	char     kinds[200] = "";
 	uint64_t failed = 0;
@@ -80,10 +80,10 @@ static int fail_of_requests(uint64_t asked)
 	for (int i = 0; i < FAILURES; i++) {
 		size_t used = strlen(kinds);
 
-		if (s.found->failures[i])
+		if (found->failures[i])
 			snprintf(kinds + used, sizeof(kinds) - used, "%s%s %llu", used ? ", " : "",
-			         failure_names[i], (unsigned long long)s.found->failures[i]);
-		failed += s.found->failures[i];
+			         failure_names[i], (unsigned long long)found->failures[i]);
+		failed += found->failures[i];
 	}
 	if (!failed || outcome)
 		return outcome;
@@ -99,7 +99,7 @@ static int perform(uint64_t requests)
 		errno = error;
 		return fail("the load");
 	}
-	return fail_of_requests(requests);
+	return web_outcome(s.found, requests);
 }
 
 int web_setup(void)
@@ -107,10 +107,10 @@ int web_setup(void)
 	uint64_t warm = web_order.rate ? 0 : web_order.clients * WARM_EACH;
 	int      outcome;
 
-	if ((outcome = take_descriptors()) || (outcome = server_prepare()) || (outcome = fill_page()) ||
+	if ((outcome = web_take_descriptors(web_order.clients)) || (outcome = server_prepare()) || (outcome = fill_page()) ||
 	    (outcome = server_start()))
 		return outcome;
-	take_options();
+	web_options(&s.options, "/page");
 	s.found = calloc(1, sizeof(*s.found));
 	s.loop = s.found ? loop_open(&s.options, &s.reference, s.found) : NULL;
 	if (!s.loop)

@@ -25,7 +25,7 @@ static int run(uint64_t operations)
 	return web_fetch(operations, 1);
 }
 
-static const struct phase phases[] = { { .metric = "time", .run = run }, REPORTS, { 0 } };
+static const struct phase phases[] = { { .metric = "time", .run = run }, REPORTS(report_server), { 0 } };
 
 static const struct parameter parameters[] = {
 	WEB_PARAMETERS,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from steelyard.analysis import loads
 from steelyard.analysis.model import CLOCK_MARGIN, Comparison
 from steelyard.analysis.observations import COST, GROUP, Key, Observations
 from steelyard.statistics import guard, judgement, levels, paired, prospects, signed_rank, verdict
@@ -19,6 +20,7 @@ from steelyard.statistics.signed_rank import Estimate
 _DEVIATION = 0.07  # of a pair, on the log scale, before any is known
 BOUND_MOST = 0.25  # what is bounded worse than that is not known at all
 _DISTURBED = "the verdict rests on disturbed blocks"
+_LIMITED = "is no verdict on the server"
 
 
 def all_of(
@@ -140,7 +142,7 @@ class _Comparing:
         elif bound is not None and bound <= BOUND_MOST:
             word = verdict.BOUNDED
         flags = self._flags(draft, word, margin, found, judged)
-        if _DISTURBED in flags:
+        if _DISTURBED in flags or _LIMITED in " ".join(flags):
             word = verdict.UNRESOLVED
         needed = self._blocks_needed(draft, word, found, margin, judged)
         return replace(
@@ -224,10 +226,19 @@ class _Comparing:
             apart = self.observations.clocks.get((system, label), 0.0)
             if abs(apart) > CLOCK_MARGIN:
                 flags.append(f"the clock of {system} differs from this machine's by {apart:+.2%}")
+        flags += self._limited(draft)
         flags += self._code(draft.key[0], draft.system)
         flags += self._disturbance(draft, word, margin)
         flags += self._tail(draft, word, margin, judged.noise)
         return tuple(flags)
+
+    def _limited(self, draft: _Draft) -> Iterable[str]:
+        """Where the load's generator had hardly any time to spare."""
+        cell, metric = draft.key
+        for system in (self.observations.baseline, draft.system) if loads.depends_on_client(metric) else ():
+            share = self.observations.busy(cell, system)
+            if share is not None and share > loads.BUSY_MOST:
+                yield f"the load's generator worked {share:.0%} of the time on {system}: this {_LIMITED}"
 
     def _few(self, draft: _Draft, word: str, found: Judgement) -> Iterable[str]:
         """What a verdict from few units rests on, or what holds it back."""

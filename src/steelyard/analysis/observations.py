@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.analysis import crowds, trials
+from steelyard.analysis import crowds, loads, trials
 from steelyard.analysis.crowds import DERIVED, Crowd
 from steelyard.analysis.model import Trouble
 from steelyard.analysis.rows import Rows, ValueRow
@@ -172,7 +172,19 @@ class Observations:
             return str(workload["counts"]), "higher"
         if workload["measure"] == "bandwidth":
             return "MB/s", "higher"
-        return f"ns per {workload['operation']}", "lower"
+        is_neutral = metric in loads.NEUTRAL and any(
+            one["name"] == metric and one.get("reported") for one in workload["metrics"]
+        )
+        return f"ns per {workload['operation']}", "none" if is_neutral else "lower"
+
+    def busy(self, cell: str, system: str) -> float | None:
+        """The share of its time in which the load's generator worked; None where there is none."""
+        lens = self.lens(cell)
+        times, clients = (
+            {block: value.lenses[lens] for block, value in self.values[cell, metric].get(system, {}).items()}
+            for metric in (loads.TIME, loads.CLIENT)
+        )
+        return loads.busy(self.cells[cell].workload, times, clients)
 
     def is_derived(self, key: Key) -> bool:
         """Whether the metric follows from the moments of many processes, and is no time of its own."""

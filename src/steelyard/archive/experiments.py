@@ -272,10 +272,11 @@ def _remove(path: Path, names: Iterable[str]) -> None:
 
 def _keep_damaged(path: Path, damaged: Sequence[bytes]) -> None:
     """What nobody could read is kept as it is."""
-    before = b""
+    before, further = b"", b"".join(line + b"\n" for line in damaged)
     with contextlib.suppress(FileNotFoundError):
         before = files.read(path / DAMAGED, most=1 << 30)
-    files.write(path / DAMAGED, [before, *(line + b"\n" for line in damaged)])
+    if not before.endswith(further):  # as a closing left it that was cut short after this
+        files.write(path / DAMAGED, [before, further])
 
 
 def _said(error: duckdb.Error) -> str:

@@ -27,6 +27,7 @@ calls = SimpleNamespace(
     unlink=os.unlink,
     mkdir=os.mkdir,
     scandir=os.scandir,
+    remove_tree=shutil.rmtree,
 )
 
 ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC  # to open a file to be written
@@ -136,7 +137,7 @@ def drafted(place: Path) -> Iterator[Path]:
             calls.fsync(handle)
             calls.rename(draft, place)
         except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
+            calls.remove_tree(draft, ignore_errors=True)
             raise
         sync_directory(folder)
 
@@ -146,7 +147,7 @@ def _clear(folder: Path) -> None:
     for draft in folder.glob(f".*{_DRAFT}"):
         with contextlib.suppress(OSError), _directory(draft) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(draft, ignore_errors=True)
+            calls.remove_tree(draft, ignore_errors=True)
 
 
 def make_directories(path: Path) -> None:
@@ -162,7 +163,8 @@ def discard(path: Path) -> None:
     """Removes the directory: as a draft, so that a kill leaves none that is half there. Raises OSError."""
     draft = path.with_name(f".{path.name}{_DRAFT}")
     calls.rename(path, draft)
-    shutil.rmtree(draft)
+    sync_directory(path.parent)  # before anything of it goes
+    calls.remove_tree(draft)
 
 
 def directories(folder: Path) -> tuple[list[Path], list[str]]:

@@ -1,7 +1,7 @@
 """load: a server of one's own under load."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from steelyard.errors import Ended, UsageError
 from steelyard.text import quoted
 
 if TYPE_CHECKING:
+    from steelyard.load import trials
     from steelyard.load.model import Pattern, Trial, Users
 
 _TRIAL_LEAST_S = 0.5
@@ -84,6 +85,14 @@ class LoadOptions:
         metavar="N",
         help="so many requests a second, whatever the server does; latency counts from when each was due",
     )
+    saturation: str | None = option(
+        "--saturation",
+        metavar="LATENCY",
+        help="find the highest rate at which 99 %% of requests are answered within LATENCY, such as 10ms",
+    )
+    quantile: str | None = option(
+        "--quantile", metavar="SHARE", help="with --saturation: of the requests (default: 99%%)"
+    )
     arrivals: str = option(
         "--arrivals",
         default="constant",
@@ -147,6 +156,10 @@ def _load(options: LoadOptions) -> int:
         seed=random.getrandbits(32) if options.seed is None else _whole("--seed", options.seed, 0, 2**32 - 1),
         process=process("--pid", options.pid) if options.pid else None,
     )
+    if options.saturation is not None:
+        return _saturate(options, order)
+    if options.quantile is not None:
+        raise UsageError("--quantile is of the latency of --saturation; give that as well")
     if order.trial_s < _TRIAL_LEAST_S:
         least = _TRIAL_LEAST_S * order.trials * len(order.levels)
         raise UsageError(
@@ -171,6 +184,42 @@ def _load(options: LoadOptions) -> int:
         status = output.INTERRUPTED
     show = console.print_json if options.format == "json" else console.print_levels
     show(trials.levels(done), order.server, pattern)
+    return status
+
+
+def _saturate(options: LoadOptions, order: "trials.Order") -> int:
+    """Searches for the highest rate that the server holds, and prints it."""
+    from steelyard.load import console, saturation
+
+    assert options.saturation is not None
+    if order.pattern.users or order.pattern.rate or order.pattern.think_us or len(order.levels) > 1:
+        raise UsageError(
+            "--saturation chooses its own rates: leave --rate, --think and --model out, and give one level"
+        )
+    limit = saturation.Limit(
+        duration_ns("--saturation", options.saturation),
+        share("--quantile", options.quantile or "99%", least=0.5),
+    )
+    order = replace(order, trials=saturation.TRIALS)
+    if order.trial_s < _TRIAL_LEAST_S:
+        least = _TRIAL_LEAST_S * saturation.TRIALS
+        raise UsageError(f"--for is {quoted(options.until)}, but --saturation needs at least {least:g}s")
+
+    def notify(what: str, done: int, count: int) -> None:
+        output.say(f"steelyard: trial {done + 1} of {count}: {what}")
+
+    steps: list[saturation.Saturation] = []  # one that grows
+    status = 0
+    try:
+        steps.extend(saturation.search(order, limit, notify))
+    except Ended:
+        raise
+    except KeyboardInterrupt:
+        if not steps:
+            raise
+        status = output.INTERRUPTED
+    show = console.print_saturation_json if options.format == "json" else console.print_saturation
+    show(steps[-1], order.server)
     return status
 
 
@@ -266,6 +315,7 @@ LOAD = Verb(
   steelyard load http://127.0.0.1:8080/ --clients 64 --for 30s
   steelyard load http://127.0.0.1:8080/ --clients 1,4,16,64,256 --for 2m    until it serves no more
   steelyard load http://127.0.0.1:8080/ --clients 256 --rate 5000 --arrivals exponential
+  steelyard load http://127.0.0.1:8080/ --clients 256 --saturation 10ms --for 2m
   steelyard load http://127.0.0.1:8080/ --model surge --content /srv/www --user-equivalents 500,1000
   steelyard load http://127.0.0.1:8080/ --clients 64 --pid 4711             and what a request costs it""",
 )

@@ -8,7 +8,10 @@ from collections.abc import Callable, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.load.model import QUANTILES, Level, ObjectLevel, Pattern, Target
+from steelyard.load import saturation
+from steelyard.load.model import QUANTILES, Level, ObjectLevel, Pattern, Target, Trial
+from steelyard.load.saturation import Saturation
+from steelyard.load.trials import WARMUP_SHARE
 from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.terminal import Console
@@ -42,6 +45,57 @@ def print_json(levels: Sequence[Level], server: Target, pattern: Pattern) -> Non
         "target": dataclasses.asdict(server),
         "pattern": dataclasses.asdict(pattern),
         "levels": [dataclasses.asdict(one) for one in levels],
+    }
+    json.dump(told, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+
+
+_GAVE_WAY = {
+    saturation.LATE: "latency rose above the limit",
+    saturation.FAILED: "requests failed",
+    saturation.UNSENT: "requests piled up unsent",
+    saturation.CLIENT: "the load generator had no time left",
+}
+
+
+def print_saturation(found: Saturation, server: Target) -> None:
+    """Prints the rate for people, and what gave way beyond it."""
+    console = Console()
+    limit, url = found.limit, shown(server.url)
+    within = f"{100 * limit.share:g} % of requests within {time_ns(limit.latency_ns)}"
+    if found.rate is None:
+        console.print(Text(f"{url}: no search was done before the interruption"))
+    elif found.below is None:
+        console.print(Text(f"{url} held none of {len(found.probes)} rates with {within}"))
+    else:
+        rate = _with(found.rate, digits)
+        held = f"{url} holds {rate} requests a second with {within} ({found.clients:,} connections)."
+        console.print(Text(held))
+    for what, many in sorted(found.gave_way.items(), key=lambda one: -one[1]):
+        console.print(Text(f"Beyond it {_GAVE_WAY[what]} (in {many} of {len(found.probes)} trials)."))
+    if found.below is not None:
+        best = found.below
+        busy = f"the load generator was busy {best.trial.busy_most:.0%} of the time{_server_busy(best.trial)}"
+        console.print(Text(f"At the highest rate held, {digits(best.rate)} a second, {busy}."))
+
+
+def _server_busy(trial: Trial) -> str:
+    if trial.costs is None or "cpu_user_ns" not in trial.costs:
+        return ""
+    used = trial.costs["cpu_user_ns"] + trial.costs.get("cpu_system_ns", 0)
+    return f", the server {used / (trial.window_ns / (1 - WARMUP_SHARE)):.0%} of one processor"
+
+
+def print_saturation_json(found: Saturation, server: Target) -> None:
+    """Prints everything as one JSON object; unrounded."""
+    told = {
+        "target": dataclasses.asdict(server),
+        "limit": dataclasses.asdict(found.limit),
+        "clients": found.clients,
+        "rate": dataclasses.asdict(found.rate) if found.rate else None,
+        "searches": found.ends,
+        "gave_way": dict(found.gave_way),
+        "probes": [dataclasses.asdict(one) for one in found.probes],
     }
     json.dump(told, sys.stdout, indent=1)
     sys.stdout.write("\n")

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -41,20 +42,28 @@ def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial
     is told before each: the number of clients, how many trials are done, how many there are.
     Raises SystemFailed; Unsupported where the server's process cannot be watched."""
     chance = random.Random(order.seed)
-    watch = HostMonitor(order.process, detail=LIFE, may_stop=False) if order.process else None
     done = 0
-    try:
+    with watched(order) as watch:
         for _ in range(order.trials):
             for clients in chance.sample(order.levels, len(order.levels)):
                 notify(clients, done, order.trials * len(order.levels))
-                yield _trial(order, clients, chance.getrandbits(32), watch)
+                yield perform(order, clients, chance.getrandbits(32), watch)
                 done += 1
+
+
+@contextmanager
+def watched(order: Order) -> Iterator[HostMonitor | None]:
+    """What accounts for the server's process, if one is named."""
+    watch = HostMonitor(order.process, detail=LIFE, may_stop=False) if order.process else None
+    try:
+        yield watch
     finally:
         if watch:
             watch.close()
 
 
-def _trial(order: Order, clients: int, seed: int, watch: HostMonitor | None) -> Trial:
+def perform(order: Order, clients: int, seed: int, watch: HostMonitor | None) -> Trial:
+    """One trial, and what it cost the server."""
     before = watch.mark() if watch else None
     found = client.run(
         order.server,

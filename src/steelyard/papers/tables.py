@@ -159,14 +159,13 @@ def _today_s_cell(
 
 
 def _stated_otherwise(one: "_Measured", figure: TableFigure) -> tuple[Estimate, str]:
-    """The figure as the table has it: divided by a parameter, or as the bandwidth of what is moved."""
+    """The figure as the table has it: divided by a parameter, the bandwidth of what is moved, or a rate."""
     known = one.value
-    if figure.moves:
-        bytes_moved = int(one.parameters[figure.moves])
-        low, high = (
-            None if bound is None else 1000 * bytes_moved / bound for bound in (known.high, known.low)
-        )
-        return Estimate(1000 * bytes_moved / known.value, low, high, known.level), "MB/s"
+    if figure.moves or figure.is_rate:
+        amount = 1000 * int(one.parameters[figure.moves]) if figure.moves else 10**9
+        low, high = (None if bound is None else amount / bound for bound in (known.high, known.low))
+        unit = "MB/s" if figure.moves else "/s"
+        return Estimate(amount / known.value, low, high, known.level), unit
     by = int(one.parameters[figure.per]) if figure.per else 1
     low, high = (None if bound is None else bound / by for bound in (known.low, known.high))
     return Estimate(known.value / by, low, high, known.level), one.unit

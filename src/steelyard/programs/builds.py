@@ -143,11 +143,22 @@ def sources(build: Build, source: Path) -> list[Path]:
     """What the load program is compiled from: the load generator's parts too, where there is Linux, but for
     what makes that a program of its own."""
     client = source.parent / "client"
-    files = sorted([*source.glob("*/*.c"), *source.glob("harness/posix/*.c"), *client.glob("*.c")])
+    files = sorted(
+        [
+            *source.glob("*/*.c"),
+            *source.glob("harness/posix/*.c"),
+            *client.glob("*.c"),
+            *client.glob("surge/*.c"),
+        ]
+    )
     files.remove(client / "main.c")
     if not build.target or "linux" in build.target:
         return files
-    return [one for one in files if one.parent not in (source / "server", client) or one.stem == "elsewhere"]
+    return [
+        one
+        for one in files
+        if not {source / "server", client}.intersection(one.parents) or one.stem == "elsewhere"
+    ]
 
 
 def _machine_code(build: Build, source: Path, draft: Path) -> Path:

@@ -37,6 +37,8 @@ class Agenda:
         self._chance = random.Random(f"steelyard rounds {plan.seed} {earlier.rounds}")
         self._done = set(earlier.done)
         self.blocks = {cell: self._first_open_block(cell) for cell in self.cells}
+        if not any(self.blocks.values()):
+            budget.forget()  # what an interruption left without a pair is to have one
         self._hopeless: set[Pair] = set(earlier.hopeless)
         self._failures: dict[Pair, int] = {}
         self._costs: dict[Pair, float] = {}  # seconds of the last trial

@@ -12,6 +12,10 @@ class Budget:
         self._clock = clock
         self._begun: float | None = None
 
+    def forget(self) -> None:
+        """What was spent before an interruption does not count."""
+        self._spent_before_s = 0.0
+
     def begin(self) -> None:
         """The first trial begins; of later ones it takes no notice."""
         self._begun = self._clock() if self._begun is None else self._begun

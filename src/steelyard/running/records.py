@@ -309,6 +309,8 @@ class Hearing:
             *((kind, copy, metric) for kind in wanted for copy in range(copies) for metric in self._metrics),
             *(("group", copy, TOGETHER) for copy in range(copies) if asked.workload.groups),
         ):
+            if kind == "samples" and asked.is_reported(metric) and not came[kind, copy, metric]:
+                continue  # the system does not say it
             if not came[kind, copy, metric]:
                 raise Refused(f"no record '{kind}' of copy {copy} and metric '{metric}' came")
             if kind == "samples" and came[kind, copy, metric] != came[kind, 0, self._metrics[0]]:

@@ -20,6 +20,7 @@ no law: see `saturation`.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # a part of it is imported when it is first named, which few commands do
 
 from steelyard.statistics import resampling
 from steelyard.statistics.signed_rank import Array, Estimate
@@ -155,13 +156,11 @@ def _fitted(copies: Array, throughputs: Array, *, is_universal: bool) -> tuple[f
 
     With 1/g = u + a/g, N/X = u + (a/g) N + (b/g) N (N - 1): so that u >= 0 keeps a from exceeding 1.
     """
-    from scipy.optimize import nnls  # takes a third of a second to import, which few commands need
-
     scale = float(throughputs.max())
     target = copies * scale / throughputs
     columns = [np.ones_like(copies), copies, copies * (copies - 1)]
     matrix = np.column_stack(columns[: 3 if is_universal else 2]) / target[:, None]
-    found, _ = nnls(matrix, np.ones_like(copies))
+    found, _ = scipy.optimize.nnls(matrix, np.ones_like(copies))
     inverse = max(float(found[0] + found[1]), np.finfo(float).tiny)
     return scale / inverse, float(found[1]) / inverse, float(found[2]) / inverse if is_universal else 0.0
 

@@ -177,6 +177,7 @@ class TableFigure:
     metric: str  # a metric of the workload, or what a finding is of
     per: str  # a parameter that today's figure is divided by; "": none
     moves: str = ""  # the parameter whose bytes an operation moves: the figure is then a bandwidth
+    is_rate: bool = False  # it is the operations of a second
 
 
 @dataclass(frozen=True, slots=True)

@@ -462,6 +462,7 @@ def _cell_table(part: _Reader) -> CellTable:
                 figure.text("metric"),
                 figure.text("per", ""),
                 figure.text("moves", ""),
+                figure.truth("rate", False),
             )
         )
         figure.finish()
@@ -487,6 +488,8 @@ def _cell_table(part: _Reader) -> CellTable:
     fixed = [{table.over, *(key for key, _ in parameters)} for _, parameters in table.variants]
     divisors = set.intersection(*fixed)
     for one in figures:
+        if one.is_rate and (one.per or one.moves):
+            raise part.wrong("figure: rate", "true", "there without per and moves")
         for key, name in (("per", one.per), ("moves", one.moves)):
             if name and name not in divisors:
                 raise part.wrong(f"figure: {key}", name, f"one of {', '.join(sorted(divisors))}, or left out")

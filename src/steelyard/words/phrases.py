@@ -98,6 +98,12 @@ PHRASES = {
     "memory_read_write": "incrementing memory word by word",
     "memory_read_write_partial": "incrementing one word in four of memory",
     "web_requests": "requests to a web server",
+    "web_users": "users of a web server",
+    "mail_messages": "messages to a mail server",
+    "database_insert": "inserting rows into a database",
+    "database_select": "fetching rows from a database",
+    "database_update": "changing rows in a database",
+    "database_mixture": "a table's life in a database",
     "web_series": "a series of requests to a web server",
     "memory_copy": "copying memory",
     "memory_copy_libc": "copying memory (memcpy)",
@@ -154,6 +160,17 @@ _LEVELS: Mapping[str, Callable[[int], str]] = {
     "library": lambda level: "through stdio" if level else "by sockets alone",
 }
 
+# What loads report beside the time of a request.
+_METRICS = {
+    "server": "the server's processor time",
+    "client": "the load generator's processor time",
+    "latency_50": "median latency",
+    "latency_90": "latency of 90 %",
+    "latency_99": "latency of 99 %",
+    "latency_99_9": "latency of 99.9 %",
+    "latency_mean": "mean latency",
+}
+
 Parameters = Iterable[tuple[str, int | str]]
 
 
@@ -170,7 +187,7 @@ def enters_kernel(workload: str, group: str) -> bool:
 def of_metric(workload: str, parameters: Parameters, metric: str, *, told: Iterable[str] = ()) -> str:
     """What is measured, in words. Parameters are named if they are in `told`."""
     phrase = PHRASES.get(workload) or workload.replace("_", " ")
-    words = [] if metric in _PLAIN_METRICS else [metric.replace("_", " ")]
+    words = [] if metric in _PLAIN_METRICS else [_METRICS.get(metric) or metric.replace("_", " ")]
     named = set(told)
     words += [_level(name, level) for name, level in parameters if name in named]
     return f"{phrase}: {', '.join(words)}" if words else phrase

@@ -1,0 +1,114 @@
+"""Finds the highest rate that a server holds: at which a quantile of its latencies stays below a limit, no
+request fails and none is left unsent.
+
+Several searches, each for itself, halve the range between a rate that is held and one that is not, by
+short trials of an open load at random moments. Each begins at another point. What they end at scatters as
+the server does, so their median has an interval (order statistics).
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import numpy as np
+
+from steelyard.load import trials
+from steelyard.load.model import Trial
+from steelyard.load.trials import Order
+from steelyard.statistics import order_statistics
+from steelyard.statistics.signed_rank import Estimate
+
+SEARCHES = 6  # the fewest whose median has a 95 % interval
+STEPS = 7  # of each: the last step halves a range of 3 %
+CAPACITY_TRIALS = 2  # by clients that ask as fast as they can: what the range is chosen by
+TRIALS = CAPACITY_TRIALS + SEARCHES * STEPS
+_FROM, _TO = 0.1, 1.5  # of that capacity
+_ACHIEVED_LEAST = 0.95  # of what was asked for; arrivals at random scatter
+
+# Why a rate is not held.
+LATE, FAILED, UNSENT, CLIENT = "latency", "failures", "unsent", "client"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What latency is still served: so many ns, for that share of all requests."""
+
+    latency_ns: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One trial at one rate."""
+
+    rate: float
+    trial: Trial
+    gave_way: str | None  # what was not held, first of all; None: the rate was held
+
+
+@dataclass
+class Saturation:
+    """What the searches found."""
+
+    limit: Limit
+    clients: int
+    probes: list[Probe] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)  # of each search: a rate
+
+    @property
+    def rate(self) -> Estimate | None:
+        return order_statistics.median(np.array(self.ends)) if self.ends else None
+
+    @property
+    def gave_way(self) -> Mapping[str, int]:
+        """How many of the trials at a rate that was not held failed for what."""
+        return Counter(one.gave_way for one in self.probes if one.gave_way)
+
+    @property
+    def below(self) -> Probe | None:
+        """The highest rate that was held."""
+        return max((one for one in self.probes if not one.gave_way), key=lambda one: one.rate, default=None)
+
+
+def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) -> Iterator[Saturation]:
+    """Yields what is known after each trial. `notify` is told before each: what it is, how many trials are
+    done, how many there are. Raises as trials.run does."""
+    chance = random.Random(order.seed)
+    clients = order.levels[0]
+    found = Saturation(limit, clients)
+    done = count()
+    with trials.watched(order) as watch:
+
+        def tried(rate: float | None) -> Trial:
+            notify(f"{rate:,.0f} a second" if rate else "as fast as it goes", next(done), TRIALS)
+            pattern = replace(order.pattern, rate=rate, arrivals="exponential" if rate else "constant")
+            return trials.perform(replace(order, pattern=pattern), clients, chance.getrandbits(32), watch)
+
+        capacity = max(max(tried(None).rate for _ in range(CAPACITY_TRIALS)), 1.0)
+        for _ in range(SEARCHES):
+            low, high = math.log(_FROM * capacity), math.log(_TO * capacity)
+            where = chance.uniform(0.3, 0.7)
+            for _ in range(STEPS):
+                rate = math.exp(low + where * (high - low))
+                trial = tried(rate)
+                probe = Probe(rate, trial, _what_gave_way(trial, rate, limit))
+                found.probes.append(probe)
+                low, high = (low, math.log(rate)) if probe.gave_way else (math.log(rate), high)
+                where = 0.5
+                yield found
+            found.ends.append(math.exp((low + high) / 2))
+            yield found
+
+
+def _what_gave_way(trial: Trial, rate: float, limit: Limit) -> str | None:
+    latency = trial.intended.quantile(limit.share)
+    if any(trial.failures.values()):
+        return FAILED
+    if trial.is_client_limited:
+        return CLIENT
+    if trial.unsent or trial.rate < _ACHIEVED_LEAST * rate:
+        return UNSENT
+    return LATE if latency is None or latency > limit.latency_ns else None

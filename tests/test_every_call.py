@@ -1,0 +1,47 @@
+"""A laboratory killed at its n-th system call, for a sample of all n: nothing is lost, nothing is left."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EVERY_CALL = Path(__file__).with_name("every_call.py")
+STUDY = """
+name = "tiny"
+title = "tiny"
+systems = ["native", "native-musl"]
+[design]
+blocks = 2
+budget = "20s"
+[[workload]]
+name = "null"
+[trial]
+batches = 2
+warmup_ns = 0
+batch_ns = 10000
+"""
+
+
+@pytest.mark.program
+@pytest.mark.ptrace
+@pytest.mark.parametrize("options", [["--no-watch"], []], ids=["alone", "watched"])
+def test_a_laboratory_may_be_killed_at_any_system_call(options: list[str], tmp_path: Path) -> None:
+    study = tmp_path / "tiny.toml"
+    study.write_text(STUDY)
+    every = 700
+    first = random.randrange(1, every)
+
+    answer = subprocess.run(
+        [sys.executable, EVERY_CALL, tmp_path, study, str(first), str(every), *options],
+        capture_output=True,
+        check=False,
+    )
+
+    assert answer.returncode == 0, answer.stderr.decode()
+    counts = json.loads(answer.stdout)
+    print(counts)
+    assert counts["kills"] >= 5
+    assert counts["promised"] > 0

@@ -1,0 +1,84 @@
+"""The files that describe servers: what they hold, and what is wrong with one."""
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import SteelyardError
+from steelyard.servers import description
+
+GOOD = """
+title = "mine"
+command = ["/bin/mine", "{port}"]
+directories = ["content"]
+ready = "http /page"
+
+[files]
+"mine.conf" = '''
+listen {port};
+
+root {directory}/content;
+'''
+"""
+
+
+@pytest.mark.parametrize("name", sorted(description.bundled()))
+def test_every_bundled_server_is_described(name: str) -> None:
+    server = description.read(name)
+
+    assert server.name == name
+    assert len(server.lines().encode()) <= description.LINES_MOST
+    assert not server.command or server.package
+
+
+def test_a_description_becomes_lines(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD)
+
+    assert description.read(str(file)).lines().split("\n") == [
+        "name mine",
+        "ready http /page",
+        "end TERM",
+        "directory content",
+        "file mine.conf",
+        "\tlisten {port};",
+        "\t",
+        "\troot {directory}/content;",
+        "start",
+        "\t/bin/mine",
+        "\t{port}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "title"),
+        ('title = "a"\nwhat = 1', "what is 1, and must be left out"),
+        ('title = "a"\ncommand = "/bin/a"', "must be a list"),
+        ('title = "a"\ncommand = ["a"]', "'a', and must be a program's whole path"),
+        ('title = "a"\ncommand = ["/a", "b\\nc"]', "each without line ends"),
+        ('title = "a"\ndirectories = ["../up"]', "'../up', and must be a name below"),
+        ('title = "a"\ndirectories = ["/up"]', "'/up', and must be a name below"),
+        ('title = "a"\nend = "KILL"', "'KILL', and must be one of TERM, QUIT, INT"),
+        ('title = "a"\nready = "perhaps"', "'perhaps', and must be one of"),
+        ('title = "a"\n[files]\n"b" = 3', "files"),
+        ('title = "a"\n[files]\n"b" = "' + "x" * 7000 + '"', "more than 6,000 bytes"),
+        ("title = ", "cannot be read"),
+        ("[" * 5000, "cannot be read"),
+    ],
+)
+def test_a_bad_file_is_refused_by_its_key_and_what_is_allowed(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+
+    with pytest.raises(SteelyardError, match=r"bad\.toml") as refused:
+        description.read(str(file))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["nginks", "/nowhere/at-all.toml", "./none.toml"])
+def test_what_is_not_there_is_named(name: str) -> None:
+    with pytest.raises(SteelyardError) as refused:
+        description.read(name)
+    assert name in str(refused.value)

@@ -1,0 +1,178 @@
+"""Web servers under load: real ones serve, and what goes wrong is said in a sentence."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import serving
+from serving import Agent, false, figures
+from test_mail import running
+
+pytestmark = pytest.mark.program
+
+METRICS = ["time", "server", "client", "latency_50", "latency_90", "latency_99", "latency_99_9"]
+SERVERS = ("nginx", "apache-prefork", "apache-event")
+SHORT = ("batches=2", "operations=200", "warmup_ns=0")
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc\n"
+
+
+def working(directory: Path) -> dict[int, str]:
+    """The processes that work below the directory, with their names."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if directory in (process / "cwd").readlink().parents:
+                found[int(process.name)] = (process / "comm").read_text().strip()
+        except OSError:
+            continue
+    return found
+
+
+def descended(directory: Path) -> list[str]:
+    return sorted(working(directory).values())
+
+
+@pytest.mark.parametrize("build", ["glibc", "musl"])
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_real_server_serves_many_clients(server: str, build: str, open_directory: Path) -> None:
+    with Agent(open_directory, build) as agent:
+        found = figures(
+            agent.perform(serving.described(server), "web_requests", "clients=8", "size=20000", *SHORT)
+        )
+
+        assert list(found) == METRICS
+        assert found["latency_50"] <= found["latency_90"] <= found["latency_99"] <= found["latency_99_9"]
+        assert descended(open_directory) == []
+    assert list(open_directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("connection", [0, 1, 2])
+def test_connections_are_kept_or_made_anew(connection: int, open_directory: Path) -> None:
+    with Agent(open_directory) as agent:
+        found = figures(
+            agent.perform(serving.described("nginx"), "web_requests", f"connection={connection}", *SHORT)
+        )
+
+    assert found["server"] > 0
+
+
+def test_a_series_is_as_long_as_its_requests(open_directory: Path) -> None:
+    """The time is the whole series', and the rest a request's."""
+    with Agent(open_directory) as agent:
+        found = figures(
+            agent.perform(
+                serving.described("nginx"),
+                "web_series",
+                "requests=500",
+                "batches=2",
+                "operations=1",
+                "warmup_ns=0",
+            )
+        )
+
+    assert found["time"] > 100 * found["latency_50"]
+
+
+def test_an_open_load_keeps_its_rate_whatever_the_server_does(open_directory: Path) -> None:
+    settings = ("rate=500", "poisson=1", "clients=50", "batches=2", "operations=250", "warmup_ns=0")
+    with Agent(open_directory) as agent:
+        records = agent.perform(serving.described("nginx"), "web_requests", *settings)
+
+    end = records[-1]
+    assert end["status"] == "ok", end
+    time_ns = next(one for one in records if one.get("metric") == "time" and one["record"] == "samples")
+    # 250 arrivals at 500 a second take a half second on the average, with a standard deviation of 32 ms.
+    assert all(0.3e9 < one < 0.9e9 or one > 0.9e9 for one in time_ns["durations_ns"])
+    assert min(time_ns["durations_ns"]) > 0.3e9
+
+
+@pytest.mark.parametrize(
+    ("server", "reason"),
+    [
+        (false(b"", b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"), "status"),
+        (false(b"", ANSWER), "length"),
+        (false(b"", ANSWER.replace(b"4\r", b"1024\r")), "closed"),
+        (false(b"", b"no HTTP at all\r\n\r\n"), "malformed"),
+        (false(b"", end="silence"), "timeout"),
+        (false(b""), "closed"),
+    ],
+)
+def test_an_answer_that_is_not_the_document_fails_the_trial(server: str, reason: str, tmp_path: Path) -> None:
+    said = serving.failure(tmp_path, server, "web_requests", "operations=3")
+
+    assert "requests failed: " in said
+    assert reason in said
+
+
+def test_a_server_that_is_never_ready_says_its_last_words(tmp_path: Path) -> None:
+    server = false(b"", ready="greeting 220").replace("name false", "name false\nlog {directory}/words")
+
+    assert "greeting" not in server.replace("ready greeting", "")
+    with Agent(tmp_path) as agent:
+        agent.begin(server, "web_requests", *SHORT, "limit_ms=1500")
+        end = agent.records()[-1]
+    assert end["status"] == "timed out"
+
+
+def test_a_server_that_ends_at_once_is_quoted(tmp_path: Path) -> None:
+    lines = "name mine\nready accepts\nstart\n\t/bin/sh\n\t-c\n\techo the port is no good; exit 3"
+
+    assert serving.failure(tmp_path, lines, "web_requests") == (
+        "mine ended with status 3; it said: the port is no good"
+    )
+
+
+def test_another_port_is_taken_where_the_first_is(tmp_path: Path) -> None:
+    """A server that finds its port taken says so, and is started three times in all."""
+    counted = tmp_path / "counted"
+    script = f"echo x >> {counted}; echo bind: Address already in use >&2; exit 1"
+    lines = f"name mine\nready accepts\nstart\n\t/bin/sh\n\t-c\n\t{script}"
+
+    assert "Address already in use" in serving.failure(tmp_path, lines, "web_requests")
+    assert counted.read_text().count("x") == 3
+
+
+def test_a_server_that_dies_under_load_is_named(open_directory: Path) -> None:
+    with Agent(open_directory) as agent:
+        agent.begin(serving.described("nginx"), "web_requests", "batches=1", "operations=100000000")
+        running(open_directory, "nginx")
+        time.sleep(0.5)
+        for process, name in working(open_directory).items():
+            if name == "nginx":
+                os.kill(process, signal.SIGKILL)
+        end = agent.records()[-1]
+        assert descended(open_directory) == []
+    assert end["status"] == "failed"
+    assert "nginx was killed by signal 9" in end["reason"] or "requests failed" in end["reason"]
+
+
+def test_nothing_is_left_of_a_server_when_its_trial_is_killed(open_directory: Path) -> None:
+    """The agent is killed, and its trial with it: neither can do anything any more."""
+    agent = Agent(open_directory)
+    agent.begin(serving.described("apache-prefork"), "web_requests", "batches=1", "operations=100000000")
+    running(open_directory, "apache2")
+    agent.process.kill()
+    agent.process.communicate()
+
+    deadline = time.monotonic() + 10
+    while descended(open_directory) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert descended(open_directory) == []
+
+
+def test_a_server_without_its_program_says_what_to_install(tmp_path: Path) -> None:
+    server = serving.described("nginx").replace("/usr/sbin/nginx", "/usr/sbin/no-nginx")
+    with Agent(tmp_path) as agent:
+        end = agent.perform(server, "web_requests")[-1]
+
+    assert end["status"] == "unsupported"
+    assert end["reason"] == "there is no program '/usr/sbin/no-nginx' on this system: install nginx-light"
+
+
+def test_without_a_server_nothing_is_measured(tmp_path: Path) -> None:
+    with Agent(tmp_path) as agent:
+        end = agent.perform("", "web_requests")[-1]
+
+    assert (end["status"], end["reason"]) == ("failed", "no server is named: set server=")
