@@ -41,7 +41,7 @@ def load(place: Path, users: int) -> None:
     words += [
         f"connection={'keep-alive' if is_kept else 'new'}",
         f"clients={users}",
-        f"off_permille={max(1000, users // 10)}",
+        f"off_permille={users}",
         "parallel=1",
         "session=1000000",
         "warmup_ms=2000",

@@ -1,6 +1,7 @@
 """What tests of servers share: one trial by an agent of its own, on a real server or a false one."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,9 +48,15 @@ def described(name: str) -> str:
 class Agent:
     """An agent in that directory, which performs one trial after another."""
 
-    def __init__(self, directory: Path, build: str = "glibc") -> None:
+    def __init__(self, directory: Path, build: str = "glibc", *, under: tuple[str, ...] = ()) -> None:
+        program = built.load(build)
+        if under:  # another user, who may not come through to where it is built
+            program = Path(shutil.copy(program, directory / "program"))
         self.process = subprocess.Popen(
-            [built.load(build), "agent", directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*under, program, "agent", directory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def __enter__(self) -> "Agent":

@@ -220,3 +220,45 @@ def test_merging_takes_what_was_damaged_along(found: Experiment, tmp_path: Path)
     assert {path.name: path.read_bytes() for path in copy.path.iterdir()} == {
         path.name: path.read_bytes() for path in found.path.iterdir()
     }
+
+
+def test_what_was_closed_too_early_is_opened_again_and_gone_on_with(tmp_path: Path) -> None:
+    few = building.trials(PLAN)[:3]
+    found = building.experiment(
+        tmp_path, PLAN, lambda one: _measured(one) if one in few else None, closed=True
+    )
+    before = _rows(found)
+    assert experiments.unfinished(tmp_path, "same") is None
+
+    experiments.reopen(found)
+
+    (again,) = experiments.experiments(tmp_path)
+    assert _rows(again) == before
+    assert experiments.unfinished(tmp_path, "same") == again
+    cells = {cell.label: cell for cell in experiments.cells_of(again)}
+    earlier = journal.earlier(experiments.lines(again), cells)
+    assert earlier.done == {(one.block, one.system, one.cell) for one in few}
+    assert earlier.boots == {one.system: 1 for one in few}
+    with pytest.raises(ArchiveError, match="is open: the command that began it"):
+        experiments.reopen(again)
+
+
+def test_what_is_damaged_in_one_row_is_opened_again_without_it(found: Experiment) -> None:
+    experiments.close(found)
+    file = found.path / "trials.parquet"
+    duckdb.sql(
+        f"COPY (SELECT * REPLACE (CASE trial WHEN 5 THEN 'nobody' ELSE system END AS system) FROM '{file}')"
+        f" TO '{file}.new' (FORMAT parquet)"
+    )
+    Path(f"{file}.new").rename(file)
+    expected = weigh.of(found)
+    said: list[str] = []
+
+    experiments.reopen(found, said.append)
+
+    assert said == [f"experiment {found.path}: 1 rows of trials.parquet are damaged and left out"]
+    for state in (found, experiments.close(found)):
+        weighing = weigh.of(state)
+        assert weighing.trials == expected.trials == 6 * 4 - 1
+        assert weighing.comparisons == expected.comparisons
+        assert [one for one in weighing.warnings if "1 rows of trials.parquet are damaged" in one]

@@ -991,18 +991,23 @@ CELLS = ("sieve", "syscall", "memory_copy", "pipe_latency", "shell")
 
 
 def _simulated(
-    seen: Observations, chance: np.random.Generator, *, deviation: float, blocks: int, effect: float = 0.0
+    observations: Observations,
+    chance: np.random.Generator,
+    *,
+    deviation: float,
+    blocks: int,
+    effect: float = 0.0,
 ) -> tuple[Comparison, ...]:
     """The comparisons of an experiment whose numbers are drawn and not read: `effect` on b, as a log."""
-    for key in seen.cells_and_metrics():
+    for key in observations.cells_and_metrics():
         shared = chance.normal(0, 3 * deviation, size=blocks)  # what a block does to both
-        for system in seen.names:
+        for system in observations.names:
             own = chance.standard_t(3, size=blocks) * deviation + effect * (system == "b")
-            seen.values[key][system] = {
+            observations.values[key][system] = {
                 block: Value(1, dict.fromkeys((FLOOR, TYPICAL, COST, GROUP), math.exp(log)))
                 for block, log in enumerate(shared + own)
             }
-    return comparison.all_of(seen)
+    return comparison.all_of(observations)
 
 
 @pytest.fixture
@@ -1015,12 +1020,12 @@ def seen(tmp_path: Path) -> Iterator[Observations]:
 
 @pytest.mark.computes
 @pytest.mark.parametrize("blocks", [12, 24])
-def test_a_system_against_itself_differs_in_few_reports(seen: Observations, blocks: int) -> None:
+def test_a_system_against_itself_differs_in_few_reports(observations: Observations, blocks: int) -> None:
     reports = 250
     chance = np.random.default_rng(blocks)
     with_claim = wrong = 0
     for _ in range(reports):
-        words = [one.verdict for one in _simulated(seen, chance, deviation=0.02, blocks=blocks)]
+        words = [one.verdict for one in _simulated(observations, chance, deviation=0.02, blocks=blocks)]
         with_claim += any(word in DIRECTIONS for word in words)
         wrong += sum(word in (verdict.FASTER, verdict.SLOWER) for word in words)
 
@@ -1029,20 +1034,24 @@ def test_a_system_against_itself_differs_in_few_reports(seen: Observations, bloc
 
 
 @pytest.mark.computes
-def test_a_quiet_system_against_itself_is_equivalent(seen: Observations) -> None:
+def test_a_quiet_system_against_itself_is_equivalent(observations: Observations) -> None:
     chance = np.random.default_rng(5)
-    words = [one.verdict for _ in range(60) for one in _simulated(seen, chance, deviation=0.001, blocks=24)]
+    words = [
+        one.verdict for _ in range(60) for one in _simulated(observations, chance, deviation=0.001, blocks=24)
+    ]
 
     assert words.count(verdict.EQUIVALENT) / len(words) > 0.95
 
 
 @pytest.mark.computes
-def test_what_is_exactly_at_the_margin_is_seldom_called_equivalent_or_beyond_it(seen: Observations) -> None:
+def test_what_is_exactly_at_the_margin_is_seldom_called_equivalent_or_beyond_it(
+    observations: Observations,
+) -> None:
     chance = np.random.default_rng(6)
     found = [
         one
         for _ in range(150)
-        for one in _simulated(seen, chance, deviation=0.004, blocks=24, effect=math.log(1.02))
+        for one in _simulated(observations, chance, deviation=0.004, blocks=24, effect=math.log(1.02))
         if one.margin == 0.02
     ]
 

@@ -219,6 +219,27 @@ def _state(place: Path) -> str:
     )
 
 
+class Reopening(Closing):
+    """A closed experiment becomes an open one."""
+
+    def prepare(self, place: Path) -> None:
+        found = _open(place, closed=True)
+        self.rows = self._rows(found)
+        self.seen = set()
+
+    def act(self, place: Path) -> None:
+        (found,) = experiments.experiments(place)
+        if found.closed:
+            experiments.reopen(found)
+
+    def check(self, place: Path, *, done: bool) -> None:
+        (found,) = experiments.experiments(place)
+        if (state := _state(place)) not in self.seen:
+            self.seen.add(state)
+            assert self._rows(found) == self.rows
+        assert not done or not found.closed
+
+
 class Opening(Operation):
     """An experiment that is closed, and one that is open."""
 
@@ -282,6 +303,8 @@ class Exporting(Operation):
 class Importing(Operation):
     """Each experiment and watch of another archive is copied whole, or is not there."""
 
+    is_slow = True
+
     def prepare(self, place: Path) -> None:
         there = place / "there"
         _open(there, closed=True), _open(there, closed=True), _watch(there)
@@ -303,6 +326,8 @@ class Importing(Operation):
 class Removing(Operation):
     """It is there whole, or not at all; what is left of it goes when the next one is made."""
 
+    is_slow = True
+
     def prepare(self, place: Path) -> None:
         self.name = _open(place).name
         self.before = _contents(place)
@@ -320,7 +345,7 @@ class Removing(Operation):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("operation", Operation.__subclasses__())
+@pytest.mark.parametrize("operation", [*Operation.__subclasses__(), Reopening])
 def test_whatever_call_fails_nothing_promised_is_lost_and_the_same_goes_on(
     operation: type[Operation], kind: str, tmp_path: Path
 ) -> None:

@@ -113,6 +113,14 @@ def test_a_server_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
     assert (end["status"], end["reason"]) == ("failed", "the server did not answer within 700 ms")
 
 
+@pytest.mark.root
+def test_postfix_is_unsupported_without_the_rights_of_root(open_directory: Path) -> None:
+    os.chown(open_directory, 65534, 65534)
+    with Agent(open_directory, under=("setpriv", "--reuid=65534", "--clear-groups")) as agent:
+        end = agent.perform(serving.described("postfix"), "mail_messages")[-1]
+    assert (end["status"], end["reason"]) == ("unsupported", "postfix works as root only")
+
+
 def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path) -> None:
     server = serving.described("smtp-sink").replace("/usr/sbin/smtp-sink", "/usr/sbin/no-such-sink")
     with Agent(tmp_path) as agent:

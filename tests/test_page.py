@@ -8,6 +8,7 @@ import stat
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import building
@@ -30,30 +31,41 @@ BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None
 TABLE = tables.Printed("Table I", "a note", ("program", "old", "today"), (("sieve", "7.1 (7.0)", "2 s"),))
 
 
+def weigh_anew(
+    archive: Path,
+    times: float = 2.0,
+    *,
+    systems: tuple[str, ...] = ("a", "b"),
+    blocks: int = 12,
+    spoil: Callable[[Trial], Outcome | None] = lambda trial: None,
+    facts: dict[str, dict[str, object]] | None = None,
+) -> Weighing:
+    """Weighs an experiment of three workloads in which system b takes `times` as long as system a."""
+    plan = building.plan(
+        "sieve", "syscall", "disktest", systems=systems, blocks=max(blocks, 1), copies=(1, 2)
+    )
+
+    def measured(trial: Trial) -> Outcome:
+        noise = 1 + 0.001 * ((trial.block * 7 + trial.position * 3) % 5)
+        slow = times if trial.system == "b" else 1.0
+        return spoil(trial) or building.outcome(trial, 1000.0 * noise * slow)
+
+    return weigh.of(building.experiment(archive, plan, measured, fingerprints=facts))
+
+
 @pytest.fixture
 def weighed(tmp_path: Path) -> Callable[..., Weighing]:
-    """Weighs an experiment of three workloads in which system b takes `times` as long as system a."""
+    return partial(weigh_anew, tmp_path / "archive")
 
-    def made(
-        times: float = 2.0,
-        *,
-        systems: tuple[str, ...] = ("a", "b"),
-        blocks: int = 12,
-        spoil: Callable[[Trial], Outcome | None] = lambda trial: None,
-        facts: dict[str, dict[str, object]] | None = None,
-    ) -> Weighing:
-        plan = building.plan(
-            "sieve", "syscall", "disktest", systems=systems, blocks=max(blocks, 1), copies=(1, 2)
-        )
 
-        def measured(trial: Trial) -> Outcome:
-            noise = 1 + 0.001 * ((trial.block * 7 + trial.position * 3) % 5)
-            slow = times if trial.system == "b" else 1.0
-            return spoil(trial) or building.outcome(trial, 1000.0 * noise * slow)
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Weighing:
+    return weigh_anew(tmp_path_factory.mktemp("usual"))
 
-        return weigh.of(building.experiment(tmp_path / "archive", plan, measured, fingerprints=facts))
 
-    return made
+@pytest.fixture(scope="module")
+def usual_page(usual: Weighing) -> str:
+    return page.html(usual, tables=(TABLE,))
 
 
 def text_of(page_text: str) -> str:
@@ -70,8 +82,8 @@ def json_of(page_text: str, name: str) -> dict[str, object]:
 
 
 @pytest.mark.program
-def test_the_verdict_stands_first_in_a_sentence(weighed: Callable[..., Weighing]) -> None:
-    text = text_of(page.html(weighed(2.0), tables=()))
+def test_the_verdict_stands_first_in_a_sentence(usual_page: str) -> None:
+    text = text_of(usual_page)
 
     assert "b is slower than a at everything: 2.0 times at " in text
     assert "On the whole 2.00 times slower [" in text
@@ -80,15 +92,14 @@ def test_the_verdict_stands_first_in_a_sentence(weighed: Callable[..., Weighing]
 
 @pytest.mark.program
 def test_every_comparison_is_in_the_table_with_its_verdict_and_level(
-    weighed: Callable[..., Weighing],
+    usual: Weighing, usual_page: str
 ) -> None:
-    weighing = weighed(2.0)
-    text = text_of(page.html(weighing, tables=()))
+    text = text_of(usual_page)
 
-    for one in weighing.comparisons:
+    for one in usual.comparisons:
         assert one.verdict in verdict.FIRM
         assert one.cell in text
-    assert text.count("2.00 times slower") >= len(weighing.comparisons)
+    assert text.count("2.00 times slower") >= len(usual.comparisons)
     assert "2.00 ms" not in text
 
 
@@ -112,11 +123,9 @@ def test_names_from_files_are_escaped(weighed: Callable[..., Weighing]) -> None:
 
 
 @pytest.mark.program
-def test_nothing_is_fetched(weighed: Callable[..., Weighing]) -> None:
-    written = page.html(weighed(), tables=(TABLE,))
-
-    assert "default-src 'none'" in written
-    own = re.sub(r"<script>.*?</script>", "", written, flags=re.DOTALL)
+def test_nothing_is_fetched(usual_page: str) -> None:
+    assert "default-src 'none'" in usual_page
+    own = re.sub(r"<script>.*?</script>", "", usual_page, flags=re.DOTALL)
     assert not re.search(r"https?:|@import|url\(|<link|\bsrc=", own)
 
 
@@ -167,26 +176,25 @@ def test_trials_that_did_not_end_well_are_told_with_their_reason(weighed: Callab
             return building.bad(trial, "unsupported", "no such call")
         return None
 
-    text = text_of(page.html(weighed(spoil=spoil), tables=()))
+    written = page.html(weighed(spoil=spoil), tables=())
+    text = text_of(written)
 
     assert "24 of 144 trials did not end well" in text
     assert "unsupported 12 no such call" in text
-    assert "no pair" in json.dumps(json_of(page.html(weighed(spoil=spoil), tables=()), "charts"))
+    assert "no pair" in json.dumps(json_of(written, "charts"))
 
 
 @pytest.mark.program
-def test_a_published_table_keeps_every_figure(weighed: Callable[..., Weighing]) -> None:
-    text = text_of(page.html(weighed(), tables=(TABLE,)))
+def test_a_published_table_keeps_every_figure(usual_page: str) -> None:
+    text = text_of(usual_page)
 
     assert "Table I a note" in text
     assert "program sieve old 7.1 (7.0) today 2 s" in text
 
 
 @pytest.mark.program
-def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(
-    weighed: Callable[..., Weighing],
-) -> None:
-    text = text_of(page.html(weighed(), tables=(TABLE,)))
+def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(usual_page: str) -> None:
+    text = text_of(usual_page)
 
     assert text.index("b is slower than a") < text.index("Table I a note") < text.index("What differs, the")
 

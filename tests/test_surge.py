@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import serving
 from conftest import Run
 from scipy import stats
 
@@ -247,7 +248,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serving(directory: Path) -> Iterator[int]:
+def served(directory: Path) -> Iterator[int]:
     handler = partial(Quiet, directory=str(directory))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
@@ -288,7 +289,7 @@ def loaded(port: int, users: Users, *, connection: str = "keep-alive", threads: 
 def test_users_ask_for_objects_and_every_byte_is_right(
     connection: str, threads: int, others: dict[str, Any], tmp_path: Path
 ) -> None:
-    with serving(tmp_path) as port:
+    with served(tmp_path) as port:
         found = loaded(port, asked(tmp_path, **others), connection=connection, threads=threads)
 
     assert found.objects is not None
@@ -302,7 +303,7 @@ def test_users_ask_for_objects_and_every_byte_is_right(
 
 
 def test_pauses_are_scaled_and_a_user_waits_before_it_begins(tmp_path: Path) -> None:
-    with serving(tmp_path) as port:
+    with served(tmp_path) as port:
         found = loaded(port, asked(tmp_path, off_permille=1000))
 
     assert found.objects is not None
@@ -312,7 +313,7 @@ def test_pauses_are_scaled_and_a_user_waits_before_it_begins(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["body", "length", "status"])
 def test_files_that_are_not_as_they_should_be_are_failures_of_their_kind(kind: str, tmp_path: Path) -> None:
-    with serving(tmp_path) as port:
+    with served(tmp_path) as port:
         loaded(port, asked(tmp_path))  # the first writes them
         for file in (tmp_path / "surge").glob("0000*"):
             if kind == "body":
@@ -332,12 +333,12 @@ def test_files_that_are_not_as_they_should_be_are_failures_of_their_kind(kind: s
 def test_another_file_set_is_refused(tmp_path: Path) -> None:
     (tmp_path / "surge").mkdir()
     (tmp_path / "surge" / "digest").write_text("0" * 64)
-    with serving(tmp_path) as port, pytest.raises(SystemFailed, match="serves another file set"):
+    with served(tmp_path) as port, pytest.raises(SystemFailed, match="serves another file set"):
         loaded(port, asked(None))
 
 
 def test_a_server_without_the_files_is_a_sentence(tmp_path: Path) -> None:
-    with serving(tmp_path) as port, pytest.raises(SystemFailed, match="status 404"):
+    with served(tmp_path) as port, pytest.raises(SystemFailed, match="status 404"):
         loaded(port, asked(None))
 
 
@@ -365,7 +366,7 @@ def test_a_wrong_option_is_a_sentence_that_names_it(steelyard: Run, words: tuple
 
 
 def test_the_verb_says_what_users_saw(steelyard: Run, tmp_path: Path) -> None:
-    with serving(tmp_path) as port:
+    with served(tmp_path) as port:
         words = ["load", f"http://127.0.0.1:{port}/", "--model", "surge", "--user-equivalents", "2,8"]
         words += ["--files", "100", "--size-most", "200000", "--off-scale", "0.05"]
         words += ["--content", str(tmp_path), "--for", "4s", "--trials", "2"]
@@ -375,6 +376,22 @@ def test_the_verb_says_what_users_saw(steelyard: Run, tmp_path: Path) -> None:
     assert "8 user equivalents" in text.stdout
     assert found["levels"][1]["objects"]["rate"]["value"] > found["levels"][0]["objects"]["rate"]["value"] > 0
     assert found["levels"][0]["objects"]["digest"] in text.stdout
+
+
+@pytest.mark.parametrize("build", ["glibc", "musl"])
+@pytest.mark.parametrize("server", ["nginx", "apache-event", "apache-prefork"])
+def test_real_servers_are_visited_by_users(server: str, build: str, open_directory: Path) -> None:
+    connection = 2 if server == "apache-prefork" else 0
+    words = ("user_equivalents=50", "off_permille=20", "files=100", f"connection={connection}")
+    with serving.Agent(open_directory, build) as agent:
+        found = serving.figures(
+            agent.perform(serving.described(server), "web_users", *words, "operations=300", "batches=2")
+        )
+
+        assert found["latency_50"] <= found["latency_90"] <= found["latency_99"] <= found["latency_99_9"]
+        # 50 users, a file set of which 100 files are asked for 482 times in 290 objects, a pause of 60 ms.
+        assert found["offered"] == pytest.approx(0.06 / 50 * 290 / 482 * 1e9, abs=1)
+    assert list(open_directory.iterdir()) == []
 
 
 RECORDING = """

@@ -7,6 +7,7 @@ each table has, and the digest of what the code of version 5 read in them.
 
 import hashlib
 import json
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.archive import experiments, schema, versions
+from steelyard.archive import experiments, journal, schema, versions
 from steelyard.archive.experiments import Experiment
 from steelyard.report import console, page
 
@@ -100,3 +101,21 @@ def test_an_archive_of_any_version_is_reported(
     assert "slower" in {one.verdict for one in weighing.comparisons if one.cell.startswith("disktest")}
     assert "native-musl" in capsys.readouterr().out
     assert "a small study" in page.html(weighing, tables=())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_experiment_that_is_opened_again_is_the_same_open_and_closed(
+    archives: Path, tmp_path: Path, version: int
+) -> None:
+    there = _experiment(archives, version, "closed")
+    path = tmp_path / "experiments" / there.name
+    shutil.copytree(there.path, path)
+    found = experiments.find(tmp_path, there.name)
+    before = _digests(found)
+
+    experiments.reopen(found)
+
+    assert sorted(one.name for one in path.iterdir()) == [experiments.HEADER, journal.NAME]
+    assert not found.closed
+    assert _digests(found) == before
+    assert _digests(experiments.close(found)) == before

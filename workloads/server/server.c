@@ -124,6 +124,8 @@ static int own(const char *path)
 static int take_user(void)
 {
 	s.user_name = description_argument(&s.description, "user", "");
+	if (geteuid() && !strcmp(s.user_name, "root"))
+		return unsupported("%.100s works as root only", name_of());
 	if (!*s.user_name || geteuid())
 		return 0;
 	if (!find_user(s.user_name))

@@ -7,12 +7,12 @@
  *              would be if the server took no time: where "time" is larger, the server holds its users
  *              up. "latency_mean" is of single files; the other latencies are of objects, while files of
  *              them were under way. "server" is the processor time of all the server's processes a
- *              file, "server_system" what of it in system mode, "client" that of the load generator.
+ *              file, "client" that of the load generator.
  * Leaves out   the network between machines, the disk (the files are in memory once they are written)
  *              and encryption, as web_requests does.
  * Beware       `off_permille` scales the pauses: at 1000 a user asks for an object in 3 s, and it takes
- *              tens of thousands of users to fill a server of today. Pauses have no variance, so batches
- *              must hold thousands of files: batch_ns=500000000. The file set is one of a seed, and the
+ *              tens of thousands of users to fill a server of today. Pauses have no finite variance, so
+ *              batches must hold thousands of files: batch_ns=500000000. The file set is one of a seed, and the
  *              sequence of references begins anew when it is over. All answers' lengths are checked and
  *              1 body in 100 to its last byte; one file that fails, fails the trial.
  * After        SURGE (Barford and Crovella, SIGMETRICS 1998), from the published model; Kretschek and
@@ -131,7 +131,6 @@ static const struct phase phases[] = {
 	REPORT("offered", report_offered),
 	REPORT("latency_mean", report_latency_mean),
 	REPORTS(report_server),
-	REPORT("server_system", report_server_system),
 	{ 0 },
 };
 

@@ -2,5 +2,5 @@
 experiment is measured; `tables` makes Parquet of it; `experiments` and `watches` keep what is done.
 
 Each module imports only from earlier ones: files, shape, schema, versions, header, journal, tables,
-promise, exports, experiments, watches.
+promise, reopening, exports, experiments, watches.
 """

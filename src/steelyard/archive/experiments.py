@@ -11,7 +11,7 @@ An archive is a directory; an experiment is a directory in it:
 Atomicity: a line is one write and one fsync; a line that a crash cut short has no newline, and is cut
 off before anything is added. Parquet files are written beside their place and renamed into it, the
 last of them last, so that an experiment is closed if and only if its events.parquet exists. A closed
-experiment is never changed, so archives merge by copying.
+experiment is never changed, so archives merge by copying; `reopen` makes an open one of it.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from typing import Any, Protocol
 
 import duckdb
 
-from steelyard.archive import exports, files, journal, promise, schema, tables, versions
+from steelyard.archive import exports, files, journal, promise, reopening, schema, tables, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import TABLES, Line
 from steelyard.archive.shape import Wrong
@@ -265,6 +265,29 @@ def close(experiment: Experiment) -> Experiment:
     return experiment
 
 
+def reopen(experiment: Experiment, tell: Tell = refuse) -> None:
+    """Turns the tables of a closed experiment into a journal again, so that the same command goes on with it;
+    `tell` is told of what is damaged, and left out. Raises ArchiveError; it is then still closed."""
+    path = experiment.path
+    if not experiment.closed:
+        raise ArchiveError(f"experiment {path} is open: the command that began it goes on with it")
+    with _readable(path), journal.explained(path):
+        with connect(experiment) as found:
+            made = (json.dumps(line, separators=(",", ":")).encode() for line in reopening.lines(found))
+            files.write(path / journal.NAME, (line + b"\n" for line in made))
+            with tables.of_lines(lines(experiment)) as again:
+                lost = reopening.lost(found, again)
+            remarks = found.execute("SELECT note FROM events WHERE kind = 'damage'").fetchall()
+        if lost:
+            files.remove(path / journal.NAME)
+            raise ArchiveError(f"experiment {path} stays closed: no journal could hold its {lost[0]}")
+        files.calls.unlink(path / _file_of(_LAST))
+        files.sync_directory(path)
+        _remove(path, map(_file_of, TABLES))
+    for (sentence,) in remarks:
+        tell(f"experiment {path}: {sentence}")
+
+
 def _remove(path: Path, names: Iterable[str]) -> None:
     for name in names:
         files.remove(path / name)
@@ -332,8 +355,7 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
             with files.drafted(folder / one.name) as draft:
                 for name in names:
                     if os.path.lexists(one.path / name):
-                        with files.opened(one.path / name) as handle:
-                            files.write_synced(draft / name, files.parts(handle))
+                        files.write_synced(draft / name, _parts_of(one.path / name))
             done += 1
         except ArchiveError as error:
             tell(f"{one.path} is left out: {error}")
@@ -343,6 +365,15 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
                 "copied, and the others will be when the same command is given again"
             ) from error
     return done
+
+
+def _parts_of(path: Path) -> Iterator[bytes]:
+    """The file's content. Raises ArchiveError."""
+    try:
+        with files.opened(path) as handle:
+            yield from files.parts(handle)
+    except OSError as error:
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def export(experiment: Experiment, table: str, file: Path) -> None:

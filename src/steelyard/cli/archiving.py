@@ -1,4 +1,4 @@
-"""archive: what was measured is listed, shown, merged and exported."""
+"""archive: what was measured is listed, shown, merged, reopened and exported."""
 
 import json
 import time
@@ -36,6 +36,12 @@ class ShowOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeOptions:
     source: Path = option(type=Path, metavar="DIR")
+    archive: str | None = archive_option()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReopenOptions:
+    experiment: str = option()
     archive: str | None = archive_option()
 
 
@@ -118,6 +124,17 @@ def _merge(options: MergeOptions) -> int:
     return 0
 
 
+def _reopen(options: ReopenOptions) -> int:
+    from steelyard.archive import experiments
+
+    root = output.archive(options.archive)
+    found = experiments.find(root, options.experiment, output.tell)
+    with experiments.measuring(root):
+        experiments.reopen(found, output.tell)
+    output.say(f"steelyard: {found.name} is open again; the command that began it goes on with it")
+    return 0
+
+
 def _export(options: ExportOptions) -> int:
     from steelyard.archive import experiments, watches
 
@@ -133,11 +150,12 @@ def _export(options: ExportOptions) -> int:
 
 ARCHIVE = Family(
     "archive",
-    "list, show, merge or export experiments",
+    "list, show, merge, reopen or export experiments",
     (
         Verb("list", "every experiment, or every watch", ListOptions, _list),
         Verb("show", "what an experiment was", ShowOptions, _show),
         Verb("merge", "copy another archive's experiments into this one", MergeOptions, _merge),
+        Verb("reopen", "open a closed experiment, so that it goes on", ReopenOptions, _reopen),
         Verb("export", "write a table of an experiment as CSV, JSON or Parquet", ExportOptions, _export),
     ),
     """examples:

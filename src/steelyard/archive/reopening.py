@@ -1,0 +1,95 @@
+"""Makes the lines of a journal of an experiment's tables again, so that one that was closed can go on."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any
+
+from steelyard.archive import schema, tables
+from steelyard.archive.schema import TABLES, Line, Table
+
+
+def lines(found: tables.Connection) -> Iterator[Line]:
+    """The lines, in the order of their tables and of time. What no table has is as if nobody had known it.
+    Raises duckdb.Error."""
+    return heapq.merge(*(_of_form(found, form) for form in schema.FORMS), key=itemgetter("recorded"))
+
+
+def lost(found: tables.Connection, again: tables.Connection) -> list[str]:
+    """The tables that do not hold the same, but for the number of each trial, and for what is of no trial."""
+    return [name for name in TABLES if _known(found, name) != _known(again, name)]
+
+
+def _known(found: tables.Connection, name: str) -> list[tuple[Any, ...]]:
+    table = TABLES[name]
+    number = schema.quoted(table.number or "")
+    without = f" EXCLUDE ({number})" if table.number else ""
+    there = f" WHERE {number} IN (SELECT {number} FROM {_main(table.form).name})" if table.number else ""
+    query = f"SELECT *{without} FROM {schema.quoted(name)}{there}"
+    return sorted(found.execute(query).fetchall(), key=repr)
+
+
+def _main(form: str) -> Table:
+    return next(one for one in TABLES.values() if one.form == form and one.list is None)
+
+
+def _of_form(found: tables.Connection, form: str) -> Iterator[Line]:
+    table = _main(form)
+    lists = [one for one in TABLES.values() if one.form == form and one.list is not None]
+    held: dict[tuple[str | None, int], list[dict[str, Any]]] = {}
+    for one in lists:
+        for row in _rows(found, one):
+            held.setdefault((one.list, row[one.number or ""]), []).append(row)
+    rows = _rows(found, table)
+    for row in sorted(rows, key=itemgetter(table.number)) if table.number else rows:
+        line = {"kind": form, **_renamed(table, row)}
+        for one in lists:
+            line[one.list or ""] = list(_elements(one, held.get((one.list, row[one.number or ""]), ())))
+        if form == "trial":
+            line["recorded"] = row["began"] + (row["host_ns"] or 0) / 1e9
+        yield line
+
+
+def _rows(found: tables.Connection, table: Table) -> Iterator[dict[str, Any]]:
+    names = [one.name for one in table.columns]
+    for row in tables.rows(found.cursor(), f"SELECT * FROM {schema.quoted(table.name)}", table):
+        yield dict(zip(names, row, strict=True))
+
+
+def _renamed(table: Table, row: dict[str, Any]) -> Line:
+    return {
+        one.source: row[one.name] for one in table.columns if one.name not in (table.number, table.position)
+    }
+
+
+def _elements(table: Table, rows: Iterable[dict[str, Any]]) -> Iterator[Line]:
+    """What stood in a list: each row, or all that differ only in what is counted through. Rows may come in
+    any order: so earlier versions wrote them."""
+    if table.position is None:
+        yield from (_renamed(table, row) for row in rows)
+        return
+    each = [one for one in table.columns if one.is_each]
+    same = [one.name for one in table.columns if not one.is_each and one.name != table.position]
+    found: dict[str, list[dict[int, dict[str, Any]]]] = {}
+    for row in rows:
+        elements = found.setdefault(repr([row[name] for name in same]), [])
+        element = next((one for one in elements if row[table.position] not in one), None)
+        if element is None:
+            elements.append(element := {})
+        element[row[table.position]] = row
+    for element in (one for elements in found.values() for one in elements):
+        ordered = [element[position] for position in sorted(element)]
+        lists = {one.source: [row[one.name] for row in ordered] for one in each}
+        yield _counted(_renamed(table, ordered[0]) | lists)
+
+
+def _counted(element: Line) -> Line:
+    """With what follows from it, and is in no table."""
+    if "statuses" not in element:
+        return element
+    return element | {
+        "members": len(element["statuses"]),
+        "created": sum(one not in ("not created", "not asked for") for one in element["statuses"]),
+        "finished": sum(one is not None for one in element["ended_ns"]),
+        "code_sha256": None,
+    }
