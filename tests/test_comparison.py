@@ -1011,11 +1011,11 @@ def _simulated(
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Iterator[Observations]:
+def observations(tmp_path: Path) -> Iterator[Observations]:
     """The observations of an experiment of five workloads, to be filled."""
     made = building.plan(*CELLS, blocks=24)
-    with _observing(building.experiment(tmp_path, made, building.outcome)) as seen:
-        yield seen
+    with _observing(building.experiment(tmp_path, made, building.outcome)) as made_up:
+        yield made_up
 
 
 @pytest.mark.computes

@@ -47,7 +47,7 @@ class Judged:
 
     comparisons: tuple[Comparison, ...] = ()
     standing: Decided = field(default_factory=Decided)
-    seen: None = None
+    observations: None = None
     experiment: Experiment = field(default_factory=lambda: Experiment(Path("an experiment"), HEADER))
 
     def settle(self, *cells: Cell) -> None:
