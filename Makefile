@@ -4,6 +4,7 @@
 # make test     everything that CI runs
 # make check    ruff and mypy alone
 # make fuzz     hostile text and hostile requests, for SECONDS (3600), by clang's fuzzer and sanitizers
+# make kills    a laboratory killed at each of its system calls, or each EVERY-th, one after the other
 # make format   bring the sources into the project's form
 # make dist     a source distribution and a wheel of the last commit, in dist/
 # make site     the documents as a site, in site/
@@ -26,7 +27,7 @@ NINJA    := $(VENV)/ninja --quiet -C
 PREFIX   ?= /usr/local
 CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
 
-.PHONY: all demo quick test fuzz fuzzers check format dist site install clean
+.PHONY: all demo quick test fuzz fuzzers kills check format dist site install clean
 
 all: .stamps/installed
 	$(NINJA) build
@@ -90,6 +91,12 @@ fuzzers: .stamps/testing build-fuzz/build.ninja
 build-fuzz/build.ninja: meson.options | .stamps/environment
 	CC=clang $(VENV)/meson setup --wipe -Dfuzz=true -Dbuildtype=debugoptimized -Db_lundef=false \
 	    -Db_sanitize=address,undefined $(@D)
+
+EVERY ?= 1
+# A run of some 6,000 calls, killed at every one: two seconds each.
+kills: all
+	$(VENV)/python tests/every_call.py build/kills tests/every_call.toml 1 $(EVERY) --no-watch
+	$(VENV)/python tests/every_call.py build/kills tests/every_call.toml 1 $(EVERY)
 
 .stamps/packages: scripts/install-packages
 	@mkdir -p .stamps

@@ -154,6 +154,7 @@ def once(place: Path, study: str, options: list[str], at: int, log: Path) -> Cou
 
 def main(place: Path, study: str, first: int, every: int, options: list[str]) -> int:
     import_all()
+    place = place.absolute()
     counts: Counter[str] = Counter()
     at = first
     try:
@@ -163,7 +164,7 @@ def main(place: Path, study: str, first: int, every: int, options: list[str]) ->
     except NotSo as error:
         print(error, file=sys.stderr)
         return 1
-    print(json.dumps({"calls": at, "first": first, "every": every, **counts}))
+    print(json.dumps({"not reached": at, "first": first, "every": every, **counts}))
     return 0
 
 

@@ -9,28 +9,13 @@ from pathlib import Path
 import pytest
 
 EVERY_CALL = Path(__file__).with_name("every_call.py")
-STUDY = """
-name = "tiny"
-title = "tiny"
-systems = ["native", "native-musl"]
-[design]
-blocks = 2
-budget = "20s"
-[[workload]]
-name = "null"
-[trial]
-batches = 2
-warmup_ns = 0
-batch_ns = 10000
-"""
 
 
 @pytest.mark.program
 @pytest.mark.ptrace
 @pytest.mark.parametrize("options", [["--no-watch"], []], ids=["alone", "watched"])
 def test_a_laboratory_may_be_killed_at_any_system_call(options: list[str], tmp_path: Path) -> None:
-    study = tmp_path / "tiny.toml"
-    study.write_text(STUDY)
+    study = EVERY_CALL.with_suffix(".toml")
     every = 700
     first = random.randrange(1, every)
 

@@ -11,7 +11,7 @@ An archive is a directory; an experiment is a directory in it:
 Atomicity: a line is one write and one fsync; a line that a crash cut short has no newline, and is cut
 off before anything is added. Parquet files are written beside their place and renamed into it, the
 last of them last, so that an experiment is closed if and only if its events.parquet exists. A closed
-experiment is never changed, so archives merge by copying.
+experiment is never changed, so archives merge by copying; `reopen` makes an open one of it.
 """
 
 import contextlib
