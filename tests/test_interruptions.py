@@ -17,7 +17,7 @@ import pytest
 import terminals
 from conftest import COMMAND, Run
 
-pytestmark = [pytest.mark.program, pytest.mark.quiet]
+pytestmark = pytest.mark.program
 
 Write = Callable[..., str]
 
@@ -86,6 +86,7 @@ COMPARE = (
 )  # fmt: skip
 
 
+@pytest.mark.quiet
 def test_one_ctrl_c_prints_what_is_known_and_the_same_command_goes_on(
     steelyard: Run, archive: Path, tmp_path: Path
 ) -> None:
@@ -118,6 +119,7 @@ def test_one_ctrl_c_prints_what_is_known_and_the_same_command_goes_on(
     assert json.loads(answer.stdout)["trials"] > before
 
 
+@pytest.mark.quiet
 def test_a_second_ctrl_c_ends_without_a_report(write_study: Write, archive: Path, directory: Path) -> None:
     study = write_study(systems=NOISY, workloads="syscall sieve", blocks=200)
     running = begin(study, archive, directory, trials=5)
@@ -149,6 +151,7 @@ def test_who_asks_us_to_go_gets_no_report(
     assert "steelyard report shows what there is" in said
 
 
+@pytest.mark.quiet
 def test_at_a_terminal_the_screen_goes_and_the_report_is_whole(archive: Path) -> None:
     """Ctrl-C as a terminal has it: typed, and sent to every process that the terminal runs."""
     process, terminal = pty.fork()
@@ -288,6 +291,7 @@ def test_a_second_experiment_at_once_is_refused(
     assert "disturb each other" in answer.stderr
 
 
+@pytest.mark.quiet
 @pytest.mark.root
 def test_a_full_disk_loses_nothing_and_the_run_goes_on_later(
     steelyard: Run, write_study: Write, tmp_path: Path, directory: Path
