@@ -6,6 +6,7 @@ import pytest
 
 from steelyard.errors import SteelyardError
 from steelyard.servers import description
+from steelyard.study import model, plan, study_file
 
 GOOD = """
 title = "mine"
@@ -82,3 +83,14 @@ def test_what_is_not_there_is_named(name: str) -> None:
     with pytest.raises(SteelyardError) as refused:
         description.read(name)
     assert name in str(refused.value)
+
+
+def test_a_study_of_servers_names_one() -> None:
+    text = 'name = "a"\ntitle = "b"\nsystems = ["native"]\n[[workload]]\nname = "web_requests"\n'
+    catalogue = {"web_requests": {"server": None}}
+
+    with pytest.raises(SteelyardError, match="must be the name of a server"):
+        model.check(study_file.parse(text, file="mine"), catalogue, file="mine")
+    named = study_file.parse(text + 'server = "nginx"\n', file="mine")
+    model.check(named, catalogue, file="mine")
+    assert list(plan.make(named, systems=("native",), processors=1, seed=1).servers) == ["nginx"]

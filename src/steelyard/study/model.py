@@ -318,6 +318,9 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
         if levels.workload not in catalogue:
             raise UnknownName("workload", levels.workload, catalogue, where=f"study {file}: ")
         limits = catalogue[levels.workload]
+        if SERVER in limits and SERVER not in dict(levels.levels):
+            key = f"workload {levels.workload}: {SERVER}"
+            raise StudyError(file, key, "", "the name of a server, such as nginx (docs/servers.md)")
         for name, values in [*levels.levels, *((name, (value,)) for name, value in study.trial)]:
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
