@@ -13,10 +13,11 @@ EVERY_CALL = Path(__file__).with_name("every_call.py")
 
 @pytest.mark.program
 @pytest.mark.ptrace
+@pytest.mark.limit(600)
 @pytest.mark.parametrize("options", [["--no-watch"], []], ids=["alone", "watched"])
 def test_a_laboratory_may_be_killed_at_any_system_call(options: list[str], tmp_path: Path) -> None:
     study = EVERY_CALL.with_suffix(".toml")
-    every = 700
+    every = 1500
     first = random.randrange(1, every)
 
     answer = subprocess.run(
@@ -28,5 +29,5 @@ def test_a_laboratory_may_be_killed_at_any_system_call(options: list[str], tmp_p
     assert answer.returncode == 0, answer.stderr.decode()
     counts = json.loads(answer.stdout)
     print(counts)
-    assert counts["kills"] >= 5
+    assert counts["kills"] >= 3
     assert counts["promised"] > 0

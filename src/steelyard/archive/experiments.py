@@ -281,6 +281,7 @@ def reopen(experiment: Experiment, tell: Tell = refuse) -> None:
         if lost:
             files.remove(path / journal.NAME)
             raise ArchiveError(f"experiment {path} stays closed: no journal could hold its {lost[0]}")
+        files.sync_directory(path)  # the journal is there before a table goes
         files.calls.unlink(path / _file_of(_LAST))
         files.sync_directory(path)
         _remove(path, map(_file_of, TABLES))
