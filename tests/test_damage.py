@@ -27,6 +27,9 @@ TRIALS, SAMPLES = "trials.parquet", "samples.parquet"
 Harm = Callable[[Path], object]
 
 
+pytestmark = pytest.mark.computes
+
+
 def _holds(name: str, content: bytes) -> Harm:
     return lambda path: (path / name).write_bytes(content)
 

@@ -24,6 +24,8 @@ from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
 from steelyard.watch import records
 
+pytestmark = pytest.mark.computes
+
 PLAN = building.plan("sieve", blocks=2)
 EVENTS = [building.outcome(trial) for trial in building.trials(PLAN)]
 ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EINTR": errno.EINTR, "broken disk": errno.EIO}

@@ -175,4 +175,4 @@ def test_without_a_server_nothing_is_measured(tmp_path: Path) -> None:
     with Agent(tmp_path) as agent:
         end = agent.perform("", "web_requests")[-1]
 
-    assert (end["status"], end["reason"]) == ("failed", "no server is named: set server=")
+    assert (end["status"], end["reason"]) == ("unsupported", "no server is named: set server=")

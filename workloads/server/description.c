@@ -13,7 +13,7 @@ int description_read(const char *text, struct description *description)
 
 	*description = (struct description){ .count = 0 };
 	if (!*text)
-		return fail_check("no server is named: set server=");
+		return unsupported("no server is named: set server=");
 	snprintf(description->text, sizeof(description->text), "%s", text);
 	while ((line = strsep(&rest, "\n"))) {
 		char *space = strchr(line, ' ');

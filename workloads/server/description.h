@@ -28,7 +28,7 @@ struct meaning {
 	const char *word, *value;
 };
 
-/* Returns 0, or what fail_check() returned. */
+/* Returns 0, or what unsupported() or fail_check() returned. */
 int description_read(const char *text, struct description *description);
 /* The next entry of that kind behind `last` (NULL: the first); or NULL. */
 const struct entry *description_next(const struct description *description, const char *kind,
