@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -267,11 +268,12 @@ def test_a_trial_that_takes_too_long_is_killed(agent: Agent) -> None:
 
 
 def trial_processes(agent: Agent, verb: str = "trial-process") -> list[int]:
-    return [
-        one
-        for one in descendants(agent._process.pid)
-        if f"\0{verb}\0".encode() in (Path("/proc") / str(one) / "cmdline").read_bytes()
-    ]
+    found = []
+    for one in descendants(agent._process.pid):
+        with suppress(OSError):  # it has ended meanwhile
+            if f"\0{verb}\0".encode() in (Path("/proc") / str(one) / "cmdline").read_bytes():
+                found.append(one)
+    return found
 
 
 def test_a_trial_process_that_vanishes_fails_its_trial_and_no_other(agent: Agent) -> None:

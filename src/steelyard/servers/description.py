@@ -82,7 +82,7 @@ def read(name: str) -> Server:
     if path is None:
         raise UnknownName("server", name, known)
     try:
-        tree = tomllib.loads(path.read_text("utf-8"))
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else shortened(str(error), 200)
         raise UsageError(f"server {quoted(name)} cannot be read: {reason}") from error
