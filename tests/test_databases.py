@@ -50,6 +50,15 @@ def test_without_its_library_sqlite_is_unsupported(place: Path) -> None:
     assert (end["status"], end["reason"]) == ("unsupported", "this program was built without SQLite")
 
 
+def listens(process: int) -> bool:
+    """Whether it was started to serve, at a port."""
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"-p" in words or any(word.startswith(b"--port") for word in words)
+
+
 @pytest.mark.parametrize("database", list(PROGRAMS))
 def test_it_is_killed_under_load_and_named(database: str, place: Path) -> None:
     with Agent(place) as agent:
@@ -57,6 +66,8 @@ def test_it_is_killed_under_load_and_named(database: str, place: Path) -> None:
             serving.described(database), "database_select", "batches=1", "operations=10000000", "rows=10"
         )
         server = running(place, PROGRAMS[database])
+        while not listens(server):  # what makes the empty database has the same name, and ends
+            server = running(place, PROGRAMS[database])
         time.sleep(1)
         os.kill(server, signal.SIGKILL)
         end = agent.records()[-1]

@@ -59,6 +59,7 @@ def test_a_description_becomes_lines(tmp_path: Path) -> None:
         ('title = "a"\ncommand = "/bin/a"', "must be a list"),
         ('title = "a"\ncommand = ["a"]', "'a', and must be a program's whole path"),
         ('title = "a"\ncommand = ["/a", "b\\nc"]', "each without line ends"),
+        ('title = "a"\ncommand = ["/bin/sh", "-c", "rm -r {directory}/x"]', "a text without {...}"),
         ('title = "a"\ndirectories = ["../up"]', "'../up', and must be a name below"),
         ('title = "a"\ndirectories = ["/up"]', "'/up', and must be a name below"),
         ('title = "a"\nend = "KILL"', "'KILL', and must be one of TERM, QUIT, INT"),

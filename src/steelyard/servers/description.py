@@ -12,6 +12,7 @@ from steelyard.text import quoted, shortened
 LINES_MOST = 6000  # bytes: the load program's
 ENDS = ("TERM", "QUIT", "INT")
 READY = ("http /PATH", "greeting TEXT", "accepts")
+_MEANINGS = ("{directory}", "{kept}", "{port}", "{user}")  # what a trial knows
 _KEYS = {
     "title": str,
     "package": str,
@@ -102,6 +103,17 @@ def _server(name: str, tree: dict[str, Any], *, file: str) -> Server:
     for words in commands:
         if not (isinstance(words, list) and words and all(_is_line(word) for word in words)):
             raise _wrong(file, "command", words, "a list of words, each without line ends")
+        if (
+            words[0].endswith("sh")
+            and words[1:2] == ["-c"]
+            and any(one in "".join(words[2:3]) for one in _MEANINGS)
+        ):
+            raise _wrong(
+                file,
+                "command",
+                words[2:3],
+                'a text without {...}: give the shell "sh", "{directory}" and say $1',
+            )
         if not words[0].startswith("/"):
             raise _wrong(file, "command", words[0], "a program's whole path: none is searched for")
     for key in ("directories", "files"):
