@@ -22,7 +22,8 @@ TESTING  := strace openssh-server openssh-client chromium-headless-shell e2fspro
 SERVERS  := nginx-light apache2 mariadb-server postgresql postfix
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-export OPENBLAS_NUM_THREADS := 1  # the tests' workers share the processors
+# Each of the tests' workers computes on one processor.
+export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE  # images set it; a thousand starts of Python would compile all anew
 NINJA    := $(VENV)/ninja --quiet -C
 PREFIX   ?= /usr/local
