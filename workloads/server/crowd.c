@@ -39,8 +39,8 @@ uint64_t crowd_random_of(uint64_t number, uint64_t other)
 {
 	uint64_t state = crowd_seed << 32 ^ other;
 
-	state = crowd_random(&state) ^ number;
-	return crowd_random(&state);
+	state = random_next(&state) ^ number;
+	return random_next(&state);
 }
 
 /* ---- A client ---- */

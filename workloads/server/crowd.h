@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "../../client/arrivals.h"
 #include "../api/workload.h"
 #include "reports.h"
 
@@ -48,15 +49,7 @@ int crowd_report_part(unsigned kind);
 
 #define CROWD_PHASES { .metric = "time", .run = crowd_run }, REPORTS(crowd_report_server)
 
-/* Numbers that follow from the seed and two others: the next one from *state. */
+/* A state for random_next (arrivals.h) that follows from the seed and two numbers. */
 uint64_t crowd_random_of(uint64_t number, uint64_t other);
-static inline uint64_t crowd_random(uint64_t *state)
-{
-	uint64_t mixed = *state += 0x9e3779b97f4a7c15u; /* splitmix64 (Steele, Lea, Flood, 2014) */
-
-	mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
-	mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
-	return mixed ^ mixed >> 31;
-}
 
 #endif

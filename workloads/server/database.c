@@ -95,7 +95,7 @@ void words_of(uint64_t id, char words[WORDS_LENGTH + 1])
 	uint64_t state = crowd_random_of(id, 3);
 
 	for (int i = 0; i < WORDS_LENGTH; i++) {
-		uint64_t drawn = crowd_random(&state) % 32;
+		uint64_t drawn = random_next(&state) % 32;
 
 		words[i] = drawn < 26 ? (char)('a' + drawn) : ' ';
 	}

@@ -94,7 +94,7 @@ static int perform(unsigned client, struct link *link, uint64_t number)
 {
 	uint64_t     left[DROP] = { [INSERT] = statements, [SELECT] = statements, [UPDATE] = statements };
 	uint64_t     random = crowd_random_of(number, 6);
-	struct table table = { .first = crowd_random(&random) % 1000000 };
+	struct table table = { .first = random_next(&random) % 1000000 };
 	int          outcome = 0;
 
 	snprintf(table.name, sizeof(table.name), "items_%u", client);
@@ -102,10 +102,10 @@ static int perform(unsigned client, struct link *link, uint64_t number)
 		unsigned kind = i == 0 ? CREATE
 		                : i == 1 ? INSERT
 		                : i == 3 * statements + 1 ? DROP
-		                                          : draw(left, crowd_random(&random));
+		                                          : draw(left, random_next(&random));
 		uint64_t began = clock_ns();
 
-		outcome = state(link, &table, kind, crowd_random(&random));
+		outcome = state(link, &table, kind, random_next(&random));
 		crowd_part(client, kind, began);
 		if (kind < DROP && kind > CREATE)
 			left[kind]--;

@@ -1,93 +1,19 @@
 /* keeper.c -- see keeper.h. */
 #include "keeper.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TREE_MOST = 4096, KILLS_MOST = 200, KILL_PAUSE_US = 5000 };
-
-/* ---- Who descends from whom ---- */
-
-static pid_t parent_of(pid_t pid)
-{
-	char  path[64], line[512], *rest;
-	FILE *file;
-	int   parent = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return -1;
-	/* The name may hold spaces and brackets: what follows its last bracket is plain. */
-	rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-	fclose(file);
-	if (!rest || sscanf(rest + 1, " %*c %d", &parent) != 1)
-		return -1;
-	return parent;
-}
-
-static int descends(pid_t pid, pid_t from)
-{
-	for (int depth = 0; pid > 1 && depth < 1000; depth++) {
-		pid = parent_of(pid);
-		if (pid == from)
-			return 1;
-	}
-	return 0;
-}
-
-static void each_below(pid_t top, void (*each)(pid_t pid, void *context), void *context)
-{
-	DIR           *all = opendir("/proc");
-	struct dirent *entry;
-
-	while (all && (entry = readdir(all))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (pid > 0 && descends(pid, top))
-			each(pid, context);
-	}
-	if (all)
-		closedir(all);
-}
-
-void keeper_each(const struct keeper *keeper, void (*each)(pid_t pid, void *context), void *context)
-{
-	if (keeper->pid > 0)
-		each_below(keeper->pid, each, context);
-}
+#include "../api/descendants.h"
 
 /* ---- The keeper's own process ---- */
-
-static void kill_one(pid_t pid, void *found)
-{
-	*(int *)found = 1;
-	kill(pid, SIGKILL);
-}
-
-static void end_everything(void)
-{
-	for (int i = 0; i < KILLS_MOST; i++) {
-		int found = 0;
-
-		each_below(getpid(), kill_one, &found);
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
-		if (!found)
-			return;
-		usleep(KILL_PAUSE_US);
-	}
-}
 
 static void wake(int number)
 {
@@ -133,7 +59,7 @@ _Noreturn static void keep(pid_t server, int life, int tell, const sigset_t *usu
 			if (pid == server && write(tell, &status, sizeof(status)) < 0)
 				break;
 		if (ppoll(&listened, 1, NULL, usual) > 0) {
-			end_everything();
+			descendants_end();
 			_exit(0);
 		}
 	}

@@ -36,8 +36,4 @@ int keeper_has_ended(struct keeper *keeper, int patience_ms, int *status);
 /* Kills all that is left, and waits for it. Safe on what was never started. */
 void keeper_end(struct keeper *keeper);
 
-/* Whether `pid` descends from the keeper. Calls `each` for every process that does, with its parent
- * before it. */
-void keeper_each(const struct keeper *keeper, void (*each)(pid_t pid, void *context), void *context);
-
 #endif

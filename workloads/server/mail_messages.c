@@ -49,24 +49,24 @@ static void fill_pool(void)
 	uint64_t state = crowd_random_of(0, UINT64_MAX);
 
 	for (size_t i = 0; i < sizeof(pool); i++)
-		pool[i] = letters[crowd_random(&state) % (sizeof(letters) - 1)];
+		pool[i] = letters[random_next(&state) % (sizeof(letters) - 1)];
 }
 
 /* Puts a head and a random body behind `into`. Returns where it ends. */
 static char *compose(char *into, const struct message *message, uint64_t number, uint64_t *random)
 {
-	uint64_t body = crowd_random(random) % (size + 1);
+	uint64_t body = random_next(random) % (size + 1);
 
 	into += snprintf(into, HEAD_MOST,
 	                 "From: %s\r\nTo: %s\r\nSubject: %.*s\r\n"
 	                 "Date: Mon, 23 Nov 2026 01:13:15 +0000\r\nMessage-Id: <%llu.%llu@example.com>\r\n"
 	                 "X-Mailer: steelyard\r\n\r\n",
 	                 message->from, message->to,
-	                 (int)(SUBJECT_LEAST + crowd_random(random) % SUBJECT_SPREAD),
-	                 pool + crowd_random(random) % POOL, (unsigned long long)crowd_seed,
+	                 (int)(SUBJECT_LEAST + random_next(random) % SUBJECT_SPREAD),
+	                 pool + random_next(random) % POOL, (unsigned long long)crowd_seed,
 	                 (unsigned long long)number);
 	while (body > 1) {
-		uint64_t drawn = crowd_random(random), length = drawn % (LINE_LONGEST + 1);
+		uint64_t drawn = random_next(random), length = drawn % (LINE_LONGEST + 1);
 
 		if (length + 2 > body)
 			length = body - 2;
@@ -106,10 +106,10 @@ static int perform(unsigned which, uint64_t number)
 	if (!client->left) {
 		if ((outcome = smtp_open(&client->wire, server_port(), crowd_timeout_ms)))
 			return outcome;
-		client->left = 1 + crowd_random(&client->random) % messages;
+		client->left = 1 + random_next(&client->random) % messages;
 	}
-	address(from, crowd_random(&random));
-	address(to, crowd_random(&random));
+	address(from, random_next(&random));
+	address(to, random_next(&random));
 	message.count = (size_t)(compose(client->message, &message, number, &random) - client->message);
 	if ((outcome = smtp_send(&client->wire, &message)))
 		return outcome;

@@ -4,23 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "../api/descendants.h"
 #include "../api/system.h"
 #include "../api/workload.h"
+#include "../network/loopback.h"
 #include "description.h"
 #include "keeper.h"
 
@@ -96,22 +95,23 @@ static int find_user(const char *name)
 	return found;
 }
 
-/* Another user must come through the directories that this program has made for itself alone: those
- * whose names are its own. Reading them stays refused. */
+/* Another user must come through the directories that were made for this trial alone: its own, the one
+ * of all copies, and the agent's, if that is a scratch directory and none that somebody has named.
+ * Reading them stays refused. */
 static void open_way(void)
 {
-	char  path[PATH_MAX];
-	char *slash;
+	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s", s.directory);
-	while ((slash = strrchr(path, '/')) && slash != path) {
+	snprintf(path, sizeof(path), "%s", trial_directory());
+	for (int above = 0; above < 3; above++) {
+		char       *slash = strrchr(path, '/');
 		struct stat status;
 
-		*slash = 0;
-		slash = strrchr(path, '/');
-		if (!stat(path, &status) && status.st_uid == geteuid() && !(status.st_mode & S_IXOTH) &&
-		    (strstr(path, "/steelyard-") || strstr(path, "/trial-")))
+		if (!slash || slash == path || (above == 2 && strncmp(slash, "/steelyard-", 11)))
+			return;
+		if (!stat(path, &status) && status.st_uid == geteuid())
 			chmod(path, (status.st_mode & 07777) | S_IXOTH);
+		*slash = 0;
 	}
 }
 
@@ -137,23 +137,26 @@ static int take_user(void)
 
 /* ---- Its files ---- */
 
-/* The directories above the file, below the server's own. */
-static int make_above(const char *name)
+/* The first `length` bytes of the name. One that is there already is as good. */
+static int make_directory(const char *name, size_t length)
 {
 	char path[PATH_MAX];
 
-	for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
-		snprintf(path, sizeof(path), "%s/%.*s", s.directory, (int)(slash - name), name);
-		if (!mkdir(path, 0755)) {
-			if (chmod(path, 0755))
-				return fail("chmod");
-			if (own(path))
-				return OUTCOME_FAILED;
-		} else if (errno != EEXIST) {
-			return fail("mkdir");
-		}
-	}
-	return 0;
+	if (snprintf(path, sizeof(path), "%s/%.*s", s.directory, (int)length, name) >= (int)sizeof(path))
+		return fail_check("the name of a directory is too long: %.100s", name);
+	if (mkdir(path, 0755))
+		return errno == EEXIST ? 0 : fail("mkdir");
+	return chmod(path, 0755) ? fail("chmod") : own(path);
+}
+
+/* The directories above a file, below the server's own. */
+static int make_above(const char *name)
+{
+	int outcome = 0;
+
+	for (const char *slash = strchr(name, '/'); slash && !outcome; slash = strchr(slash + 1, '/'))
+		outcome = make_directory(name, (size_t)(slash - name));
+	return outcome;
 }
 
 int server_file(const char *name, const void *bytes, size_t count)
@@ -173,17 +176,6 @@ int server_file(const char *name, const void *bytes, size_t count)
 	if (close(file) && !outcome)
 		outcome = fail("close");
 	return outcome ? outcome : own(path);
-}
-
-static int make_directory(const char *name)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s/%s", s.directory, name) >= (int)sizeof(path))
-		return fail_check("the name of a directory is too long: %.100s", name);
-	if (mkdir(path, 0755) || chmod(path, 0755))
-		return fail("mkdir");
-	return own(path);
 }
 
 static int write_file(const struct entry *entry)
@@ -234,33 +226,33 @@ static int command_of(const struct entry *entry, char *words[WORDS_MOST + 1])
 
 /* ---- Words of its own ---- */
 
-/* The end of what it said, as one line. */
+/* The last bytes of a file. Returns how many; -1 where there is none. */
+static ssize_t read_end(const char *path, char *into, off_t most)
+{
+	int     file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+	off_t   length;
+
+	if (file < 0)
+		return -1;
+	length = lseek(file, 0, SEEK_END);
+	lseek(file, length > most ? length - most : 0, SEEK_SET);
+	got = read(file, into, (size_t)most);
+	close(file);
+	return got;
+}
+
+/* The end of what it said, as one line: in its log, or else by its output. */
 static const char *last_words(void)
 {
-	static char text[LAST_WORDS_MOST + 4];
-	const char *log = description_argument(&s.description, "log", "");
-	char        path[PATH_MAX], expanded[PATH_MAX - 1];
-	int         file = -1;
-	ssize_t     got;
-	off_t       length;
+	static char text[LAST_WORDS_MOST + 1];
+	char        log[PATH_MAX];
+	ssize_t     got = -1;
 
-	if (*log && expand(log, (const struct meaning[]){ { "directory", s.directory }, { "kept", s.kept }, { 0 } },
-	                   expanded, sizeof(expanded)) > 0) {
-		snprintf(path, sizeof(path), "%s", expanded);
-		file = open(path, O_RDONLY | O_CLOEXEC);
-		if (file >= 0 && lseek(file, 0, SEEK_END) <= 0) {
-			close(file);
-			file = -1;
-		}
-	}
-	if (file < 0)
-		file = open(s.words, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return "nothing";
-	length = lseek(file, 0, SEEK_END);
-	lseek(file, length > LAST_WORDS_MOST ? length - LAST_WORDS_MOST : 0, SEEK_SET);
-	got = read(file, text, LAST_WORDS_MOST);
-	close(file);
+	if (write_out(description_argument(&s.description, "log", ""), log, sizeof(log)) > 0)
+		got = read_end(log, text, LAST_WORDS_MOST);
+	if (got <= 0)
+		got = read_end(s.words, text, LAST_WORDS_MOST);
 	while (got > 0 && (unsigned char)text[got - 1] <= ' ')
 		got--;
 	for (ssize_t i = 0; i < got; i++)
@@ -381,43 +373,29 @@ int server_prepare(void)
 	if ((outcome = own(s.directory)))
 		return outcome;
 	while ((entry = description_next(&s.description, "directory", entry)))
-		if ((outcome = make_directory(entry->argument)))
+		if ((outcome = make_directory(entry->argument, strlen(entry->argument))))
 			return outcome;
 	return prepare_once();
 }
 
 /* ---- Its port ---- */
 
-static struct sockaddr_in loopback(uint16_t port)
-{
-	return (struct sockaddr_in){ .sin_family = AF_INET,
-		                     .sin_port   = htons(port),
-		                     .sin_addr   = { .s_addr = htonl(INADDR_LOOPBACK) } };
-}
-
 /* One that nobody has; somebody may take it before the server does, who then says so and ends. */
 static int choose_port(void)
 {
-	struct sockaddr_in address = loopback(0);
-	socklen_t          length = sizeof(address);
-	int                one = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int                bad = one < 0 || bind(one, (struct sockaddr *)&address, length) ||
-	          getsockname(one, (struct sockaddr *)&address, &length);
+	socket_t one = -1;
+	int      outcome = loopback_bind(SOCKET_STREAM, &one, &s.port);
 
-	if (one >= 0)
-		close(one);
-	if (bad)
-		return unsupported("no port can be had on the loopback address: %s", system_error(errno));
-	s.port = ntohs(address.sin_port);
+	loopback_close(&one);
 	snprintf(s.port_text, sizeof(s.port_text), "%u", s.port);
-	return 0;
+	return outcome;
 }
 
 /* ---- Whether it is ready ---- */
 
 static int connect_once(void)
 {
-	struct sockaddr_in address = loopback(s.port);
+	struct sockaddr_in address = socket_address(s.port);
 	struct timeval     limit = { ANSWER_MS / 1000, ANSWER_MS % 1000 * 1000 };
 	int                one = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -435,8 +413,8 @@ static int connect_once(void)
 /* Whether what it answers to `asked` begins as `answer`. */
 static int answers(const char *asked, const char *answer)
 {
-	char    got[64];
-	size_t  wanted = strlen(answer), count = 0;
+	char    got[256];
+	size_t  wanted = strnlen(answer, sizeof(got) - 1), count = 0;
 	ssize_t more = 1;
 	int     one = connect_once();
 
@@ -451,7 +429,8 @@ static int answers(const char *asked, const char *answer)
 	close(one);
 	if (count == wanted && !memcmp(got, answer, wanted))
 		return 1;
-	snprintf(s.why, sizeof(s.why), "it answered '%.*s'", (int)strcspn(got, "\r\n") < (int)count ? (int)strcspn(got, "\r\n") : (int)count, got);
+	got[count] = 0;
+	snprintf(s.why, sizeof(s.why), "it answered '%.*s'", (int)strcspn(got, "\r\n"), got);
 	return 0;
 }
 
@@ -588,6 +567,7 @@ uint64_t server_processor_ns(void)
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
 		return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 	}
-	keeper_each(&s.keeper, add_processor_ns, &sum);
+	if (s.keeper.pid > 0)
+		descendants_each(s.keeper.pid, add_processor_ns, &sum);
 	return sum;
 }

@@ -2,13 +2,10 @@
 #include "wire.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "../api/sockets.h"
 #include "../api/workload.h"
 
 static int too_late(const struct wire *wire)
@@ -29,9 +26,7 @@ static int set_up(const struct wire *wire)
 
 int wire_open(struct wire *wire, uint16_t port, uint64_t timeout_ms)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET,
-		                       .sin_port   = htons(port),
-		                       .sin_addr   = { .s_addr = htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in address = socket_address(port);
 
 	wire->begin = wire->end = 0;
 	wire->timeout_ms = timeout_ms;

@@ -26,68 +26,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../api/descendants.h"
 #include "../parameters.h"
 #include "../tree.h"
 #include "ledger.h"
-
-static pid_t parent_of(pid_t pid)
-{
-	char     path[64], line[512], *rest;
-	uint64_t parent = 0;
-	FILE    *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	/* The name may hold spaces and brackets: what follows its last bracket is plain. */
-	rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-	fclose(file);
-	if (!rest || !strtok_r(rest + 1, " ", &rest) || take_number(&rest, &parent))
-		return -1;
-	return (pid_t)parent;
-}
-
-static int descends_from_us(pid_t pid)
-{
-	for (int depth = 0; pid > 1 && depth < 1000; depth++) {
-		pid = parent_of(pid);
-		if (pid == getpid())
-			return 1;
-	}
-	return 0;
-}
-
-/* Kills each descendant once. Returns how many there were. */
-static int kill_descendants(void)
-{
-	DIR           *processes = opendir("/proc");
-	struct dirent *entry;
-	int            killed = 0;
-
-	while (processes && (entry = readdir(processes))) {
-		uint64_t pid;
-
-		if (!parse_number(entry->d_name, &pid) && descends_from_us((pid_t)pid)) {
-			kill((pid_t)pid, SIGKILL);
-			killed++;
-		}
-	}
-	if (processes)
-		closedir(processes);
-	return killed;
-}
-
-static void end_all(void)
-{
-	for (int round = 0; round < 500; round++) {
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		if (!kill_descendants())
-			return;
-		usleep(2000);
-	}
-}
 
 /* Reaps whatever has ended. Returns 1 and its status if the command was among it. */
 static int command_ended(pid_t command, int *status)
@@ -192,7 +134,7 @@ int guard(int argc, char *argv[])
 		    (caught.ssi_signo != SIGCHLD || command_ended(command, &status)))
 			break;
 	}
-	end_all();
+	descendants_end();
 	if (ledger >= 0)
 		ledger_put_back(ledger);
 	tree_remove(argv[1]);
