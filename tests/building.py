@@ -33,6 +33,7 @@ GROUPS = {
     "linpack_limit": "process",
     "tcp_echo": "network",
     "disktest": "file",
+    "web_requests": "server",
 }
 METRICS = {
     "disktest": ("write", "read"),
@@ -40,7 +41,9 @@ METRICS = {
     "integer_operations": ("add", "add_parallel"),
     "linpack_processes": ("time",),
     "linpack_limit": ("count",),
+    "web_requests": ("time", "server", "client"),
 }
+REPORTED = {("web_requests", "server"), ("web_requests", "client")}
 LESS = {("context_switch", "switch"): "overhead"}
 COUNTS = {"linpack_limit": ("count", "processes")}
 BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they are curves over a size
@@ -213,7 +216,10 @@ def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
                 "group": group,
                 "summary": name,
                 "operation": "call",
-                "metrics": [{"name": one, "less": LESS.get((name, one))} for one in metrics_of(name)],
+                "metrics": [
+                    {"name": one, "less": LESS.get((name, one)), "reported": (name, one) in REPORTED}
+                    for one in metrics_of(name)
+                ],
                 "measure": "bandwidth" if name in BANDWIDTHS else COUNTS.get(name, ("time",))[0],
                 "counts": COUNTS.get(name, ("", None))[1],
                 "groups": name == "linpack_processes",

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,29 @@ def failure(directory: Path, server: str, workload: str, *settings: str) -> str:
         end = agent.perform(server, workload, *SHORT, "timeout_ms=700", *settings)[-1]
     assert end.get("status") == "failed", end
     return str(end["reason"])
+
+
+def working(directory: Path) -> dict[int, str]:
+    """The processes that work below the directory, with their names."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if directory in (process / "cwd").readlink().parents:
+                found[int(process.name)] = (process / "comm").read_text().strip()
+        except OSError:
+            continue
+    return found
+
+
+def descended(directory: Path) -> list[str]:
+    return sorted(working(directory).values())
+
+
+def running(directory: Path, name: str) -> int:
+    """The process of that name which works below the directory, as soon as there is one."""
+    for _ in range(500):
+        for process, called in working(directory).items():
+            if called == name:
+                return process
+        time.sleep(0.02)
+    raise AssertionError(f"no {name} runs in {directory}")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import serving
 from conftest import COMMAND
-from serving import Agent, false, figures
-from test_mail import METRICS, running
+from serving import Agent, false, figures, running
+from test_mail import METRICS
 
 pytestmark = pytest.mark.program
 

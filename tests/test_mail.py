@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import serving
-from serving import Agent, false, figures
+from serving import Agent, false, figures, running
 
 pytestmark = pytest.mark.program
 
@@ -127,18 +127,3 @@ def test_what_is_not_installed_is_named_with_its_package(tmp_path: Path) -> None
         end = agent.perform(server, "mail_messages")[-1]
     assert end["status"] == "unsupported"
     assert end["reason"] == "there is no program '/usr/sbin/no-such-sink' on this system: install postfix"
-
-
-def running(directory: Path, name: str) -> int:
-    """The process of that name which works below the directory."""
-    for _ in range(500):
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if (process / "comm").read_text().strip() == name and directory in (
-                    process / "cwd"
-                ).readlink().parents:
-                    return int(process.name)
-            except OSError:
-                continue
-        time.sleep(0.02)
-    raise AssertionError(f"no {name} runs in {directory}")

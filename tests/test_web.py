@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import serving
-from serving import Agent, false, figures
-from test_mail import running
+from serving import Agent, descended, false, figures, running, working
 
 pytestmark = pytest.mark.program
 
@@ -16,22 +15,6 @@ METRICS = ["time", "server", "client", "latency_50", "latency_90", "latency_99",
 SERVERS = ("nginx", "apache-prefork", "apache-event")
 SHORT = ("batches=2", "operations=200", "warmup_ns=0")
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc\n"
-
-
-def working(directory: Path) -> dict[int, str]:
-    """The processes that work below the directory, with their names."""
-    found = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if directory in (process / "cwd").readlink().parents:
-                found[int(process.name)] = (process / "comm").read_text().strip()
-        except OSError:
-            continue
-    return found
-
-
-def descended(directory: Path) -> list[str]:
-    return sorted(working(directory).values())
 
 
 @pytest.mark.parametrize("build", ["glibc", "musl"])

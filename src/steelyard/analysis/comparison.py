@@ -20,7 +20,6 @@ from steelyard.statistics.signed_rank import Estimate
 _DEVIATION = 0.07  # of a pair, on the log scale, before any is known
 BOUND_MOST = 0.25  # what is bounded worse than that is not known at all
 _DISTURBED = "the verdict rests on disturbed blocks"
-_LIMITED = "is no verdict on the server"
 
 
 def all_of(
@@ -141,8 +140,9 @@ class _Comparing:
             word = verdict.EQUIVALENT
         elif bound is not None and bound <= BOUND_MOST:
             word = verdict.BOUNDED
-        flags = self._flags(draft, word, margin, found, judged)
-        if _DISTURBED in flags or _LIMITED in " ".join(flags):
+        limited = tuple(self._limited(draft))
+        flags = self._flags(draft, word, margin, found, judged) + limited
+        if limited or _DISTURBED in flags:
             word = verdict.UNRESOLVED
         needed = self._blocks_needed(draft, word, found, margin, judged)
         return replace(
@@ -226,7 +226,6 @@ class _Comparing:
             apart = self.observations.clocks.get((system, label), 0.0)
             if abs(apart) > CLOCK_MARGIN:
                 flags.append(f"the clock of {system} differs from this machine's by {apart:+.2%}")
-        flags += self._limited(draft)
         flags += self._code(draft.key[0], draft.system)
         flags += self._disturbance(draft, word, margin)
         flags += self._tail(draft, word, margin, judged.noise)
@@ -238,7 +237,8 @@ class _Comparing:
         for system in (self.observations.baseline, draft.system) if loads.depends_on_client(metric) else ():
             share = self.observations.busy(cell, system)
             if share is not None and share > loads.BUSY_MOST:
-                yield f"the load's generator worked {share:.0%} of the time on {system}: this {_LIMITED}"
+                worked = f"the load's generator worked {share:.0%} of the time on {system}"
+                yield f"{worked}: this is no verdict on the server"
 
     def _few(self, draft: _Draft, word: str, found: Judgement) -> Iterable[str]:
         """What a verdict from few units rests on, or what holds it back."""

@@ -1,9 +1,10 @@
 """load: a server of one's own under load."""
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, option
@@ -13,8 +14,9 @@ from steelyard.text import quoted
 
 if TYPE_CHECKING:
     from steelyard.load import trials
-    from steelyard.load.model import Pattern, Trial, Users
+    from steelyard.load.model import Pattern, Users
 
+_Step = TypeVar("_Step")
 _TRIAL_LEAST_S = 0.5
 _CLIENTS_MOST = 1_000_000
 _RATE_MOST = 10_000_000.0
@@ -171,17 +173,7 @@ def _load(options: LoadOptions) -> int:
         what = "user_equivalents" if pattern.users else "clients"
         output.say(f"steelyard: trial {done + 1} of {count}: {what}={clients}")
 
-    done: list[Trial] = []
-    status = 0
-    try:
-        for trial in trials.run(order, notify):
-            done.append(trial)
-    except Ended:
-        raise
-    except KeyboardInterrupt:
-        if not done:
-            raise
-        status = output.INTERRUPTED
+    done, status = _until_interrupted(trials.run(order, notify))
     show = console.print_json if options.format == "json" else console.print_levels
     show(trials.levels(done), order.server, pattern)
     return status
@@ -208,19 +200,24 @@ def _saturate(options: LoadOptions, order: "trials.Order") -> int:
     def notify(what: str, done: int, count: int) -> None:
         output.say(f"steelyard: trial {done + 1} of {count}: {what}")
 
-    steps: list[saturation.Saturation] = []  # one that grows
-    status = 0
-    try:
-        steps.extend(saturation.search(order, limit, notify))
-    except Ended:
-        raise
-    except KeyboardInterrupt:
-        if not steps:
-            raise
-        status = output.INTERRUPTED
+    steps, status = _until_interrupted(saturation.search(order, limit, notify))
     show = console.print_saturation_json if options.format == "json" else console.print_saturation
     show(steps[-1], order.server)
     return status
+
+
+def _until_interrupted(steps: Iterator[_Step]) -> tuple[list[_Step], int]:
+    """All of them, or those before a Ctrl-C; and the exit status. Before the first, a Ctrl-C is the end."""
+    done: list[_Step] = []
+    try:
+        done.extend(steps)
+    except Ended:
+        raise
+    except KeyboardInterrupt:
+        if not done:
+            raise
+        return done, output.INTERRUPTED
+    return done, 0
 
 
 def _pattern(options: LoadOptions) -> "Pattern":

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -46,8 +46,7 @@ def print_json(levels: Sequence[Level], server: Target, pattern: Pattern) -> Non
         "pattern": dataclasses.asdict(pattern),
         "levels": [dataclasses.asdict(one) for one in levels],
     }
-    json.dump(told, sys.stdout, indent=1)
-    sys.stdout.write("\n")
+    _write(told)
 
 
 _GAVE_WAY = {
@@ -97,6 +96,10 @@ def print_saturation_json(found: Saturation, server: Target) -> None:
         "gave_way": dict(found.gave_way),
         "probes": [dataclasses.asdict(one) for one in found.probes],
     }
+    _write(told)
+
+
+def _write(told: Mapping[str, object]) -> None:
     json.dump(told, sys.stdout, indent=1)
     sys.stdout.write("\n")
 

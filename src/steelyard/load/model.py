@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from steelyard.analysis.loads import BUSY_MOST
 from steelyard.statistics.signed_rank import Estimate
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
-# Above this share of a processor the client, and not the server, may be what is measured.
-BUSY_MOST = 0.8
 # So late may one request in a hundred leave before the schedule counts as slipped.
 LAG_MOST_NS = 1_000_000
 

@@ -1,0 +1,54 @@
+"""What is made of a load's own figures: no verdict on a server where its generator was the limit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import building
+import pytest
+
+from steelyard.analysis import weigh
+from steelyard.analysis.model import Comparison
+from steelyard.events import Outcome
+from steelyard.statistics import verdict
+from steelyard.study.plan import Trial
+
+pytestmark = pytest.mark.computes
+
+
+def loaded(trial: Trial, *, client_share: float) -> Outcome:
+    """On b a request takes half as long again, and the server as much more; on a the generator works for that
+    share of the time."""
+    scatter = 1 + 1e-4 * (trial.block % 5)
+    took = 1000 * scatter * (1.5 if trial.system == "b" else 1.0)
+    share = client_share if trial.system == "a" else 0.1
+    made = building.outcome(trial, took)
+    metrics = {"time": took, "server": took, "client": took * share}
+    samples = [replace(one, durations_ns=(round(metrics[one.metric] * 1e6),) * 5) for one in made.samples]
+    return replace(made, samples=tuple(samples))
+
+
+def compared(directory: Path, client_share: float) -> dict[str, Comparison]:
+    plan = building.plan("web_requests", blocks=12)
+    found = building.experiment(directory, plan, lambda trial: loaded(trial, client_share=client_share))
+    return {one.metric: one for one in weigh.of(found).comparisons}
+
+
+def test_a_generator_with_time_to_spare_is_no_matter(tmp_path: Path) -> None:
+    found = compared(tmp_path, 0.79)
+
+    assert [found[metric].verdict for metric in ("time", "server")] == [verdict.SLOWER] * 2
+    assert not any("generator" in flag for one in found.values() for flag in one.flags)
+
+
+def test_where_the_generator_was_the_limit_there_is_no_verdict_on_the_server(tmp_path: Path) -> None:
+    found = compared(tmp_path, 0.81)
+
+    assert found["time"].verdict == verdict.UNRESOLVED
+    assert "the load's generator worked 81% of the time on a: this is no verdict on the server" in (
+        found["time"].flags
+    )
+    assert found["server"].verdict == verdict.SLOWER  # what it cost is known all the same
+
+
+def test_the_generator_s_own_time_is_told_and_not_judged(tmp_path: Path) -> None:
+    assert set(compared(tmp_path, 0.5)) == {"time", "server"}
