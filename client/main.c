@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -240,27 +239,18 @@ static int read_options(int count, char **word, struct options *options, struct 
 	return 0;
 }
 
-/* A descriptor a connection, and some besides; of users that keep no connection, as many as there may be. Returns 0, or 1 with the sentence said. */
+/* A descriptor a connection; of users that keep none, as many as there may be. Returns 0, or 1 with the
+ * sentence said. */
 static int raise_limit(unsigned clients, unsigned parallel, int is_kept)
 {
-	struct rlimit limit;
-	rlim_t        needed = (rlim_t)clients * parallel + 64;
+	uint64_t needed = (uint64_t)clients * parallel, most = files_take(needed);
 
-	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur >= needed)
+	if (most >= needed || !is_kept)
 		return 0;
-	limit.rlim_cur = needed;
-	if (limit.rlim_max < needed)
-		limit.rlim_max = needed;
-	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
-		return 0;
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	if (!is_kept)
-		return setrlimit(RLIMIT_NOFILE, &limit);
 	fprintf(stderr, "steelyard-client: clients=%u need %llu open files, and the limit is %llu: raise it "
 	                "(ulimit -n), or ask for fewer clients\n",
-	        clients, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
+	        clients, (unsigned long long)(needed + FILES_BESIDES),
+	        (unsigned long long)(most + FILES_BESIDES));
 	return 1;
 }
 

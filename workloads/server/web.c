@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "../../client/client.h"
 
-enum { DESCRIPTORS_BESIDES = 64, WARM_LEAST = 200, WARM_EACH = 4 };
+enum { WARM_LEAST = 200, WARM_EACH = 4 };
 
 struct web_order web_order = { .size = 1024, .clients = 1, .timeout_ms = 10000 };
 
@@ -58,17 +57,12 @@ static int fill_page(void)
 
 int web_take_descriptors(uint64_t connections)
 {
-	struct rlimit limit;
-	rlim_t        needed = connections + DESCRIPTORS_BESIDES;
+	uint64_t most = files_take(connections);
 
-	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur >= needed)
+	if (most >= connections)
 		return 0;
-	if (limit.rlim_max < needed)
-		return unsupported("%llu connections need as many open files, and this system allows %llu",
-		                   (unsigned long long)connections, (unsigned long long)limit.rlim_max);
-	limit.rlim_cur = needed;
-	return setrlimit(RLIMIT_NOFILE, &limit) ? fail("setrlimit") : 0;
+	return unsupported("%llu connections need as many open files, and this system allows %llu",
+	                   (unsigned long long)connections, (unsigned long long)(most + FILES_BESIDES));
 }
 
 int web_outcome(const struct result *found, uint64_t asked)
@@ -107,8 +101,8 @@ int web_setup(void)
 	uint64_t warm = web_order.rate ? 0 : web_order.clients * WARM_EACH;
 	int      outcome;
 
-	if ((outcome = web_take_descriptors(web_order.clients)) || (outcome = server_prepare()) || (outcome = fill_page()) ||
-	    (outcome = server_start()))
+	if ((outcome = web_take_descriptors(web_order.clients)) || (outcome = server_prepare()) ||
+	    (outcome = fill_page()) || (outcome = server_start()))
 		return outcome;
 	web_options(&s.options, "/page");
 	s.found = calloc(1, sizeof(*s.found));

@@ -222,9 +222,8 @@ def share(option: str, text: str, *, least: float = 1e-6) -> float:
     match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)%", text)
     value = float(match[1]) / 100 if match else -1.0
     if not least <= value <= 1:
-        raise UsageError(
-            f"{option} is {quoted(text)}, but must be a share from {100 * least:g}% to 100%, such as 0.5%"
-        )
+        allowed = f"a share from {100 * least:g}% to 100%, such as {'0.5%' if least <= 0.005 else '99%'}"
+        raise UsageError(f"{option} is {quoted(text)}, but must be {allowed}")
     return value
 
 
