@@ -1,4 +1,4 @@
-"""A machine that runs one system at a time: QEMU, two Debian kernels, a block that names the next boot's, ssh.
+"""A machine that runs one system at a time: QEMU, two Debian kernels, a block that names the next boot, ssh.
 
 `make` writes what it boots. As a program it is the machine: whenever QEMU ends it starts again, and what the
 block names, it boots once; without a name the default. A line of the file `faults` is what goes wrong with a
@@ -32,9 +32,10 @@ _NEEDS = {
     "ssh-keygen": "openssh-client",
 }
 _APPLETS = (
-    "sh mount ip cat cut sha256sum mkdir chmod mv rm test echo sync sleep reboot insmod grep find head tail dd "
-    "printf date ls env seq"
+    "sh mount ip cat cut sha256sum mkdir chmod mv rm test echo sync sleep reboot insmod grep find head tail "
+    "dd printf date ls env seq"
 )
+_DIRECTORIES = "bin sbin etc etc/dropbear proc sys dev run tmp root root/.ssh var var/log modules lib lib64"
 _MODULES = ("virtio_pci", "virtio_rng", "virtio_blk", "virtio_net")
 _INIT = """#!/bin/sh
 export PATH=/sbin:/bin HOME=/root
@@ -54,8 +55,8 @@ printf '%-512s' "$1" | dd of=/dev/vda bs=512 count=1 conv=fsync 2>/dev/null
 _BOOT_INTO = """#!/bin/sh
 cd {folder}
 echo "$1" >> switches
-ssh -F ssh_config -o BatchMode=yes -o ConnectTimeout=5 box "next $1; (sleep 0.3; reboot -f) </dev/null >/dev/null 2>&1 &" \\
-    && exit 0
+down="(sleep 0.3; reboot -f) </dev/null >/dev/null 2>&1 &"
+ssh -F ssh_config -o BatchMode=yes -o ConnectTimeout=5 box "next $1; $down" && exit 0
 printf '%-512s' "$1" > next
 kill -9 $(cat qemu.pid)
 """
@@ -85,7 +86,9 @@ class Machine:
         file = self.folder / "switches"
         return file.read_text().split() if file.exists() else []
 
-    def study(self, *, more: str = "", design: str = "", wait: str = "120s", workloads: str = "syscall") -> Path:
+    def study(
+        self, *, more: str = "", design: str = "", wait: str = "120s", workloads: str = "syscall"
+    ) -> Path:
         named = "".join(f'[[workload]]\nname = "{name}"\n' for name in workloads.split())
         path = self.folder / "box.toml"
         path.write_text(
@@ -134,7 +137,7 @@ def make(folder: Path, kernels: dict[str, Path]) -> Machine:
 
 
 def _files(folder: Path, kernel: Path) -> Iterator[Entry]:
-    directories = "bin sbin etc etc/dropbear proc sys dev run tmp root root/.ssh var var/log modules lib lib64".split()
+    directories = [*_DIRECTORIES.split()]
     for name in directories:
         yield name, stat.S_IFDIR | (0o700 if name.startswith("root") else 0o755), (0, 0), b""
     yield "dev/console", stat.S_IFCHR | 0o600, (5, 1), b""
@@ -210,7 +213,8 @@ def _power(folder: Path) -> None:
         words = f"""qemu-system-x86_64 -accel tcg,thread=multi -machine q35,usb=off -cpu max -m 256 -smp 1
             -nodefaults -no-user-config -display none -no-reboot -serial file:{folder}/console
             -device virtio-rng-pci -kernel {folder}/kernel-{name} -initrd {folder}/initrd-{name}
-            -drive file={block},if=virtio,format=raw -netdev user,id=n,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:22
+            -drive file={block},if=virtio,format=raw
+            -netdev user,id=n,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:22
             -device virtio-net-pci,netdev=n,romfile= -action panic=exit-failure""".split()
         line = f"console=ttyS0 quiet panic=2 net.ifnames=0 random.trust_cpu=on tsc=reliable {more}"
         # Ends with this process, however that ends.

@@ -23,7 +23,7 @@ from steelyard.archive.schema import Line
 from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
 from steelyard.events import CALLS
 from steelyard.programs import built
-from steelyard.running import progress, runner
+from steelyard.running import progress, runner, seats
 from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.host_monitor import HostMonitor
@@ -92,7 +92,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
         same = f"{same}-{order.seed}"
     if not order.watch:
         same = f"{same}-unwatched"
-    with experiments.measuring(order.archive):
+    with experiments.measuring(order.archive), seats.held(members):
         found = experiments.unfinished(order.archive, same, _tell) if order.resume else None
         is_new = True
         if found is not None:
@@ -137,9 +137,12 @@ def _measure(
     if not is_new:
         journal.append(GOING_ON)
     judge = standing.Judge(experiment)
+    seated = seats.Seats(members, directory=directory, earlier=before)
 
     def start(name: str) -> AgentLike:
         seen.begins(progress.BOOTING, name)
+        if members[name].seat is not None:
+            return seated.start(name)
         return Agent(members[name], directory=directory)
 
     def account(name: str, agent: AgentLike, detail: str) -> HostMonitor:
@@ -158,6 +161,7 @@ def _measure(
             judge=judge,
             notify=seen.progress,
             earlier=before,
+            seats=seated,
             watch=account if watch and not _are_watched(members) else None,
         )
         with closing(events):
@@ -219,6 +223,7 @@ def _details(members: Mapping[str, System], directory: Path, command: str) -> di
         "python": sys.version.split()[0],
         "directory": str(directory),
         "host": json.loads(described.stdout),
+        "machines": {name: system.seat.machine.name for name, system in members.items() if system.seat},
         "boot_systems": [name for name, system in members.items() if system.boot],
         "systems_here": [name for name, system in members.items() if system.here],
         "system_summaries": {name: system.summary for name, system in members.items()},

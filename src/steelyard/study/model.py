@@ -116,6 +116,17 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """Hardware that runs one system at a time, and how it is brought from one to another."""
+
+    name: str
+    host: str  # "ssh:HOST"
+    switch: tuple[str, ...]  # a command, run here; {system} stands for the system's name
+    wait_s: float = 300.0  # until the host answers, booted anew
+    quiet_s: float = 60.0  # until it has nothing else to do
+
+
+@dataclass(frozen=True, slots=True)
 class SystemDefinition:
     """A system that the user describes: by the command that starts its agent, or as a variant."""
 
@@ -135,6 +146,8 @@ class SystemDefinition:
     under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
     reads: str = ""  # which of MONITORS it is, if what it says is to be kept
     tuning: Tuning = Tuning()
+    machine: Machine | None = None
+    expect: tuple[tuple[str, str], ...] = ()  # of its fingerprint: a key, and a pattern with * and ?
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A system is a command that starts an agent; `System` says which command, and the
 differs: which build of the load program it runs, and whether its start is a boot.
 
 Each module imports only from earlier ones: groups, ledger, scratch, tuning, system, door, agent, initramfs,
-monitors, native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
+monitors, native, gvisor, qemu_user, ssh, machine, uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence
