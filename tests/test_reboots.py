@@ -14,7 +14,8 @@ from rebooting import Machine
 
 from steelyard.archive import experiments
 
-pytestmark = [pytest.mark.boots, pytest.mark.ssh]
+# Some 80 s where nothing else runs; emulation is slow beside other work.
+pytestmark = [pytest.mark.boots, pytest.mark.ssh, pytest.mark.limit(900)]
 KERNELS = {"a": "linux-image-cloud-amd64", "b": "linux-image-6.12-cloud-amd64"}
 
 

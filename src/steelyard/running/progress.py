@@ -61,8 +61,8 @@ def _reboots(machine: Machine, systems: Sequence[str], plan: Plan) -> str:
     most = len(systems) * min(blocks, max(1, int(budget_s / (len(systems) * fleet.BOOT_S))))
     return (
         f"{machine.name} ({machine.host}) will be rebooted for each of {', '.join(systems)} in turn, again "
-        f"and again: some {most} times, {clock_text(most * fleet.BOOT_S)} in all, if a boot and its trials take "
-        f"{clock_text(fleet.BOOT_S)}; a boot may take up to {clock_text(machine.wait_s)}"
+        f"and again: some {most} times, {clock_text(most * fleet.BOOT_S)} in all, if a boot and its trials "
+        f"take {clock_text(fleet.BOOT_S)}; a boot may take up to {clock_text(machine.wait_s)}"
     )
 
 

@@ -45,7 +45,6 @@ class Seats:
         found = machine.identity(seat.host) if self._has_failed else machine.await_answer(seat)
         if found is not None:
             self._used.add(found)
-            machine.claim(seat)
         return found
 
     def start(self, system: str) -> Agent:
@@ -64,7 +63,6 @@ class Seats:
         except KeyboardInterrupt:
             streams.say(f"steelyard: {seat.host} may still be booting into {seat.name}")
             raise
-        machine.claim(seat)
         agent = Agent(self._members[system], directory=self._directory)
         try:
             machine.check(seat, agent.fingerprint)

@@ -27,16 +27,15 @@ _PAUSE_S = 0.5
 _ANSWER_S = 20.0  # one question by ssh, the connection included
 _BUSY_MOST = 0.05  # of a quiet machine's processors
 _QUIET_READINGS = 3  # in a row, a second apart
-# Scripts of ours, into which nothing is put. The identity is the kernel's, or where it has none the moment of
-# its start.
-_IDENTITY = "cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime"
-_READINGS = 'while read -r line < /proc/stat; do echo "$line"; sleep 1; done'
-_CLAIM = (
-    "IFS= read -r mine; mkdir -p .cache/steelyard && f=.cache/steelyard/claim; "
-    'if test -n "$(find $f -mmin -1440 2>/dev/null)" && test "$(cat $f)" != "$mine"; then cat $f; exit 9; '
-    'fi; echo "$mine" > $f'
-)
+# Scripts of ours, into which nothing is put. A claim is a line that names its owner; it counts for a day. The
+# identity is the kernel's, or where it has none the moment of its start.
+_CLAIM = """
+IFS= read -r mine; f=.cache/steelyard/claim; mkdir -p .cache/steelyard
+if test -n "$(find $f -mmin -1440 2>/dev/null)" && test "$(cat $f)" != "$mine"; then cat $f; exit 9; fi
+echo "$mine" > $f; cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime
+"""
 _RELEASE = 'IFS= read -r mine; f=.cache/steelyard/claim; if test "$(cat $f)" = "$mine"; then rm $f; fi'
+_READINGS = 'while read -r line < /proc/stat; do echo "$line"; sleep 1; done'
 _CLAIMED = 9
 
 
@@ -62,19 +61,24 @@ def seated(definition: SystemDefinition, machine: Machine) -> System:
 
 
 def identity(host: str) -> str | None:
-    """Which boot the host is in; None while nobody answers. Raises Stuck if its key is not the known one."""
+    """Which boot the host is in; None while nobody answers. Says there that it is ours, for a day or until
+    `release`. Raises Stuck if it is somebody else's, or its key is not the known one."""
     try:
-        answer = ssh.run(host, _IDENTITY, limit_s=_ANSWER_S)
+        answer = ssh.run(host, _CLAIM, limit_s=_ANSWER_S, input_bytes=_owner())
     except subprocess.TimeoutExpired:
         return None
-    if answer.returncode == 0 and answer.stdout.strip():
-        return answer.stdout.decode(errors="replace").strip()
+    said = answer.stdout.decode(errors="replace").strip()
+    if answer.returncode == _CLAIMED:
+        raise Stuck(
+            f"{host} is in use by {shortened(shown(said), 100)}, whose experiment a reboot would end: wait for it, "
+            "or remove .cache/steelyard/claim there"
+        )
     if b"Host key verification failed" in answer.stderr:
         raise Stuck(
-            f"{host} answers with another host key than ssh knows: give all its systems the same host keys, "
-            "and give the same command again"
+            f"{host} answers with another host key than ssh knows: give all its systems the same host keys, and "
+            "give the same command again"
         )
-    return None
+    return said if answer.returncode == 0 and said else None
 
 
 def await_answer(seat: Seat) -> str | None:
@@ -184,19 +188,6 @@ def check(seat: Seat, fingerprint: Mapping[str, Any]) -> None:
             raise BootFailed(
                 f"{seat.host} came up as another system: its {key} is {told}, but {seat.name} expects "
                 f"{quoted(pattern)}"
-            )
-
-
-def claim(seat: Seat) -> None:
-    """Says on the host that it is ours, for a day or until `release`. Raises Stuck where it is somebody
-    else's; a host that does not answer, or has no such shell, is nobody's."""
-    with suppress(subprocess.TimeoutExpired):
-        answer = ssh.run(seat.host, _CLAIM, limit_s=_ANSWER_S, input_bytes=_owner())
-        if answer.returncode == _CLAIMED:
-            holder = shortened(shown(answer.stdout.decode(errors="replace").strip()), 100)
-            raise Stuck(
-                f"{seat.host} is in use by {holder}, whose experiment a reboot would end: wait for it, or "
-                "remove .cache/steelyard/claim there"
             )
 
 
