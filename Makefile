@@ -5,6 +5,7 @@
 # make check    ruff and mypy alone
 # make fuzz     hostile text and hostile requests, for SECONDS (3600), by clang's fuzzer and sanitizers
 # make kills    a laboratory killed at each of its system calls, or each EVERY-th, one after the other
+# make reboots  a machine that is booted from kernel to kernel, and all that can go wrong: a quarter of an hour
 # make format   bring the sources into the project's form
 # make dist     a source distribution and a wheel of the last commit, in dist/
 # make site     the documents as a site, in site/
@@ -29,7 +30,7 @@ NINJA    := $(VENV)/ninja --quiet -C
 PREFIX   ?= /usr/local
 CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
 
-.PHONY: all demo quick test fuzz fuzzers kills check format dist site install clean
+.PHONY: all demo quick test reboots fuzz fuzzers kills check format dist site install clean
 
 all: .stamps/installed
 	$(NINJA) build
@@ -46,6 +47,9 @@ test: check all .stamps/testing build-clang/build.ninja build-asan/build.ninja
 	for directory in build build-clang build-asan; do $(VENV)/meson test --quiet -C $$directory || exit 1; done
 	$(VENV)/pytest -n 3 --dist worksteal -m "not quiet"  # the third works while others wait
 	$(VENV)/pytest -m quiet
+
+reboots: all .stamps/testing
+	STEELYARD_LONG=1 $(VENV)/pytest -m long
 
 check: .stamps/environment
 	$(VENV)/ruff check src tests bench

@@ -73,6 +73,10 @@ class Machine:
     def environment(self) -> dict[str, str]:
         return {"STEELYARD_SSH_CONFIG": str(self.folder / "ssh_config")}
 
+    def command_line(self, system: str, words: str) -> None:
+        """What that system's kernel is told besides."""
+        (self.folder / f"words-{system}").write_text(words)
+
     def fails(self, *faults: str) -> None:
         """What goes wrong with the boots that follow, one after the other."""
         (self.folder / "faults").write_text("".join(f"{one}\n" for one in faults))
@@ -216,6 +220,8 @@ def _power(folder: Path) -> None:
             -drive file={block},if=virtio,format=raw
             -netdev user,id=n,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:22
             -device virtio-net-pci,netdev=n,romfile= -action panic=exit-failure""".split()
+        told = folder / f"words-{name}"
+        more += f" {told.read_text()}" if told.exists() else ""
         line = f"console=ttyS0 quiet panic=2 net.ifnames=0 random.trust_cpu=on tsc=reliable {more}"
         # Ends with this process, however that ends.
         words = ["setpriv", "--pdeathsig", "KILL", *words, "-append", line]

@@ -1,14 +1,18 @@
 """Systems that exclude each other: one machine, booted from one to the other. Real boots, of QEMU."""
 
+import contextlib
 import json
+import os
+import subprocess
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import rebooting
-from conftest import Run
+from conftest import COMMAND, Run
 from kernels import downloaded
 from rebooting import Machine
 
@@ -73,3 +77,64 @@ def test_each_block_of_boots_has_every_system_in_a_boot_of_its_own(
     assert by_boot["a", 2] == by_boot["b", 2] == {2, 3}
     (compared,) = json.loads(done.stdout)["comparisons"]
     assert (compared["blocks"], compared["boots"]) == (4, 2)
+
+
+def _journal(archive: Path) -> list[dict[str, Any]]:
+    """The lines of the one experiment that is open."""
+    (file,) = archive.glob("experiments/*/journal.jsonl")
+    return [json.loads(line) for line in file.read_bytes().splitlines() if line.endswith(b"}")]
+
+
+def _many(lines: list[dict[str, Any]], kind: str) -> int:
+    return sum(one["kind"] == kind for one in lines)
+
+
+def _until(archive: Path, happened: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+    while True:
+        time.sleep(0.2)
+        with contextlib.suppress(ValueError):  # no experiment yet
+            if happened(lines := _journal(archive)):
+                return lines
+
+
+@pytest.mark.long
+@pytest.mark.limit(3000)
+def test_nothing_measured_is_lost_to_boots_that_fail_and_laboratories_that_die(
+    machine: Machine, steelyard: Run, archive: Path
+) -> None:
+    """Six good boots; one that is another system, one that hangs, one that panics; the laboratory killed
+    while the machine boots, and while it is measured. The kernel that has no fast clock is slower."""
+    machine.command_line("b", "clocksource=acpi_pm tsc=unstable")
+    machine.fails("-", "wrong", "-", "hang", "-", "panic")
+    study = machine.study(design='blocks = 6\nbudget = "60m"', wait="150s", workloads="clock_read")
+    command = [COMMAND, "run", str(study), "--seed", "1", "--format", "json"]
+    environment = os.environ | machine.environment | {"STEELYARD_ARCHIVE": str(archive)}
+
+    def killed_when(happened: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as laboratory:
+            lines = _until(archive, happened)
+            laboratory.kill()
+        return lines
+
+    first = killed_when(lambda lines: _many(lines, "system") == 2 and lines[-1]["kind"] == "trial")
+    second = killed_when(lambda lines: _many(lines, "look") == 1 and lines[-1]["kind"] == "switch")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    kept = rows(archive, "SELECT system, block, boot, began FROM trials")
+    for lines in (first, second):
+        measured = [one for one in lines if one["kind"] == "trial"]
+        assert {(one["system"], one["block"], one["boot"], one["began"]) for one in measured} <= set(kept)
+    boots = rows(
+        archive,
+        "SELECT system, fingerprint->>'boot_id', fingerprint->>'kernel_release' FROM systems",
+    )
+    assert all(release == machine.releases[system] for system, _, release in boots)
+    assert len({identity for _, identity, _ in boots}) == len(boots) >= 6
+    failed = [reason for (reason,) in rows(archive, "SELECT reason FROM events WHERE kind = 'unbooted'")]
+    assert any("came up as another system" in reason for reason in failed)
+    assert any("did not answer by ssh within 150 s" in reason for reason in failed)
+    (compared,) = json.loads(done.stdout)["comparisons"]
+    assert compared["verdict"] == "slower"
+    assert compared["boots"] >= 3
+    print(machine.boots(), failed, compared["ratio"])

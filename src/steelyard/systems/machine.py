@@ -70,13 +70,13 @@ def identity(host: str) -> str | None:
     said = answer.stdout.decode(errors="replace").strip()
     if answer.returncode == _CLAIMED:
         raise Stuck(
-            f"{host} is in use by {shortened(shown(said), 100)}, whose experiment a reboot would end: wait for it, "
-            "or remove .cache/steelyard/claim there"
+            f"{host} is in use by {shortened(shown(said), 100)}, whose experiment a reboot would end: wait "
+            "for it, or remove .cache/steelyard/claim there"
         )
     if b"Host key verification failed" in answer.stderr:
         raise Stuck(
-            f"{host} answers with another host key than ssh knows: give all its systems the same host keys, and "
-            "give the same command again"
+            f"{host} answers with another host key than ssh knows: give all its systems the same host keys, "
+            "and give the same command again"
         )
     return said if answer.returncode == 0 and said else None
 
