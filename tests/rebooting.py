@@ -71,7 +71,11 @@ class Machine:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"STEELYARD_SSH_CONFIG": str(self.folder / "ssh_config")}
+        """Of the command: who to ask, and locks of the test's own."""
+        return {
+            "STEELYARD_SSH_CONFIG": str(self.folder / "ssh_config"),
+            "XDG_CACHE_HOME": str(self.folder),
+        }
 
     def command_line(self, system: str, words: str) -> None:
         """What that system's kernel is told besides."""

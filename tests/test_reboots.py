@@ -102,11 +102,11 @@ def _until(archive: Path, happened: Callable[[list[dict[str, Any]]], bool]) -> l
 def test_nothing_measured_is_lost_to_boots_that_fail_and_laboratories_that_die(
     machine: Machine, steelyard: Run, archive: Path
 ) -> None:
-    """Six good boots; one that is another system, one that hangs, one that panics; the laboratory killed
+    """Eight good boots; one that is another system, one that hangs, one that panics; the laboratory killed
     while the machine boots, and while it is measured. The kernel that has no fast clock is slower."""
     machine.command_line("b", "clocksource=acpi_pm tsc=unstable")
     machine.fails("-", "wrong", "-", "hang", "-", "panic")
-    study = machine.study(design='blocks = 6\nbudget = "60m"', wait="150s", workloads="clock_read")
+    study = machine.study(design='blocks = 24\nbudget = "60m"', wait="150s", workloads="clock_read")
     command = [COMMAND, "run", str(study), "--seed", "1", "--format", "json"]
     environment = os.environ | machine.environment | {"STEELYARD_ARCHIVE": str(archive)}
 
@@ -130,11 +130,11 @@ def test_nothing_measured_is_lost_to_boots_that_fail_and_laboratories_that_die(
         "SELECT system, fingerprint->>'boot_id', fingerprint->>'kernel_release' FROM systems",
     )
     assert all(release == machine.releases[system] for system, _, release in boots)
-    assert len({identity for _, identity, _ in boots}) == len(boots) >= 6
+    assert len({identity for _, identity, _ in boots}) == len(boots) >= 8
     failed = [reason for (reason,) in rows(archive, "SELECT reason FROM events WHERE kind = 'unbooted'")]
     assert any("came up as another system" in reason for reason in failed)
     assert any("did not answer by ssh within 150 s" in reason for reason in failed)
     (compared,) = json.loads(done.stdout)["comparisons"]
-    assert compared["verdict"] == "slower"
-    assert compared["boots"] >= 3
     print(machine.boots(), failed, compared["ratio"])
+    assert compared["verdict"] == "slower"
+    assert compared["boots"] >= 4

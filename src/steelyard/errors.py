@@ -8,6 +8,7 @@
     ├── SystemFailed             1   a system started and then died or fell silent
     ├── BootFailed               1   a machine did not come up as it was asked to
     │   └── Stuck                1   and it is of no use to ask again
+    ├── Rebooting                0   this machine reboots; the experiment goes on by itself
     └── ArchiveError             1   the archive cannot be written or read
 
 A trial that fails is not among them: that is an outcome, and data.
@@ -81,6 +82,12 @@ class BootFailed(SteelyardError):
 
 class Stuck(BootFailed):
     """It is of no use to ask it again before somebody has mended something."""
+
+
+class Rebooting(SteelyardError):
+    """This machine reboots, and the experiment goes on by itself after that."""
+
+    exit_status = 0
 
 
 class ArchiveError(SteelyardError):

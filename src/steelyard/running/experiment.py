@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from steelyard.archive import experiments
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
-from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
+from steelyard.errors import Ended, Rebooting, SteelyardError, Stuck, Unsupported, UsageError
 from steelyard.events import CALLS
 from steelyard.programs import built
-from steelyard.running import progress, runner, seats
+from steelyard.running import continuation, progress, runner, seats
 from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.host_monitor import HostMonitor
@@ -49,6 +49,7 @@ class Order:
     directory: str | None = None
     resume: bool = True
     command: str = ""
+    reboots: bool = False  # this machine may be rebooted
     watch: bool = True  # account for every trial of the systems on this host
 
 
@@ -82,6 +83,10 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
     """
     made = plan_of(order)
     members = _members(made)
+    is_this = any(system.seat and system.seat.is_here for system in members.values())
+    if is_this and not order.reboots:
+        (sentence, *_) = progress.reboots(made)
+        raise UsageError(f"{sentence}; to allow that, with the end of all that runs here, add --reboots")
     directory = _directory(order)
     same = experiments.identity(
         made,
@@ -99,14 +104,21 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
             made = replace(made, seed=found.header["seed"])
             streams.say(f"steelyard: going on with {found.name}")
             is_new = False
+        elif continuation.is_asked_for():
+            continuation.remove()
+            raise Stuck(
+                "the experiment that was to go on after this boot is not found: was Steelyard changed "
+                "meanwhile, or does this kernel see another number of processors? Nothing is booted any more"
+            )
         else:
             details = _details(members, directory, order.command) | {"watched": order.watch}
             found = experiments.create(
                 order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
             )
         try:
-            _measure(found, made, members, directory, onlooker, watch=order.watch, is_new=is_new)
-        except Ended:
+            with continuation.over_reboots(found.path) if is_this else nullcontext():
+                _measure(found, made, members, directory, onlooker, watch=order.watch, is_new=is_new)
+        except (Ended, Rebooting):
             raise
         except KeyboardInterrupt:
             if experiments.is_empty(found):

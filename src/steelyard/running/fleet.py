@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from steelyard import events
-from steelyard.errors import SteelyardError, Stuck, SystemFailed
+from steelyard.errors import Rebooting, SteelyardError, Stuck, SystemFailed
 from steelyard.events import Outcome, Started, Switching, Unbooted, Watched
 from steelyard.running import dialogue, host_monitor, records
 from steelyard.running.dialogue import AgentLike
@@ -122,8 +122,7 @@ class Fleet:
                 yield Switching(system, self._seats.identity(system))
             try:
                 yield from self.bring_up(system)
-            except Stuck as stuck:
-                self._down[system] = str(stuck)
+            except (Rebooting, Stuck):
                 raise
             except SteelyardError as error:
                 self._down[system] = str(error)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Protocol
 
-from steelyard import events
+from steelyard import events, systems
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
 from steelyard.running import allocation, fleet, runner
@@ -48,19 +48,18 @@ def clock_text(seconds: float) -> str:
 def reboots(plan: Plan) -> list[str]:
     """For each machine that runs one system at a time, a sentence that says how often it will be booted."""
     seats: dict[Machine, list[str]] = {}
-    for system in plan.systems:
-        plain = system.partition("#")[0]
-        for definition in plan.study.definitions:
-            if definition.machine is not None and definition.name in (plain, plain.rpartition("+")[0]):
-                seats.setdefault(definition.machine, []).append(system)
+    for label in plan.systems:
+        seat = systems.find(label.partition("#")[0], plan.study.definitions).seat
+        if seat is not None:
+            seats.setdefault(seat.machine, []).append(label)
     return [_reboots(machine, systems, plan) for machine, systems in seats.items()]
 
 
-def _reboots(machine: Machine, systems: Sequence[str], plan: Plan) -> str:
+def _reboots(machine: Machine, labels: Sequence[str], plan: Plan) -> str:
     budget_s, blocks = plan.study.design.budget_s, plan.study.design.blocks
-    most = len(systems) * min(blocks, max(1, int(budget_s / (len(systems) * fleet.BOOT_S))))
+    most = len(labels) * min(blocks, max(1, int(budget_s / (len(labels) * fleet.BOOT_S))))
     return (
-        f"{machine.name} ({machine.host}) will be rebooted for each of {', '.join(systems)} in turn, again "
+        f"{machine.name} ({machine.host}) will be rebooted for each of {', '.join(labels)} in turn, again "
         f"and again: some {most} times, {clock_text(most * fleet.BOOT_S)} in all, if a boot and its trials "
         f"take {clock_text(fleet.BOOT_S)}; a boot may take up to {clock_text(machine.wait_s)}"
     )

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from steelyard import streams
-from steelyard.errors import Stuck
+from steelyard import interruption, streams
+from steelyard.errors import Rebooting, Stuck
 from steelyard.events import Earlier
 from steelyard.systems import machine
 from steelyard.systems.agent import Agent
@@ -42,14 +42,14 @@ class Seats:
     def identity(self, system: str) -> str | None:
         seat = self._seat(system)
         assert seat is not None
-        found = machine.identity(seat.host) if self._has_failed else machine.await_answer(seat)
+        found = machine.identity(seat) if self._has_failed else machine.await_answer(seat)
         if found is not None:
             self._used.add(found)
         return found
 
     def start(self, system: str) -> Agent:
-        """The system's agent, on its machine, freshly booted into it. Raises BootFailed, and what Agent
-        does."""
+        """The system's agent, on its machine, freshly booted into it. Raises BootFailed, and what Agent does;
+        Rebooting where that ends this process."""
         seat = self._seat(system)
         assert seat is not None
         self._has_failed = True
@@ -57,6 +57,13 @@ class Seats:
             if self._switching is not None and self.is_on_its_way(system):
                 self._used.add(str(self._switching.identity))
                 self._switching = None
+            elif seat.is_here:
+                with interruption.ignored():
+                    machine.switch(seat)
+                raise Rebooting(
+                    f"this machine reboots into {seat.name} now, and the experiment goes on by itself: "
+                    "steelyard reboots says where it stands"
+                )
             else:
                 machine.switch(seat)
             self._used.add(machine.await_boot(seat, old=self._used))

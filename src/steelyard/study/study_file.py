@@ -16,6 +16,7 @@ from steelyard.study.model import (
     MONITORS,
     PROCESSORS,
     READINGS,
+    THIS,
     TIMING,
     TWICE,
     UP_TO,
@@ -329,8 +330,8 @@ def _machine(name: str, part: _Reader) -> Machine:
         quiet_s=part.time("quiet", usual.quiet_s, most_s=bounds.WAIT_MOST_S),
     )
     part.finish()
-    if not machine.host.startswith("ssh:"):
-        raise part.wrong("host", machine.host, '"ssh:HOST", as the ssh command knows it')
+    if machine.host != THIS and not machine.host.startswith("ssh:"):
+        raise part.wrong("host", machine.host, '"ssh:HOST", as the ssh command knows it, or "this"')
     return machine
 
 

@@ -18,8 +18,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from steelyard.errors import BootFailed, Stuck, UnknownName
-from steelyard.study.model import Machine, SystemDefinition
-from steelyard.systems import door, ssh
+from steelyard.study.model import THIS, Machine, SystemDefinition
+from steelyard.systems import door, ssh, this_machine
 from steelyard.systems.system import Seat, System
 from steelyard.text import last_line, quoted, shortened, shown
 
@@ -45,6 +45,8 @@ def seated(definition: SystemDefinition, machine: Machine) -> System:
     for key, _ in definition.expect:
         if key.partition(".")[0] not in known:
             raise UnknownName("fact", key, known, where=f"system {quoted(definition.name)}: expect: ")
+    if machine.host == THIS:
+        return this_machine.on(machine, definition.name, definition.name, definition.expect)
     reached = ssh.to_host(definition.name, machine.host.removeprefix("ssh:"))
     return System(
         definition.name,
@@ -60,9 +62,12 @@ def seated(definition: SystemDefinition, machine: Machine) -> System:
     )
 
 
-def identity(host: str) -> str | None:
+def identity(seat: Seat) -> str | None:
     """Which boot the host is in; None while nobody answers. Says there that it is ours, for a day or until
     `release`. Raises Stuck if it is somebody else's, or its key is not the known one."""
+    if seat.is_here:
+        return this_machine.identity()
+    host = seat.host
     try:
         answer = ssh.run(host, _CLAIM, limit_s=_ANSWER_S, input_bytes=_owner())
     except subprocess.TimeoutExpired:
@@ -85,7 +90,7 @@ def await_answer(seat: Seat) -> str | None:
     """Which boot the host is in, once it answers: it may still be coming up. None if it does not for as long
     as a boot may take."""
     begun = time.monotonic()
-    while (found := identity(seat.host)) is None and time.monotonic() - begun < seat.machine.wait_s:
+    while (found := identity(seat)) is None and time.monotonic() - begun < seat.machine.wait_s:
         time.sleep(_PAUSE_S)
     return found
 
@@ -125,7 +130,7 @@ def await_boot(seat: Seat, *, old: Collection[str]) -> str:
     """The identity of the boot that the host comes up with, none of the old ones. Raises BootFailed."""
     begun, answered = time.monotonic(), False
     while time.monotonic() - begun < seat.machine.wait_s:
-        found = identity(seat.host)
+        found = identity(seat)
         if found is not None and found not in old:
             return found
         answered = found is not None
@@ -144,6 +149,8 @@ def await_boot(seat: Seat, *, old: Collection[str]) -> str:
 def await_quiet(seat: Seat) -> float | None:
     """Waits until the host has nothing else to do, or for as long as the study says. Returns the share of its
     processors that was busy at the end; None where it does not say."""
+    if seat.is_here:
+        return _least_busy(this_machine.readings(seat.machine.quiet_s))
     with ssh.stream(seat.host, _READINGS) as lines:
         late = threading.Timer(seat.machine.quiet_s, lines.terminate)
         late.start()
@@ -193,6 +200,8 @@ def check(seat: Seat, fingerprint: Mapping[str, Any]) -> None:
 
 def release(seat: Seat) -> None:
     """Takes our claim away, if the host answers."""
+    if seat.is_here:
+        return
     with suppress(subprocess.TimeoutExpired):
         ssh.run(seat.host, _RELEASE, limit_s=_ANSWER_S, input_bytes=_owner())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import Unsupported
-from steelyard.study.model import Machine, Tuning
+from steelyard.study.model import THIS, Machine, Tuning
 from steelyard.systems import tuning
 
 
@@ -45,6 +45,11 @@ class Seat:
     machine: Machine
     name: str  # as the machine's switch command knows the system
     expect: tuple[tuple[str, str], ...]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the laboratory's own machine."""
+        return self.machine.host == THIS
 
     @property
     def host(self) -> str:
