@@ -64,6 +64,7 @@ def test_a_kernel_of_this_machine_is_a_system_that_excludes_others() -> None:
     assert system.seat.is_here
     assert system.seat.expect == (("kernel_release", "6.1.0-32-amd64"),)
     assert system.boot
+    assert systems.find("this:6.12.9+deb12-amd64").seat is not None
     with pytest.raises(UsageError, match=r"'\$\(x\)' is not a kernel's release"):
         systems.find("this:$(x)")
 

@@ -25,8 +25,8 @@ def ignore() -> None:
 
 @contextmanager
 def ignored() -> Iterator[None]:
-    """Ignores the signals, also after the context unless it ends by an exception: what is done in it ends this
-    process, and may ask it to go before it is ready."""
+    """Ignores the signals, also after the context unless it ends by an exception: what is done in it ends
+    this process, and may ask it to go before it is ready."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     ignore()
     try:

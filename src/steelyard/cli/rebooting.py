@@ -1,10 +1,9 @@
 """reboots: an experiment that reboots this machine: where it stands, its end; a boot into a kernel."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from steelyard.cli import output
-from steelyard.cli.verb import Verb, option
+from steelyard.cli.verb import Verb, format_option, option
 from steelyard.errors import UsageError
 
 
@@ -16,10 +15,12 @@ class RebootsOptions:
         choices=("status", "stop", "into"),
         help="where it stands (the default); stop, and reboot no more; or reboot into a kernel, now",
     )
+    format: str = format_option()
     kernel: str | None = option(default=None, nargs="?", help="for into: its release, as uname -r says it")
 
 
 def _reboots(options: RebootsOptions) -> int:
+    from steelyard.report import plain
     from steelyard.running import continuation
     from steelyard.systems import this_machine
 
@@ -39,7 +40,12 @@ def _reboots(options: RebootsOptions) -> int:
             "command goes on with it"
         )
         return 0
-    print(continuation.told(found, Path(found.experiment)))
+    facts = continuation.facts(found)
+    if options.format != "text":
+        plain.print_rows([facts], form=options.format)
+        return 0
+    for fact, value in facts.items():
+        print(f"{fact:12}{value}")
     return 0
 
 

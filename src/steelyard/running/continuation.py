@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from steelyard.archive import journal
 from steelyard.errors import Rebooting, Stuck
@@ -121,23 +122,22 @@ def _systemctl(*words: str) -> None:
         )
 
 
-def told(found: Continuation, experiment: Path) -> str:
-    """Where it stands, in a few lines."""
-    counts: Counter[str] = Counter()
-    boots: Counter[str] = Counter()
-    last = ""
-    for line in journal.lines(experiment):
-        counts[line["kind"]] += 1
-        if line["kind"] == "system":
-            boots[line["system"]] += 1
-        if line["kind"] == "switch":
-            last = line["system"]
-    each = ", ".join(f"{many} of {system}" for system, many in boots.items()) or "none yet"
-    return (
-        f"{experiment.name}: {counts['trial']} trials in {counts['look']} rounds; boots: {each}; failed: "
-        f"{counts['unbooted']}; the last was asked for {last or 'nothing'}\n"
-        f"command: {shlex.join(found.command)}\nwhat it says: {found.log}"
-    )
+def facts(found: Continuation) -> dict[str, Any]:
+    """Where it stands."""
+    experiment = Path(found.experiment)
+    lines = list(journal.lines(experiment))
+    kinds = Counter(line["kind"] for line in lines)
+    boots = Counter(line["system"] for line in lines if line["kind"] == "system")
+    return {
+        "experiment": experiment.name,
+        "trials": kinds["trial"],
+        "rounds": kinds["look"],
+        "boots": ", ".join(f"{many} of {system}" for system, many in boots.items()) or "none",
+        "failed": kinds["unbooted"],
+        "booting": next((line["system"] for line in reversed(lines) if line["kind"] == "switch"), "nothing"),
+        "command": shlex.join(found.command),
+        "log": found.log,
+    }
 
 
 def is_asked_for() -> bool:

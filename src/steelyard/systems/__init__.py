@@ -51,6 +51,8 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
     if len(name) > _NAME_MOST:
         raise UsageError(f"there is no system {quoted(name)}: names have {_NAME_MOST} characters at most")
     plain, plus, build = name.rpartition("+")
+    if name.startswith(f"{THIS}:") and build not in built.builds():
+        plus = ""  # it is the kernel's: 6.12.9+deb12-amd64
     if plus and build not in built.builds():
         built.load(build)  # raises, and says how to make it
     if plus:

@@ -134,6 +134,8 @@ def await_boot(seat: Seat, *, old: Collection[str]) -> str:
         if found is not None and found not in old:
             return found
         answered = found is not None
+        if seat.is_here:
+            break  # this process would not see a boot come
         time.sleep(_PAUSE_S)
     if answered:
         raise BootFailed(
