@@ -320,7 +320,9 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
         limits = catalogue[levels.workload]
         if SERVER in limits and SERVER not in dict(levels.levels):
             key = f"workload {levels.workload}: {SERVER}"
-            raise StudyError(file, key, "", "the name of a server, such as nginx (docs/servers.md)")
+            raise StudyError(
+                f"study {file}", key, "", "the name of a server, such as nginx (docs/servers.md)"
+            )
         for name, values in [*levels.levels, *((name, (value,)) for name, value in study.trial)]:
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
@@ -328,7 +330,7 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
             for value in values:
                 allowed = _refusal(value, limits[name])
                 if allowed:
-                    raise StudyError(file, f"workload {levels.workload}: {name}", value, allowed)
+                    raise StudyError(f"study {file}", f"workload {levels.workload}: {name}", value, allowed)
 
 
 def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:
