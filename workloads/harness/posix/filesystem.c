@@ -172,15 +172,18 @@ static int run(char *const words[])
 	return -1;
 }
 
-/* What keeps another from using the device, as mounting it does, must be possible. */
-static int is_free(const char *device)
+/* Refused where somebody else uses the device, as mounting it does. */
+static int look_at_device(struct wish *wish)
 {
-	int file = open(device, O_RDWR | O_EXCL | O_CLOEXEC);
+	int   file = open(wish->device, O_RDWR | O_EXCL | O_CLOEXEC);
+	off_t end;
 
 	if (file < 0)
-		return refuse("using", device), 0;
+		return refuse("using", wish->device);
+	end = lseek(file, 0, SEEK_END);
+	wish->size = end > 0 ? (uint64_t)end : 0;
 	close(file);
-	return 1;
+	return 0;
 }
 
 /* Mounts the file system at `new`, of this directory. */
@@ -209,7 +212,7 @@ static int make_and_mount(struct wish *wish)
 	if (!wish->make_count)
 		return mount_it(wish, wish->type);
 	if (wish->device) {
-		if (!is_free(wish->device))
+		if (look_at_device(wish))
 			return -1;
 		snprintf(path, sizeof(path), "%s", wish->device);
 	} else {
