@@ -1,8 +1,9 @@
 """A fresh file system for a system's files: on an image behind a loop device, on a block device that the user
 names, or in memory.
 
-The load program (harness/filesystem.h) mounts it over the scratch directory, in a mount namespace that ends with
-the system. It is made anew at each start, which is a boot therefore: how it came out is a level of replication.
+The load program (harness/filesystem.h) mounts it over the scratch directory, in a mount namespace that ends
+with the system. It is made anew at each start, which is therefore a boot: how it came out is a level of
+replication.
 """
 
 import json
@@ -151,8 +152,9 @@ def _ready(base: System, wish: FileSystem) -> None:
     if wish.kind in WITHOUT_DEVICE:
         return
     if _program(wish) is None:
-        _, package = _MAKING.get(wish.kind, ((), "what brings it"))
-        raise Unsupported(f"{start}mkfs.{wish.kind} is not installed (on Debian: apt-get install {package})")
+        _, package = _MAKING.get(wish.kind, ((), ""))
+        advice = f" (on Debian: apt-get install {package})" if package else ""
+        raise Unsupported(f"{start}mkfs.{wish.kind} is not installed{advice}")
     if wish.device:
         _check_device(base.name, wish)
     elif not Path("/dev/loop-control").exists():
@@ -185,7 +187,7 @@ def _check_device(name: str, wish: FileSystem) -> None:
         # As mount(2) opens it: refused while anybody else uses it, be it as swap or in a volume.
         os.close(os.open(wish.device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
-        raise UsageError(f"{where}which cannot be used: {error.strerror}") from error
+        raise UsageError(f"{where}which is in use or cannot be opened: {error.strerror}") from error
     for kind, label in _signatures(name, wish.device):
         if label != LABEL:
             labelled = f" labelled {quoted(label)}" if label else ""

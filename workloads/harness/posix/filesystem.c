@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,14 +85,25 @@ static int read_words(char *argv[], struct wish *wish)
 	return 0;
 }
 
-/* A file of that many bytes, allocated, so that a disk that is full is full now; without a name. */
+/* Allocates them all, so that a disk that is full is full now; and asks before, because a disk that others write
+ * to must not be full for even a moment. Returns 0 or an errno. */
+static int allocate(int image, uint64_t size)
+{
+	struct statvfs disk;
+
+	if (fstatvfs(image, &disk))
+		return errno;
+	return disk.f_bavail * disk.f_frsize < size ? ENOSPC : posix_fallocate(image, 0, (off_t)size);
+}
+
+/* A file without a name. */
 static int make_image(const struct wish *wish)
 {
 	int image = open(wish->images, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), failure;
 
 	if (image < 0)
 		return refuse("making a file without a name in", wish->images);
-	failure = posix_fallocate(image, 0, (off_t)wish->size);
+	failure = allocate(image, wish->size);
 	if (failure) {
 		errno = failure;
 		fprintf(stderr, "steelyard-load: making an image of %llu bytes in %s: %s\n",
@@ -146,21 +158,48 @@ static int attach(int image, char path[PATH_MAX])
 	return loop;
 }
 
-/* Runs it, with what it says on standard output thrown away. Returns 0 if it succeeded. */
+/* Reads the pipe to its end, and keeps the first line that is not empty. */
+static void listen_to(int from, char *line, size_t room)
+{
+	char    piece[512];
+	size_t  kept = 0;
+	int     is_over = 0;
+	ssize_t got;
+
+	while ((got = read(from, piece, sizeof(piece))) > 0 || (got < 0 && errno == EINTR))
+		for (ssize_t i = 0; i < got; i++) {
+			is_over = is_over || (kept && piece[i] == '\n') || kept + 1 == room;
+			if (!is_over && piece[i] != '\n')
+				line[kept++] = piece[i];
+		}
+	line[kept] = 0;
+}
+
+/* Runs it. Returns 0 if it succeeded; else its first words, which are the reason, are on standard error: usage
+ * follows them, or advice. */
 static int run(char *const words[])
 {
-	pid_t child = fork();
-	int   status;
+	char  said[400];
+	int   pipes[2], status;
+	pid_t child;
 
+	if (pipe2(pipes, O_CLOEXEC))
+		return refuse("a pipe for", words[0]);
+	child = fork();
 	if (child == 0) {
 		int nothing = open("/dev/null", O_RDWR);
 
 		dup2(nothing, 0);
 		dup2(nothing, 1);
+		dup2(pipes[1], 2);
 		execvp(words[0], words);
 		refuse("executing", words[0]);
 		_exit(127);
 	}
+	close(pipes[1]);
+	if (child > 0)
+		listen_to(pipes[0], said, sizeof(said));
+	close(pipes[0]);
 	if (child < 0)
 		return refuse("fork for", words[0]);
 	while (waitpid(child, &status, 0) < 0)
@@ -168,7 +207,7 @@ static int run(char *const words[])
 			return refuse("waiting for", words[0]);
 	if (status == 0)
 		return 0;
-	fprintf(stderr, "steelyard-load: %s failed\n", words[0]);
+	fprintf(stderr, "steelyard-load: %s failed: %s\n", words[0], said);
 	return -1;
 }
 
