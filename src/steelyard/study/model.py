@@ -23,6 +23,7 @@ MARGINS = {
     "ipc": 0.02,
     "process": 0.02,
     "file": 0.05,
+    "storage": 0.05,
     "network": 0.05,
     "server": 0.05,
 }
