@@ -21,6 +21,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import steelyard
@@ -28,7 +29,7 @@ from steelyard import cli
 from steelyard.archive import experiments, journal
 
 _TRACEME, _SYSCALL, _SETOPTIONS = 0, 24, 0x4200  # ptrace(2)
-_SYSGOOD, _EXITKILL = 0x1, 0x100000
+_SYSGOOD, _TRACEEXEC, _EXITKILL = 0x1, 0x10, 0x100000
 _PATIENCE_S = 20
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
@@ -50,23 +51,32 @@ def _ptrace(request: int, process: int, data: int = 0) -> None:
 
 
 def laboratory(words: list[str], log: Path, *, killed_at: int | None) -> int:
-    """Its status (negative: the signal that ended it). What ptrace follows is its first thread."""
-    process = os.fork()
-    if process == 0:
+    """Its status (negative: the signal that ended it)."""
+
+    def begin() -> int:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        return cli.main(words)
+
+    return killed(begin, killed_at=killed_at)
+
+
+def killed(begin: Callable[[], int], *, killed_at: int | None) -> int:
+    """The status of a fork of this process that does so. What ptrace follows is its first thread."""
+    process = os.fork()
+    if process == 0:
         if killed_at is not None:
             _ptrace(_TRACEME, 0)
             os.kill(os.getpid(), signal.SIGSTOP)
         status = 70
         with contextlib.suppress(SystemExit):
-            status = cli.main(words)
+            status = begin()
         os._exit(status)
     if killed_at is None:
         return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     os.waitpid(process, 0)
-    _ptrace(_SETOPTIONS, process, _SYSGOOD | _EXITKILL)
+    _ptrace(_SETOPTIONS, process, _SYSGOOD | _TRACEEXEC | _EXITKILL)
     stops, number = 0, 0
     while True:
         with contextlib.suppress(ProcessLookupError):  # it is killed
@@ -74,7 +84,7 @@ def laboratory(words: list[str], log: Path, *, killed_at: int | None) -> int:
         _, status = os.waitpid(process, 0)
         if not os.WIFSTOPPED(status):
             return os.waitstatus_to_exitcode(status)
-        number = os.WSTOPSIG(status)
+        number = 0 if status >> 16 else os.WSTOPSIG(status)  # else it has become another program
         if number == signal.SIGTRAP | 0x80:
             stops, number = stops + 1, 0
             if stops == 2 * killed_at - 1:  # it is about to begin
