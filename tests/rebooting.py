@@ -85,7 +85,9 @@ class Machine:
         file = self.folder / "switches"
         return file.read_text().split() if file.exists() else []
 
-    def study(self, *, more: str = "", design: str = "", wait: str = "120s", workloads: str = "syscall") -> Path:
+    def study(
+        self, *, more: str = "", design: str = "", wait: str = "120s", workloads: str = "syscall"
+    ) -> Path:
         named = "".join(f'[[workload]]\nname = "{name}"\n' for name in workloads.split())
         path = self.folder / "box.toml"
         path.write_text(
@@ -134,7 +136,9 @@ def make(folder: Path, kernels: dict[str, Path]) -> Machine:
 
 
 def _files(folder: Path, kernel: Path) -> Iterator[Entry]:
-    directories = "bin sbin etc etc/dropbear proc sys dev run tmp root root/.ssh var var/log modules lib lib64".split()
+    directories = (
+        "bin sbin etc etc/dropbear proc sys dev run tmp root root/.ssh var var/log modules lib lib64".split()
+    )
     for name in directories:
         yield name, stat.S_IFDIR | (0o700 if name.startswith("root") else 0o755), (0, 0), b""
     yield "dev/console", stat.S_IFCHR | 0o600, (5, 1), b""

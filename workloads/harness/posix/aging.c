@@ -94,11 +94,14 @@ static int fill(struct aging *a, uint64_t bytes)
 	return 0;
 }
 
-static int halve(struct aging *a)
+/* Deletes every other file, as it is drawn, until no more bytes are left. */
+static int thin(struct aging *a, uint64_t bytes)
 {
 	char name[PATH_MAX];
 
-	for (uint64_t number = 0; number < a->next; number++) {
+	for (uint64_t at = 0; a->bytes > bytes; at++) {
+		uint64_t number = at % a->next;
+
 		if (!a->sizes[number] || draw(a) & 1)
 			continue;
 		name_of(a, number, name);
@@ -136,6 +139,7 @@ static int make_directories(const struct aging *a)
 int filesystem_age(const char *directory, uint64_t bytes, uint64_t rounds)
 {
 	struct aging a = { .directory = directory, .draws = 1 };
+	uint64_t     full = bytes / 20 * 14, half = bytes / 20 * 7;
 	int          status = -1;
 
 	a.content = malloc(CONTENT);
@@ -143,12 +147,12 @@ int filesystem_age(const char *directory, uint64_t bytes, uint64_t rounds)
 		return -1;
 	for (size_t i = 0; i < CONTENT; i++)
 		a.content[i] = (char)draw(&a);
-	if (make_directories(&a) || fill(&a, bytes / 10 * 7) || sync_all(directory))
+	if (make_directories(&a) || fill(&a, full) || sync_all(directory))
 		goto out;
 	while (rounds--)
-		if (halve(&a) || fill(&a, bytes / 10 * 7) || sync_all(directory))
+		if (thin(&a, half) || fill(&a, full) || sync_all(directory))
 			goto out;
-	if (halve(&a) == 0)
+	if (thin(&a, half) == 0)
 		status = sync_all(directory);
 out:
 	free(a.sizes);
