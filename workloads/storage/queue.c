@@ -9,8 +9,35 @@
 uint64_t queue_depth = 16;
 
 #if defined(__linux__) && defined(SYS_io_uring_setup)
-#include <linux/io_uring.h>
 #include <sys/mman.h>
+
+/* As the kernel has them (linux/io_uring.h), whose headers no musl has. */
+enum { OP_READ = 22, OP_WRITE = 23, ENTER_GETEVENTS = 1 };
+enum { RING_SUBMITTED = 0, RING_COMPLETED = 0x8000000, RING_ENTRIES = 0x10000000 };
+
+struct ring_offsets {
+	uint32_t head, tail, mask, entries, flags_or_overflow, dropped_or_completions, array_or_flags, reserved;
+	uint64_t address;
+};
+struct ring_parameters {
+	uint32_t            submissions, completions, flags, thread_processor, thread_idle, features, shared_queue;
+	uint32_t            reserved[3];
+	struct ring_offsets submitted, completed;
+};
+struct submission {
+	uint8_t  operation, flags;
+	uint16_t priority;
+	int32_t  file;
+	uint64_t offset, address;
+	uint32_t bytes, access_flags;
+	uint64_t tag;
+	uint64_t unused[3];
+};
+struct completion {
+	uint64_t tag;
+	int32_t  result;
+	uint32_t flags;
+};
 
 struct slot {
 	struct filler filler;
@@ -19,12 +46,12 @@ struct slot {
 };
 
 static struct {
-	int                  ring, is_writing;
-	struct io_uring_params about;
-	unsigned char       *submitted, *completed; /* the rings' memory */
-	size_t               submitted_bytes, completed_bytes, entries_bytes;
-	struct io_uring_sqe *entries;
-	struct slot          slots[LANES_MOST];
+	int                    ring, is_writing;
+	struct ring_parameters about;
+	unsigned char         *submitted, *completed; /* the rings' memory */
+	size_t                 submitted_bytes, completed_bytes, entries_bytes;
+	struct submission     *entries;
+	struct slot            slots[LANES_MOST];
 } s = { .ring = -1 };
 
 static void *map(size_t bytes, off_t what)
@@ -39,12 +66,12 @@ static int start_ring(void)
 	s.ring = (int)syscall(SYS_io_uring_setup, (unsigned)queue_depth, &s.about);
 	if (s.ring < 0)
 		return errno == ENOSYS || errno == EPERM ? unsupported("there is no io_uring") : fail("io_uring_setup");
-	s.submitted_bytes = s.about.sq_off.array + s.about.sq_entries * sizeof(uint32_t);
-	s.completed_bytes = s.about.cq_off.cqes + s.about.cq_entries * sizeof(struct io_uring_cqe);
-	s.entries_bytes = s.about.sq_entries * sizeof(struct io_uring_sqe);
-	s.submitted = map(s.submitted_bytes, IORING_OFF_SQ_RING);
-	s.completed = map(s.completed_bytes, IORING_OFF_CQ_RING);
-	s.entries = map(s.entries_bytes, IORING_OFF_SQES);
+	s.submitted_bytes = s.about.submitted.array_or_flags + s.about.submissions * sizeof(uint32_t);
+	s.completed_bytes = s.about.completed.dropped_or_completions + s.about.completions * sizeof(struct completion);
+	s.entries_bytes = s.about.submissions * sizeof(struct submission);
+	s.submitted = map(s.submitted_bytes, RING_SUBMITTED);
+	s.completed = map(s.completed_bytes, RING_COMPLETED);
+	s.entries = map(s.entries_bytes, RING_ENTRIES);
 	return s.submitted && s.completed && s.entries ? 0 : fail("mapping the queue");
 }
 
@@ -80,24 +107,24 @@ static uint32_t *completed(unsigned offset)
 /* Puts the request of that slot into the ring; the kernel sees it at the next io_uring_enter. */
 static void put(unsigned slot, uint64_t number)
 {
-	uint32_t             tail = *submitted(s.about.sq_off.tail);
-	uint32_t             index = tail & *submitted(s.about.sq_off.ring_mask);
-	struct io_uring_sqe *entry = &s.entries[index];
+	uint32_t             tail = *submitted(s.about.submitted.tail);
+	uint32_t             index = tail & *submitted(s.about.submitted.mask);
+	struct submission  *entry = &s.entries[index];
 	struct slot         *one = &s.slots[slot];
 	const void          *memory;
 
 	one->block = area_order[number % area_blocks];
 	memory = s.is_writing ? filler_block(&one->filler, one->block) : one->room;
 	memset(entry, 0, sizeof(*entry));
-	entry->opcode = s.is_writing ? IORING_OP_WRITE : IORING_OP_READ;
-	entry->fd = phase_file;
-	entry->addr = (uint64_t)(uintptr_t)memory;
-	entry->len = (uint32_t)area_block;
-	entry->off = one->block * area_block;
-	entry->user_data = slot;
-	submitted(s.about.sq_off.array)[index] = index;
+	entry->operation = s.is_writing ? OP_WRITE : OP_READ;
+	entry->file = phase_file;
+	entry->address = (uint64_t)(uintptr_t)memory;
+	entry->bytes = (uint32_t)area_block;
+	entry->offset = one->block * area_block;
+	entry->tag = slot;
+	submitted(s.about.submitted.array_or_flags)[index] = index;
 	one->began_ns = lane_began(&meter_lanes[0]);
-	__atomic_store_n(submitted(s.about.sq_off.tail), tail + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(submitted(s.about.submitted.tail), tail + 1, __ATOMIC_RELEASE);
 }
 
 APART int queue_done(unsigned slot, int32_t result)
@@ -116,22 +143,23 @@ APART int queue_done(unsigned slot, int32_t result)
 /* Takes what is done, and asks for as much again while there is any left to ask for. */
 static int reap(uint64_t *asked, uint64_t *done, uint64_t operations, unsigned *added)
 {
-	uint32_t head = *completed(s.about.cq_off.head);
-	uint32_t tail = __atomic_load_n(completed(s.about.cq_off.tail), __ATOMIC_ACQUIRE);
+	uint32_t head = *completed(s.about.completed.head);
+	uint32_t tail = __atomic_load_n(completed(s.about.completed.tail), __ATOMIC_ACQUIRE);
 	int      outcome = 0;
 
 	for (*added = 0; head != tail && !outcome; head++, ++*done) {
-		const struct io_uring_cqe *entry = (const struct io_uring_cqe *)(const void *)completed(s.about.cq_off.cqes) +
-		                                   (head & *completed(s.about.cq_off.ring_mask));
-		unsigned slot = (unsigned)entry->user_data;
+		const struct completion *all =
+			(const void *)completed(s.about.completed.dropped_or_completions);
+		const struct completion *entry = &all[head & *completed(s.about.completed.mask)];
+		unsigned                 slot = (unsigned)entry->tag;
 
-		outcome = queue_done(slot, entry->res);
+		outcome = queue_done(slot, entry->result);
 		if (!outcome && *asked < operations) {
 			put(slot, (*asked)++);
 			++*added;
 		}
 	}
-	__atomic_store_n(completed(s.about.cq_off.head), head, __ATOMIC_RELEASE);
+	__atomic_store_n(completed(s.about.completed.head), head, __ATOMIC_RELEASE);
 	return outcome;
 }
 
@@ -148,7 +176,7 @@ int queue_run(uint64_t operations)
 	while (done < operations) {
 		int outcome;
 
-		if (syscall(SYS_io_uring_enter, s.ring, added, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
+		if (syscall(SYS_io_uring_enter, s.ring, added, 1, ENTER_GETEVENTS, NULL, 0) < 0)
 			return fail("io_uring_enter");
 		if ((outcome = reap(&asked, &done, operations, &added)))
 			return outcome;
