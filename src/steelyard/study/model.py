@@ -23,6 +23,7 @@ MARGINS = {
     "ipc": 0.02,
     "process": 0.02,
     "file": 0.05,
+    "storage": 0.05,
     "network": 0.05,
     "server": 0.05,
 }
@@ -337,7 +338,9 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
         limits = catalogue[levels.workload]
         if SERVER in limits and SERVER not in dict(levels.levels):
             key = f"workload {levels.workload}: {SERVER}"
-            raise StudyError(file, key, "", "the name of a server, such as nginx (docs/servers.md)")
+            raise StudyError(
+                f"study {file}", key, "", "the name of a server, such as nginx (docs/servers.md)"
+            )
         for name, values in [*levels.levels, *((name, (value,)) for name, value in study.trial)]:
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
@@ -345,7 +348,7 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
             for value in values:
                 allowed = _refusal(value, limits[name])
                 if allowed:
-                    raise StudyError(file, f"workload {levels.workload}: {name}", value, allowed)
+                    raise StudyError(f"study {file}", f"workload {levels.workload}: {name}", value, allowed)
 
 
 def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:

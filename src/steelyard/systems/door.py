@@ -232,7 +232,7 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
     "samples": {
         "copy": _COPY,
         "metric": text(),
-        "unit": one_of("ns"),
+        "unit": text(),
         "point": maybe(whole(1)),
         "bytes": maybe(whole(1)),
         "faults_major": _NUMBER,

@@ -80,6 +80,8 @@ PHRASES = {
     "file_read": "reading a file",
     "file_read_cached": "reading a cached file",
     "map_read_cached": "reading a cached file through a mapping",
+    "file_sequential_write": "writing a large file",
+    "file_sequential_read": "reading a large file",
     "tcp_latency": "a byte through TCP and back",
     "tcp_echo": "requests to a TCP server",
     "udp_latency": "a UDP datagram there and back",
@@ -143,6 +145,7 @@ GROUPS = {
     "network": GroupWords("the network", "is", "kinds of network work", "over loopback", True),
     "server": GroupWords("servers", "are", "figures of servers", "under load", True),
     "file": GroupWords("files", "are", "kinds of file work", "", True),
+    "storage": GroupWords("storage", "is", "kinds of work on storage", "large files, many files", True),
     "memory": GroupWords("memory", "is", "kinds of memory access"),
     "cpu": GroupWords("computing", "is", "kinds of computing"),
 }
@@ -164,6 +167,11 @@ _LEVELS: Mapping[str, Callable[[int], str]] = {
 _METRICS = {
     "server": "the server's processor time",
     "client": "the load generator's processor time",
+    "processor": "processor time of the process",
+    "machine": "processor time of the whole machine",
+    "device_read": "read from the device",
+    "device_written": "written to the device",
+    "resident": "in the cache before",
     "latency_50": "median latency",
     "latency_90": "latency of 90 %",
     "latency_99": "latency of 99 %",
