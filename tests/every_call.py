@@ -108,7 +108,8 @@ def killed(
     begin: Callable[[], int], *, killed_at: int | None = None, names: dict[int, str] | None = None
 ) -> int:
     """The status (negative: the signal that ended it) of a fork of this process that does so. Counted are the
-    calls of all its threads, not those of processes that it starts; with names, not those that change nothing."""
+    calls of all its threads, not those of processes that it starts; with names, those that change something.
+    """
     process = os.fork()
     if process == 0:
         if killed_at is not None:

@@ -25,6 +25,7 @@ LEVELS = ("O0", "O1", "O2", "O3", "Os", "Ofast")
 TARGETS = (
     "aarch64-linux-musl",
     "riscv64-linux-musl",
+    "x86-linux-musl",
     "x86_64-freebsd",
     "x86_64-linux-musl",
 )  # by zig, known to build
