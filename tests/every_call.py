@@ -93,7 +93,7 @@ def is_counted(thread: int, names: dict[int, str] | None) -> bool:
 def laboratory(
     words: list[str], log: Path, *, killed_at: int | None = None, names: dict[int, str] | None = None
 ) -> int:
-    """Its status (negative: the signal that ended it)."""
+    """Its status (negative: the signal that ended it), and what it says in the log."""
 
     def begin() -> int:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -104,9 +104,12 @@ def laboratory(
     return killed(begin, killed_at=killed_at, names=names)
 
 
-def killed(begin: Callable[[], int], *, killed_at: int | None, names: dict[int, str] | None = None) -> int:
-    """The status of a fork of this process that does so. Counted are the calls of all its threads, not those
-    of processes that it starts; with names, not those that change nothing."""
+def killed(
+    begin: Callable[[], int], *, killed_at: int | None = None, names: dict[int, str] | None = None
+) -> int:
+    """The status (negative: the signal that ended it) of a fork of this process that does so. Counted are the
+    calls of all its threads, not those of processes that it starts; with names, those that change something.
+    """
     process = os.fork()
     if process == 0:
         if killed_at is not None:
@@ -137,7 +140,7 @@ def killed(begin: Callable[[], int], *, killed_at: int | None, names: dict[int, 
                 killed_at -= is_counted(thread, names)
                 if killed_at == 0:
                     os.kill(process, signal.SIGKILL)
-        elif status >> 16 or thread not in seen:  # a thread or another program has begun
+        elif status >> 16 or thread not in seen:  # a thread has begun, or another program
             number = 0
         seen.add(thread)
 
