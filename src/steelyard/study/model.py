@@ -23,6 +23,7 @@ MARGINS = {
     "ipc": 0.02,
     "process": 0.02,
     "file": 0.05,
+    "storage": 0.05,
     "network": 0.05,
     "server": 0.05,
 }
@@ -128,6 +129,22 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A fresh file system for a system's files."""
+
+    kind: str = ""  # "": none, files are where they are
+    size: str = ""  # "": the usual
+    mkfs: tuple[str, ...] = ()
+    options: str = ""  # of the mount
+    aged: int = 0  # how often it is churned before
+    image_directory: str = ""  # "": where the system works
+    device: str = ""  # a block device in place of an image
+
+    def __bool__(self) -> bool:
+        return bool(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
 class SystemDefinition:
     """A system that the user describes: by the command that starts its agent, or as a variant."""
 
@@ -149,6 +166,7 @@ class SystemDefinition:
     tuning: Tuning = Tuning()
     machine: Machine | None = None
     expect: tuple[tuple[str, str], ...] = ()  # of its fingerprint: a key, and a pattern with * and ?
+    file_system: FileSystem = FileSystem()
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +352,9 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
         limits = catalogue[levels.workload]
         if SERVER in limits and SERVER not in dict(levels.levels):
             key = f"workload {levels.workload}: {SERVER}"
-            raise StudyError(file, key, "", "the name of a server, such as nginx (docs/servers.md)")
+            raise StudyError(
+                f"study {file}", key, "", "the name of a server, such as nginx (docs/servers.md)"
+            )
         for name, values in [*levels.levels, *((name, (value,)) for name, value in study.trial)]:
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
@@ -342,7 +362,7 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
             for value in values:
                 allowed = _refusal(value, limits[name])
                 if allowed:
-                    raise StudyError(file, f"workload {levels.workload}: {name}", value, allowed)
+                    raise StudyError(f"study {file}", f"workload {levels.workload}: {name}", value, allowed)
 
 
 def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:
@@ -374,8 +394,8 @@ def duration_s(text: str, *, most_s: float = bounds.BUDGET_MOST_S) -> float:
 
 
 def size_bytes(text: str) -> int:
-    """The bytes meant by "64M" or "1G". Raises UsageError."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])", text)
+    """The bytes meant by "64M" or "64MiB". Raises UsageError."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])(?:iB)?", text)
     if not match:
         raise UsageError(f"{quoted(text)} is not a size; write a whole number and K, M or G, such as 64M")
     return int(match[1]) << {"K": 10, "M": 20, "G": 30}[match[2]]

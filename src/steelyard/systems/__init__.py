@@ -4,8 +4,8 @@ A system is a command that starts an agent; `System` says which command, and the
 differs: which build of the load program it runs, and whether its start is a boot.
 
 Each module imports only from earlier ones: groups, ledger, scratch, tuning, system, door, agent, initramfs,
-monitors, native, gvisor, qemu_user, ssh,
-this_machine, machine, uml, userland, wine, qemu, custom.
+monitors, native, filesystem, gvisor, qemu_user, ssh, this_machine,
+machine, uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from steelyard.programs import built
 from steelyard.study.model import THIS, SystemDefinition
 from steelyard.systems import (
     custom,
+    filesystem,
     gvisor,
     native,
     qemu,
@@ -33,6 +34,7 @@ _NAME_MOST = 200  # characters, with its build
 BUILT_IN: tuple[System, ...] = (
     native.NATIVE,
     native.NATIVE_MUSL,
+    *filesystem.NATIVE,
     gvisor.GVISOR,
     uml.UML,
     wine.WINE,

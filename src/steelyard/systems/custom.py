@@ -7,7 +7,7 @@ from functools import partial
 
 from steelyard.errors import UsageError
 from steelyard.study.model import SystemDefinition
-from steelyard.systems import machine, monitors, qemu, uml, userland
+from steelyard.systems import filesystem, machine, monitors, qemu, uml, userland
 from steelyard.systems.system import Place, System
 
 
@@ -26,6 +26,7 @@ def make(definition: SystemDefinition, base: System | None) -> System:
         made = machine.seated(definition, definition.machine)
     else:
         made = _by_command(definition) if base is None else _varied(definition, base)
+    made = filesystem.mounted(made, definition.file_system)
     if definition.under:
         made = monitors.under(made, definition.under, definition.reads)
     if not definition.tuning:

@@ -76,6 +76,7 @@ class System:
     seat: Seat | None = None  # of a system whose start is a boot of a whole machine
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
+    file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not
 
 
 def check(system: System) -> None:
