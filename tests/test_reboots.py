@@ -17,6 +17,7 @@ from kernels import downloaded
 from rebooting import Machine
 
 from steelyard.archive import experiments
+from steelyard.statistics import verdict
 
 # Some 80 s where nothing else runs; emulation is slow beside other work.
 pytestmark = [pytest.mark.boots, pytest.mark.ssh, pytest.mark.limit(900)]
@@ -136,5 +137,7 @@ def test_nothing_measured_is_lost_to_boots_that_fail_and_laboratories_that_die(
     assert any("did not answer by ssh within 150 s" in reason for reason in failed)
     (compared,) = json.loads(done.stdout)["comparisons"]
     print(machine.boots(), failed, compared["ratio"])
-    assert compared["verdict"] == "slower"
+    # Nothing else is right; on a machine that is busy besides, it may take more boots to say so.
+    assert compared["ratio"]["value"] < 0.5
+    assert compared["verdict"] in (verdict.SLOWER, verdict.SLOWER_OPEN, verdict.UNRESOLVED)
     assert compared["boots"] >= 4
