@@ -299,8 +299,8 @@ def only(study: Study, workloads: Sequence[str]) -> Study:
 
 
 def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
-    """Every cell of the study, once each; the levels that depend on the processors become numbers. Raises
-    UsageError where they are too many."""
+    """Every cell of the study, once each: of those that differ in their timing alone, the first. The levels
+    that depend on the processors become numbers. Raises UsageError where they are too many."""
     numbers = [
         [[number for value in values for number in _numbers(value, processors)] for _, values in one.levels]
         for one in study.workloads
@@ -309,12 +309,13 @@ def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
     if many > bounds.CELLS_MOST:
         told = f"{many:,}" if many < 10**12 else "over 10^12"
         raise bounds.refusal(study.name, f"levels that make {told} cells", f"{bounds.CELLS_MOST:,}")
-    found: dict[Cell, None] = {}
+    found: dict[str, Cell] = {}
     for levels, known in zip(study.workloads, numbers, strict=True):
         names = [name for name, _ in levels.levels]
         for values in product(*known):
-            found[Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))] = None
-    return tuple(found)
+            cell = Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))
+            found.setdefault(cell.label, cell)
+    return tuple(found.values())
 
 
 def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:
