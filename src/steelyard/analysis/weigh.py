@@ -81,6 +81,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         troubles=tuple(observations.troubles),
         blocks=len({trial.block for trial in read.trials}),
         trials=len(read.trials),
+        went_well=sum(trial.status == "ok" for trial in read.trials),
         marks=marks.of(read.values, {(one.cell, one.metric): one.lens for one in comparisons}),
         extent=_extent(read),
         warnings=(

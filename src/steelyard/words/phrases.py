@@ -125,6 +125,7 @@ PHRASES = {
     "memory_read_write_partial": "incrementing one word in four of memory",
     "web_requests": "requests to a web server",
     "web_users": "users of a web server",
+    "web_saturation": "what a web server holds",
     "mail_messages": "messages to a mail server",
     "database_insert": "inserting rows into a database",
     "database_select": "fetching rows from a database",
@@ -203,6 +204,7 @@ _METRICS = {
     "latency_99": "latency of 99 %",
     "latency_99_9": "latency of 99.9 %",
     "latency_mean": "mean latency",
+    "request": "time from one request to the next",
 }
 
 Parameters = Iterable[tuple[str, int | str]]
