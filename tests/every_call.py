@@ -29,6 +29,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import steelyard
@@ -36,7 +37,7 @@ from steelyard import cli
 from steelyard.archive import experiments, journal
 
 _TRACEME, _SYSCALL, _SETOPTIONS, _CALL = 0, 24, 0x4200, 0x420E  # ptrace(2)
-_SYSGOOD, _CLONE, _EXITKILL, _ALL_THREADS = 0x1, 0x8, 0x100000, 0x40000000
+_SYSGOOD, _CLONE, _EXEC, _EXITKILL, _ALL_THREADS = 0x1, 0x8, 0x10, 0x100000, 0x40000000
 _ENTRY = 1
 _PATIENCE_S = 20
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -92,24 +93,36 @@ def is_counted(thread: int, names: dict[int, str] | None) -> bool:
 def laboratory(
     words: list[str], log: Path, *, killed_at: int | None = None, names: dict[int, str] | None = None
 ) -> int:
-    """Its status (negative: the signal that ended it). Counted are the calls of all its threads, not those
-    of processes that it starts; with names, not those that change nothing."""
-    process = os.fork()
-    if process == 0:
+    """Its status (negative: the signal that ended it), and what it says in the log."""
+
+    def begin() -> int:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        return cli.main(words)
+
+    return killed(begin, killed_at=killed_at, names=names)
+
+
+def killed(
+    begin: Callable[[], int], *, killed_at: int | None = None, names: dict[int, str] | None = None
+) -> int:
+    """The status (negative: the signal that ended it) of a fork of this process that does so. Counted are the
+    calls of all its threads, not those of processes that it starts; with names, those that change something.
+    """
+    process = os.fork()
+    if process == 0:
         if killed_at is not None:
             _ptrace(_TRACEME, 0, None, None)
             os.kill(os.getpid(), signal.SIGSTOP)
         status = 70
         with contextlib.suppress(SystemExit):
-            status = cli.main(words)
+            status = begin()
         os._exit(status)
     if killed_at is None:
         return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     os.waitpid(process, 0)
-    _ptrace(_SETOPTIONS, process, None, _SYSGOOD | _CLONE | _EXITKILL)
+    _ptrace(_SETOPTIONS, process, None, _SYSGOOD | _CLONE | _EXEC | _EXITKILL)
     thread, number = process, 0
     seen = {process}
     while True:
@@ -127,7 +140,7 @@ def laboratory(
                 killed_at -= is_counted(thread, names)
                 if killed_at == 0:
                     os.kill(process, signal.SIGKILL)
-        elif status >> 16 or thread not in seen:  # a thread has begun: its first stop, and its maker's
+        elif status >> 16 or thread not in seen:  # a thread has begun, or another program
             number = 0
         seen.add(thread)
 

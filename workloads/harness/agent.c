@@ -112,12 +112,13 @@ static void parameters_write(const struct parameter *parameters)
 	}
 }
 
-static void metric_write(const char *name, const char *less, int is_reported)
+static void metric_write(const struct phase *phase)
 {
 	record_object(NULL);
-	record_text("name", name);
-	record_text("less", less);
-	record_truth("reported", is_reported);
+	record_text("name", phase->metric);
+	record_text("less", phase->less);
+	record_truth("reported", phase->reported != NULL);
+	record_text("unit", unit_of(phase));
 	record_object_close();
 }
 
@@ -132,9 +133,9 @@ static void workload_write(const struct workload *w)
 	record_text("operation", w->operation);
 	record_list("metrics");
 	if (w->run)
-		metric_write(only_metric(w), NULL, 0);
+		metric_write(&(struct phase){ .metric = only_metric(w) });
 	for (const struct phase *p = w->phases; p && p->metric; p++)
-		metric_write(p->metric, p->less, p->reported != NULL);
+		metric_write(p);
 	record_list_close();
 	record_text("measure", w->bytes ? "bandwidth" : w->count ? "count" : "time");
 	record_text("counts", w->counts);
@@ -149,6 +150,7 @@ static void workload_write(const struct workload *w)
 	parameters_write(swept);
 	record_list_close();
 	record_number("performances", w->performances);
+	record_truth("passes", w->pass != NULL);
 	record_number("instructions", w->instructions);
 	record_object("calls");
 	for (const struct call *c = w->calls; c && c->name; c++)

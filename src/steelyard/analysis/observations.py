@@ -88,7 +88,7 @@ class Observations:
         timeless: Counter[tuple[str, str, str]] = Counter()
         for row in rows.values:
             lenses = lenses_of(row)
-            if min(lenses.values()) <= 0:
+            if min(lenses.values()) <= 0 and self._unit_of(row.cell, row.metric) == "ns":
                 timeless[row.system, row.cell, row.metric] += 1
                 continue
             value = Value(row.boot, lenses, row.bytes)
@@ -170,13 +170,20 @@ class Observations:
             return DERIVED[metric], "none" if metric in crowds.NEUTRAL else "lower"
         if workload["measure"] == "count":
             return str(workload["counts"]), "higher"
-        if workload["measure"] == "bandwidth":
+        found = next(one for one in workload["metrics"] if one["name"] == metric)
+        unit, is_reported = self._unit_of(cell, metric), found.get("reported", False)
+        if unit != "ns":
+            return unit, "none"
+        if workload["measure"] == "bandwidth" and not is_reported:
             return "MB/s", "higher"
-        is_neutral = metric in loads.NEUTRAL and any(
-            one["name"] == metric and one.get("reported") for one in workload["metrics"]
-        )
+        is_neutral = metric in loads.NEUTRAL and is_reported
         operation = loads.operation(self.cells[cell].workload, metric, workload["operation"])
         return f"ns per {operation}", "none" if is_neutral else "lower"
+
+    def _unit_of(self, cell: str, metric: str) -> str:
+        """The unit in which the load program measures it."""
+        metrics = self.workload(cell)["metrics"]
+        return next((str(one.get("unit", "ns")) for one in metrics if one["name"] == metric), "ns")
 
     def busy(self, cell: str, system: str) -> float | None:
         """The share of its time in which the load's generator worked; None where there is none."""

@@ -300,8 +300,9 @@ def _facts(observations: Observations) -> tuple[SystemFacts, ...]:
     boots: Counter[str] = Counter()
     for row in observations.rows.systems:
         if row.system not in first:
-            tuning = (json.loads(row.fingerprint) or {}).get("tuning")
-            facts = door.known("system", json.loads(row.fingerprint)) | ({"tuning": tuning} if tuning else {})
+            told = json.loads(row.fingerprint) or {}
+            added = {key: told[key] for key in door.ADDED if told.get(key)}
+            facts = door.known("system", json.loads(row.fingerprint)) | added
             first[row.system] = door.known("hello", json.loads(row.hello)), facts
         boots[row.system] += 1
     return tuple(

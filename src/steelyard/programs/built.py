@@ -45,6 +45,7 @@ class Metric:
     name: str
     less: str | None = None
     reported: bool = False  # by the workload itself, once a trial: no time between two readings of the clock
+    unit: str = "ns"  # if another one, the metric describes, and nothing is judged by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Workload:
     sweep_unit: str | None
     parameters: tuple[Parameter, ...]
     performances: int  # batches of one operation each, unless the request has another number; 0: as usual
+    passes: bool  # those are of as many operations as the system finds, unless the request says how many
     calls: Mapping[str, int]  # system calls an operation makes
     counted_address: int | None  # of a function entered once an operation
     instructions: int  # machine instructions an operation takes at least; 0 if it does not say

@@ -23,6 +23,7 @@ MARGINS = {
     "ipc": 0.02,
     "process": 0.02,
     "file": 0.05,
+    "storage": 0.05,
     "network": 0.05,
     "server": 0.05,
 }
@@ -116,6 +117,22 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A fresh file system for a system's files."""
+
+    kind: str = ""  # "": none, files are where they are
+    size: str = ""  # "": the usual
+    mkfs: tuple[str, ...] = ()
+    options: str = ""  # of the mount
+    aged: int = 0  # how often it is churned before
+    image_directory: str = ""  # "": where the system works
+    device: str = ""  # a block device in place of an image
+
+    def __bool__(self) -> bool:
+        return bool(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
 class SystemDefinition:
     """A system that the user describes: by the command that starts its agent, or as a variant."""
 
@@ -135,6 +152,7 @@ class SystemDefinition:
     under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
     reads: str = ""  # which of MONITORS it is, if what it says is to be kept
     tuning: Tuning = Tuning()
+    file_system: FileSystem = FileSystem()
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,8 +380,8 @@ def duration_s(text: str, *, most_s: float = bounds.BUDGET_MOST_S) -> float:
 
 
 def size_bytes(text: str) -> int:
-    """The bytes meant by "64M" or "1G". Raises UsageError."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])", text)
+    """The bytes meant by "64M" or "64MiB". Raises UsageError."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])(?:iB)?", text)
     if not match:
         raise UsageError(f"{quoted(text)} is not a size; write a whole number and K, M or G, such as 64M")
     return int(match[1]) << {"K": 10, "M": 20, "G": 30}[match[2]]

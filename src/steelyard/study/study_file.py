@@ -22,6 +22,7 @@ from steelyard.study.model import (
     Design,
     FigureRow,
     FigureTable,
+    FileSystem,
     Levels,
     ReferenceIndex,
     Study,
@@ -45,7 +46,14 @@ _OF_BASES = {  # keys that mean something for these bases alone
     "root": ("chroot", "container"),
     "image": ("container",),
 }
+_OTHER_FILES = ("qemu", "ssh")  # systems whose files are not on this machine's file systems
 _WATCHED_BASES = ("native", "native-musl")  # systems whose programs a command of this machine can start
+# What means nothing for these file systems: they have no device, or no size of their own.
+_WITHOUT = {
+    "tmpfs": ("mkfs", "aged", "image_directory", "device"),
+    "overlay": ("size", "mkfs", "aged", "image_directory", "device"),
+}
+_AGED_MOST = 100
 ACCELERATORS = ("tcg", "kvm")
 HUGE_PAGES = ("always", "madvise", "never")
 
@@ -195,6 +203,7 @@ def _definition(name: str, part: Reader) -> SystemDefinition:
         under=tuple(part.texts("under", ())),
         reads=part.text("reads", ""),
         tuning=tuning,
+        file_system=_file_system(part),
     )
     part.finish()
     _check_definition(part, definition, kind)
@@ -207,6 +216,10 @@ def _check_definition(part: Reader, definition: SystemDefinition, kind: str) -> 
         value = getattr(definition, key)
         if value != getattr(usual, key) and kind not in bases:
             raise part.wrong(key, value, f"left out, or base = {' or '.join(map(json.dumps, bases))}")
+    if definition.file_system and kind in _OTHER_FILES:
+        raise part.wrong(
+            "filesystem", definition.file_system.kind, f"left out beside base = {json.dumps(definition.base)}"
+        )
     if definition.root and definition.image:
         raise part.wrong("image", definition.image, "left out beside a root")
     if definition.accelerator not in ("", *ACCELERATORS):
@@ -228,6 +241,41 @@ def _check_under(part: Reader, definition: SystemDefinition, kind: str) -> None:
         raise part.wrong("under", list(definition.under), "words without line breaks")
     if definition.reads and (not definition.under or definition.reads not in MONITORS):
         raise part.wrong("reads", definition.reads, f"beside `under`, one of {', '.join(MONITORS)}")
+
+
+def _file_system(part: Reader) -> FileSystem:
+    found = FileSystem(
+        kind=part.text("filesystem", ""),
+        size=part.text("size", ""),
+        mkfs=tuple(part.texts("mkfs", ())),
+        options=part.text("mount_options", ""),
+        aged=part.whole("aged", 0, 0, _AGED_MOST),
+        image_directory=part.text("image_directory", ""),
+        device=part.text("device", ""),
+    )
+    given = {
+        "size": found.size,
+        "mkfs": list(found.mkfs),
+        "mount_options": found.options,
+        "aged": found.aged,
+        "image_directory": found.image_directory,
+        "device": found.device,
+    }
+    for key, value in given.items():
+        if value and not found.kind:
+            raise part.wrong(key, value, 'left out, or beside filesystem = "..."')
+        if value and key in _WITHOUT.get(found.kind, ()):
+            raise part.wrong(key, value, f'left out beside filesystem = "{found.kind}"')
+    if found.kind and not re.fullmatch(r"[a-z0-9_]{1,32}", found.kind):
+        raise part.wrong("filesystem", found.kind, 'a name such as "ext4", as /proc/filesystems has it')
+    if found.size and not _is_size(found.size):
+        raise part.wrong("size", found.size, 'a size such as "1GiB"')
+    for key in ("size", "image_directory"):
+        if given[key] and found.device:
+            raise part.wrong(key, given[key], "left out beside a device")
+    if re.search(r"\s", found.options):
+        raise part.wrong("mount_options", found.options, 'a text without spaces, such as "noatime,commit=60"')
+    return found
 
 
 def _tuning(part: Reader) -> Tuning:

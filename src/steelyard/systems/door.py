@@ -23,6 +23,7 @@ LINE_MOST = 16 << 20  # bytes: a group of 20,000 processes that all failed takes
 SAID_MOST = 128 << 20  # bytes from a request to its answer's end; a line of a journal may have 256 MB
 WHOLE_MOST = (1 << 63) - 1  # what a column of the archive holds
 REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
+ADDED = ("tuning", "file_system_made")  # to a system's record, by the laboratory
 _DIGITS_MOST = 40
 _NESTED_MOST = 8  # brackets in one another; no record has more than four
 _COPIES_MOST, _BATCHES_MOST, _MEMBERS_MOST, _MARKS = 1024, 10000, 20000, 16  # as the load program has them
@@ -232,6 +233,9 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "directory": _FACT,
         "file_system": _FACT,
         "file_system_options": _FACT,
+        "device": _FACT,
+        "device_scheduler": _FACT,
+        "device_write_cache": _FACT,
     },
     "begin": {
         "trial": text(),
@@ -243,7 +247,7 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
     "samples": {
         "copy": _COPY,
         "metric": text(),
-        "unit": one_of("ns"),
+        "unit": text(),
         "point": maybe(whole(1)),
         "bytes": maybe(whole(1)),
         "faults_major": _NUMBER,

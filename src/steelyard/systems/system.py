@@ -57,6 +57,7 @@ class System:
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
+    file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not
 
 
 def check(system: System) -> None:

@@ -1,9 +1,10 @@
-/* absent.c -- what this system lacks: the guard, userlands, a guest's duties; and the workloads of
+/* absent.c -- what this system lacks: the guard, userlands, file systems, a guest's duties; and the workloads of
  * absent.def, each as a descriptor that says why, so that every system lists the same workloads. */
 #include "../../api/workload.h"
 
 #include <stdio.h>
 
+#include "../filesystem.h"
 #include "../guard.h"
 #include "../guest.h"
 #include "../userland.h"
@@ -21,6 +22,14 @@ int userland(int argc, char *argv[])
 	(void)argc;
 	(void)argv;
 	fprintf(stderr, "steelyard-load: userlands are of Linux\n");
+	return 77;
+}
+
+int filesystem(int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	fprintf(stderr, "steelyard-load: file systems are made on Linux only\n");
 	return 77;
 }
 
