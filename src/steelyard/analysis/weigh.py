@@ -54,7 +54,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
     with experiments.connect(experiment) as connection:
-        read = rows.read(connection)
+        read = rows.read(connection, reported=_reported(experiment.header))
     observations = Observations(experiment, read, baseline=baseline)
     accounted = host_costs.Costs(observations)
     comparisons = accounted.explained(comparison.all_of(observations, margin=margin))
@@ -93,6 +93,15 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         ),
         left_out=left_out,
     )
+
+
+def _reported(header: Mapping[str, Any]) -> set[str]:
+    return {
+        str(metric["name"])
+        for workload in header["workloads"].values()
+        for metric in workload["metrics"]
+        if metric.get("reported")
+    }
 
 
 def _extent(read: Rows) -> Extent:

@@ -12,13 +12,14 @@ from steelyard.events import Outcome, Started, Watched
 from steelyard.running import dialogue, host_monitor, records
 from steelyard.running.dialogue import AgentLike
 from steelyard.study.plan import Plan, Trial
-from steelyard.watch.model import Head, Mark
+from steelyard.watch.model import Head, Mark, Process
 
 
 class MonitorLike(Protocol):
     """What the runner needs of a monitor; `host_monitor.HostMonitor` is the real one."""
 
     head: Head
+    ended: list[Process]  # at CALLS: that have ended; whoever reads them takes them
 
     def mark(self) -> Mark | None: ...
     def close(self) -> None: ...
