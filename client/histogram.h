@@ -19,5 +19,7 @@ void     histogram_add(struct histogram *histogram, uint64_t value);
 void     histogram_merge(struct histogram *into, const struct histogram *from);
 /* The least value of a bucket. */
 uint64_t histogram_value(unsigned bucket);
+/* What this share of all values does not exceed. */
+uint64_t histogram_quantile(const struct histogram *histogram, double share);
 
 #endif

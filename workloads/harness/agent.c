@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../api/far_end.h"
 #include "../api/record.h"
 #include "clock.h"
 #include "fingerprint.h"
@@ -112,12 +113,13 @@ static void parameters_write(const struct parameter *parameters)
 	}
 }
 
-static void metric_write(const char *name, const char *less, int is_reported)
+static void metric_write(const struct phase *phase)
 {
 	record_object(NULL);
-	record_text("name", name);
-	record_text("less", less);
-	record_truth("reported", is_reported);
+	record_text("name", phase->metric);
+	record_text("less", phase->less);
+	record_truth("reported", phase->reported != NULL);
+	record_text("per", phase->per);
 	record_object_close();
 }
 
@@ -132,9 +134,9 @@ static void workload_write(const struct workload *w)
 	record_text("operation", w->operation);
 	record_list("metrics");
 	if (w->run)
-		metric_write(only_metric(w), NULL, 0);
+		metric_write(&(struct phase){ .metric = only_metric(w) });
 	for (const struct phase *p = w->phases; p && p->metric; p++)
-		metric_write(p->metric, p->less, p->reported != NULL);
+		metric_write(p);
 	record_list_close();
 	record_text("measure", w->bytes ? "bandwidth" : w->count ? "count" : "time");
 	record_text("counts", w->counts);
@@ -182,6 +184,25 @@ static void clock_write(void)
 	record_close(1);
 }
 
+/* "far ADDRESS TOKEN": the far end of other systems' network workloads, for as long as this agent lives. */
+static void far(char *arguments)
+{
+	char       *rest = arguments, *address = strtok_r(rest, " ", &rest), *token = strtok_r(rest, " ", &rest);
+	char        chosen[FAR_ADDRESS_ROOM];
+	uint16_t    port;
+
+	if (!address || !token) {
+		refuse(NULL, "a far end needs an address, or -, and a token");
+	} else if (far_end_start(address, token, chosen, &port)) {
+		refuse(NULL, outcome_why());
+	} else {
+		record_open("far");
+		record_text("address", chosen);
+		record_number("port", port);
+		record_close(1);
+	}
+}
+
 /* Refuses a line of which nothing can be trusted but, if it begins as a trial, whose it is. */
 static void refuse_line(const char *line, const char *why)
 {
@@ -196,7 +217,8 @@ static void refuse_unknown(const char *line)
 	char why[256];
 
 	snprintf(why, sizeof(why),
-	         "a request is: trial ID WORKLOAD name=value ..., describe, list, clock, stop ID, or quit; "
+	         "a request is: trial ID WORKLOAD name=value ..., describe, list, clock, far ADDRESS TOKEN, stop ID, "
+	         "or quit; "
 	         "not '%.80s'", line);
 	refuse(NULL, why);
 }
@@ -218,6 +240,8 @@ static int obey(const char *directory, char *line, size_t length)
 		fingerprint_write(directory, "");
 	else if (!strcmp(line, "list"))
 		workloads_write();
+	else if (!strncmp(line, "far ", 4))
+		far(line + 4);
 	else if (!strcmp(line, "clock"))
 		clock_write();
 	else if (!strcmp(line, "quit"))

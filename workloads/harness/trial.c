@@ -19,7 +19,7 @@
 struct piece {
 	int               phase;
 	uint64_t          point; /* the size; of a workload that is no curve, nothing */
-	uint64_t          bytes; /* that an operation moves; 0: no bandwidth */
+	uint64_t          bytes; /* that an operation moves; 0: what is measured is no bandwidth */
 	struct batch_plan plan;
 	uint64_t         *durations_ns;
 	uint64_t          faults_major; /* while it was measured: whether the system paged */
@@ -128,7 +128,7 @@ static int size_piece(struct piece *piece)
 
 	if (outcome)
 		return outcome;
-	piece->bytes = t.workload->bytes ? *t.workload->bytes : 0;
+	piece->bytes = t.workload->bytes && !t.phases[piece->phase].reported ? *t.workload->bytes : 0;
 	t.uses[piece->phase].operations += piece->plan.spent;
 	use_add(&t.uses[piece->phase]);
 	piece->durations_ns = calloc(piece->plan.batches, sizeof(uint64_t));

@@ -170,12 +170,15 @@ class Observations:
             return DERIVED[metric], "none" if metric in crowds.NEUTRAL else "lower"
         if workload["measure"] == "count":
             return str(workload["counts"]), "higher"
+        reported = next(
+            (one for one in workload["metrics"] if one["name"] == metric and one.get("reported")), None
+        )
+        if reported is not None:
+            unit = f"ns per {reported.get('per') or workload['operation']}"
+            return unit, "none" if metric in loads.NEUTRAL else "lower"
         if workload["measure"] == "bandwidth":
             return "MB/s", "higher"
-        is_neutral = metric in loads.NEUTRAL and any(
-            one["name"] == metric and one.get("reported") for one in workload["metrics"]
-        )
-        return f"ns per {workload['operation']}", "none" if is_neutral else "lower"
+        return f"ns per {workload['operation']}", "lower"
 
     def busy(self, cell: str, system: str) -> float | None:
         """The share of its time in which the load's generator worked; None where there is none."""

@@ -172,7 +172,8 @@ class Hearing:
 
     def _check_samples(self, one: Record) -> None:
         asked = self._asked
-        is_curve, moves = asked.workload.sweeps is not None, asked.workload.measure == "bandwidth"
+        is_curve = asked.workload.sweeps is not None
+        moves = asked.workload.measure == "bandwidth" and not asked.is_reported(one["metric"])
         most = (is_curve and asked.number("to")) or door.WHOLE_MOST
         _must(one, "point", (one["point"] is not None) == is_curve, "a size" if is_curve else "null")
         _must(one, "point", not is_curve or one["point"] <= most, f"at most {most}")

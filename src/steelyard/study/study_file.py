@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
-from steelyard.study import bounds
+from steelyard.study import bounds, model
 from steelyard.study.model import (
     MARGINS,
     MONITORS,
@@ -112,8 +112,11 @@ def parse(text: str, *, file: str) -> Study:
         figure_tables=tuple(_figure_table(part) for part in reader.parts("figure_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
+        peer=reader.text("peer", ""),
     )
     reader.finish()
+    if study.peer and not model.is_peer(study.peer):
+        raise StudyError(file, "peer", study.peer, model.PEERS)
     if not study.workloads:
         raise StudyError(file, "workload", [], "at least one [[workload]] with a name")
     return study

@@ -87,6 +87,8 @@ PHRASES = {
     "tcp_bandwidth": "bulk data through TCP",
     "http_get": "fetching a small page (HTTP)",
     "http_transfer": "fetching a large page (HTTP)",
+    "tcp_request": "TCP requests and responses between two ends",
+    "tcp_send": "sending a TCP stream to a far end",
     "rpc_tcp": "a remote procedure call over TCP",
     "rpc_udp": "a remote procedure call over UDP",
     "memory_read": "reading memory",
