@@ -26,8 +26,8 @@ from steelyard.text import quoted
 _PROBE = ("tcp_request", "peer=namespace", "operations=1", "batches=1", "warmup_ns=0", "latencies=1")
 _PROBE_LIMIT_S = 30
 _MEANING = (
-    "both ends then share one network stack and its loopback device: packets pass no device, are up to 64 KiB "
-    "large, and cannot be delayed or lost"
+    "both ends then share one network stack and its loopback device, packets are up to 64 KiB large, and none "
+    "can be delayed or lost"
 )
 
 
@@ -68,8 +68,8 @@ def _refusal(peer: str, members: Sequence[System]) -> str | None:
     for system in members:
         if kind not in system.peers:
             return (
-                f"system '{system.name}' has a network of its own, which reaches nobody else: its peer cannot be "
-                f"{quoted(peer)}; --peer loopback works on every system"
+                f"system '{system.name}' has a network of its own, which reaches nobody else: its peer cannot "
+                f"be {quoted(peer)}; --peer loopback works on every system"
             )
     if kind == NAMESPACE and any(system.here for system in members):
         return _refusal_of_namespace()
@@ -88,11 +88,9 @@ def _refusal_of_namespace() -> str | None:
     except subprocess.TimeoutExpired:
         return f"a private network did not work within {_PROBE_LIMIT_S} s here"
     end = json.loads(answer.stdout.splitlines()[-1]) if answer.stdout else {}
-    return (
-        None
-        if end.get("status") == "ok"
-        else str(end.get("reason") or "a private network cannot be made here")
-    )
+    if end.get("status") == "ok":
+        return None
+    return str(end.get("reason") or "a private network cannot be made here")
 
 
 @contextmanager
