@@ -13,7 +13,8 @@ struct flow {
 	uint64_t          number;
 	unsigned          lane;     /* of a flow with two sockets: 0 or 1 */
 	int               socket;
-	uint64_t          lost;     /* datagrams that were sent and not answered in time */
+	uint64_t          lost;     /* timeouts of datagrams */
+	int               answered; /* whether any has been */
 	unsigned char    *bytes;    /* the larger of request and response, at least 64 KiB */
 	struct histogram *latencies;
 };

@@ -150,6 +150,15 @@ static int start_partner(uint16_t *port)
 
 /* ---- Connections ---- */
 
+static int refused_option(const struct order *options)
+{
+	if (errno == ENOENT)
+		return unsupported("this kernel has no congestion control '%s'", options->congestion);
+	if (errno == EPERM)
+		return unsupported("the congestion control '%s' may not be chosen here", options->congestion);
+	return fail("setsockopt");
+}
+
 /* Options come before the connection: a window follows from the buffers. */
 static int connect_to(const struct address *address, const struct order *options, int kind, int *one)
 {
@@ -158,13 +167,8 @@ static int connect_to(const struct address *address, const struct order *options
 	*one = socket(address->is.ss_family, kind | SOCK_CLOEXEC, 0);
 	if (*one < 0)
 		return fail("socket");
-	if (options && socket_options(*one, options)) {
-		if (errno == ENOENT)
-			return unsupported("this kernel has no congestion control '%s'", options->congestion);
-		if (errno == EPERM)
-			return unsupported("the congestion control '%s' may not be chosen here", options->congestion);
-		return fail("setsockopt");
-	}
+	if (options && socket_options(*one, options))
+		return refused_option(options);
 	setsockopt(*one, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(*one, (const struct sockaddr *)&address->is, address->length))
 		return peer_lost("connect");
@@ -262,6 +266,18 @@ static int find_peer(struct address *control)
 	return 0;
 }
 
+/* Here, before the far end is asked for the same: whose kernel lacks it can then be said. */
+static int check_options(void)
+{
+	int one = socket(peer_by_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), outcome = 0;
+
+	if (one >= 0 && socket_options(one, &peer_order))
+		outcome = refused_option(&peer_order);
+	if (one >= 0)
+		close(one);
+	return outcome;
+}
+
 static int open_idle(void)
 {
 	int outcome = 0;
@@ -279,7 +295,8 @@ int peer_open(void)
 	memset(p.idle, -1, sizeof(p.idle));
 	if (strchr(peer_order.congestion, '\n') || strchr(peer_order.congestion, ' '))
 		return fail_check("congestion is '%s', and must be one word", peer_order.congestion);
-	if ((outcome = find_peer(&control)) || (outcome = connect_to(&control, NULL, SOCK_STREAM, &p.control)))
+	if ((outcome = check_options()) || (outcome = find_peer(&control)) ||
+	    (outcome = connect_to(&control, NULL, SOCK_STREAM, &p.control)))
 		return outcome;
 	p.from = fdopen(p.control, "r");
 	p.to = fdopen(dup(p.control), "w");

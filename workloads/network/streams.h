@@ -7,6 +7,9 @@
 #ifndef STEELYARD_STREAMS_H
 #define STEELYARD_STREAMS_H
 
+#include <errno.h>
+#include <unistd.h>
+
 #include "flows.h"
 
 static uint64_t size = 16384;
@@ -19,12 +22,27 @@ static inline int stream_announce(struct flow *flow, uint64_t operations)
 	return write_whole(flow->socket, &count, sizeof(count)) ? peer_lost("write") : 0;
 }
 
-/* That all of it was read there. */
-static inline int stream_confirm(struct flow *flow)
+/* Announces a batch, sends each of its pieces by that function, and waits until all of it was read there. */
+INLINED int stream_send_by(struct flow *flow, uint64_t operations, int (*send_once)(struct flow *flow))
 {
+	int  outcome = stream_announce(flow, operations);
 	char done;
 
+	while (operations-- && !outcome)
+		outcome = send_once(flow);
+	if (outcome)
+		return outcome;
 	return read_whole(flow->socket, &done, 1) ? peer_lost("read") : 0;
+}
+
+INLINED int stream_write(struct flow *flow)
+{
+	return write_whole(flow->socket, flow->bytes, peer_order.request) ? peer_lost("write") : 0;
+}
+
+static inline int stream_send(struct flow *flow, uint64_t operations)
+{
+	return stream_send_by(flow, operations, stream_write);
 }
 
 static inline int stream_receive(struct flow *flow, uint64_t operations)
@@ -45,12 +63,18 @@ static inline int stream_receive(struct flow *flow, uint64_t operations)
 	return outcome;
 }
 
-static inline int stream_open(const struct flows *flows)
+/* `moved` are the bytes of an operation. */
+static inline int stream_open_of(const struct flows *flows, const uint64_t *moved)
 {
 	peer_order.service = SERVE_FLOWS;
 	peer_order.request = peer_order.response = size;
-	flows_unit_bytes = &size;
+	flows_unit_bytes = moved;
 	return flows_open(flows);
+}
+
+static inline int stream_open(const struct flows *flows)
+{
+	return stream_open_of(flows, &size);
 }
 
 #define STREAM_PARAMETERS(least, most)                                                                \

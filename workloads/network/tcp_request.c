@@ -20,13 +20,13 @@
 static int setup(void)
 {
 	peer_order.service = SERVE_FLOWS;
-	return transactions_open(stream_send, stream_receive);
+	return transactions_open(request_write, response_read, NULL);
 }
 
 static const struct phase phases[] = { { .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL),
 	                               FLOWS_LATENCIES, FLOWS_ROUND_TRIP, { 0 } };
 
-static const struct parameter parameters[] = { TRANSACTION_PARAMETERS, PEER_TCP_PARAMETERS, { 0 } };
+static const struct parameter parameters[] = { TRANSACTION_PARAMETERS(OUTSTANDING_MOST), PEER_TCP_PARAMETERS, { 0 } };
 
 static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 

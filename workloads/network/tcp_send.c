@@ -11,24 +11,11 @@
  *              receiver keeps up. Of "demand" and "rest", see tcp_request.
  * After        TCP_STREAM of netperf (Jones).
  */
-#include <errno.h>
-#include <unistd.h>
-
 #include "streams.h"
-
-static int perform(struct flow *flow, uint64_t operations)
-{
-	int outcome = stream_announce(flow, operations);
-
-	while (operations-- && !outcome)
-		if (write_whole(flow->socket, flow->bytes, peer_order.request))
-			return peer_lost("write");
-	return outcome ? outcome : stream_confirm(flow);
-}
 
 static int setup(void)
 {
-	static const struct flows flows = { .roles = { ROLE_SEND }, .perform = perform };
+	static const struct flows flows = { .roles = { ROLE_SEND }, .perform = stream_send };
 
 	return stream_open(&flows);
 }

@@ -11,10 +11,10 @@ enum { OUTSTANDING_MOST = 1024 };
 
 static uint64_t request = 1, response = 1, outstanding = 1;
 
-#define TRANSACTION_PARAMETERS                                                                       \
+#define TRANSACTION_PARAMETERS(outstanding_most)                                                     \
 	NUMBER("request", "bytes in a request", &request, 1, 65507),                      \
 	NUMBER("response", "bytes in a response", &response, 1, 65507),                   \
-	NUMBER("outstanding", "requests under way in each flow", &outstanding, 1, OUTSTANDING_MOST), \
+	NUMBER("outstanding", "requests under way in each flow", &outstanding, 1, outstanding_most), \
 	FLOWS_LATENCY_PARAMETER
 
 /* The workload's own. Return outcomes. */
@@ -24,12 +24,12 @@ typedef int receive_t(struct flow *flow);
 static send_t    *transaction_send;
 static receive_t *transaction_receive;
 
-static inline int stream_send(struct flow *flow)
+static inline int request_write(struct flow *flow)
 {
 	return write_whole(flow->socket, flow->bytes, peer_order.request) ? peer_lost("write") : 0;
 }
 
-static inline int stream_receive(struct flow *flow)
+static inline int response_read(struct flow *flow)
 {
 	return read_whole(flow->socket, flow->bytes, peer_order.response) ? peer_lost("read") : 0;
 }
@@ -70,14 +70,16 @@ static int transactions_perform_each(struct flow *flow, uint64_t operations)
 	return outcome;
 }
 
-static inline int transactions_open(send_t *send, receive_t *receive)
+/* `begin` is as in struct flows. */
+static inline int transactions_open(send_t *send, receive_t *receive, int (*begin)(struct flow *flow))
 {
-	static const struct flows flows = { .roles = { ROLE_TRANSACTIONS },
+	static struct flows flows = { .roles = { ROLE_TRANSACTIONS },
 		                            .perform = transactions_perform,
 		                            .perform_each = transactions_perform_each };
 
 	peer_order.request = request;
 	peer_order.response = response;
+	flows.begin = begin;
 	transaction_send = send;
 	transaction_receive = receive;
 	return flows_open(&flows);

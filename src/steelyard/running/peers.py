@@ -26,8 +26,8 @@ from steelyard.text import quoted
 _PROBE = ("tcp_request", "peer=namespace", "operations=1", "batches=1", "warmup_ns=0", "latencies=1")
 _PROBE_LIMIT_S = 30
 _MEANING = (
-    "both ends then share one network stack and its loopback device, packets are up to 64 KiB large, and none "
-    "can be delayed or lost"
+    "both ends then share one network stack and its loopback device, packets are up to 64 KiB large, and "
+    "none can be delayed or lost"
 )
 
 
@@ -63,13 +63,13 @@ def _peers(study: Study) -> list[str]:
 
 
 def _refusal(peer: str, members: Sequence[System]) -> str | None:
-    """Why the systems cannot have that far end; None if they can, as far as is known without starting them."""
+    """Why the systems cannot have that far end; None if they can, as far as is known before they start."""
     kind = peer.partition(":")[0]
     for system in members:
         if kind not in system.peers:
             return (
-                f"system '{system.name}' has a network of its own, which reaches nobody else: its peer cannot "
-                f"be {quoted(peer)}; --peer loopback works on every system"
+                f"system '{system.name}' has a network of its own, which reaches nobody else: its peer "
+                f"cannot be {quoted(peer)}; --peer loopback works on every system"
             )
     if kind == NAMESPACE and any(system.here for system in members):
         return _refusal_of_namespace()
