@@ -182,7 +182,7 @@ struct phase {
 	 * returns: what earlier phases measured by themselves, such as a quantile of latencies. 0: this
 	 * system does not say, and the metric is left out. */
 	const uint64_t *reported;
-	const char     *per; /* what a reported time is for, such as "MB"; NULL: an operation */
+	const char     *per; /* what a reported time is for, such as "KB"; NULL: an operation */
 };
 
 /* For a workload whose trial is a curve: it is measured at sizes from..to, `steps` in each

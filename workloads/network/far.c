@@ -358,11 +358,14 @@ _Noreturn static void serve_all(int listener, const char *token)
 }
 
 /* ssh tells: the client's address and port, the server's address and port. */
-static const char *address_by_ssh(char chosen[FAR_ADDRESS_ROOM])
+static void choose_address(const char *asked, char chosen[FAR_ADDRESS_ROOM])
 {
 	const char *told = getenv("SSH_CONNECTION");
 
-	return told && sscanf(told, "%*s %*s %63s", chosen) == 1 ? chosen : "127.0.0.1";
+	if (strcmp(asked, "-"))
+		snprintf(chosen, FAR_ADDRESS_ROOM, "%s", asked);
+	else if (!told || sscanf(told, "%*s %*s %63s", chosen) != 1)
+		strcpy(chosen, "127.0.0.1");
 }
 
 int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRESS_ROOM], uint16_t *port)
@@ -370,7 +373,7 @@ int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRES
 	pid_t maker = getpid(), server;
 	int   listener;
 
-	snprintf(chosen, FAR_ADDRESS_ROOM, "%s", strcmp(address, "-") ? address : address_by_ssh(chosen));
+	choose_address(address, chosen);
 	if (strlen(token) >= TOKEN_ROOM)
 		return fail_check("a token has at most %d characters", TOKEN_ROOM - 1);
 	listener = far_listen(chosen, port);

@@ -234,20 +234,23 @@ int flows_run(uint64_t operations)
 	return run_by(s.flows->perform, operations);
 }
 
-/* A unit is an operation or a MB. No figure at all would mean that it is not known, so the least is 1. */
+static int not_known(void)
+{
+	flows_reported_ns = 0;
+	return 0;
+}
+
+/* 0 means that it is not known, so the least is 1. Where hardly anything was moved, a unit would be more than
+ * all that there was. */
 static int report(double total_ns)
 {
 	double units = (double)done_operations;
 
 	if (flows_unit_bytes)
-		units *= (double)*flows_unit_bytes / 1e6;
+		units *= (double)*flows_unit_bytes / 1024;
+	if (units < (double)mark.processors)
+		return not_known();
 	flows_reported_ns = total_ns / units < 1 ? 1 : (uint64_t)(total_ns / units + 0.5);
-	return 0;
-}
-
-static int not_known(void)
-{
-	flows_reported_ns = 0;
 	return 0;
 }
 

@@ -39,7 +39,7 @@ void flows_close(void);
 
 /* What is reported covers the batches of the last size: all processor time of this machine for a unit, and
  * that of each end's own process, and the rest of this machine's, which is interrupts, kernel threads, and
- * whatever else runs. A unit is an operation, or a MB (10^6 bytes) where `flows_unit_bytes` are what one moves. */
+ * whatever else runs. A unit is an operation, or a KB (1024 bytes) where `flows_unit_bytes` are what one moves. */
 extern uint64_t        flows_reported_ns;
 extern const uint64_t *flows_unit_bytes;
 int flows_report_demand(uint64_t operations);

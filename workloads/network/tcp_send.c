@@ -3,7 +3,7 @@
  * Measures     how fast the bytes of writes of `size` bytes arrive: copying into the kernel, TCP and IP, the
  *              device, and the far end's reading and copying out. A batch ends when the far end says that it has
  *              read all of it. With `flows`, so many connections do this at once. "demand" is all processor
- *              time of this machine for a MB, and is divided into that of both ends' processes and the rest.
+ *              time of this machine for a KB, and is divided into that of both ends' processes and the rest.
  * Leaves out   making the connections (in setup). The disk: what is sent is in memory.
  * Beware       a batch begins with an empty connection and ends with a round trip, so batches must be long
  *              against that: batch_ns=100000000. The far end reads into 128 KiB, or the size of a write if that

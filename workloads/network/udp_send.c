@@ -85,7 +85,7 @@ static int setup(void)
 	return flows_open(&flows);
 }
 
-static const struct phase phases[] = { { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("MB"), { 0 } };
+static const struct phase phases[] = { { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), { 0 } };
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in a datagram", &size, sizeof(struct datagram_head), 65507),
