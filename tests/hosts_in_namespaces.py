@@ -1,5 +1,5 @@
 """Runs a command in this network namespace, from which it reaches others by ssh: hosts a and b, which are
-one, and control. Start it in one of its own: unshare --net python hosts_in_namespaces.py DIRECTORY COMMAND ...
+one, and control. Start it in one of its own: unshare --net python THIS DIRECTORY COMMAND ...
 
 All ends with the processes: no namespace has a name, and each pair of devices ends with the namespaces.
 """
