@@ -46,3 +46,14 @@ uint64_t histogram_quantile(const struct histogram *histogram, double share)
 	}
 	return histogram_value(bucket);
 }
+
+double histogram_mean(const struct histogram *histogram)
+{
+	double total = 0, sum = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		total += (double)histogram->counts[i];
+		sum += (double)histogram->counts[i] * (double)histogram_value(i);
+	}
+	return total > 0 ? sum / total : 0;
+}

@@ -58,6 +58,25 @@ def test_a_series_is_as_long_as_its_requests(open_directory: Path) -> None:
     assert found["time"] > 100 * found["latency_50"]
 
 
+SEARCH = ("web_saturation", "clients=16", "steps=4", "step_ms=50")
+
+
+def test_a_search_finds_what_a_server_holds(open_directory: Path) -> None:
+    with Agent(open_directory) as agent:
+        found = figures(agent.perform(serving.described("nginx"), *SEARCH, "limit_us=600000000"))
+
+    assert {"request", "server", "client", "latency_50", "latency_99"} <= set(found)
+    assert found["latency_50"] <= found["latency_99"]
+    assert found["request"] > found["client"] > 0
+
+
+def test_a_limit_that_no_rate_holds_fails_the_search(open_directory: Path) -> None:
+    said = serving.failure(open_directory, serving.described("nginx"), *SEARCH, "limit_us=1")
+
+    assert said.startswith("not even ")
+    assert said.endswith(" requests a second were held: latency gave way")
+
+
 def test_an_open_load_keeps_its_rate_whatever_the_server_does(open_directory: Path) -> None:
     settings = ("rate=500", "poisson=1", "clients=50", "batches=2", "operations=250", "warmup_ns=0")
     with Agent(open_directory) as agent:

@@ -2,7 +2,7 @@
 
     SteelyardError               exit status 1
     ├── UsageError               2   what the user wrote: names the thing, quotes it, says what is allowed
-    │   ├── StudyError           2   in a study file
+    │   ├── StudyError           2   in a study's or a server's file
     │   └── UnknownName          2   no such system, workload, study...; suggests the nearest
     ├── Unsupported              77  a system cannot start here; says what to install
     ├── SystemFailed             1   a system started and then died or fell silent
@@ -33,10 +33,10 @@ class UsageError(SteelyardError):
 
 
 class StudyError(UsageError):
-    """A study file is wrong: names the file, the key, the value, and what is allowed."""
+    """A study's or a server's file is wrong: names the file, the key, the value, and what is allowed."""
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
-        where = f"study {file}: {shortened(shown(key), 120)}"
+        where = f"{file}: {shortened(shown(key), 120)}"
         told = "missing" if value is None else quoted(value)
         super().__init__(f"{where} is {told}, but must be {allowed}")
 

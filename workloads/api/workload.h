@@ -67,12 +67,10 @@ static inline uint32_t next_number(uint32_t *state)
 	return *state;
 }
 
-/* Fills `order` with the numbers below `count` in a random order (Fisher and Yates), the same
- * everywhere. */
-static inline void random_order(uint32_t order[], uint32_t count)
+/* Fills `order` with the numbers below `count` in a random order (Fisher and Yates), from the same
+ * state, which is not 0, the same everywhere. */
+static inline void random_order_from(uint32_t state, uint32_t order[], uint32_t count)
 {
-	uint32_t state = 2463534242u;
-
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;
 	for (uint32_t i = count; i-- > 1;) {
@@ -81,6 +79,11 @@ static inline void random_order(uint32_t order[], uint32_t count)
 		order[i] = order[other];
 		order[other] = held;
 	}
+}
+
+static inline void random_order(uint32_t order[], uint32_t count)
+{
+	random_order_from(2463534242u, order, count);
 }
 
 /* Executes `statement` `operations` times. The loop is unrolled 64 times, so that its own cost is
@@ -183,6 +186,9 @@ struct phase {
 	 * system does not say, and the metric is left out. */
 	const uint64_t *reported;
 	const char     *per; /* what a reported time is for, such as "KB"; NULL: an operation */
+	/* Or NULL: ns. Of a reported figure that is no time, such as "bytes per operation". It describes, and
+	 * nothing is judged by it; it may be 0, and UINT64_MAX is what is not known. */
+	const char *unit;
 };
 
 /* For a workload whose trial is a curve: it is measured at sizes from..to, `steps` in each
@@ -231,6 +237,8 @@ struct workload {
 	const uint64_t         *bytes;      /* that an operation moves: makes bandwidths; or NULL */
 	uint64_t                performances; /* batches, each of one long operation that is not
 	                                         repeated to find a size; 0: as usual */
+	const uint64_t        *pass; /* or NULL: such a batch is so many operations, unless the request
+	                                says how many; known after setup */
 	const struct machine_code *code;    /* which it executes; or NULL */
 	/* What tests count from outside: at least one of the three, except in `null`. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */

@@ -120,6 +120,7 @@ static void metric_write(const struct phase *phase)
 	record_text("less", phase->less);
 	record_truth("reported", phase->reported != NULL);
 	record_text("per", phase->per);
+	record_text("unit", unit_of(phase));
 	record_object_close();
 }
 
@@ -151,6 +152,7 @@ static void workload_write(const struct workload *w)
 	parameters_write(swept);
 	record_list_close();
 	record_number("performances", w->performances);
+	record_truth("passes", w->pass != NULL);
 	record_number("instructions", w->instructions);
 	record_object("calls");
 	for (const struct call *c = w->calls; c && c->name; c++)

@@ -18,6 +18,6 @@ void facts_caches(const char *root);       /* caches, cache_line_bytes */
 void facts_clock_source(const char *root); /* clock_source */
 void facts_protection(const char *root);   /* address_randomisation, mitigations */
 void facts_machine(const char *root, const char *hypervisor); /* or NULL: not known yet */
-void facts_file_system(const char *directory, const char *root); /* directory ... file_system_options */
+void facts_file_system(const char *directory, const char *root); /* directory ... device_write_cache */
 
 #endif

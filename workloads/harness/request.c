@@ -55,6 +55,11 @@ const char *only_metric(const struct workload *workload)
 	return workload->bytes ? "bandwidth" : workload->count ? "count" : "time";
 }
 
+const char *unit_of(const struct phase *phase)
+{
+	return phase->unit ? phase->unit : "ns";
+}
+
 int setting_apply(const struct workload *workload, const char *setting, char *why, size_t why_room)
 {
 	struct parameter              swept[4];

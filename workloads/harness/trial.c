@@ -103,10 +103,12 @@ static struct batch_hooks hooks_of(const struct piece *piece)
 		                     .run    = phase->run };
 }
 
-/* A performance is long, and done once: nothing is tried first. */
+/* A performance is long: nothing is tried first. */
 static int size_performance(struct batch_plan *plan)
 {
-	*plan = (struct batch_plan){ .operations = 1,
+	*plan = (struct batch_plan){ .operations = !t.workload->pass   ? 1
+		                                   : t.aim.operations ? t.aim.operations
+		                                                      : *t.workload->pass,
 		                     .batches = t.batches_asked ? settings.batches
 		                                              : t.workload->performances };
 	return 0;
@@ -250,12 +252,20 @@ static int measure(void)
 	return outcome;
 }
 
+/* Whether the figure can be told: what this system does not say of itself cannot. */
+static int is_known(const struct piece *piece)
+{
+	const struct phase *phase = &t.phases[piece->phase];
+
+	return !phase->reported || piece->durations_ns[0] != (phase->unit ? UINT64_MAX : 0);
+}
+
 static void write_samples(const struct piece *piece)
 {
 	record_open("samples");
 	record_number("copy", t.copy);
 	record_text("metric", t.phases[piece->phase].metric);
-	record_text("unit", "ns");
+	record_text("unit", unit_of(&t.phases[piece->phase]));
 	if (t.point_count)
 		record_number("point", piece->point);
 	else
@@ -381,7 +391,7 @@ int trial_process(int argc, char *argv[])
 		if (t.workload->count)
 			write_value();
 		for (int i = 0; i < t.piece_count && !t.workload->count; i++)
-			if (!t.phases[t.pieces[i].phase].reported || t.pieces[i].durations_ns[0])
+			if (is_known(&t.pieces[i]))
 				write_samples(&t.pieces[i]);
 		for (int i = 0; i < t.phase_count; i++)
 			write_usage(&t.phases[i], &t.uses[i]);

@@ -50,6 +50,9 @@ const struct workload *workload_find(const char *name);
 /* The name of a workload's metric where it has only one. */
 const char *only_metric(const struct workload *workload);
 
+/* The unit of what a phase measures. */
+const char *unit_of(const struct phase *phase);
+
 /* Sets one "name=value" of a trial of that workload. Returns 0, or -1 with a sentence in `why`. */
 int setting_apply(const struct workload *workload, const char *setting, char *why, size_t why_room);
 

@@ -301,18 +301,81 @@ int flows_report_rest(uint64_t operations)
 	return mark.processors ? report(busy_ns() - ends_ns) : not_known();
 }
 
-/* As TCP itself estimates it, smoothed. */
+#ifdef __linux__
+static int ask_tcp(const struct flow *flow, struct tcp_info *info)
+{
+	socklen_t length = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return getsockopt(flow->socket, IPPROTO_TCP, TCP_INFO, info, &length);
+}
+
+/* Of the first flow, as TCP itself estimates it, smoothed. */
+int flows_report_round_trip(uint64_t operations)
+{
+	struct tcp_info info;
+
+	(void)operations;
+	flows_reported_ns = ask_tcp(&s.workers[0], &info) ? 0 : (uint64_t)info.tcpi_rtt * 1000;
+	return 0;
+}
+
+/* Of all flows of this end. */
+int flows_report_retransmits(uint64_t operations)
+{
+	struct tcp_info info;
+
+	(void)operations;
+	flows_reported_ns = 0;
+	for (unsigned i = 0; i < s.count && flows_reported_ns != UINT64_MAX; i++)
+		flows_reported_ns = ask_tcp(&s.workers[i], &info) ? UINT64_MAX
+		                                                  : flows_reported_ns + info.tcpi_total_retrans;
+	return 0;
+}
+
+/* The first flow's congestion window. */
+int flows_report_window(uint64_t operations)
+{
+	struct tcp_info info;
+
+	(void)operations;
+	flows_reported_ns = ask_tcp(&s.workers[0], &info) || !info.tcpi_snd_cwnd ? UINT64_MAX : info.tcpi_snd_cwnd;
+	return 0;
+}
+#else
 int flows_report_round_trip(uint64_t operations)
 {
 	(void)operations;
-	flows_reported_ns = 0;
-#ifdef __linux__
-	struct tcp_info info = { 0 };
-	socklen_t       length = sizeof(info);
+	return not_known();
+}
 
-	if (!getsockopt(s.workers[0].socket, IPPROTO_TCP, TCP_INFO, &info, &length))
-		flows_reported_ns = (uint64_t)info.tcpi_rtt * 1000;
+int flows_report_retransmits(uint64_t operations)
+{
+	(void)operations;
+	flows_reported_ns = UINT64_MAX;
+	return 0;
+}
+
+int flows_report_window(uint64_t operations)
+{
+	return flows_report_retransmits(operations);
+}
 #endif
+
+/* Of a million that this end has sent, in all: of transactions those that timed out, of a stream those that
+ * have not come to the far end by now. */
+int flows_report_lost(uint64_t operations)
+{
+	uint64_t sent = 0, lost = 0;
+
+	(void)operations;
+	for (unsigned i = 0; i < s.count; i++) {
+		sent += s.workers[i].sent;
+		lost += s.workers[i].lost;
+	}
+	if (peer_order.role == ROLE_SEND)
+		lost = sent > used.far.datagrams ? sent - used.far.datagrams : 0;
+	flows_reported_ns = sent ? (uint64_t)(1e6 * (double)lost / (double)sent) : UINT64_MAX;
 	return 0;
 }
 

@@ -13,7 +13,8 @@ struct flow {
 	uint64_t          number;
 	unsigned          lane;     /* of a flow with two sockets: 0 or 1 */
 	int               socket;
-	uint64_t          lost;     /* timeouts of datagrams */
+	uint64_t          sent;     /* datagrams */
+	uint64_t          lost;     /* those without an answer in time */
 	int               answered; /* whether any has been */
 	unsigned char    *bytes;    /* the larger of request and response, at least 64 KiB */
 	struct histogram *latencies;
@@ -47,6 +48,9 @@ int flows_report_near(uint64_t operations);
 int flows_report_far(uint64_t operations);
 int flows_report_rest(uint64_t operations);
 int flows_report_round_trip(uint64_t operations);
+int flows_report_retransmits(uint64_t operations);
+int flows_report_window(uint64_t operations);
+int flows_report_lost(uint64_t operations);
 /* Performs so many operations more, each with its time. */
 int flows_report_latency_50(uint64_t operations);
 int flows_report_latency_90(uint64_t operations);
@@ -66,7 +70,14 @@ extern uint64_t flows_latencies;
 		FLOWS_REPORT("latency_90", flows_report_latency_90, NULL),        \
 		FLOWS_REPORT("latency_99", flows_report_latency_99, NULL),        \
 		FLOWS_REPORT("latency_99_9", flows_report_latency_99_9, NULL)
-#define FLOWS_ROUND_TRIP FLOWS_REPORT("round_trip", flows_report_round_trip, "segment")
+/* What TCP says of its flows at the end, and which share of the datagrams of a stream was lost. */
+#define FLOWS_COUNT(name, function, unit_) \
+	{ .metric = (name), .run = (function), .reported = &flows_reported_ns, .unit = (unit_) }
+#define FLOWS_TCP                                                                      \
+	FLOWS_REPORT("round_trip", flows_report_round_trip, "segment"),                \
+		FLOWS_COUNT("retransmits", flows_report_retransmits, "segments"),      \
+		FLOWS_COUNT("window", flows_report_window, "segments")
+#define FLOWS_LOSS FLOWS_COUNT("lost", flows_report_lost, "datagrams per million")
 #define FLOWS_LATENCY_PARAMETER                                                                      \
 	NUMBER("latencies", "operations more, each with its time", &flows_latencies, 1, 10000000)
 

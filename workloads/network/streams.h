@@ -79,6 +79,6 @@ static inline int stream_open(const struct flows *flows)
 
 #define STREAM_PARAMETERS(least, most)                                                                \
 	NUMBER("size", "bytes in a write", &size, (least), (most)), PEER_TCP_PARAMETERS
-#define STREAM_PHASES { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), FLOWS_ROUND_TRIP
+#define STREAM_PHASES { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), FLOWS_TCP
 
 #endif

@@ -24,7 +24,7 @@ static int setup(void)
 }
 
 static const struct phase phases[] = { { .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL),
-	                               FLOWS_LATENCIES, FLOWS_ROUND_TRIP, { 0 } };
+	                               FLOWS_LATENCIES, FLOWS_TCP, { 0 } };
 
 static const struct parameter parameters[] = { TRANSACTION_PARAMETERS(OUTSTANDING_MOST), PEER_TCP_PARAMETERS, { 0 } };
 

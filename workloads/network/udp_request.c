@@ -22,6 +22,7 @@ static unsigned char oldest[FLOWS_MOST], next[FLOWS_MOST];
 static int send_number(struct flow *flow, unsigned char number)
 {
 	flow->bytes[0] = number;
+	flow->sent++;
 	return write(flow->socket, flow->bytes, request) == (ssize_t)request ? 0 : peer_lost("write");
 }
 
@@ -75,7 +76,7 @@ static int setup(void)
 }
 
 static const struct phase phases[] = { { .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL),
-	                               FLOWS_LATENCIES, { 0 } };
+	                               FLOWS_LATENCIES, FLOWS_LOSS, { 0 } };
 
 static const struct parameter parameters[] = {
 	TRANSACTION_PARAMETERS(128),

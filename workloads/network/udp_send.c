@@ -63,6 +63,7 @@ static int perform(struct flow *flow, uint64_t operations)
 	while (!is_over && !outcome) {
 		outcome = send_one(flow, &head);
 		sent++;
+		flow->sent++;
 		if (!outcome && sent >= operations && (sent == operations || sent % LOOK_EACH == 0))
 			outcome = is_there(flow, &head, &is_over);
 		if (rate)
@@ -85,7 +86,7 @@ static int setup(void)
 	return flows_open(&flows);
 }
 
-static const struct phase phases[] = { { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), { 0 } };
+static const struct phase phases[] = { { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), FLOWS_LOSS, { 0 } };
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in a datagram", &size, sizeof(struct datagram_head), 65507),

@@ -88,7 +88,7 @@ class Observations:
         timeless: Counter[tuple[str, str, str]] = Counter()
         for row in rows.values:
             lenses = lenses_of(row)
-            if min(lenses.values()) <= 0:
+            if min(lenses.values()) <= 0 and self._unit_of(row.cell, row.metric) == "ns":
                 timeless[row.system, row.cell, row.metric] += 1
                 continue
             value = Value(row.boot, lenses, row.bytes)
@@ -170,24 +170,39 @@ class Observations:
             return DERIVED[metric], "none" if metric in crowds.NEUTRAL else "lower"
         if workload["measure"] == "count":
             return str(workload["counts"]), "higher"
-        reported = next(
-            (one for one in workload["metrics"] if one["name"] == metric and one.get("reported")), None
-        )
-        if reported is not None:
-            unit = f"ns per {reported.get('per') or workload['operation']}"
-            return unit, "none" if metric in loads.NEUTRAL else "lower"
-        if workload["measure"] == "bandwidth":
+        found = next(one for one in workload["metrics"] if one["name"] == metric)
+        unit, is_reported = self._unit_of(cell, metric), found.get("reported", False)
+        if unit != "ns":
+            return unit, "none"
+        if workload["measure"] == "bandwidth" and not is_reported:
             return "MB/s", "higher"
-        return f"ns per {workload['operation']}", "lower"
+        is_neutral = metric in loads.NEUTRAL and is_reported
+        operation = loads.operation(self.cells[cell].workload, metric, workload["operation"])
+        return f"ns per {found.get('per') or operation}", "none" if is_neutral else "lower"
+
+    def _unit_of(self, cell: str, metric: str) -> str:
+        """The unit in which the load program measures it."""
+        metrics = self.workload(cell)["metrics"]
+        return next((str(one.get("unit", "ns")) for one in metrics if one["name"] == metric), "ns")
 
     def busy(self, cell: str, system: str) -> float | None:
         """The share of its time in which the load's generator worked; None where there is none."""
-        lens = self.lens(cell)
-        times, clients = (
-            {block: value.lenses[lens] for block, value in self.values[cell, metric].get(system, {}).items()}
-            for metric in (loads.TIME, loads.CLIENT)
+        times, clients, beyond = (
+            self._by_block(cell, metric, system) for metric in (loads.TIME, loads.CLIENT, loads.BEYOND_CLIENT)
         )
-        return loads.busy(self.cells[cell].workload, times, clients)
+        return loads.busy(self.cells[cell].workload, times, clients, beyond)
+
+    def gave_way(self, key: Key, system: str) -> str | None:
+        """What is known of the rate that a server did not hold; None where none was looked for."""
+        cell, metric = key
+        found = (list(self._by_block(cell, one, system).values()) for one in loads.BEYOND)
+        return loads.gave_way(metric, *(float(np.median(one)) if one else None for one in found))
+
+    def _by_block(self, cell: str, metric: str, system: str) -> dict[int, float]:
+        lens = self.lens(cell)
+        return {
+            block: value.lenses[lens] for block, value in self.values[cell, metric].get(system, {}).items()
+        }
 
     def is_derived(self, key: Key) -> bool:
         """Whether the metric follows from the moments of many processes, and is no time of its own."""

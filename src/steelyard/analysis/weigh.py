@@ -81,6 +81,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         troubles=tuple(observations.troubles),
         blocks=len({trial.block for trial in read.trials}),
         trials=len(read.trials),
+        went_well=sum(trial.status == "ok" for trial in read.trials),
         marks=marks.of(read.values, {(one.cell, one.metric): one.lens for one in comparisons}),
         extent=_extent(read),
         warnings=(
@@ -290,8 +291,9 @@ def _facts(observations: Observations) -> tuple[SystemFacts, ...]:
     boots: Counter[str] = Counter()
     for row in observations.rows.systems:
         if row.system not in first:
-            tuning = (json.loads(row.fingerprint) or {}).get("tuning")
-            facts = door.known("system", json.loads(row.fingerprint)) | ({"tuning": tuning} if tuning else {})
+            told = json.loads(row.fingerprint) or {}
+            added = {key: told[key] for key in door.ADDED if told.get(key)}
+            facts = door.known("system", json.loads(row.fingerprint)) | added
             first[row.system] = door.known("hello", json.loads(row.hello)), facts
         boots[row.system] += 1
     return tuple(

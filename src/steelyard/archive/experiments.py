@@ -30,8 +30,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
-
 from steelyard.archive import exports, files, journal, promise, reopening, schema, tables, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import TABLES, Line
@@ -303,11 +301,6 @@ def _keep_damaged(path: Path, damaged: Sequence[bytes]) -> None:
         files.write(path / DAMAGED, [before, further])
 
 
-def _said(error: duckdb.Error) -> str:
-    """DuckDB's complaint, as far as a person can use it."""
-    return str(error).splitlines()[0]
-
-
 def discard(experiment: Experiment) -> None:
     """Removes an open experiment in which nothing can be compared."""
     with journal.explained(experiment.path):
@@ -410,8 +403,8 @@ def connect(experiment: Experiment) -> Iterator[tables.Connection]:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except duckdb.Error as error:
-        raise ArchiveError(f"experiment {path} cannot be read: {_said(error)}") from error
+    except tables.FAULTS as error:
+        raise ArchiveError(f"experiment {path} cannot be read: {tables.said(error)}") from error
 
 
 @dataclass

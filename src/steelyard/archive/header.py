@@ -23,6 +23,7 @@ class Metric(TypedDict):
     name: str
     less: str | None  # the metric that is subtracted from it
     reported: NotRequired[bool]  # by the workload itself: no time between two readings of the clock
+    unit: NotRequired[str]  # "ns", or of what describes only
 
 
 class Workload(TypedDict):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, archive_option, format_option, option, part
-from steelyard.errors import UsageError
+from steelyard.errors import Unsupported, UsageError
 from steelyard.text import quoted, shown
 
 if TYPE_CHECKING:
+    from steelyard.analysis.model import Weighing
     from steelyard.archive.experiments import Experiment
 
 _STANDARD_STUDY = "standard"
@@ -177,8 +178,22 @@ def _run(options: CompareOptions | RunOptions) -> int:
         watch=measuring.watch,
     )
     done = experiment.carry_out(order, report.onlooker(reporting.html))
-    _print_report(done, reporting)
-    return 0 if done.closed else output.INTERRUPTED
+    found = _print_report(done, reporting)
+    if not done.closed:
+        return output.INTERRUPTED
+    return _status(found)
+
+
+def _status(found: "Weighing") -> int:
+    """Whether any trial went well; else it is said why none did."""
+    if found.went_well or not found.trials:
+        return 0
+    one = found.troubles[0]
+    reason = f": {one.reason}" if one.reason else ""
+    failed = f"{one.cell} {one.status} on {one.system}{reason}"
+    output.say(f"steelyard: none of {found.trials} trials went well; {failed}")
+    is_unsupported = {each.status for each in found.troubles} == {"unsupported"}
+    return Unsupported.exit_status if is_unsupported else 1
 
 
 def _plan(options: PlanOptions) -> int:
@@ -205,7 +220,7 @@ def _report(options: ReportOptions) -> int:
     return 0
 
 
-def _print_report(experiment: "Experiment", options: Reporting) -> None:
+def _print_report(experiment: "Experiment", options: Reporting) -> "Weighing":
     from steelyard import report
     from steelyard.analysis import weigh
     from steelyard.study import model
@@ -218,6 +233,7 @@ def _print_report(experiment: "Experiment", options: Reporting) -> None:
         report.write_html(found, options.html, reference=options.reference)
         output.say(f"steelyard: the report is in {options.html}")
     report.print_out(found, form=options.format, reference=options.reference, everything=options.everything)
+    return found
 
 
 COMPARE = Verb(

@@ -116,7 +116,8 @@ def _figure(weighing: Weighing, figure: StudyFigure, systems: Sequence[str]) -> 
         return Picture(figure.title, figure.note, tuple(of_curve(one, systems) for one in curves))
     order = list(figure.workloads)
     levels = sorted(
-        (one for one in weighing.levels if is_shown(one)), key=lambda one: order.index(one.workload)
+        (one for one in weighing.levels if is_shown(one) and one.value.value > 0),  # on a log scale
+        key=lambda one: order.index(one.workload),
     )
     if figure.kind == "lines":
         places = {dict(one.parameters).get(figure.over) for one in levels} - {None}

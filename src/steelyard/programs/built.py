@@ -46,6 +46,7 @@ class Metric:
     less: str | None = None
     reported: bool = False  # by the workload itself, once a trial: no time between two readings of the clock
     per: str | None = None  # what it is for, where that is no operation: "KB"
+    unit: str = "ns"  # if another one, the metric describes, and nothing is judged by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Workload:
     sweep_unit: str | None
     parameters: tuple[Parameter, ...]
     performances: int  # batches of one operation each, unless the request has another number; 0: as usual
+    passes: bool  # those are of as many operations as the system finds, unless the request says how many
     calls: Mapping[str, int]  # system calls an operation makes
     counted_address: int | None  # of a function entered once an operation
     instructions: int  # machine instructions an operation takes at least; 0 if it does not say

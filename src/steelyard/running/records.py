@@ -66,15 +66,18 @@ class Asked:
 
     def operations(self, metric: str) -> int:
         """The operations in each batch; 0: the system finds out."""
-        is_one = self.workload.performances or self.is_reported(metric)
+        is_one = (self.workload.performances and not self.workload.passes) or self.is_reported(metric)
         return 1 if is_one else self.number("operations")
 
     def is_reported(self, metric: str) -> bool:
         return any(one.name == metric and one.reported for one in self.workload.metrics)
 
+    def unit(self, metric: str) -> str:
+        return next(one.unit for one in self.workload.metrics if one.name == metric)
+
     def shortest_ns(self, metric: str) -> int:
         """What a batch must take. One that the system has sized lasts many steps of its clock."""
-        if not self.is_timed:
+        if not self.is_timed or self.unit(metric) != "ns":
             return 0
         return 1 if self.operations(metric) else max(1, self.resolution_ns)
 
@@ -172,8 +175,9 @@ class Hearing:
 
     def _check_samples(self, one: Record) -> None:
         asked = self._asked
-        is_curve = asked.workload.sweeps is not None
+        is_curve, is_time = asked.workload.sweeps is not None, asked.unit(one["metric"]) == "ns"
         moves = asked.workload.measure == "bandwidth" and not asked.is_reported(one["metric"])
+        _must(one, "unit", one["unit"] == asked.unit(one["metric"]), f"'{asked.unit(one['metric'])}'")
         most = (is_curve and asked.number("to")) or door.WHOLE_MOST
         _must(one, "point", (one["point"] is not None) == is_curve, "a size" if is_curve else "null")
         _must(one, "point", not is_curve or one["point"] <= most, f"at most {most}")
@@ -191,7 +195,7 @@ class Hearing:
             if duration < shortest_ns:
                 why = f"at least {shortest_ns}: the clock's resolution"
                 raise cannot_be("samples", f"durations_ns[{number}]", duration, why)
-        if asked.is_timed:
+        if asked.is_timed and is_time:
             most = sum(durations) * _OPERATIONS_MOST // len(durations)
             _must(one, "operations", operations <= most, f"at most {most} in such a time")
             most = sum(durations) * _BYTES_MOST // (len(durations) * operations)
@@ -280,7 +284,8 @@ class Hearing:
         spent: dict[int, int] = defaultdict(int)
         for one in self._all("samples"):
             if self._asked.is_reported(one["metric"]):
-                _must_not_exceed(one, most_ns)
+                if one["unit"] == "ns":
+                    _must_not_exceed(one, most_ns)
                 continue
             spent[one["copy"]] += sum(one["durations_ns"])
             if spent[one["copy"]] > most_ns:

@@ -27,6 +27,7 @@ MARGINS = {
     "ipc": 0.02,
     "process": 0.02,
     "file": 0.05,
+    "storage": 0.05,
     "network": 0.05,
     "server": 0.05,
 }
@@ -122,6 +123,22 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A fresh file system for a system's files."""
+
+    kind: str = ""  # "": none, files are where they are
+    size: str = ""  # "": the usual
+    mkfs: tuple[str, ...] = ()
+    options: str = ""  # of the mount
+    aged: int = 0  # how often it is churned before
+    image_directory: str = ""  # "": where the system works
+    device: str = ""  # a block device in place of an image
+
+    def __bool__(self) -> bool:
+        return bool(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
 class SystemDefinition:
     """A system that the user describes: by the command that starts its agent, or as a variant."""
 
@@ -141,6 +158,7 @@ class SystemDefinition:
     under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
     reads: str = ""  # which of MONITORS it is, if what it says is to be kept
     tuning: Tuning = Tuning()
+    file_system: FileSystem = FileSystem()
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,10 +360,12 @@ def check(study: Study, catalogue: Catalogue, *, file: str) -> None:
         limits = catalogue[levels.workload]
         if SERVER in limits and SERVER not in dict(levels.levels):
             key = f"workload {levels.workload}: {SERVER}"
-            raise StudyError(file, key, "", "the name of a server, such as nginx (docs/servers.md)")
+            raise StudyError(
+                f"study {file}", key, "", "the name of a server, such as nginx (docs/servers.md)"
+            )
         for value in dict(levels.levels).get(PEER, ()) if PEER in limits else ():
             if not is_peer(str(value)):
-                raise StudyError(file, f"workload {levels.workload}: {PEER}", value, PEERS)
+                raise StudyError(f"study {file}", f"workload {levels.workload}: {PEER}", value, PEERS)
         for name, values in [*levels.levels, *((name, (value,)) for name, value in study.trial)]:
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
@@ -353,7 +373,7 @@ def check(study: Study, catalogue: Catalogue, *, file: str) -> None:
             for value in values:
                 allowed = _refusal(value, limits[name])
                 if allowed:
-                    raise StudyError(file, f"workload {levels.workload}: {name}", value, allowed)
+                    raise StudyError(f"study {file}", f"workload {levels.workload}: {name}", value, allowed)
 
 
 def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:
@@ -385,8 +405,8 @@ def duration_s(text: str, *, most_s: float = bounds.BUDGET_MOST_S) -> float:
 
 
 def size_bytes(text: str) -> int:
-    """The bytes meant by "64M" or "1G". Raises UsageError."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])", text)
+    """The bytes meant by "64M" or "64MiB". Raises UsageError."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])(?:iB)?", text)
     if not match:
         raise UsageError(f"{quoted(text)} is not a size; write a whole number and K, M or G, such as 64M")
     return int(match[1]) << {"K": 10, "M": 20, "G": 30}[match[2]]

@@ -4,7 +4,7 @@ A system is a command that starts an agent; `System` says which command, and the
 differs: which build of the load program it runs, and whether its start is a boot.
 
 Each module imports only from earlier ones: groups, ledger, scratch, tuning, system, door, agent, initramfs,
-monitors, native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
+monitors, native, filesystem, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from dataclasses import replace
 from steelyard.errors import SteelyardError, UnknownName, UsageError
 from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
-from steelyard.systems import custom, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
+from steelyard.systems import custom, filesystem, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
 from steelyard.systems.system import System, check
 from steelyard.text import quoted
 
@@ -21,6 +21,7 @@ _NAME_MOST = 200  # characters, with its build
 BUILT_IN: tuple[System, ...] = (
     native.NATIVE,
     native.NATIVE_MUSL,
+    *filesystem.NATIVE,
     gvisor.GVISOR,
     uml.UML,
     wine.WINE,

@@ -130,6 +130,7 @@ class Agent:
             self.fingerprint = self.ask("describe", "system")
             members = descendants(self._process.pid)
             self.fingerprint["tuning"] = self._tuned.facts(members[0]) if members else None
+            self.fingerprint["file_system_made"] = system.file_system or None
             self._is_up = True
         except BaseException:
             self.close()

@@ -23,6 +23,7 @@ LINE_MOST = 16 << 20  # bytes: a group of 20,000 processes that all failed takes
 SAID_MOST = 128 << 20  # bytes from a request to its answer's end; a line of a journal may have 256 MB
 WHOLE_MOST = (1 << 63) - 1  # what a column of the archive holds
 REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
+ADDED = ("tuning", "file_system_made")  # to a system's record, by the laboratory
 _DIGITS_MOST = 40
 _NESTED_MOST = 8  # brackets in one another; no record has more than four
 _COPIES_MOST, _BATCHES_MOST, _MEMBERS_MOST, _MARKS = 1024, 10000, 20000, 16  # as the load program has them
@@ -81,7 +82,22 @@ def prose(value: Any) -> str:
     """What is for people only: kept escaped and shortened, so that no terminal obeys it."""
     if type(value) is not str:
         raise _Wrong(value, "a text")
-    return shortened(shown(shortened(value, REASON_MOST)), REASON_MOST)
+    return shortened(shown(shortened(_of_bytes(value), REASON_MOST)), REASON_MOST)
+
+
+def _of_bytes(value: str) -> str:
+    """The agent writes each byte as a character. Where these are UTF-8 they are read so; a last character
+    that was cut short is written out, and what is no UTF-8 stays as it is."""
+    if value.isascii():
+        return value
+    try:
+        told = value.encode("latin-1")
+        return told.decode()
+    except UnicodeEncodeError:
+        return value
+    except UnicodeDecodeError as error:
+        is_cut = error.reason == "unexpected end of data"
+        return told.decode(errors="backslashreplace") if is_cut else value
 
 
 def digest(value: Any) -> str:
@@ -217,6 +233,9 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "directory": _FACT,
         "file_system": _FACT,
         "file_system_options": _FACT,
+        "device": _FACT,
+        "device_scheduler": _FACT,
+        "device_write_cache": _FACT,
     },
     "begin": {
         "trial": text(),
@@ -228,7 +247,7 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
     "samples": {
         "copy": _COPY,
         "metric": text(),
-        "unit": one_of("ns"),
+        "unit": text(),
         "point": maybe(whole(1)),
         "bytes": maybe(whole(1)),
         "faults_major": _NUMBER,

@@ -61,6 +61,7 @@ class System:
     peers: tuple[str, ...] = (LOOPBACK,)
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
+    file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not
 
 
 def check(system: System) -> None:

@@ -217,4 +217,7 @@ void facts_file_system(const char *directory, const char *root)
 	else
 		record_null("file_system");
 	record_null("file_system_options");
+	record_null("device");
+	record_null("device_scheduler");
+	record_null("device_write_cache");
 }

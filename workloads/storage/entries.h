@@ -1,0 +1,46 @@
+/* entries.h -- many files in one directory, which are made, asked for and removed, in order or at random.
+ *
+ * Their names are hexadecimal numbers. With shared=1 all copies of a trial work in one directory, else each in one
+ * of its own. Functions of type int return an outcome. Linux only.
+ */
+#ifndef STEELYARD_STORAGE_ENTRIES_H
+#define STEELYARD_STORAGE_ENTRIES_H
+
+#include <stdint.h>
+
+#include "meter.h"
+
+enum { ENTRIES_MOST = 1000000, ENTRY_NAME = 24 };
+
+extern uint64_t entries_count, entries_random, entries_shared, entries_sync;
+
+#define ENTRIES_PARAMETERS                                                                                   \
+	NUMBER("files", "that a pass is about", &entries_count, 1, ENTRIES_MOST),                            \
+	NUMBER("random", "1: in a random order; 0: in the order of their names", &entries_random, 0, 1),     \
+	NUMBER("shared", "1: all copies in one directory", &entries_shared, 0, 1)
+#define ENTRIES_SYNC_PARAMETER \
+	NUMBER("sync", "1: a batch ends when all is on the device (syncfs)", &entries_sync, 0, 1)
+
+/* In setup: the directory, and the account. In teardown: everything is removed. */
+int entries_begin(void);
+void entries_end(void);
+
+/* Sees to it, untimed, that the files 0..count-1 exist, and no others. */
+int entries_arrange(uint64_t count);
+
+/* `before` of a batch of so many operations that make files, that ask for them, that remove them. */
+int entries_before_making(uint64_t operations);
+int entries_before_asking(uint64_t operations);
+int entries_before_removing(uint64_t operations);
+
+/* The name of the file that an operation is for. */
+const char *entries_name(uint64_t number, char name[ENTRY_NAME]);
+
+/* One more exists; or one less. */
+void entries_made(void);
+void entries_removed(void);
+
+/* The end of a batch that has changed the directory: syncfs, if `sync` says so. */
+int entries_synced(void);
+
+#endif

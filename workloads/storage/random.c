@@ -1,0 +1,48 @@
+/* random.c -- see random.h. */
+#include "random.h"
+
+#include <errno.h>
+
+void         *random_rooms[LANES_MOST];
+struct filler random_fillers[LANES_MOST];
+
+int random_begin(int flags, int (*perform)(unsigned member, uint64_t number))
+{
+	int outcome = phase_begin(flags, team_members);
+
+	if (outcome)
+		return outcome;
+	/* As fio does: else a system may read ahead what is not asked for. */
+	if ((errno = posix_fadvise(phase_file, 0, 0, POSIX_FADV_RANDOM)))
+		return fail("posix_fadvise");
+	for (unsigned i = 0; i < team_members; i++) {
+		random_rooms[i] = area_room();
+		if (!random_rooms[i])
+			return fail("taking memory");
+		if ((outcome = filler_make(&random_fillers[i], i + 1)))
+			return outcome;
+	}
+	return team_start(perform);
+}
+
+void random_end(void)
+{
+	team_end();
+	for (unsigned i = 0; i < LANES_MOST; i++) {
+		aligned_give(random_rooms[i]);
+		filler_end(&random_fillers[i]);
+	}
+	phase_end();
+}
+
+int random_read(unsigned member, uint64_t block)
+{
+	int outcome = area_whole(pread(phase_file, random_rooms[member], area_block, random_place(block)), "pread");
+
+	return outcome ? outcome : area_check(random_rooms[member], block);
+}
+
+int random_write(uint64_t block, const void *from)
+{
+	return area_whole(pwrite(phase_file, from, area_block, random_place(block)), "pwrite");
+}
