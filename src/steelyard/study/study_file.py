@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.errors import SteelyardError, UnknownName, UsageError
-from steelyard.study import bounds
+from steelyard.study import bounds, model
 from steelyard.study.model import (
     MARGINS,
     MONITORS,
@@ -101,8 +101,11 @@ def parse(text: str, *, file: str) -> Study:
         figure_tables=tuple(_figure_table(part) for part in reader.parts("figure_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
+        peer=reader.text("peer", ""),
     )
     reader.finish()
+    if study.peer and not model.is_peer(study.peer):
+        raise reader.wrong("peer", study.peer, model.PEERS)
     study = _joined(study, parts)
     if not study.workloads:
         raise reader.wrong("workload", [], "at least one [[workload]] with a name")

@@ -327,6 +327,7 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "clock_ns": whole(),
     },
     "clock": {"clock_ns": whole()},
+    "far": {"address": text(), "port": whole(1, 65535)},
     "error": {"trial": maybe(text()), "reason": prose},
 }
 
