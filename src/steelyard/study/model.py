@@ -38,6 +38,7 @@ ESTIMATED = "estimated "  # before that, where it did not count, but estimate
 # Of what a monitor adds to a time: its share of the time with it, or of that without.
 ITS_OWN, UNTRACED = "of its own", "of untraced"
 READINGS = (ITS_OWN, UNTRACED)
+THIS = "this"  # the machine that the laboratory runs on, as a host
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
 UP_TO = "1..processors"  # the levels from one to that, all of them or, where they are many, RUNGS
 TWICE = "2x processors"  # as many again
@@ -123,6 +124,17 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """Hardware that runs one system at a time, and how it is brought from one to another."""
+
+    name: str
+    host: str  # "ssh:HOST", or THIS
+    switch: tuple[str, ...]  # a command, run here; {system} stands for the system's name
+    wait_s: float = 300.0  # until the host answers, booted anew
+    quiet_s: float = 60.0  # until it has nothing else to do
+
+
+@dataclass(frozen=True, slots=True)
 class FileSystem:
     """A fresh file system for a system's files."""
 
@@ -158,6 +170,8 @@ class SystemDefinition:
     under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
     reads: str = ""  # which of MONITORS it is, if what it says is to be kept
     tuning: Tuning = Tuning()
+    machine: Machine | None = None
+    expect: tuple[tuple[str, str], ...] = ()  # of its fingerprint: a key, and a pattern with * and ?
     file_system: FileSystem = FileSystem()
 
 
