@@ -224,7 +224,9 @@ def test_every_metric_it_lists_comes_from_every_copy(workload: built.Workload) -
     usage = [(one["copy"], one["metric"]) for one in records if one["record"] == "usage"]
     assert usage == [(copy, metric) for copy in range(3) for metric in names]
     # What a workload reports itself may be unknown, or nothing in so short a trial.
-    assert [one for one in samples if one[1] in timed] == [(copy, each) for copy in range(3) for each in timed]
+    assert [one for one in samples if one[1] in timed] == [
+        (copy, each) for copy in range(3) for each in timed
+    ]
     assert samples == [one for one in usage if one in samples]
 
 
