@@ -1,5 +1,5 @@
-"""Work on files: the data are where `cache` says, or the trial says that they are not; the calls are those that a
-phase claims; and what is not the trial's own stays as it was."""
+"""Work on files: the data are where `cache` says, or the trial says that they are not; the calls are those that
+a phase claims; and what is not the trial's own stays as it was."""
 
 import json
 import os
@@ -201,7 +201,7 @@ def test_a_directory_that_is_named_is_left_as_it_was(disk: Path, tmp_path: Path)
     (disk / "mine").write_text("mine")
     study = tmp_path / "small.toml"
     study.write_text(
-        'name = "small"\nsystems = ["native", "native-musl"]\n[design]\nblocks = 2\n'
+        'name = "small"\ntitle = "Small"\nsystems = ["native", "native-musl"]\n[design]\nblocks = 2\n'
         '[[workload]]\nname = "file_random_read"\nsize = 262144\nblock = 4096\ncache = ["warm", "cold"]\n'
     )
     command = [
