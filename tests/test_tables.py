@@ -25,7 +25,7 @@ TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
 KINDS = ("trial", "system", "watch", "accounting", "look", "note")
 KNOWN = {"system": ("a", "ü\n"), "cell": ("null", "x y=1")}
 
-pytestmark = pytest.mark.computes
+pytestmark = [pytest.mark.computes, pytest.mark.limit(100 + 80 * TIMES)]
 examples = settings(
     max_examples=15 * TIMES,
     derandomize=TIMES == 1,

@@ -62,6 +62,7 @@ USER, SYSTEM = CPU["user"], CPU["system"]
 SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this host's clock
 
 WORK, SETUP = "work", "setup"
+OF_SERVER = "server "
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class Figure:
 class Called:
     """How often they made one system call between two marks, and how often it failed."""
 
-    call: str
+    call: str  # its name; behind "server ", what the server that a trial starts made of them
     calls: Natural
     errors: Natural | None  # that failed
 

@@ -424,6 +424,7 @@ class Weighing:
     left_out: tuple[str, ...] = ()  # cells that the time did not reach
     marks: tuple[PlotMark, ...] = ()
     extent: Extent = Extent()
+    went_well: int = 0  # of the trials
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
     with experiments.connect(experiment) as connection:
-        read = rows.read(connection)
+        read = rows.read(connection, reported=_reported(experiment.header))
     observations = Observations(experiment, read, baseline=baseline)
     accounted = host_costs.Costs(observations)
     comparisons = accounted.explained(comparison.all_of(observations, margin=margin))
@@ -82,6 +82,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         troubles=tuple(observations.troubles),
         blocks=len({trial.block for trial in read.trials}),
         trials=len(read.trials),
+        went_well=sum(trial.status == "ok" for trial in read.trials),
         marks=marks.of(read.values, {(one.cell, one.metric): one.lens for one in comparisons}),
         extent=_extent(read),
         warnings=(
@@ -98,6 +99,15 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         ),
         left_out=left_out,
     )
+
+
+def _reported(header: Mapping[str, Any]) -> set[str]:
+    return {
+        str(metric["name"])
+        for workload in header["workloads"].values()
+        for metric in workload["metrics"]
+        if metric.get("reported")
+    }
 
 
 def _extent(read: Rows) -> Extent:

@@ -23,7 +23,7 @@ from steelyard.archive.schema import Line
 from steelyard.errors import Ended, Rebooting, SteelyardError, Stuck, Unsupported, UsageError
 from steelyard.events import CALLS
 from steelyard.programs import built
-from steelyard.running import continuation, progress, runner, seats
+from steelyard.running import continuation, peers, progress, runner, seats
 from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.host_monitor import HostMonitor
@@ -49,6 +49,7 @@ class Order:
     directory: str | None = None
     resume: bool = True
     command: str = ""
+    peer: str | None = None  # where the far end of network workloads is, in place of the study's
     reboots: bool = False  # this machine may be rebooted
     watch: bool = True  # account for every trial of the systems on this host
 
@@ -70,8 +71,8 @@ def plan_of(order: Order) -> Plan:
         raise bounds.refusal(
             chosen.name, f"{len(names):,} systems, with their builds", f"{bounds.SYSTEMS_MOST}"
         )
-    for name in names:
-        systems.find(name, chosen.definitions)
+    members = [systems.find(name, chosen.definitions) for name in names]
+    chosen = peers.settled(chosen, order.peer, members, catalogue=built.catalogue().limits(), tell=_tell)
     labels = systems.label(names)
     seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
     return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
@@ -165,9 +166,13 @@ def _measure(
         # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
         return HostMonitor(agent.process, detail=detail, may_stop=not members[name].boot)
 
-    with closing(journal), onlooker(made, judge) as seen:
+    with (
+        closing(journal),
+        peers.far_ends(made, members, directory) as far_ends,
+        onlooker(made, judge) as seen,
+    ):
         events = runner.run(
-            made,
+            replace(made, far_ends=far_ends),
             start=start,
             boots_afresh=frozenset(name for name, system in members.items() if system.boot),
             judge=judge,

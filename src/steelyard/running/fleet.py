@@ -12,7 +12,7 @@ from steelyard.events import Outcome, Started, Switching, Unbooted, Watched
 from steelyard.running import dialogue, host_monitor, records
 from steelyard.running.dialogue import AgentLike
 from steelyard.study.plan import Plan, Trial
-from steelyard.watch.model import Head, Mark
+from steelyard.watch.model import Head, Mark, Process
 
 BOOTS_MOST = 3  # so many failures in a row, and the machine is left alone
 BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
@@ -48,6 +48,7 @@ class MonitorLike(Protocol):
     """What the runner needs of a monitor; `host_monitor.HostMonitor` is the real one."""
 
     head: Head
+    ended: list[Process]  # at CALLS: that have ended; whoever reads them takes them
 
     def mark(self) -> Mark | None: ...
     def close(self) -> None: ...

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.errors import SteelyardError, UnknownName, UsageError
-from steelyard.study import bounds
+from steelyard.study import bounds, model
 from steelyard.study.model import (
     MARGINS,
     MONITORS,
@@ -85,11 +85,12 @@ def read(name: str) -> Study:
 def parse(text: str, *, file: str) -> Study:
     """The study that the text describes; `file` is for messages only. Raises StudyError or UsageError."""
     reader = toml_file.parse("study", text, file=file)
+    parts, texts = _included(reader)
     machines = {name: _machine(name, part) for name, part in reader.named_parts("machine").items()}
     study = Study(
         name=reader.name("name"),
         title=reader.text("title"),
-        text=text,
+        text=text + texts,
         systems=tuple(reader.texts("systems", ("native", "native-musl"), least=1, most=bounds.SYSTEMS_MOST)),
         workloads=tuple(_levels(part) for part in reader.parts("workload")),
         design=_design(reader.part("design")),
@@ -105,11 +106,64 @@ def parse(text: str, *, file: str) -> Study:
         figure_tables=tuple(_figure_table(part) for part in reader.parts("figure_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
+        peer=reader.text("peer", ""),
     )
     reader.finish()
+    if study.peer and not model.is_peer(study.peer):
+        raise reader.wrong("peer", study.peer, model.PEERS)
+    study = _joined(study, parts)
     if not study.workloads:
         raise reader.wrong("workload", [], "at least one [[workload]] with a name")
     return study
+
+
+def _included(reader: Reader) -> tuple[list[tuple[str, Study]], str]:
+    """Title and study of each part; and their texts, as one more table, for an archive: a later version's
+    parts may be others."""
+    kept = reader.part("included").rest()
+    parts, texts = [], []
+    for part in reader.parts("include"):
+        name, title = part.text("study"), part.text("title")
+        part.finish()
+        text = kept.get(name)
+        if not isinstance(text, str):
+            if name not in bundled():
+                raise UnknownName("study", name, bundled(), where=f"{reader.file}: ")
+            text, _ = toml_file.read("study", name, bundled())
+            texts.append(f"{name} = '''\n{text}'''\n")
+        inner = toml_file.parse("study", text, file=name)
+        if inner.parts("include"):
+            raise part.wrong("study", name, "a study that includes none")
+        parts.append((title, parse(text, file=name)))
+    return parts, "".join(["\n[included]\n", *texts]) if texts else ""
+
+
+def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
+    """The study with what its parts measure and show. Each workload keeps its part's way of timing; systems,
+    design and margins are the study's own."""
+    for title, part in parts:
+        titled = (
+            replace(figure, name=f"{part.name}: {figure.name}", title=f"{title}: {figure.title}")
+            for figure in part.figures
+        )
+        known = {index.name for index in study.indices}
+        study = replace(
+            study,
+            workloads=(*study.workloads, *(_timed(levels, part) for levels in part.workloads)),
+            figures=(*study.figures, *titled),
+            indices=(*study.indices, *(index for index in part.indices if index.name not in known)),
+            tables=(*study.tables, *part.tables),
+            curve_tables=(*study.curve_tables, *part.curve_tables),
+            cell_tables=(*study.cell_tables, *part.cell_tables),
+            figure_tables=(*study.figure_tables, *part.figure_tables),
+        )
+    return study
+
+
+def _timed(levels: Levels, part: Study) -> Levels:
+    """With the part's parameters of every trial as the workload's own, unless it has others."""
+    all_of = {name: (value,) for name, value in part.trial} | dict(levels.levels)
+    return Levels(levels.workload, tuple(sorted(all_of.items())))
 
 
 def archived(text: str) -> Study | None:

@@ -8,7 +8,7 @@ from functools import partial
 from steelyard.errors import UsageError
 from steelyard.study.model import SystemDefinition
 from steelyard.systems import filesystem, machine, monitors, qemu, uml, userland
-from steelyard.systems.system import Place, System
+from steelyard.systems.system import EVERY_PEER, Place, System
 
 
 def _command(words: tuple[str, ...], place: Place) -> list[str]:
@@ -44,6 +44,7 @@ def _by_command(definition: SystemDefinition) -> System:
         program=definition.program or "glibc",
         boot=definition.boot,
         needs=((definition.command[0], "what brings it"),),
+        peers=EVERY_PEER,
     )
 
 

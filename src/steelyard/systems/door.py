@@ -82,7 +82,22 @@ def prose(value: Any) -> str:
     """What is for people only: kept escaped and shortened, so that no terminal obeys it."""
     if type(value) is not str:
         raise _Wrong(value, "a text")
-    return shortened(shown(shortened(value, REASON_MOST)), REASON_MOST)
+    return shortened(shown(shortened(_of_bytes(value), REASON_MOST)), REASON_MOST)
+
+
+def _of_bytes(value: str) -> str:
+    """The agent writes each byte as a character. Where these are UTF-8 they are read so; a last character
+    that was cut short is written out, and what is no UTF-8 stays as it is."""
+    if value.isascii():
+        return value
+    try:
+        told = value.encode("latin-1")
+        return told.decode()
+    except UnicodeEncodeError:
+        return value
+    except UnicodeDecodeError as error:
+        is_cut = error.reason == "unexpected end of data"
+        return told.decode(errors="backslashreplace") if is_cut else value
 
 
 def digest(value: Any) -> str:
@@ -317,6 +332,7 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "clock_ns": whole(),
     },
     "clock": {"clock_ns": whole()},
+    "far": {"address": text(), "port": whole(1, 65535)},
     "error": {"trial": maybe(text()), "reason": prose},
 }
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
-from steelyard.systems.system import Place, System
+from steelyard.systems.system import EVERY_PEER, Place, System
 from steelyard.text import last_line, of_file, quoted
 
 _COPY_LIMIT_S = 120
@@ -99,6 +99,15 @@ def _ssh(host: str, script: str, *, input_bytes: bytes = b"") -> subprocess.Comp
         return run(host, script, limit_s=_COPY_LIMIT_S, input_bytes=input_bytes)
     except subprocess.TimeoutExpired as error:
         raise Unsupported(f"system 'ssh:{host}' cannot start: no answer in {_COPY_LIMIT_S} s") from error
+
+
+def laboratory_as_seen_from(host: str) -> str:
+    """The address by which the host knows this machine, of what ssh has connected. Raises Unsupported."""
+    answer = _ssh(host, "echo $SSH_CONNECTION")
+    words = answer.stdout.decode(errors="replace").split()
+    if answer.returncode or len(words) != 4:
+        raise Unsupported(f"the host {quoted(host)} does not say by which address it sees this machine")
+    return words[0]
 
 
 def _shell_of(host: str) -> _Shell:
@@ -225,6 +234,7 @@ def to_host(name: str, host: str) -> System:
         needs=(("ssh", "openssh-client"), ("sftp", "openssh-client")),
         prepare=partial(_prepare, host),
         here=False,
+        peers=EVERY_PEER,
     )
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import Unsupported
-from steelyard.study.model import THIS, Machine, Tuning
+from steelyard.study.model import LABORATORY, LOOPBACK, NAMESPACE, SSH, THIS, Machine, Tuning
 from steelyard.systems import tuning
+
+EVERY_PEER = (LOOPBACK, NAMESPACE, LABORATORY, SSH)  # of a system with this machine's network, or a host's
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class System:
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
+    # Where the far end of a network workload can be.
+    peers: tuple[str, ...] = (LOOPBACK,)
     seat: Seat | None = None  # of a system whose start is a boot of a whole machine
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
