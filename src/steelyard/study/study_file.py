@@ -2,19 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.errors import SteelyardError, UnknownName, UsageError
-from steelyard.study import bounds
+from steelyard.study import bounds, model
 from steelyard.study.model import (
     MARGINS,
     MONITORS,
     PROCESSORS,
     READINGS,
+    THIS,
     TIMING,
     TWICE,
     UP_TO,
@@ -25,6 +26,7 @@ from steelyard.study.model import (
     FigureTable,
     FileSystem,
     Levels,
+    Machine,
     ReferenceIndex,
     Study,
     StudyFigure,
@@ -84,6 +86,7 @@ def parse(text: str, *, file: str) -> Study:
     """The study that the text describes; `file` is for messages only. Raises StudyError or UsageError."""
     reader = toml_file.parse("study", text, file=file)
     parts, texts = _included(reader)
+    machines = {name: _machine(name, part) for name, part in reader.named_parts("machine").items()}
     study = Study(
         name=reader.name("name"),
         title=reader.text("title"),
@@ -93,7 +96,9 @@ def parse(text: str, *, file: str) -> Study:
         design=_design(reader.part("design")),
         margins=MARGINS | _margins(reader.part("margin")),
         trial=tuple(sorted(_trial(reader.part("trial")).items())),
-        definitions=tuple(_definition(name, part) for name, part in reader.named_parts("system").items()),
+        definitions=tuple(
+            _definition(name, part, machines) for name, part in reader.named_parts("system").items()
+        ),
         tables=tuple(_table(part) for part in reader.parts("table")),
         builds=tuple(reader.texts("builds", (), most=bounds.SYSTEMS_MOST)),
         curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
@@ -101,8 +106,11 @@ def parse(text: str, *, file: str) -> Study:
         figure_tables=tuple(_figure_table(part) for part in reader.parts("figure_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
+        peer=reader.text("peer", ""),
     )
     reader.finish()
+    if study.peer and not model.is_peer(study.peer):
+        raise reader.wrong("peer", study.peer, model.PEERS)
     study = _joined(study, parts)
     if not study.workloads:
         raise reader.wrong("workload", [], "at least one [[workload]] with a name")
@@ -228,7 +236,30 @@ def _trial(part: Reader) -> dict[str, int]:
     return parameters
 
 
-def _definition(name: str, part: Reader) -> SystemDefinition:
+def _machine(name: str, part: Reader) -> Machine:
+    usual = Machine(name, "", ())
+    machine = Machine(
+        name,
+        host=part.text("host"),
+        switch=tuple(part.texts("switch", (), least=1)),
+        wait_s=_time(part, "wait", usual.wait_s, most_s=bounds.WAIT_MOST_S),
+        quiet_s=_time(part, "quiet", usual.quiet_s, most_s=bounds.WAIT_MOST_S),
+    )
+    part.finish()
+    if machine.host != THIS and not machine.host.startswith("ssh:"):
+        raise part.wrong("host", machine.host, '"ssh:HOST", as the ssh command knows it, or "this"')
+    return machine
+
+
+def _expect(part: Reader) -> tuple[tuple[str, str], ...]:
+    patterns = part.rest()
+    for key, value in patterns.items():
+        if type(value) is not int and (not toml_file.is_text(value) or not value):
+            raise part.wrong(key, value, 'a pattern such as "6.12.*"')
+    return tuple((key, str(value)) for key, value in patterns.items())
+
+
+def _definition(name: str, part: Reader, machines: Mapping[str, Machine]) -> SystemDefinition:
     base = part.text("base", "")
     kind = base.partition("+")[0]
     sizes = {key: part.text(key, "") for key in ("memory", "swap", "disk")}
@@ -238,8 +269,13 @@ def _definition(name: str, part: Reader) -> SystemDefinition:
     tuning, guest = _tuning(part), (sizes["memory"], sizes["swap"])
     if kind not in GUESTS:
         tuning, guest = replace(tuning, memory=guest[0], swap=guest[1]), ("", "")
+    machine = part.text("machine", "")
+    if machine and machine not in machines:
+        raise UnknownName("machine", machine, machines, where=f"study {part.file}: {part.prefix}machine: ")
     definition = SystemDefinition(
         name=name,
+        machine=machines.get(machine),
+        expect=_expect(part.part("expect")),
         command=tuple(part.texts("command", ())),
         base=base,
         program=part.text("program", ""),
@@ -279,7 +315,13 @@ def _check_definition(part: Reader, definition: SystemDefinition, kind: str) -> 
     _check_under(part, definition, kind)
     if definition.tuning.swap and not definition.tuning.memory:
         raise part.wrong("swap", definition.tuning.swap, "beside a limit of memory")
-    if bool(definition.command) == bool(definition.base):
+    if definition.machine is None and definition.expect:
+        raise part.wrong("expect", dict(definition.expect), "beside a machine")
+    if definition.machine is not None:
+        if definition.command or definition.base or definition.under or definition.file_system:
+            allowed = "there without command, base, under and filesystem"
+            raise part.wrong("machine", definition.machine.name, allowed)
+    elif bool(definition.command) == bool(definition.base):
         raise part.wrong(
             "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
         )
