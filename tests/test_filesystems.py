@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import building
 import every_call
 import pytest
 import test_userlands
@@ -121,6 +122,13 @@ def test_files_are_on_it_only_in_the_system(kind: str, place: Path) -> None:
         agent.park()
         agent.resume()
         assert run(agent, "trial 2 file_write batches=1 operations=1")[-1]["status"] == "ok"
+
+
+def test_every_workload_runs_there_or_says_why_not(place: Path) -> None:
+    with Agent(named("native-xfs"), directory=place) as agent:
+        for workload in built.catalogue().workloads:
+            end = run(agent, building.quick(workload))[-1]
+            assert end["status"] in ("ok", "unsupported"), (workload.name, end)
 
 
 def test_each_start_makes_it_anew(place: Path) -> None:

@@ -58,7 +58,7 @@ def mounted(system: System, wish: FileSystem) -> System:
         )
     return replace(
         system,
-        summary=f"{system.summary}; files on {described(wish)}",
+        summary=f"{system.summary}; files on a fresh {_placed(wish)}",
         command=partial(_command, system, wish),
         ready=partial(_ready, system, wish),
         boot=True,
@@ -72,21 +72,26 @@ def _native(kind: str) -> System:
 
 
 def described(wish: FileSystem) -> str:
-    """How it is made, as the fingerprint and the report say it."""
-    if wish.kind == "overlay":
-        return "overlay" + (f", mounted with {wish.options}" if wish.options else "")
-    size = f" of {wish.size or SIZE}" if not wish.device else ""
-    images = f" in {wish.image_directory}" if wish.image_directory else ""
-    place = "" if wish.kind == "tmpfs" else f" on {wish.device}" if wish.device else f" on an image{images}"
-    words = " ".join(["mkfs." + wish.kind, *_making(wish)])
+    """How it is made, as the fingerprint says it."""
+    words = [f"mkfs.{wish.kind}", *_making(wish)]
     return ", ".join(
         [
-            f"{wish.kind}{size}{place}",
-            *([words] if wish.kind not in WITHOUT_DEVICE else []),
+            _placed(wish),
+            *([" ".join(words)] if wish.kind not in WITHOUT_DEVICE else []),
             *([f"mounted with {_options(wish)}"] if _options(wish) else []),
             *([f"aged {wish.aged}"] if wish.aged else []),
         ]
     )
+
+
+def _placed(wish: FileSystem) -> str:
+    if wish.device:
+        return f"{wish.kind} on {wish.device}"
+    if wish.kind == "overlay":
+        return wish.kind
+    sized = f"{wish.kind} of {wish.size or SIZE}"
+    where = f" in {wish.image_directory}" if wish.image_directory else ""
+    return sized if wish.kind == "tmpfs" else f"{sized} on an image{where}"
 
 
 def _aging_s(wish: FileSystem) -> float:

@@ -1,7 +1,7 @@
 /* aging.c -- makes a file system old, as filesystem.h says: its free space comes in pieces.
  *
- * The calls are the same on every file system and at each boot. Each round ends with a sync, because delayed
- * allocation would never place what is deleted before it is written.
+ * The calls are the same on every file system and at each boot. Each round ends with a sync, because
+ * delayed allocation would never place what is deleted before it is written.
  */
 #ifdef __linux__
 

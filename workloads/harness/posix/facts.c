@@ -230,7 +230,8 @@ static void add_words(char *words, size_t room, char *more)
 }
 
 /* A fact of a block device's queue; of a partition, it is the whole device's. NULL if it has none. */
-static const char *queue_fact(const char *root, const char *device, const char *name, char *into, size_t room)
+static const char *queue_fact(const char *root, const char *device, const char *name, char *into,
+                              size_t room)
 {
 	static const char *const places[] = { "queue", "../queue", NULL };
 	char                     path[PATH_MAX];
@@ -243,10 +244,11 @@ static const char *queue_fact(const char *root, const char *device, const char *
 	return NULL;
 }
 
-/* By its number, or where the file system has one of its own (btrfs), by the name of what was mounted. */
+/* By its number, or where the file system has one of its own (btrfs), by the mount's source. */
 static void facts_device(const char *root, const char *number, const char *source)
 {
-	static const char direct[] = "loop, direct I/O", buffered[] = "loop, through the page cache";
+	static const char direct[] = "loop, direct I/O";
+	static const char buffered[] = "loop, through the page cache";
 	char              device[512], path[PATH_MAX], real[PATH_MAX], fact[FACT_ROOM];
 	const char       *base = strrchr(source, '/'), *name = NULL, *value;
 
@@ -284,7 +286,8 @@ void facts_file_system(const char *directory, const char *root)
 	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
 	mounts = fopen(path, "r");
 	while (mounts && fgets(line, sizeof(line), mounts)) {
-		char *dash = strstr(line, " - "), *mount, *mount_options, *type, *source, *more, *device;
+		char *dash = strstr(line, " - "), *mount, *mount_options, *device;
+		char *type, *source, *more;
 
 		if (!dash)
 			continue;

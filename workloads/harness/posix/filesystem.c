@@ -1,7 +1,7 @@
 /* filesystem.c -- see filesystem.h. Linux only: loop devices and namespaces are Linux's.
  *
- * Wherever this is killed, nothing stays: the image has no name, the loop device clears itself when the last who
- * has it open is gone (LO_FLAGS_AUTOCLEAR), and the mount is in a namespace of its own.
+ * Wherever this is killed, nothing stays: the image has no name, the loop device clears itself when
+ * the last who has it open is gone (LO_FLAGS_AUTOCLEAR), and the mount is in a namespace of its own.
  */
 #include "../filesystem.h"
 
@@ -75,8 +75,9 @@ static int read_words(char *argv[], struct wish *wish)
 			wish->device = value;
 		else if (!strcmp(*argv, "make") && wish->make_count < WORDS_MOST)
 			wish->make[wish->make_count++] = value;
-		else if (strcmp(*argv, "size") ? strcmp(*argv, "aged") || parse_number(value, &wish->aged)
-		                               : parse_number(value, &wish->size))
+		else if (!strcmp(*argv, "size") && !parse_number(value, &wish->size))
+			continue;
+		else if (strcmp(*argv, "aged") || parse_number(value, &wish->aged))
 			return -1;
 	}
 	if (!*argv || !argv[1] || !wish->type)
@@ -85,15 +86,17 @@ static int read_words(char *argv[], struct wish *wish)
 	return 0;
 }
 
-/* Allocates them all, so that a disk that is full is full now; and asks before, because a disk that others write
- * to must not be full for even a moment. Returns 0 or an errno. */
+/* Allocates them all, so that a disk that is full is full now; and asks before, because a disk that
+ * others write to must not be full for even a moment. Returns 0 or an errno. */
 static int allocate(int image, uint64_t size)
 {
 	struct statvfs disk;
 
 	if (fstatvfs(image, &disk))
 		return errno;
-	return disk.f_bavail * disk.f_frsize < size ? ENOSPC : posix_fallocate(image, 0, (off_t)size);
+	if (disk.f_bavail * disk.f_frsize < size)
+		return ENOSPC;
+	return posix_fallocate(image, 0, (off_t)size);
 }
 
 /* A file without a name. */
@@ -114,8 +117,8 @@ static int make_image(const struct wish *wish)
 	return image;
 }
 
-/* Attaches the image to a free loop device. Returns the device, open; it is cleared when that is closed and
- * nothing is mounted from it. */
+/* Attaches the image to a free loop device. Returns the device, open; it is cleared when that is
+ * closed and nothing is mounted from it. */
 static int attach(int image, char path[PATH_MAX])
 {
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), loop = -1;
@@ -175,8 +178,8 @@ static void listen_to(int from, char *line, size_t room)
 	line[kept] = 0;
 }
 
-/* Runs it. Returns 0 if it succeeded; else its first words, which are the reason, are on standard error: usage
- * follows them, or advice. */
+/* Runs it. Returns 0 if it succeeded; else its first words, which are the reason, are on standard
+ * error: usage follows them, or advice. */
 static int run(char *const words[])
 {
 	char  said[400];
@@ -230,7 +233,8 @@ static int mount_it(const struct wish *wish, const char *source)
 {
 	char words[][8] = { "mount", "-n", "-t", "-o" }, where[] = "new";
 	char type[64], options[4096], from[PATH_MAX];
-	char *command[] = { words[0], words[1], words[2], type, words[3], options, from, where, NULL };
+	char *command[] = { words[0], words[1], words[2], type, words[3],
+		            options,  from,     where,    NULL };
 	int is_overlay = !strcmp(wish->type, "overlay"), is_memory = !strcmp(wish->type, "tmpfs");
 
 	snprintf(type, sizeof(type), "%s", wish->type);
@@ -295,16 +299,18 @@ static int copy_prepared(const char *work, const char *own)
 	return count > 5 ? run(command) : 0;
 }
 
-/* Old files, and a directory like the working one, which is then seen in its place: what else is at the top of
- * a file system is not. */
+/* Old files, and a directory like the working one, which is then seen in its place: what else is at
+ * the top of a file system is not. */
 static int furnish(const struct wish *wish, const char *own)
 {
 	struct stat like;
 
 	if (stat(wish->work, &like) || mkdir("new/files", 0700) ||
-	    chown("new/files", like.st_uid, like.st_gid) || chmod("new/files", like.st_mode & 07777))
+	    chown("new/files", like.st_uid, like.st_gid) ||
+	    chmod("new/files", like.st_mode & 07777))
 		return refuse("making a directory for", wish->work);
-	if (wish->aged && (mkdir("new/aged", 0700) || filesystem_age("new/aged", wish->size, wish->aged)))
+	if (wish->aged &&
+	    (mkdir("new/aged", 0700) || filesystem_age("new/aged", wish->size, wish->aged)))
 		return refuse("aging the file system for", wish->work);
 	return copy_prepared(wish->work, own);
 }
