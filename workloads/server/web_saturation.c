@@ -26,7 +26,7 @@
 static uint64_t limit_us = 10000, share_permille = 990, steps = 7, step_ms = 200;
 
 static const double from = 0.1, to = 1.5; /* of what the clients get as fast as they go */
-static const double achieved_least = 0.95; /* of the rate: arrivals at random scatter */
+static const double achieved_least = 0.95; /* of the requests that were due */
 static const double busy_most = 0.8;
 
 enum held { HELD, FAILED, CLIENT, UNSENT, LATE };
@@ -86,7 +86,7 @@ static enum held judged(const struct probe *probe)
 			return FAILED;
 	if (probe->client_ns > busy_most * probe->seconds * SECOND_NS)
 		return CLIENT;
-	if (found->unsent || probe->answered < achieved_least * probe->rate)
+	if (found->unsent || (double)found->answers < achieved_least * (double)found->started)
 		return UNSENT;
 	if (histogram_quantile(&found->intended, (double)share_permille / 1000) > limit_us * 1000)
 		return LATE;
