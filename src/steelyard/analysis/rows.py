@@ -67,6 +67,8 @@ _REMARKS = "SELECT note FROM events WHERE kind = 'damage' ORDER BY recorded"
 
 # What only a report asks for.
 
+_FAILED_BOOTS = "SELECT reason FROM events WHERE kind = 'unbooted' ORDER BY recorded"
+
 _SYSTEMS = "SELECT system, hello, fingerprint FROM systems ORDER BY recorded"
 
 # By all copies and their children, warm-up included.
@@ -276,6 +278,7 @@ class Rows:
     crowds: list[CrowdRow] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # sentences: what is damaged, and left out
 
+    failed_boots: Sequence[str] = ()  # why
     systems: Sequence[SystemRow] = ()
     usage: Sequence[UsageRow] = ()
     faults: Sequence[FaultRow] = ()
@@ -305,6 +308,7 @@ def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = (
     connection.execute("INSERT INTO reported SELECT unnest(?::VARCHAR[])", [list(reported)])
     rows.add(connection)
     rows.systems = _read(connection, _SYSTEMS, SystemRow._make)
+    rows.failed_boots = [reason for (reason,) in connection.execute(_FAILED_BOOTS).fetchall()]
     rows.usage = _read(connection, _USAGE, UsageRow._make)
     rows.faults = _read(connection, _FAULTS, FaultRow._make)
     rows.costs = _read(connection, _COSTS, CostRow._make)

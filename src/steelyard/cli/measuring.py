@@ -41,6 +41,12 @@ class Choice:
         "--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m (default: the study's)"
     )
     seed: int | None = option("--seed", type=_whole, metavar="N", help="of the random order (default: drawn)")
+    peer: str | None = option(
+        "--peer",
+        metavar="PEER",
+        help="the far end of network workloads: loopback, namespace, laboratory or ssh:HOST (default: the "
+        "study's)",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,12 @@ class Measuring:
         action=argparse.BooleanOptionalAction,
         help="account for what every trial costs this host, and say what goes along with a difference (the "
         "default, where a monitor works that costs what is timed nothing)",
+    )
+    reboots: bool = option(
+        "--reboots",
+        default=False,
+        action="store_true",
+        help="allow this machine to be rebooted, again and again, for systems such as this:6.1.0-32-amd64",
     )
     new: bool = option(
         "--new",
@@ -164,8 +176,10 @@ def _run(options: CompareOptions | RunOptions) -> int:
         budget=measuring.choice.budget,
         margin=reporting.margin,
         seed=measuring.choice.seed,
+        peer=measuring.choice.peer,
         archive=output.archive(reporting.archive),
         directory=measuring.directory,
+        reboots=measuring.reboots,
         resume=not measuring.new,
         command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
         watch=measuring.watch,
@@ -199,6 +213,7 @@ def _plan(options: PlanOptions) -> int:
         only=options.choice.only,
         budget=options.choice.budget,
         seed=options.choice.seed,
+        peer=options.choice.peer,
     )
     listing.print_plan(experiment.plan_of(order), blocks=options.blocks, form=options.format)
     return 0
@@ -237,7 +252,9 @@ COMPARE = Verb(
   steelyard compare native uml gvisor --study pegasus --html report.html
   steelyard compare native uml --only syscall --watch   and what the host does for each call
   steelyard compare native native --budget 60s          a machine with itself: finds nothing
-  steelyard compare native ssh:server2 --only syscall --margin 2%""",
+  steelyard compare native ssh:server2 --only syscall --margin 2%
+  steelyard compare ssh:a ssh:b --study network --peer ssh:control
+  steelyard compare this:6.1.0-32-amd64 this:6.12.9-amd64 --reboots --budget 4h""",
 )
 RUN = Verb(
     "run",
