@@ -12,10 +12,11 @@
  *              in each second, and "beyond_wait" how long a request waited for a free connection,
  *              in the mean.
  * Leaves out   what web_requests leaves out.
- * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last halves
- *              a range of 3 %. Its scatter is the trials', which give the interval. `clients` is the
- *              number of connections: a server of so many processes serves no more. A rate is not
- *              held either if the load generator works more than 80 % of the time.
+ * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last
+ *              halves a range of 3 %. Its scatter is the trials', which give the interval.
+ *              `clients` is the number of connections: a server of so many processes serves no
+ *              more. A rate is not held either if the load generator works more than 80 % of the
+ *              time.
  * After        the search of `steelyard load --saturation`; bisection as in RFC 2544, section 26.1.
  */
 #include <math.h>
