@@ -1,20 +1,22 @@
 /* web_saturation -- the highest rate of requests that a real web server holds.
  *
- * Measures     how many requests a second a web server answers while `share_permille` of 1000 take no
- *              longer than `limit_us` from the moment at which each was to be sent, none fails and none
- *              is left unsent. A load as fast as `clients` go says where to look; then `steps` open
- *              loads of `step_ms`, at random moments, halve the range between a rate that is held and
- *              one that is not. The metric "request" is the time from one request to the next at the
- *              rate that is found: its inverse is the rate. The latencies, "server" and "client" (the
- *              processor time a request) are of the highest rate that was held. What gave way is told
- *              by the lowest one that was not: "beyond_server" and "beyond_client" are the processor
- *              time that the server and the load generator used in each second, and "beyond_wait" how
- *              long a request waited for a free connection, in the mean.
+ * Measures     how many requests a second a web server answers while `share_permille` of 1000 take
+ *              no longer than `limit_us` from the moment at which each was to be sent, none fails
+ *              and none is left unsent. A load as fast as `clients` go says where to look; then
+ *              `steps` open loads of `step_ms`, at random moments, halve the range between a rate
+ *              that is held and one that is not. The metric "request" is the time from one request
+ *              to the next at the rate that is found: its inverse is the rate. The latencies,
+ *              "server" and "client" (the processor time a request) are of the highest rate that
+ *              was held. What gave way is told by the lowest one that was not: "beyond_server" and
+ *              "beyond_client" are the processor time that the server and the load generator used
+ *              in each second, and "beyond_wait" how long a request waited for a free connection,
+ *              in the mean.
  * Leaves out   what web_requests leaves out.
- * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last halves a
- *              range of 3 %. Its scatter is the trials', which give the interval. `clients` is the
- *              number of connections: a server of so many processes serves no more. A rate is not held
- *              either if the load generator works more than 80 % of the time.
+ * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last
+ *              halves a range of 3 %. Its scatter is the trials', which give the interval.
+ *              `clients` is the number of connections: a server of so many processes serves no
+ *              more. A rate is not held either if the load generator works more than 80 % of the
+ *              time.
  * After        the search of `steelyard load --saturation`; bisection as in RFC 2544, section 26.1.
  */
 #include <math.h>
@@ -26,12 +28,13 @@
 static uint64_t limit_us = 10000, share_permille = 990, steps = 7, step_ms = 200;
 
 static const double from = 0.1, to = 1.5; /* of what the clients get as fast as they go */
-static const double achieved_least = 0.95; /* of the rate: arrivals at random scatter */
+static const double achieved_least = 0.95; /* of the requests that were due */
 static const double busy_most = 0.8;
 
 enum held { HELD, FAILED, CLIENT, UNSENT, LATE };
-static const char *const what_gave_way[] = { "", "failures", "the load generator", "requests left unsent",
-	                                     "latency" };
+static const char *const what_gave_way[] = {
+	"", "failures", "the load generator", "requests left unsent", "latency",
+};
 
 /* What came of one load. */
 struct probe {
@@ -86,7 +89,7 @@ static enum held judged(const struct probe *probe)
 			return FAILED;
 	if (probe->client_ns > busy_most * probe->seconds * SECOND_NS)
 		return CLIENT;
-	if (found->unsent || probe->answered < achieved_least * probe->rate)
+	if (found->unsent || (double)found->answers < achieved_least * (double)found->started)
 		return UNSENT;
 	if (histogram_quantile(&found->intended, (double)share_permille / 1000) > limit_us * 1000)
 		return LATE;
@@ -103,7 +106,7 @@ static int search(uint64_t operations)
 	(void)operations;
 	if (outcome)
 		return outcome;
-	if (!probe.answered)
+	if (probe.answered <= 0)
 		return fail_check("no request was answered within %llu ms", (unsigned long long)step_ms);
 	low = from * probe.answered;
 	high = to * probe.answered;
@@ -120,7 +123,7 @@ static int search(uint64_t operations)
 			s.held = probe;
 		}
 	}
-	if (!s.held.rate)
+	if (s.held.rate <= 0)
 		return fail_check("not even %.0f requests a second were held: %s gave way", s.beyond.rate,
 		                  what_gave_way[why]);
 	return report_ns(SECOND_NS / sqrt(low * high));
@@ -166,13 +169,13 @@ static int report_99(uint64_t operations)
 static int report_beyond_server(uint64_t operations)
 {
 	(void)operations;
-	return report_ns(s.beyond.rate ? s.beyond.server_ns / s.beyond.seconds : 0);
+	return report_ns(s.beyond.rate > 0 ? s.beyond.server_ns / s.beyond.seconds : 0);
 }
 
 static int report_beyond_client(uint64_t operations)
 {
 	(void)operations;
-	return report_ns(s.beyond.rate ? s.beyond.client_ns / s.beyond.seconds : 0);
+	return report_ns(s.beyond.rate > 0 ? s.beyond.client_ns / s.beyond.seconds : 0);
 }
 
 static int report_beyond_wait(uint64_t operations)
