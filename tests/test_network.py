@@ -24,7 +24,7 @@ from steelyard.running import peers
 from steelyard.study import model, study_file
 from steelyard.study.model import PEER, Study
 
-FEW = ("operations=20", "batches=2", "warmup_ns=0")
+FEW = ("operations=100", "batches=2", "warmup_ns=0")
 NETWORK = [one for one in built.catalogue().workloads if any(each.name == PEER for each in one.parameters)]
 NAMES = [one.name for one in NETWORK]
 HERE = Path(__file__).parent
