@@ -153,7 +153,7 @@ def test_as_many_cells_as_may_be_are_planned() -> None:
 
 @pytest.mark.computes
 def test_ten_thousand_workloads_are_planned() -> None:
-    parts = "".join(f'[[workload]]\nname = "null"\noperations = {n}\n' for n in range(1, 10_001))
+    parts = "".join(f'[[workload]]\nname = "command"\ncommand = "true {n}"\n' for n in range(1, 10_001))
     assert len(planned('name = "a"\ntitle = "b"\n' + parts).cells) == 10_000
 
 

@@ -11,7 +11,7 @@ const char *build_compiler(void);
 const char *build_libc(void);
 
 /* What the operating system says, each a few members of the open record: in posix/ and windows/. */
-void facts_kernel(const char *root);       /* kernel ... kernel_command_line */
+void facts_kernel(const char *root);       /* kernel ... boot_id */
 void facts_processor(const char *root);    /* cpu_model, cpu_count, frequency_governor */
 void facts_memory(const char *root);       /* memory_bytes ... huge_pages_reserved */
 void facts_caches(const char *root);       /* caches, cache_line_bytes */

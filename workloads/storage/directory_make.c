@@ -29,10 +29,7 @@ static int run(uint64_t operations)
 
 static const struct phase phases[] = { { .metric = "time", .run = run }, METER_PHASES, { 0 } };
 
-static const struct parameter parameters[] = {
-	NUMBER("files", "beside it in its own directory", &entries_count, 0, ENTRIES_MOST),
-	{ 0 },
-};
+static const struct parameter parameters[] = { BESIDE_PARAMETER, { 0 } };
 
 static const struct call calls[] = { { "mkdir", 1 }, { "rmdir", 1 }, { 0 } };
 
@@ -42,7 +39,7 @@ const struct workload workload_directory_make = {
 	.summary    = "a directory made and removed",
 	.operation  = "directory",
 	.setup      = entries_begin,
-	.before     = entries_before_asking,
+	.before     = entries_before,
 	.phases     = phases,
 	.teardown   = entries_end,
 	.parameters = parameters,

@@ -10,7 +10,7 @@
 
 #include "../api/handle.h"
 
-uint64_t entries_count = 1000, entries_random, entries_shared, entries_sync = 1;
+uint64_t entries_count = 1000, entries_random, entries_beside, entries_shared, entries_sync = 1;
 
 #ifdef __linux__
 static struct {
@@ -98,10 +98,11 @@ static int remove_all(void)
 	return 0;
 }
 
-int entries_arrange(uint64_t count)
+/* Sees to it, untimed, that the files 0..count-1 exist, and no others. */
+static int arrange(uint64_t count)
 {
 	char name[ENTRY_NAME];
-	int  outcome = 0;
+	int  outcome = 0, changes = s.exist != count || s.beyond != count;
 
 	if (s.exist != count || s.beyond != count)
 		outcome = remove_all();
@@ -113,7 +114,7 @@ int entries_arrange(uint64_t count)
 		else if (close(file))
 			outcome = fail("close");
 	}
-	if (!outcome && syncfs(s.directory))
+	if (!outcome && changes && syncfs(s.directory))
 		outcome = fail("syncfs");
 	return outcome;
 }
@@ -125,7 +126,7 @@ static int before(uint64_t operations, uint64_t count, uint64_t exist)
 	meter_close();
 	if (count > ENTRIES_MOST)
 		return fail_check("a batch of %llu files is more than %d", (unsigned long long)count, ENTRIES_MOST);
-	if ((outcome = arrange_order(count)) || (outcome = entries_arrange(exist)))
+	if ((outcome = arrange_order(count)) || (outcome = arrange(exist)))
 		return outcome;
 	s.beyond = count;
 	meter_open(operations, UINT64_MAX);
@@ -140,6 +141,11 @@ int entries_before_making(uint64_t operations)
 int entries_before_asking(uint64_t operations)
 {
 	return before(operations, entries_count, entries_count);
+}
+
+int entries_before(uint64_t operations)
+{
+	return before(operations, entries_beside, entries_beside);
 }
 
 int entries_before_removing(uint64_t operations)
@@ -183,25 +189,28 @@ void entries_end(void)
 {
 }
 
-int entries_arrange(uint64_t count)
-{
-	(void)count;
-	return OUTCOME_FAILED;
-}
-
 int entries_before_making(uint64_t operations)
 {
-	return entries_arrange(operations);
+	(void)operations;
+	return OUTCOME_FAILED;
 }
 
 int entries_before_asking(uint64_t operations)
 {
-	return entries_arrange(operations);
+	(void)operations;
+	return OUTCOME_FAILED;
 }
 
 int entries_before_removing(uint64_t operations)
 {
-	return entries_arrange(operations);
+	(void)operations;
+	return OUTCOME_FAILED;
+}
+
+int entries_before(uint64_t operations)
+{
+	(void)operations;
+	return OUTCOME_FAILED;
 }
 
 const char *entries_name(uint64_t number, char name[ENTRY_NAME])

@@ -12,12 +12,14 @@
 
 enum { ENTRIES_MOST = 1000000, ENTRY_NAME = 24 };
 
-extern uint64_t entries_count, entries_random, entries_shared, entries_sync;
+extern uint64_t entries_count, entries_random, entries_beside, entries_shared, entries_sync;
 
 #define ENTRIES_PARAMETERS                                                                                   \
 	NUMBER("files", "that a pass is about", &entries_count, 1, ENTRIES_MOST),                            \
 	NUMBER("random", "1: in a random order; 0: in the order of their names", &entries_random, 0, 1),     \
 	NUMBER("shared", "1: all copies in one directory", &entries_shared, 0, 1)
+#define BESIDE_PARAMETER \
+	NUMBER("files", "in the directory beside what is worked on", &entries_beside, 0, ENTRIES_MOST)
 #define ENTRIES_SYNC_PARAMETER \
 	NUMBER("sync", "1: a batch ends when all is on the device (syncfs)", &entries_sync, 0, 1)
 
@@ -25,13 +27,12 @@ extern uint64_t entries_count, entries_random, entries_shared, entries_sync;
 int entries_begin(void);
 void entries_end(void);
 
-/* Sees to it, untimed, that the files 0..count-1 exist, and no others. */
-int entries_arrange(uint64_t count);
-
 /* `before` of a batch of so many operations that make files, that ask for them, that remove them. */
 int entries_before_making(uint64_t operations);
 int entries_before_asking(uint64_t operations);
 int entries_before_removing(uint64_t operations);
+/* `before` of a batch that works on something else, beside `files` files. */
+int entries_before(uint64_t operations);
 
 /* The name of the file that an operation is for. */
 const char *entries_name(uint64_t number, char name[ENTRY_NAME]);

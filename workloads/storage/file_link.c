@@ -45,10 +45,7 @@ static void teardown(void)
 
 static const struct phase phases[] = { { .metric = "time", .run = run }, METER_PHASES, { 0 } };
 
-static const struct parameter parameters[] = {
-	NUMBER("files", "beside it in its directory", &entries_count, 0, ENTRIES_MOST),
-	{ 0 },
-};
+static const struct parameter parameters[] = { BESIDE_PARAMETER, { 0 } };
 
 static const struct call calls[] = { { "link", 1 }, { "unlink", 1 }, { 0 } };
 
@@ -58,7 +55,7 @@ const struct workload workload_file_link = {
 	.summary    = "a file given a second name, and that taken away (link, unlink)",
 	.operation  = "link",
 	.setup      = setup,
-	.before     = entries_before_asking,
+	.before     = entries_before,
 	.phases     = phases,
 	.teardown   = teardown,
 	.parameters = parameters,

@@ -50,10 +50,7 @@ static void teardown(void)
 
 static const struct phase phases[] = { { .metric = "time", .run = run }, METER_PHASES, { 0 } };
 
-static const struct parameter parameters[] = {
-	NUMBER("files", "beside it in its directory", &entries_count, 0, ENTRIES_MOST),
-	{ 0 },
-};
+static const struct parameter parameters[] = { BESIDE_PARAMETER, { 0 } };
 
 static const struct call calls[] = { { "rename", 1 }, { 0 } };
 
@@ -63,7 +60,7 @@ const struct workload workload_file_rename = {
 	.summary    = "a file given another name (rename)",
 	.operation  = "rename",
 	.setup      = setup,
-	.before     = entries_before_asking,
+	.before     = entries_before,
 	.phases     = phases,
 	.teardown   = teardown,
 	.parameters = parameters,

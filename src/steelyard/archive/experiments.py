@@ -224,7 +224,7 @@ def lines(
     def check(line: Line) -> None:
         schema.check(line)
         for key, names in known.items():
-            if key in line and line[key] not in names:
+            if line.get(key) is not None and line[key] not in names:
                 raise Wrong(line[key], f"a {key} of the experiment", key)
 
     return journal.lines(experiment.path, check=check, begin=begin, damaged=damaged)

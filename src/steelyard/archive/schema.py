@@ -49,7 +49,7 @@ LINES: dict[str, tuple[Member, ...]] = {
     "accounting": shape.members(Accounted),
     "noted": shape.members(Noted),
 }
-_NOTED = ("look", "note", "damage")
+_NOTED = ("look", "note", "damage", "switch", "unbooted")
 _CHECKS: Mapping[str, Check] = {form: shape.object_with((*_ALL, *members)) for form, members in LINES.items()}
 FORMS = tuple(LINES)
 

@@ -65,6 +65,12 @@ class Measuring:
         help="account for what every trial costs this host, and say what goes along with a difference (the "
         "default, where a monitor works that costs what is timed nothing)",
     )
+    reboots: bool = option(
+        "--reboots",
+        default=False,
+        action="store_true",
+        help="allow this machine to be rebooted, again and again, for systems such as this:6.1.0-32-amd64",
+    )
     new: bool = option(
         "--new",
         default=False,
@@ -173,6 +179,7 @@ def _run(options: CompareOptions | RunOptions) -> int:
         peer=measuring.choice.peer,
         archive=output.archive(reporting.archive),
         directory=measuring.directory,
+        reboots=measuring.reboots,
         resume=not measuring.new,
         command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
         watch=measuring.watch,
@@ -246,7 +253,8 @@ COMPARE = Verb(
   steelyard compare native uml --only syscall --watch   and what the host does for each call
   steelyard compare native native --budget 60s          a machine with itself: finds nothing
   steelyard compare native ssh:server2 --only syscall --margin 2%
-  steelyard compare ssh:a ssh:b --study network --peer ssh:control""",
+  steelyard compare ssh:a ssh:b --study network --peer ssh:control
+  steelyard compare this:6.1.0-32-amd64 this:6.12.9-amd64 --reboots --budget 4h""",
 )
 RUN = Verb(
     "run",

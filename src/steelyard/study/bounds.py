@@ -6,6 +6,7 @@ SYSTEMS_MOST = 256  # with their builds
 CELLS_MOST = 10_000
 BLOCKS_MOST = 100_000
 BUDGET_MOST_S = 1e4 * 3600
+WAIT_MOST_S = 24 * 3600.0
 TRIAL_LIMIT_MOST_S = 24 * 3600.0  # the agent's own
 
 

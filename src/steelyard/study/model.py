@@ -38,6 +38,7 @@ ESTIMATED = "estimated "  # before that, where it did not count, but estimate
 # Of what a monitor adds to a time: its share of the time with it, or of that without.
 ITS_OWN, UNTRACED = "of its own", "of untraced"
 READINGS = (ITS_OWN, UNTRACED)
+THIS = "this"  # the machine that the laboratory runs on, as a host
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
 UP_TO = "1..processors"  # the levels from one to that, all of them or, where they are many, RUNGS
 TWICE = "2x processors"  # as many again
@@ -123,6 +124,17 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """Hardware that runs one system at a time, and how it is brought from one to another."""
+
+    name: str
+    host: str  # "ssh:HOST", or THIS
+    switch: tuple[str, ...]  # a command, run here; {system} stands for the system's name
+    wait_s: float = 300.0  # until the host answers, booted anew
+    quiet_s: float = 60.0  # until it has nothing else to do
+
+
+@dataclass(frozen=True, slots=True)
 class FileSystem:
     """A fresh file system for a system's files."""
 
@@ -158,6 +170,8 @@ class SystemDefinition:
     under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
     reads: str = ""  # which of MONITORS it is, if what it says is to be kept
     tuning: Tuning = Tuning()
+    machine: Machine | None = None
+    expect: tuple[tuple[str, str], ...] = ()  # of its fingerprint: a key, and a pattern with * and ?
     file_system: FileSystem = FileSystem()
 
 
@@ -324,8 +338,8 @@ def with_peer(study: Study, peer: str, catalogue: Catalogue) -> Study:
 
 
 def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
-    """Every cell of the study, once each; the levels that depend on the processors become numbers. Raises
-    UsageError where they are too many."""
+    """Every cell of the study, once each: of those that differ in their timing alone, the first. The levels
+    that depend on the processors become numbers. Raises UsageError where they are too many."""
     numbers = [
         [[number for value in values for number in _numbers(value, processors)] for _, values in one.levels]
         for one in study.workloads
@@ -334,12 +348,13 @@ def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
     if many > bounds.CELLS_MOST:
         told = f"{many:,}" if many < 10**12 else "over 10^12"
         raise bounds.refusal(study.name, f"levels that make {told} cells", f"{bounds.CELLS_MOST:,}")
-    found: dict[Cell, None] = {}
+    found: dict[str, Cell] = {}
     for levels, known in zip(study.workloads, numbers, strict=True):
         names = [name for name, _ in levels.levels]
         for values in product(*known):
-            found[Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))] = None
-    return tuple(found)
+            cell = Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))
+            found.setdefault(cell.label, cell)
+    return tuple(found.values())
 
 
 def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:

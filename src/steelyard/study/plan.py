@@ -97,6 +97,14 @@ def visit(plan: Plan, cell: Cell, number: int) -> tuple[Trial, ...]:
     )
 
 
+def boot_order(plan: Plan, number: int) -> tuple[str, ...]:
+    """In which order the systems of round `number` are booted where they exclude each other: random, and the
+    reverse in an odd round. So each goes first as often, and what drifts evenly is shared evenly."""
+    chance = random.Random(f"steelyard boots {plan.seed} {number // 2}")
+    order = tuple(chance.sample(plan.systems, len(plan.systems)))
+    return order[::-1] if number % 2 else order
+
+
 def lightest_first(plan: Plan) -> tuple[Cell, ...]:
     """The cells by how much work their levels promise, those of equal promise in random order: before
     anything is measured, that is all there is to go by."""

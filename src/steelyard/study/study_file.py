@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ from steelyard.study.model import (
     MONITORS,
     PROCESSORS,
     READINGS,
+    THIS,
     TIMING,
     TWICE,
     UP_TO,
@@ -24,6 +26,7 @@ from steelyard.study.model import (
     FigureTable,
     FileSystem,
     Levels,
+    Machine,
     ReferenceIndex,
     Study,
     StudyFigure,
@@ -82,16 +85,20 @@ def read(name: str) -> Study:
 def parse(text: str, *, file: str) -> Study:
     """The study that the text describes; `file` is for messages only. Raises StudyError or UsageError."""
     reader = toml_file.parse("study", text, file=file)
+    parts, texts = _included(reader)
+    machines = {name: _machine(name, part) for name, part in reader.named_parts("machine").items()}
     study = Study(
         name=reader.name("name"),
         title=reader.text("title"),
-        text=text,
+        text=text + texts,
         systems=tuple(reader.texts("systems", ("native", "native-musl"), least=1, most=bounds.SYSTEMS_MOST)),
         workloads=tuple(_levels(part) for part in reader.parts("workload")),
         design=_design(reader.part("design")),
         margins=MARGINS | _margins(reader.part("margin")),
         trial=tuple(sorted(_trial(reader.part("trial")).items())),
-        definitions=tuple(_definition(name, part) for name, part in reader.named_parts("system").items()),
+        definitions=tuple(
+            _definition(name, part, machines) for name, part in reader.named_parts("system").items()
+        ),
         tables=tuple(_table(part) for part in reader.parts("table")),
         builds=tuple(reader.texts("builds", (), most=bounds.SYSTEMS_MOST)),
         curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
@@ -104,9 +111,59 @@ def parse(text: str, *, file: str) -> Study:
     reader.finish()
     if study.peer and not model.is_peer(study.peer):
         raise reader.wrong("peer", study.peer, model.PEERS)
+    study = _joined(study, parts)
     if not study.workloads:
         raise reader.wrong("workload", [], "at least one [[workload]] with a name")
     return study
+
+
+def _included(reader: Reader) -> tuple[list[tuple[str, Study]], str]:
+    """Title and study of each part; and their texts, as one more table, for an archive: a later version's
+    parts may be others."""
+    kept = reader.part("included").rest()
+    parts, texts = [], []
+    for part in reader.parts("include"):
+        name, title = part.text("study"), part.text("title")
+        part.finish()
+        text = kept.get(name)
+        if not isinstance(text, str):
+            if name not in bundled():
+                raise UnknownName("study", name, bundled(), where=f"{reader.file}: ")
+            text, _ = toml_file.read("study", name, bundled())
+            texts.append(f"{name} = '''\n{text}'''\n")
+        inner = toml_file.parse("study", text, file=name)
+        if inner.parts("include"):
+            raise part.wrong("study", name, "a study that includes none")
+        parts.append((title, parse(text, file=name)))
+    return parts, "".join(["\n[included]\n", *texts]) if texts else ""
+
+
+def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
+    """The study with what its parts measure and show. Each workload keeps its part's way of timing; systems,
+    design and margins are the study's own."""
+    for title, part in parts:
+        titled = (
+            replace(figure, name=f"{part.name}: {figure.name}", title=f"{title}: {figure.title}")
+            for figure in part.figures
+        )
+        known = {index.name for index in study.indices}
+        study = replace(
+            study,
+            workloads=(*study.workloads, *(_timed(levels, part) for levels in part.workloads)),
+            figures=(*study.figures, *titled),
+            indices=(*study.indices, *(index for index in part.indices if index.name not in known)),
+            tables=(*study.tables, *part.tables),
+            curve_tables=(*study.curve_tables, *part.curve_tables),
+            cell_tables=(*study.cell_tables, *part.cell_tables),
+            figure_tables=(*study.figure_tables, *part.figure_tables),
+        )
+    return study
+
+
+def _timed(levels: Levels, part: Study) -> Levels:
+    """With the part's parameters of every trial as the workload's own, unless it has others."""
+    all_of = {name: (value,) for name, value in part.trial} | dict(levels.levels)
+    return Levels(levels.workload, tuple(sorted(all_of.items())))
 
 
 def archived(text: str) -> Study | None:
@@ -179,7 +236,30 @@ def _trial(part: Reader) -> dict[str, int]:
     return parameters
 
 
-def _definition(name: str, part: Reader) -> SystemDefinition:
+def _machine(name: str, part: Reader) -> Machine:
+    usual = Machine(name, "", ())
+    machine = Machine(
+        name,
+        host=part.text("host"),
+        switch=tuple(part.texts("switch", (), least=1)),
+        wait_s=_time(part, "wait", usual.wait_s, most_s=bounds.WAIT_MOST_S),
+        quiet_s=_time(part, "quiet", usual.quiet_s, most_s=bounds.WAIT_MOST_S),
+    )
+    part.finish()
+    if machine.host != THIS and not machine.host.startswith("ssh:"):
+        raise part.wrong("host", machine.host, '"ssh:HOST", as the ssh command knows it, or "this"')
+    return machine
+
+
+def _expect(part: Reader) -> tuple[tuple[str, str], ...]:
+    patterns = part.rest()
+    for key, value in patterns.items():
+        if type(value) is not int and (not toml_file.is_text(value) or not value):
+            raise part.wrong(key, value, 'a pattern such as "6.12.*"')
+    return tuple((key, str(value)) for key, value in patterns.items())
+
+
+def _definition(name: str, part: Reader, machines: Mapping[str, Machine]) -> SystemDefinition:
     base = part.text("base", "")
     kind = base.partition("+")[0]
     sizes = {key: part.text(key, "") for key in ("memory", "swap", "disk")}
@@ -189,8 +269,13 @@ def _definition(name: str, part: Reader) -> SystemDefinition:
     tuning, guest = _tuning(part), (sizes["memory"], sizes["swap"])
     if kind not in GUESTS:
         tuning, guest = replace(tuning, memory=guest[0], swap=guest[1]), ("", "")
+    machine = part.text("machine", "")
+    if machine and machine not in machines:
+        raise UnknownName("machine", machine, machines, where=f"study {part.file}: {part.prefix}machine: ")
     definition = SystemDefinition(
         name=name,
+        machine=machines.get(machine),
+        expect=_expect(part.part("expect")),
         command=tuple(part.texts("command", ())),
         base=base,
         program=part.text("program", ""),
@@ -230,7 +315,13 @@ def _check_definition(part: Reader, definition: SystemDefinition, kind: str) -> 
     _check_under(part, definition, kind)
     if definition.tuning.swap and not definition.tuning.memory:
         raise part.wrong("swap", definition.tuning.swap, "beside a limit of memory")
-    if bool(definition.command) == bool(definition.base):
+    if definition.machine is None and definition.expect:
+        raise part.wrong("expect", dict(definition.expect), "beside a machine")
+    if definition.machine is not None:
+        if definition.command or definition.base or definition.under or definition.file_system:
+            allowed = "there without command, base, under and filesystem"
+            raise part.wrong("machine", definition.machine.name, allowed)
+    elif bool(definition.command) == bool(definition.base):
         raise part.wrong(
             "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
         )

@@ -7,7 +7,7 @@ from functools import partial
 
 from steelyard.errors import UsageError
 from steelyard.study.model import SystemDefinition
-from steelyard.systems import filesystem, monitors, qemu, uml, userland
+from steelyard.systems import filesystem, machine, monitors, qemu, uml, userland
 from steelyard.systems.system import EVERY_PEER, Place, System
 
 
@@ -22,7 +22,10 @@ def make(definition: SystemDefinition, base: System | None) -> System:
     """The system so described. In a command, {program} stands for the load program, and {scratch} for
     a directory that the agent may use and that is removed afterwards. Raises UsageError for a host that
     is to be tuned."""
-    made = _by_command(definition) if base is None else _varied(definition, base)
+    if definition.machine is not None:
+        made = machine.seated(definition, definition.machine)
+    else:
+        made = _by_command(definition) if base is None else _varied(definition, base)
     made = filesystem.mounted(made, definition.file_system)
     if definition.under:
         made = monitors.under(made, definition.under, definition.reads)

@@ -99,6 +99,7 @@ PHRASES = {
     "file_allocate": "finding room for a file (fallocate)",
     "file_truncate": "cutting a file (ftruncate)",
     "file_copy": "copying a large file",
+    "fio": "a job of fio",
     "directory_create": "creating many files",
     "directory_stat": "the status of many files",
     "directory_delete": "deleting many files",

@@ -2,6 +2,7 @@
  * cannot be had is null, never a guess. */
 #include "../fingerprint.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -112,8 +113,29 @@ void facts_processor(const char *root)
 		record_number("cpu_count", (uint64_t)online);
 	else
 		record_null("cpu_count");
+	record_text("microcode", line_value(root, "/proc/cpuinfo", "microcode", value, sizeof(value)));
 	fact_from_file("frequency_governor", root,
 	               "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+}
+
+/* How many devices are on the PCI bus. */
+static void write_devices(const char *root)
+{
+	char           path[PATH_MAX];
+	uint64_t       count = 0;
+	DIR           *bus;
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices", root);
+	bus = opendir(path);
+	if (!bus) {
+		record_null("pci_devices");
+		return;
+	}
+	while ((entry = readdir(bus)))
+		count += entry->d_name[0] != '.';
+	closedir(bus);
+	record_number("pci_devices", count);
 }
 
 void facts_machine(const char *root, const char *hypervisor)
@@ -126,6 +148,9 @@ void facts_machine(const char *root, const char *hypervisor)
 		fact_from_file("hypervisor", root, "/sys/hypervisor/type");
 	record_text("machine_product",
 	            read_fact(root, "/sys/class/dmi/id/product_name", bytes, sizeof(bytes)));
+	fact_from_file("firmware", root, "/sys/class/dmi/id/bios_version");
+	fact_from_file("firmware_date", root, "/sys/class/dmi/id/bios_date");
+	write_devices(root);
 }
 
 void facts_protection(const char *root)
@@ -361,4 +386,5 @@ void facts_kernel(const char *root)
 	record_text("architecture", named ? name.machine : NULL);
 	record_text("host_name", named ? name.nodename : NULL);
 	fact_from_file("kernel_command_line", root, "/proc/cmdline");
+	fact_from_file("boot_id", root, "/proc/sys/kernel/random/boot_id");
 }
