@@ -156,7 +156,7 @@ LIES: dict[str, Lie] = {
     "a metric of a surrogate": _wrong("samples", "metric", "\ud800"),
     "a metric of 10,000 characters": _wrong("samples", "metric", "x" * 10_000),
     "a number for a metric": _wrong("samples", "metric", 5),
-    "seconds": _wrong("samples", "unit", "s", "but must be ns"),
+    "seconds": _wrong("samples", "unit", "s", "but must be 'ns'"),
     "a point of no curve": _wrong("samples", "point", 64, "null"),
     "bytes that nothing moves": _wrong("samples", "bytes", 64, "null"),
     "faults -1": _wrong("samples", "faults_major", -1),

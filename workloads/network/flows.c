@@ -195,7 +195,9 @@ static void machine_idle(uint64_t *idle_ns, uint64_t *processors)
 
 	*idle_ns = *processors = 0;
 	while (file && ticks > 0 && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "cpu%*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &user, &nice,
+		/* The first line is the sum of all; scanf would take its first figure for a number. */
+		if (strncmp(line, "cpu", 3) || line[3] < '0' || line[3] > '9' ||
+		    sscanf(line, "cpu%*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &user, &nice,
 		           &system, &idle, &waiting) != 5)
 			continue;
 		all += user + nice + system + idle + waiting;
@@ -240,15 +242,15 @@ static int not_known(void)
 	return 0;
 }
 
-/* 0 means that it is not known, so the least is 1. Where hardly anything was moved, a unit would be more than
- * all that there was. */
+/* 0 means that it is not known, so the least is 1. Where hardly anything was done, many processors may have
+ * used more for a unit than the trial took: then nothing is known, either. */
 static int report(double total_ns)
 {
 	double units = (double)done_operations;
 
 	if (flows_unit_bytes)
 		units *= (double)*flows_unit_bytes / 1024;
-	if (units < (double)mark.processors)
+	if (total_ns / units > (double)(used.at_ns - mark.at_ns))
 		return not_known();
 	flows_reported_ns = total_ns / units < 1 ? 1 : (uint64_t)(total_ns / units + 0.5);
 	return 0;

@@ -68,7 +68,7 @@ def _refusal(peer: str, members: Sequence[System]) -> str | None:
     for system in members:
         if kind not in system.peers:
             return (
-                f"system '{system.name}' has a network of its own, which reaches nobody else: its peer "
+                f"system '{system.name}' is measured over its own loopback only: its peer "
                 f"cannot be {quoted(peer)}; --peer loopback works on every system"
             )
     if kind == NAMESPACE and any(system.here for system in members):

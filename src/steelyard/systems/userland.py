@@ -15,9 +15,9 @@ from pathlib import Path
 
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
-from steelyard.study.model import SystemDefinition
+from steelyard.study.model import LOOPBACK, SystemDefinition
 from steelyard.systems import groups
-from steelyard.systems.system import Place, System
+from steelyard.systems.system import EVERY_PEER, Place, System
 from steelyard.text import quoted
 
 _INSIDE = "/tmp/steelyard-load"
@@ -154,7 +154,11 @@ def rooted(kind: str, system: System, definition: SystemDefinition) -> System:
 
 
 def _system(kind: str, summary: str) -> System:
-    return rooted(kind, System(kind, summary, lambda place: []), SystemDefinition(kind))
+    return rooted(
+        kind,
+        System(kind, summary, lambda place: [], peers=EVERY_PEER if kind == "chroot" else (LOOPBACK,)),
+        SystemDefinition(kind),
+    )
 
 
 CHROOT = _system("chroot", "another userland on this machine's kernel; a study names its root")
