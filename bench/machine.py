@@ -1,9 +1,11 @@
 """Says which machine a figure came from: every program here prints that first."""
 
 import json
+import math
 import subprocess
 
 from steelyard.programs import built
+from steelyard.statistics.signed_rank import Estimate
 
 
 def describe() -> str:
@@ -15,3 +17,11 @@ def describe() -> str:
         f"{facts['kernel']} {facts['kernel_release']}, hypervisor {facts['hypervisor']}, "
         f"clock {facts['clock_source']} ({facts['clock_cost_ns']} ns a reading)"
     )
+
+
+def ratio(logarithms: Estimate) -> str:
+    """A ratio with its interval, from those of its logarithm."""
+    if logarithms.low is None or logarithms.high is None:
+        return f"{math.exp(logarithms.value):.3f} (too few rounds for an interval)"
+    low, high = math.exp(logarithms.low), math.exp(logarithms.high)
+    return f"{math.exp(logarithms.value):.3f} [{low:.3f}, {high:.3f}]"

@@ -31,3 +31,29 @@ uint64_t histogram_value(unsigned bucket)
 
 	return (uint64_t)(bucket - octave * HALF) << octave;
 }
+
+uint64_t histogram_quantile(const struct histogram *histogram, double share)
+{
+	uint64_t total = 0, below = 0;
+	unsigned bucket = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		total += histogram->counts[i];
+	for (; bucket < HISTOGRAM_BUCKETS - 1; bucket++) {
+		below += histogram->counts[bucket];
+		if ((double)below >= share * (double)total)
+			break;
+	}
+	return histogram_value(bucket);
+}
+
+double histogram_mean(const struct histogram *histogram)
+{
+	double total = 0, sum = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		total += (double)histogram->counts[i];
+		sum += (double)histogram->counts[i] * (double)histogram_value(i);
+	}
+	return total > 0 ? sum / total : 0;
+}

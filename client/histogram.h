@@ -19,5 +19,8 @@ void     histogram_add(struct histogram *histogram, uint64_t value);
 void     histogram_merge(struct histogram *into, const struct histogram *from);
 /* The least value of a bucket. */
 uint64_t histogram_value(unsigned bucket);
+/* What this share of all values does not exceed, and the mean, both as the least values of buckets; 0 of none. */
+uint64_t histogram_quantile(const struct histogram *histogram, double share);
+double   histogram_mean(const struct histogram *histogram);
 
 #endif

@@ -34,6 +34,7 @@ GROUPS = {
     "tcp_echo": "network",
     "disktest": "file",
     "web_requests": "server",
+    "web_saturation": "server",
 }
 METRICS = {
     "disktest": ("write", "read"),
@@ -42,8 +43,13 @@ METRICS = {
     "linpack_processes": ("time",),
     "linpack_limit": ("count",),
     "web_requests": ("time", "server", "client"),
+    "web_saturation": ("request", "beyond_server", "beyond_client", "beyond_wait"),
 }
-REPORTED = {("web_requests", "server"), ("web_requests", "client")}
+REPORTED = {
+    ("web_requests", "server"),
+    ("web_requests", "client"),
+    *(("web_saturation", metric) for metric in METRICS["web_saturation"]),
+}
 LESS = {("context_switch", "switch"): "overhead"}
 COUNTS = {"linpack_limit": ("count", "processes")}
 BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they are curves over a size

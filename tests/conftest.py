@@ -31,6 +31,8 @@ def _missing(marker: str) -> str | None:
     for program in needs.get(marker, []):
         if shutil.which(program) is None:
             return f"{program} is not installed"
+    if marker == "long" and not os.environ.get("STEELYARD_LONG"):
+        return "takes many minutes: make reboots"
     if marker == "root" and os.geteuid() != 0:
         return "not root"
     if marker == "ssh" and not Path("/usr/sbin/sshd").exists():

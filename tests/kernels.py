@@ -1,4 +1,4 @@
-"""A Debian kernel for the tests of guests: the installed one, or one that is downloaded once and kept in
+"""Debian kernels for the tests of guests: the installed one, or some that are downloaded once and kept in
 pytest's cache. Nothing is installed: this machine must not begin to boot it."""
 
 import re
@@ -17,24 +17,26 @@ def debian_kernel(cache: Path) -> Path:
     """Its image, its modules beside it as in the package. Skips, with the reason, if there is none."""
     if shutil.which("qemu-system-x86_64") is None:
         pytest.skip("qemu-system-x86_64 is not installed")
-    found = initramfs.newest_kernel() or initramfs.newest_kernel(cache / "boot")
-    if found is None:
-        _download(cache)
-        found = initramfs.newest_kernel(cache / "boot")
-    if found is None:
-        pytest.skip("no kernel in /boot, and none could be downloaded")
-    return found
+    return initramfs.newest_kernel() or downloaded(_META, cache)
 
 
-def _download(cache: Path) -> None:
+def downloaded(meta: str, cache: Path) -> Path:
+    """The kernel that Debian's package of that name depends on. Skips, with the reason, if there is none."""
+    known = cache / f"{meta}.name"
+    if not known.exists():
+        known.write_text(_download(meta, cache))
+    return cache / "boot" / f"vmlinuz-{known.read_text()}"
+
+
+def _download(meta: str, cache: Path) -> str:
+    """Its release."""
     try:
-        depends = subprocess.run(
-            ["apt-cache", "depends", _META], capture_output=True, text=True, check=True
-        ).stdout
-        names = re.findall(r"Depends: (linux-image-\S+)", depends)
-        subprocess.run(["apt-get", "-qq", "download", *names[:1]], cwd=cache, check=True, timeout=300)
+        depends = subprocess.run(["apt-cache", "depends", meta], capture_output=True, text=True, check=True)
+        (name,) = re.findall(r"Depends: (linux-image-\S+)", depends.stdout)
+        subprocess.run(["apt-get", "-qq", "download", name], cwd=cache, check=True, timeout=300)
         for package in cache.glob("*.deb"):
             subprocess.run(["dpkg", "-x", package, cache], check=True)
             package.unlink()
-    except (OSError, subprocess.SubprocessError) as error:
-        pytest.skip(f"a Debian kernel cannot be had: {error}")
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        pytest.skip(f"{meta} cannot be had: {error}")
+    return str(name).removeprefix("linux-image-")

@@ -6,7 +6,9 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from steelyard.events import Called, Figure
 from steelyard.programs import built
 from steelyard.running import host_monitor
 from steelyard.running.host_monitor import HostMonitor
-from steelyard.watch.model import Mark
+from steelyard.watch.model import Call, Mark, Process
 
 FAKE_WATCH = Path(__file__).with_name("fake_watch.py")
 
@@ -70,6 +72,31 @@ def test_a_split_of_run_time_that_shifted_keeps_its_sum() -> None:
 
     figures = {one.figure: one.value for one in host_monitor.between(before, after).figures}
     assert (figures["cpu_user_ns"], figures["cpu_system_ns"]) == (0, 20)
+
+
+def _blank(kind: Any, **known: object) -> Any:
+    """One of that kind of which nothing else is known."""
+    return kind(**{one.name: None for one in fields(kind)} | known)
+
+
+def _ended(generation: int, program: str, **calls: int) -> Process:
+    made = {name: _blank(Call, calls=count, errors=1) for name, count in calls.items()}
+    found: Process = _blank(Process, generation=generation, program=program, calls=made)
+    return found
+
+
+def test_what_the_server_called_stands_apart_from_its_clients() -> None:
+    """What the trial's own program did, in whatever process, is the clients'."""
+    ended = [_ended(4, "nginx", read=3, writev=5), _ended(2, "exe", read=4), _ended(1, "exe", read=10)]
+    calls = [Called("read", 20, 2), Called("writev", 5, None), Called("poll", 1, 0)]
+
+    assert host_monitor.apart(calls, ended) == (
+        Called("read", 17, 1),
+        Called("server read", 3, 1),
+        Called("server writev", 5, None),
+        Called("poll", 1, 0),
+    )
+    assert host_monitor.apart(calls, []) == tuple(calls)
 
 
 # --- the monitor as a child

@@ -9,7 +9,8 @@ WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
 LISTED = re.findall(r"WORKLOAD\((\w+), (\w+)\)", (WORKLOADS / "list.def").read_text())
 GROUPS = sorted({group for group, _ in LISTED} - {"harness"})
 MAY_INCLUDE = {"api": {"api"}, "harness": {"api", "harness"}, **{group: {"api", *GROUPS} for group in GROUPS}}
-MAY_INCLUDE["server"] |= {"client"}  # the load generator, beside workloads/
+for group in ("server", "network"):
+    MAY_INCLUDE[group] |= {"client"}  # the load generator, beside workloads/
 
 
 def included(file: Path) -> set[str]:

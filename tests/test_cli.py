@@ -44,6 +44,28 @@ def test_help_imports_nothing_but_python_s_own() -> None:
     assert packages - {"steelyard"} <= sys.stdlib_module_names
 
 
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        ("command = '/bin/false'", 1, "of 2 trials went well; command command=/bin/false failed on native: "),
+        ("command = '/bin/true'", 0, ""),
+        ("command = '/no/such'", 77, "unsupported on native: there is no program"),
+    ],
+)
+def test_a_run_of_which_nothing_went_well_has_failed(
+    steelyard: Run, tmp_path: Path, line: str, status: int, said: str
+) -> None:
+    study = tmp_path / "a.toml"
+    study.write_text(
+        'name = "a"\ntitle = "a"\nsystems = ["native"]\n[design]\nblocks = 2\nbudget = "20s"\n'
+        f'[[workload]]\nname = "command"\n{line}\n[trial]\nbatches = 1\noperations = 1\nwarmup_ns = 0\n'
+    )
+    answer = steelyard("run", str(study), "--no-watch")
+
+    assert answer.returncode == status, answer.stderr
+    assert said in answer.stderr
+
+
 def test_options_become_a_frozen_object_with_the_usual_where_nothing_is_written() -> None:
     verb, options = parser.read(["run", "pegasus", "--only", "sieve", "--only", "pi", "--no-watch", "--all"])
 

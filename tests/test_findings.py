@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -533,9 +534,7 @@ def test_verdicts_from_few_blocks_are_one_note_with_the_range_of_its_numbers() -
     assert one[0].startswith("syscall: the verdict rests on 4 blocks; single trials of one system")
 
 
-def test_a_standard_report_fits_a_screen_of_80_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def a_long_weighing() -> Weighing:
     names = [name for name in GROUPS if GROUPS[name] not in ("cpu", "memory")]
     many = [
         compared(name, 1.2 * 1.5**number, parameters=(("size", size), ("place", 1)), flags=(f"{size} odd",))
@@ -545,9 +544,16 @@ def test_a_standard_report_fits_a_screen_of_80_columns(
     calm = [same(name, 0.01 * (number + 1)) for number, name in enumerate(("sieve", "huffman", "idea"))]
     facts = SystemFacts("b", 3, True, {}, {}, None)
     found = weighing(*many, *calm, systems=("a", "b"), warnings=("b was given 1 processor of 2",))
+    return replace(found, systems=(facts,))
+
+
+def test_a_standard_report_fits_80_columns_by_40_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = a_long_weighing()
     monkeypatch.setattr(console, "make_console", lambda: Console(highlight=False, width=80))
 
-    console.print_weighing(replace(found, systems=(facts,)), tables=())
+    console.print_weighing(found, tables=())
     lines = capsys.readouterr().out.splitlines()
     console.print_weighing(found, tables=(), everything=True)
     everything = capsys.readouterr().out
@@ -556,7 +562,30 @@ def test_a_standard_report_fits_a_screen_of_80_columns(
     assert max(map(len, lines)) <= 80
     assert "3 boots of b" in " ".join(" ".join(lines).split())
     assert lines[-1].endswith("every table") or "--all" in lines[-1]
-    assert all(one.cell.partition(" ")[0] in everything for one in many)
+    assert all(one.cell.partition(" ")[0] in everything for one in found.comparisons)
+
+
+@pytest.mark.parametrize("height", [24, 30, 60])
+def test_on_a_terminal_the_answer_is_not_scrolled_away(
+    height: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What there is no room for is counted; a terminal as high as the report has all of it."""
+    found = a_long_weighing()
+
+    def a_console(**of: Any) -> Console:
+        return Console(highlight=False, color_system=None, width=80, **of)
+
+    monkeypatch.setattr(console, "make_console", a_console)
+    console.print_weighing(found, tables=())
+    whole = capsys.readouterr().out.splitlines()
+    monkeypatch.setattr(console, "make_console", lambda: a_console(force_terminal=True, height=height))
+    console.print_weighing(found, tables=())
+    lines = capsys.readouterr().out.splitlines()
+
+    assert len(lines) <= height - 2
+    assert lines[0] == whole[0]
+    assert (lines == whole) == (len(whole) <= height - 2)
+    assert lines == whole or re.search(r"and \d+ more: steelyard report --all", "\n".join(lines))
 
 
 def test_programs_get_the_answer_too() -> None:

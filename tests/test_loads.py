@@ -52,3 +52,31 @@ def test_where_the_generator_was_the_limit_there_is_no_verdict_on_the_server(tmp
 
 def test_the_generator_s_own_time_is_told_and_not_judged(tmp_path: Path) -> None:
     assert set(compared(tmp_path, 0.5)) == {"time", "server"}
+
+
+def searched(trial: Trial, *, client_share: float) -> Outcome:
+    """On b the server holds two thirds of the rate."""
+    scatter = 1 + 1e-4 * (trial.block % 5)
+    metrics = {
+        "request": 1e5 * scatter * (1.5 if trial.system == "b" else 1.0),
+        "beyond_server": 0.97e9,
+        "beyond_client": client_share * 1e9,
+        "beyond_wait": 2.5e6,
+    }
+    made = building.outcome(trial, metrics=tuple(metrics), operations=1, batches=1)
+    samples = [replace(one, durations_ns=(round(metrics[one.metric]),)) for one in made.samples]
+    return replace(made, samples=tuple(samples))
+
+
+@pytest.mark.parametrize(("share", "word"), [(0.5, verdict.SLOWER), (0.9, verdict.UNRESOLVED)])
+def test_what_a_server_holds_is_compared_and_what_gave_way_is_told(
+    share: float, word: str, tmp_path: Path
+) -> None:
+    plan = building.plan("web_saturation", blocks=12)
+    found = building.experiment(tmp_path, plan, lambda trial: searched(trial, client_share=share))
+    (one,) = weigh.of(found).comparisons
+
+    assert (one.metric, one.unit, one.verdict) == ("request", "ns per request", word)
+    told = f"the server used 0.97 processors, the load's generator {share:.2f}"
+    assert f"beyond what it holds on b, {told}, a request waited 2.5 ms for a connection" in one.flags
+    assert any("no verdict on the server" in flag for flag in one.flags) == (share > 0.8)

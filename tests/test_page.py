@@ -285,6 +285,21 @@ def test_a_forest_plot_holds_every_interval_and_the_line_at_one(is_wide: bool) -
     assert spec["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
 
 
+@pytest.mark.computes
+def test_only_round_parts_are_written_as_parts() -> None:
+    import re
+
+    import vl_convert
+
+    def labels(value: float) -> set[str]:
+        spec = charts.forest([row(value, spread=1.05)], baseline="a", is_wide=True)
+        return set(re.findall(r">([0-9./]+)</text>", vl_convert.vegalite_to_svg(spec)))
+
+    assert "0.6" in labels(0.62)
+    assert not any(len(one) > 5 for one in labels(0.62))
+    assert "1/10" in labels(0.08)
+
+
 def test_what_lies_near_one_is_shown_again_only_where_the_scale_hides_it() -> None:
     near = row(0.99, spread=1.01)
 

@@ -211,6 +211,25 @@ def test_what_real_trials_say_is_let_in_whole(conversations: list[Conversation])
             assert door.read(line) == json.loads(line)
 
 
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("Bücherei".encode(), "Bücherei"),
+        ("Büch".encode()[:2], "B\\xc3"),
+        (b"\xff", "ÿ"),
+        ("日本".encode(), "日本"),
+        ("x\u202e".encode(), "x\\u202e"),
+    ],
+)
+def test_bytes_are_read_as_utf_8_where_they_are_that(told: bytes, kept: str) -> None:
+    line = json.dumps({"record": "error", "trial": None, "reason": told.decode("latin-1")}).encode()
+    record = door.read(line)
+
+    assert record is not None
+    assert record["reason"] == kept
+    assert door.known("error", record)["reason"] == kept
+
+
 @often
 @given(st.data())
 def test_a_changed_record_is_refused_or_within_bounds(

@@ -1,6 +1,7 @@
 """Studies: what a file may say, what follows from it, and how it is refused."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -105,6 +106,38 @@ def test_a_bundled_study_parses_and_has_its_file_s_name(name: str) -> None:
 
     assert study.name == name
     assert len(studies.cells(study, processors=2)) > 0
+
+
+def test_a_study_of_parts_has_all_that_its_parts_have_each_timed_as_there() -> None:
+    whole = study_file.read("korunic-full")
+    parts = re.findall(r'study = "(\S+)"', whole.text.partition("[included]")[0])
+    assert len(parts) >= 4
+    cells = {cell.label: dict(cell.parameters) for cell in studies.cells(whole, processors=2)}
+    for part in map(study_file.read, parts):
+        for cell in studies.cells(part, processors=2):
+            timed = dict(part.trial) | dict(cell.parameters)
+            label = studies.Cell(cell.workload, tuple(sorted(timed.items()))).label
+            assert cells[label].keys() == timed.keys()
+        assert {figure.workloads for figure in part.figures} <= {figure.workloads for figure in whole.figures}
+    assert len({figure.name for figure in whole.figures}) == len(whole.figures)
+
+
+def test_a_study_of_parts_is_kept_with_their_texts() -> None:
+    """What an archive holds is read again, also when its parts are not bundled any more."""
+    whole = study_file.read("korunic-full")
+    kept = whole.text.replace('study = "korunic"', 'study = "gone"').replace("\nkorunic = ", "\ngone = ")
+    again = study_file.archived(kept)
+    assert again is not None
+    assert again.workloads == whole.workloads
+    assert study_file.archived(whole.text) == whole
+
+
+def test_a_study_of_parts_includes_no_study_of_parts_and_no_unknown_one() -> None:
+    part = '[[include]]\ntitle = "t"\nstudy = '
+    with pytest.raises(StudyError, match=r"study is 'korunic-full', but must be a study that includes none"):
+        _parse(HEAD + part + '"korunic-full"')
+    with pytest.raises(UnknownName, match="korunik"):
+        _parse(HEAD + part + '"korunik"')
 
 
 def test_the_pegasus_study_keeps_to_the_catalogue() -> None:

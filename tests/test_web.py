@@ -1,5 +1,6 @@
 """Web servers under load: real ones serve, and what goes wrong is said in a sentence."""
 
+import json
 import os
 import signal
 import time
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import serving
+from conftest import Run
 from serving import Agent, descended, false, figures, running, working
 
 pytestmark = pytest.mark.program
@@ -56,6 +58,43 @@ def test_a_series_is_as_long_as_its_requests(open_directory: Path) -> None:
         )
 
     assert found["time"] > 100 * found["latency_50"]
+
+
+@pytest.mark.bpf
+def test_what_a_request_costs_its_server_is_counted_call_by_call(steelyard: Run, tmp_path: Path) -> None:
+    study = tmp_path / "a.toml"
+    study.write_text(
+        'name = "a"\ntitle = "a"\nsystems = ["native"]\n[design]\nblocks = 2\nbudget = "60s"\n'
+        '[[workload]]\nname = "web_requests"\nserver = "nginx"\n'
+        "[trial]\nbatches = 2\nbatch_ns = 50000000\nwarmup_ns = 0\n"
+    )
+    answer = steelyard("run", str(study), "--format", "json")
+
+    (account,) = json.loads(answer.stdout)["accounts"]
+    assert account["metric"] == "time"
+    assert {name for name in account["calls"] if not name.startswith("server ")} == {"all"}
+    # Each request is one recvfrom, and the page's file is opened for it.
+    assert account["calls"]["server recvfrom"][0] == pytest.approx(1, abs=0.05)
+    assert account["calls"]["server openat"][0] == pytest.approx(1, abs=0.05)
+
+
+SEARCH = ("web_saturation", "clients=16", "steps=4", "step_ms=50")
+
+
+def test_a_search_finds_what_a_server_holds(open_directory: Path) -> None:
+    with Agent(open_directory) as agent:
+        found = figures(agent.perform(serving.described("nginx"), *SEARCH, "limit_us=600000000"))
+
+    assert {"request", "server", "client", "latency_50", "latency_99"} <= set(found)
+    assert found["latency_50"] <= found["latency_99"]
+    assert found["request"] > found["client"] > 0
+
+
+def test_a_limit_that_no_rate_holds_fails_the_search(open_directory: Path) -> None:
+    said = serving.failure(open_directory, serving.described("nginx"), *SEARCH, "limit_us=1")
+
+    assert said.startswith("not even ")
+    assert said.endswith(" requests a second were held: latency gave way")
 
 
 def test_an_open_load_keeps_its_rate_whatever_the_server_does(open_directory: Path) -> None:

@@ -43,7 +43,7 @@ from steelyard.statistics import verdict
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
-from steelyard.watch.model import Head, Mark
+from steelyard.watch.model import Head, Mark, Process
 from steelyard.words import wording
 
 pytestmark = pytest.mark.computes  # each weighs an experiment
@@ -60,6 +60,7 @@ class FakeWatching:
         self.head = Head(
             "fake", "bpf", detail, (), 0.0, 0, 2, None, 1, None, None, None, ("swap is not seen",)
         )
+        self.ended: list[Process] = []
         self.marks = 0
         self.last = 1 << 30  # the last mark that it gives
         self.closed = 0

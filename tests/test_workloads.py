@@ -29,7 +29,8 @@ FIELDS = ["Measures", "Leaves out", "Beware", "After"]
 # A step costs up to thirty microseconds, so claims beyond this many instructions are checked up to it.
 STEPS_MOST = 20_000
 # Readings of the clock that are begun again while stepped are some instructions of either count.
-CLOCK_STEPS = 500
+CLOCK_STEPS = 2_000
+SHORT_STEPS = 4_000  # so few are counted three times, for the count with the fewest readings
 
 
 def perform(workload: str, *settings: str, under: tuple[str, ...] = (), **options: object) -> list[dict]:
@@ -134,7 +135,12 @@ def count_instructions() -> Callable[[str, int], int]:
         known = built.catalogue().find(workload)
         most = STEPS_MOST if operations == 1 else 4 * STEPS_MOST
         under = (str(counter), str(most), str(len(known.metrics)))
-        return counted(known, f"operations={operations}", *one_size(known), under=under)
+
+        def once() -> int:
+            return counted(known, f"operations={operations}", *one_size(known), under=under)
+
+        found = once()
+        return found if found > SHORT_STEPS else min(found, once(), once())
 
     return count
 
@@ -188,29 +194,28 @@ def test_its_file_says_what_it_measures(workload: built.Workload) -> None:
 def test_work_takes_longer_the_more_of_it_there_is(workload: built.Workload) -> None:
     """Nothing is optimised away: twenty times the operations take more than four times the time. A ratio
     of two times on one machine, not a time; and on one processor, because partners on two hand over ten
-    times more slowly, and the scheduler may bring them together in the longer trial alone."""
-
-    reported = [metric.name for metric in workload.metrics if metric.reported]
+    times more slowly, and the scheduler may bring them together in the longer trial alone. Another process
+    that ends between the two (it takes a thousand times a yield's own time) is not there three times."""
 
     def time_ns(operations: int) -> int:
         settings = (*one_size(workload), *unsynced(workload))
         records = perform(workload.name, f"operations={operations}", "place=1", *settings)
         check(records)
-        return sum(
-            sum(one["durations_ns"])
-            for one in records
-            if one["record"] == "samples" and one["metric"] not in reported
-        )
+        timed = [metric.name for metric in workload.metrics if not metric.reported]
+        samples = [one for one in records if one["record"] == "samples" and one["metric"] in timed]
+        return sum(sum(one["durations_ns"]) for one in samples)
 
     def fastest_ns(operations: int) -> int:
         return min(time_ns(operations) for _ in range(3))
 
-    base = 1
-    while time_ns(base) < 2_000_000 or (base_ns := fastest_ns(base)) < 2_000_000:
-        base *= 10
-    base = -(-base * 2_000_000 // base_ns)
+    def grown() -> float:
+        base = 1
+        while time_ns(base) < 2_000_000 or (base_ns := fastest_ns(base)) < 2_000_000:
+            base *= 10
+        base = -(-base * 2_000_000 // base_ns)
+        return fastest_ns(base * 20) / fastest_ns(base)
 
-    assert fastest_ns(base * 20) > 4 * fastest_ns(base)
+    assert any(grown() > 4 for _ in range(3))
 
 
 @pytest.mark.program

@@ -2,10 +2,13 @@
 
     SteelyardError               exit status 1
     ├── UsageError               2   what the user wrote: names the thing, quotes it, says what is allowed
-    │   ├── StudyError           2   in a study file
+    │   ├── StudyError           2   in a study's or a server's file
     │   └── UnknownName          2   no such system, workload, study...; suggests the nearest
     ├── Unsupported              77  a system cannot start here; says what to install
     ├── SystemFailed             1   a system started and then died or fell silent
+    ├── BootFailed               1   a machine did not come up as it was asked to
+    │   └── Stuck                1   and it is of no use to ask again
+    ├── Rebooting                0   this machine reboots; the experiment goes on by itself
     └── ArchiveError             1   the archive cannot be written or read
 
 A trial that fails is not among them: that is an outcome, and data.
@@ -33,10 +36,10 @@ class UsageError(SteelyardError):
 
 
 class StudyError(UsageError):
-    """A study file is wrong: names the file, the key, the value, and what is allowed."""
+    """A study's or a server's file is wrong: names the file, the key, the value, and what is allowed."""
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
-        where = f"study {file}: {shortened(shown(key), 120)}"
+        where = f"{file}: {shortened(shown(key), 120)}"
         told = "missing" if value is None else quoted(value)
         super().__init__(f"{where} is {told}, but must be {allowed}")
 
@@ -71,6 +74,20 @@ class Unsupported(SteelyardError):
 
 class SystemFailed(SteelyardError):
     """A system died, fell silent, or spoke nonsense."""
+
+
+class BootFailed(SteelyardError):
+    """A machine did not come up as the system that it was asked for."""
+
+
+class Stuck(BootFailed):
+    """It is of no use to ask it again before somebody has mended something."""
+
+
+class Rebooting(SteelyardError):
+    """This machine reboots, and the experiment goes on by itself after that."""
+
+    exit_status = 0
 
 
 class ArchiveError(SteelyardError):

@@ -62,6 +62,7 @@ USER, SYSTEM = CPU["user"], CPU["system"]
 SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this host's clock
 
 WORK, SETUP = "work", "setup"
+OF_SERVER = "server "
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class Figure:
 class Called:
     """How often they made one system call between two marks, and how often it failed."""
 
-    call: str
+    call: str  # its name; behind "server ", what the server that a trial starts made of them
     calls: Natural
     errors: Natural | None  # that failed
 
@@ -219,6 +220,22 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class Switching:
+    """A system's machine is about to be brought to it."""
+
+    system: str
+    identity: str | None  # of the boot that it is in; None: it does not answer
+
+
+@dataclass(frozen=True, slots=True)
+class Unbooted:
+    """The system's machine did not come up as it should."""
+
+    system: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Watched:
     """A system's processes on this host are accounted for from now on; or why they are not."""
 
@@ -258,12 +275,17 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A look or a note, as it is kept."""
+    """A look, a note or what became of a machine, as it is kept."""
 
     blocks: int | None = None  # up to version 4: after how many the look was
     round: int | None = None  # from 1, of which the look is the end
     decided: Any = None  # systems, workloads and parameters of what was settled
     reopened: Any = None  # the same of what no longer is
+    system: str | None = (
+        None  # whose machine is about to be booted ("switch"), or did not come up ("unbooted")
+    )
+    identity: str | None = None  # of the boot that the machine was in before a switch
+    reason: str | None = None  # why it did not come up
     note: str | None = None  # "going on": before it nobody measured; or what was damaged, and is left out
 
 
@@ -277,6 +299,10 @@ class Earlier:
     hopeless: frozenset[Pair] = frozenset()
     spent_s: float = 0.0
     accounted: frozenset[tuple[int, str, Cell]] = frozenset()  # by round
+    unfinished: frozenset[tuple[int, str, Cell]] = frozenset()  # what was done of the round that it left
+    identities: frozenset[str] = frozenset()  # of the boots of machines
+    switching: Switching | None = None  # what it left a machine at
+    failed_boots: int = 0  # in a row
 
 
-Event = Started | Watched | Accounted | Outcome | Look
+Event = Started | Switching | Unbooted | Watched | Accounted | Outcome | Look

@@ -23,6 +23,20 @@ def ignore() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Ignores the signals, also after the context unless it ends by an exception: what is done in it ends
+    this process, and may ask it to go before it is ready."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    ignore()
+    try:
+        yield
+    except BaseException:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        raise
+
+
 def _asked_to_go(number: int, frame: object) -> None:
     _asked.append(KeyboardInterrupt if number == signal.SIGINT and not _asked else Ended)
     raise _asked[-1]

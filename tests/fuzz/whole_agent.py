@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 
 _SUBREAPER = 36  # prctl(2)
-_LINE_MOST = 8191
+_LINE_MOST = 32767
 _PATIENCE_S = 120
 # They start as many processes as they can, which is for a guest.
 _LEFT_OUT = {"linpack_limit"}

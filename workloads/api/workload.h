@@ -185,6 +185,7 @@ struct phase {
 	 * returns: what earlier phases measured by themselves, such as a quantile of latencies. 0: this
 	 * system does not say, and the metric is left out. */
 	const uint64_t *reported;
+	const char     *per; /* what a reported time is for, such as "KB"; NULL: an operation */
 	/* Or NULL: ns. Of a reported figure that is no time, such as "bytes per operation". It describes, and
 	 * nothing is judged by it; it may be 0, and UINT64_MAX is what is not known. */
 	const char *unit;

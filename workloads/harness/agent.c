@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../api/far_end.h"
 #include "../api/record.h"
 #include "clock.h"
 #include "fingerprint.h"
@@ -118,6 +119,7 @@ static void metric_write(const struct phase *phase)
 	record_text("name", phase->metric);
 	record_text("less", phase->less);
 	record_truth("reported", phase->reported != NULL);
+	record_text("per", phase->per);
 	record_text("unit", unit_of(phase));
 	record_object_close();
 }
@@ -184,6 +186,25 @@ static void clock_write(void)
 	record_close(1);
 }
 
+/* "far ADDRESS TOKEN": the far end of other systems' network workloads, for as long as this agent lives. */
+static void far(char *arguments)
+{
+	char       *rest = arguments, *address = strtok_r(rest, " ", &rest), *token = strtok_r(rest, " ", &rest);
+	char        chosen[FAR_ADDRESS_ROOM];
+	uint16_t    port;
+
+	if (!address || !token) {
+		refuse(NULL, "a far end needs an address, or -, and a token");
+	} else if (far_end_start(address, token, chosen, &port)) {
+		refuse(NULL, outcome_why());
+	} else {
+		record_open("far");
+		record_text("address", chosen);
+		record_number("port", port);
+		record_close(1);
+	}
+}
+
 /* Refuses a line of which nothing can be trusted but, if it begins as a trial, whose it is. */
 static void refuse_line(const char *line, const char *why)
 {
@@ -198,7 +219,8 @@ static void refuse_unknown(const char *line)
 	char why[256];
 
 	snprintf(why, sizeof(why),
-	         "a request is: trial ID WORKLOAD name=value ..., describe, list, clock, stop ID, or quit; "
+	         "a request is: trial ID WORKLOAD name=value ..., describe, list, clock, far ADDRESS TOKEN, stop ID, "
+	         "or quit; "
 	         "not '%.80s'", line);
 	refuse(NULL, why);
 }
@@ -220,6 +242,8 @@ static int obey(const char *directory, char *line, size_t length)
 		fingerprint_write(directory, "");
 	else if (!strcmp(line, "list"))
 		workloads_write();
+	else if (!strncmp(line, "far ", 4))
+		far(line + 4);
 	else if (!strcmp(line, "clock"))
 		clock_write();
 	else if (!strcmp(line, "quit"))

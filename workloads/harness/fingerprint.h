@@ -11,13 +11,13 @@ const char *build_compiler(void);
 const char *build_libc(void);
 
 /* What the operating system says, each a few members of the open record: in posix/ and windows/. */
-void facts_kernel(const char *root);       /* kernel ... kernel_command_line */
+void facts_kernel(const char *root);       /* kernel ... boot_id */
 void facts_processor(const char *root);    /* cpu_model, cpu_count, frequency_governor */
 void facts_memory(const char *root);       /* memory_bytes ... huge_pages_reserved */
 void facts_caches(const char *root);       /* caches, cache_line_bytes */
 void facts_clock_source(const char *root); /* clock_source */
 void facts_protection(const char *root);   /* address_randomisation, mitigations */
 void facts_machine(const char *root, const char *hypervisor); /* or NULL: not known yet */
-void facts_file_system(const char *directory, const char *root); /* directory ... file_system_options */
+void facts_file_system(const char *directory, const char *root); /* directory ... device_write_cache */
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-enum { LINE_MOST = 8191, LINES_ROOM = 1 << 20, LINES_CHUNK = 4096 };
+enum { LINE_MOST = 32767, LINES_ROOM = 1 << 20, LINES_CHUNK = 4096 };
 
 /* Zeros are an empty one. */
 struct lines {

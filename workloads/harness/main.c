@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "filesystem.h"
 #include "fingerprint.h"
 #include "guard.h"
 #include "guest.h"
@@ -23,6 +24,7 @@ static const char usage[] =
 	"  describe [DIRECTORY [ROOT]]  this system's fingerprint\n"
 	"  guard FD SCRATCH COMMAND     run a command and end all of it when FD ends\n"
 	"  userland KIND ROOT WORK PROGRAM  run a program in another userland\n"
+	"  filesystem WORK NAME=VALUE -- COMMAND  run a command on a fresh file system\n"
 	"  --help, --version\n"
 	"\n"
 	"Trials work in directories of their own below DIRECTORY ($TMPDIR, or /tmp).\n"
@@ -82,6 +84,8 @@ int main(int argc, char *argv[])
 		return guard(argc - 2, argv + 2);
 	if (!strcmp(verb, "userland"))
 		return userland(argc - 2, argv + 2);
+	if (!strcmp(verb, "filesystem"))
+		return filesystem(argc - 2, argv + 2);
 	if (!strcmp(verb, "list") && argc == 2) {
 		workloads_write();
 		return records_status();

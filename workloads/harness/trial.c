@@ -19,7 +19,7 @@
 struct piece {
 	int               phase;
 	uint64_t          point; /* the size; of a workload that is no curve, nothing */
-	uint64_t          bytes; /* that an operation moves; 0: no bandwidth */
+	uint64_t          bytes; /* that an operation moves; 0: what is measured is no bandwidth */
 	struct batch_plan plan;
 	uint64_t         *durations_ns;
 	uint64_t          faults_major; /* while it was measured: whether the system paged */

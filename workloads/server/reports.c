@@ -83,17 +83,7 @@ int report_client(uint64_t operations)
 
 int report_quantile(const struct histogram *latencies, double share)
 {
-	uint64_t total = 0, below = 0;
-	unsigned bucket = 0;
-
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		total += latencies->counts[i];
-	for (; bucket < HISTOGRAM_BUCKETS - 1; bucket++) {
-		below += latencies->counts[bucket];
-		if ((double)below >= share * (double)total)
-			break;
-	}
-	return report_ns((double)histogram_value(bucket));
+	return report_ns((double)histogram_quantile(latencies, share));
 }
 
 int report_latency_50(uint64_t operations)

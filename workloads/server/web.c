@@ -42,10 +42,9 @@ void web_options(struct options *options, const char *path)
 	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
-static int fill_page(void)
+static int fill_page(struct reference *page)
 {
-	struct reference *page = &s.reference;
-	uint32_t          state = 2463534242u;
+	uint32_t state = 2463534242u;
 
 	*page = (struct reference){ .body = malloc(web_order.size), .length = web_order.size, .is_fixed = 1 };
 	if (!page->body)
@@ -96,13 +95,22 @@ static int perform(uint64_t requests)
 	return web_outcome(s.found, requests);
 }
 
+int web_serve(struct reference *page)
+{
+	int outcome;
+
+	if ((outcome = web_take_descriptors(web_order.clients)) || (outcome = server_prepare()) ||
+	    (outcome = fill_page(page)))
+		return outcome;
+	return server_start();
+}
+
 int web_setup(void)
 {
 	uint64_t warm = web_order.rate ? 0 : web_order.clients * WARM_EACH;
-	int      outcome;
+	int      outcome = web_serve(&s.reference);
 
-	if ((outcome = web_take_descriptors(web_order.clients)) || (outcome = server_prepare()) ||
-	    (outcome = fill_page()) || (outcome = server_start()))
+	if (outcome)
 		return outcome;
 	web_options(&s.options, "/page");
 	s.found = calloc(1, sizeof(*s.found));

@@ -31,6 +31,10 @@ void web_options(struct options *options, const char *path);
 int  web_take_descriptors(uint64_t connections);
 int  web_outcome(const struct result *found, uint64_t asked);
 
+/* Starts the server with the document, which the caller frees. */
+struct reference;
+int web_serve(struct reference *page);
+
 int web_setup(void);
 void web_teardown(void);
 /* Before and as a batch of so many operations, each of so many requests. */

@@ -1,5 +1,5 @@
 """From the archive's rows to one `Weighing` of frozen objects (`model`); `weigh` puts it together.
 
 Each module imports only from earlier ones: model, doubt, rows, trials, crowds, loads, spending, observations,
-comparison, host_costs, curves, multiprogramming, machine, usage, scaling, marks, standing, weigh.
+comparison, host_costs, curves, multiprogramming, machine, usage, scaling, marks, standing, reboots, weigh.
 """

@@ -20,7 +20,7 @@ from steelyard.analysis import spending
 from steelyard.analysis.model import CallDifference, Comparison, CostDifference, HostCost, Why
 from steelyard.analysis.observations import COST, Key, Observations
 from steelyard.analysis.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
-from steelyard.events import CALLS, LIFE, SETUP, WORK
+from steelyard.events import CALLS, LIFE, OF_SERVER, SETUP, WORK
 from steelyard.statistics import false_discovery, verdict
 from steelyard.statistics.judgement import RATE
 from steelyard.statistics.signed_rank import Estimate
@@ -76,6 +76,11 @@ class Costs:
         for row in self.observations.rows.calls:
             empty = (row.system, row.cell, row.purpose, row.operations, dict[str, tuple[int, int | None]]())
             trials.setdefault(row.accounting, empty)[4][row.call] = (row.calls, row.errors)
+        # Those of a load's clients hold what the trial does to account for its server, between batches.
+        for *_, calls in trials.values():
+            served = {call for call in calls if call.startswith(OF_SERVER)}
+            for call in calls.keys() - served if served else ():
+                del calls[call]
         setups: dict[tuple[str, str], list[tuple[float, dict[str, tuple[int, int | None]]]]] = defaultdict(
             list
         )

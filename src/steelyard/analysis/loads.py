@@ -4,19 +4,45 @@ from collections.abc import Mapping
 from statistics import median
 
 TIME, CLIENT, SERVER = "time", "client", "server"  # metrics, in ns a request
-# More or less of these is not better by itself: the generator's cost, and what was offered to the server.
-NEUTRAL = (CLIENT, "offered")
+# At the lowest rate that a server did not hold: processor time in each second, and a wait in ns.
+BEYOND = BEYOND_SERVER, BEYOND_CLIENT, BEYOND_WAIT = "beyond_server", "beyond_client", "beyond_wait"
+# More or less of these is not better by itself: the generator's cost, what was offered, what gave way.
+NEUTRAL = (CLIENT, "offered", *BEYOND)
 # A generator that is busier than that may be what is measured, and not the server.
 BUSY_MOST = 0.8
 # Whose clients are all one event loop, and so have one processor at most.
-_ONE_LOOP = ("web_requests", "web_users")
+_ONE_LOOP = ("web_requests", "web_users", "web_saturation")
+# What these report is of single requests, of which an operation has many.
+_OF_REQUESTS = ("web_series", "web_saturation")
 
 
-def busy(workload: str, times: Mapping[int, float], clients: Mapping[int, float]) -> float | None:
-    """The share of its time in which the generator worked: the median over blocks of its processor time a
-    request over the time a request. None where there is no such generator, or no block."""
-    shares = [clients[block] / times[block] for block in times.keys() & clients.keys()]
+def busy(
+    workload: str, times: Mapping[int, float], clients: Mapping[int, float], beyond: Mapping[int, float]
+) -> float | None:
+    """The share of its time in which the generator worked, where it may have been the limit: the median over
+    blocks of its processor time a request over the time a request, or of what it used beyond the rate that
+    was held. None where there is no such generator, or no block."""
+    shares = [one / 1e9 for one in beyond.values()]
+    shares = shares or [clients[block] / times[block] for block in times.keys() & clients.keys()]
     return median(shares) if workload in _ONE_LOOP and shares else None
+
+
+def gave_way(metric: str, server: float | None, client: float | None, wait: float | None) -> str | None:
+    """What is known of the rate beyond the one that was held, in words; None where nothing is."""
+    if metric != "request" or client is None:
+        return None
+    told = [f"the server used {server / 1e9:.2f} processors"] if server else []
+    told.append(f"the load's generator {client / 1e9:.2f}")
+    if wait:
+        told.append(f"a request waited {wait / 1e6:.2g} ms for a connection")
+    return ", ".join(told)
+
+
+def operation(workload: str, metric: str, named: str) -> str:
+    """What a time of the metric is a time of."""
+    if workload not in _OF_REQUESTS or metric == TIME:
+        return named
+    return "second" if metric in (BEYOND_SERVER, BEYOND_CLIENT) else "request"
 
 
 def depends_on_client(metric: str) -> bool:

@@ -424,6 +424,7 @@ class Weighing:
     left_out: tuple[str, ...] = ()  # cells that the time did not reach
     marks: tuple[PlotMark, ...] = ()
     extent: Extent = Extent()
+    went_well: int = 0  # of the trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,3 +434,4 @@ class Standing:
     decided: frozenset[Pair] = frozenset()  # need no more blocks
     needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
     explain: frozenset[Pair] = frozenset()  # differ for sure, and by so much that people ask why
+    boot_ratio: float | None = None  # variance of trials within a boot over that of boots (statistics.boots)

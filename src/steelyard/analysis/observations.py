@@ -177,7 +177,8 @@ class Observations:
         if workload["measure"] == "bandwidth" and not is_reported:
             return "MB/s", "higher"
         is_neutral = metric in loads.NEUTRAL and is_reported
-        return f"ns per {workload['operation']}", "none" if is_neutral else "lower"
+        operation = loads.operation(self.cells[cell].workload, metric, workload["operation"])
+        return f"ns per {found.get('per') or operation}", "none" if is_neutral else "lower"
 
     def _unit_of(self, cell: str, metric: str) -> str:
         """The unit in which the load program measures it."""
@@ -186,12 +187,22 @@ class Observations:
 
     def busy(self, cell: str, system: str) -> float | None:
         """The share of its time in which the load's generator worked; None where there is none."""
-        lens = self.lens(cell)
-        times, clients = (
-            {block: value.lenses[lens] for block, value in self.values[cell, metric].get(system, {}).items()}
-            for metric in (loads.TIME, loads.CLIENT)
+        times, clients, beyond = (
+            self._by_block(cell, metric, system) for metric in (loads.TIME, loads.CLIENT, loads.BEYOND_CLIENT)
         )
-        return loads.busy(self.cells[cell].workload, times, clients)
+        return loads.busy(self.cells[cell].workload, times, clients, beyond)
+
+    def gave_way(self, key: Key, system: str) -> str | None:
+        """What is known of the rate that a server did not hold; None where none was looked for."""
+        cell, metric = key
+        found = (list(self._by_block(cell, one, system).values()) for one in loads.BEYOND)
+        return loads.gave_way(metric, *(float(np.median(one)) if one else None for one in found))
+
+    def _by_block(self, cell: str, metric: str, system: str) -> dict[int, float]:
+        lens = self.lens(cell)
+        return {
+            block: value.lenses[lens] for block, value in self.values[cell, metric].get(system, {}).items()
+        }
 
     def is_derived(self, key: Key) -> bool:
         """Whether the metric follows from the moments of many processes, and is no time of its own."""

@@ -4,7 +4,7 @@ A closed experiment is read once; one that is being measured is read bit by bit,
 put together. So verdicts at a look and verdicts in a report come from the same rows by the same code.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -67,6 +67,8 @@ _REMARKS = "SELECT note FROM events WHERE kind = 'damage' ORDER BY recorded"
 
 # What only a report asks for.
 
+_FAILED_BOOTS = "SELECT reason FROM events WHERE kind = 'unbooted' ORDER BY recorded"
+
 _SYSTEMS = "SELECT system, hello, fingerprint FROM systems ORDER BY recorded"
 
 # By all copies and their children, warm-up included.
@@ -85,11 +87,12 @@ _FAULTS = """
         GROUP BY s.trial, t.cell, s.metric, t.system, s.point)
     GROUP BY cell, metric, system, point ORDER BY point"""
 
-# Of a trial that has several metrics, or sizes, the costs cannot be told apart: it has no row.
+# Of a trial in which several metrics are timed, or sizes, the costs cannot be told apart: it has no row.
 _COSTS = """
     WITH done AS (
         SELECT trial, any_value(used.metric) AS metric, sum(used.operations)::DOUBLE AS operations
         FROM (SELECT trial, unnest(usage) AS used FROM trials WHERE status = 'ok')
+        WHERE used.metric NOT IN (SELECT metric FROM reported)
         GROUP BY trial HAVING count(DISTINCT used.metric) = 1)
     SELECT t.block, t.system, t.cell, t.copies, done.metric, done.operations,
            map(list(c.figure), list(c."value")) AS figures
@@ -97,17 +100,23 @@ _COSTS = """
     WHERE NOT EXISTS (SELECT 1 FROM samples s WHERE s.trial = t.trial AND s.point IS NOT NULL)
     GROUP BY t.trial, t.block, t.system, t.cell, t.copies, done.metric, done.operations ORDER BY t.block"""
 
-_SETUPS = """
+_ACCOUNTED = """
+    WITH done AS (
+        SELECT accounting, any_value(one.operations)::DOUBLE AS operations
+        FROM (SELECT accounting, unnest(operations) AS one FROM accountings WHERE status = 'ok')
+        WHERE one.metric NOT IN (SELECT metric FROM reported)
+        GROUP BY accounting HAVING count(*) = 1)"""
+
+_SETUPS = f"""{_ACCOUNTED}
     SELECT system, cell, figure, median("value"), median(operations)
-    FROM (SELECT system, cell, operations[1].operations AS operations, unnest(costs, recursive := true)
-          FROM accountings WHERE status = 'ok' AND purpose = 'setup' AND len(operations) = 1)
+    FROM (SELECT a.system, a.cell, done.operations, unnest(a.costs, recursive := true)
+          FROM accountings a JOIN done USING (accounting) WHERE a.purpose = 'setup')
     GROUP BY system, cell, figure"""
 
-_CALLS = """
-    SELECT a.accounting, a.system, a.cell, a.purpose, a.operations[1].operations::DOUBLE AS operations,
-           c.call, c.calls, c.errors
-    FROM accountings a JOIN host_calls c USING (accounting)
-    WHERE a.status = 'ok' AND len(a.operations) = 1 ORDER BY a.accounting"""
+_CALLS = f"""{_ACCOUNTED}
+    SELECT a.accounting, a.system, a.cell, a.purpose, done.operations, c.call, c.calls, c.errors
+    FROM accountings a JOIN done USING (accounting) JOIN host_calls c USING (accounting)
+    ORDER BY a.accounting"""
 
 _WATCHES = """
     SELECT system, detail, any_value(why), max(backend), max(missing) FILTER (backend IS NOT NULL)
@@ -269,6 +278,7 @@ class Rows:
     crowds: list[CrowdRow] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # sentences: what is damaged, and left out
 
+    failed_boots: Sequence[str] = ()  # why
     systems: Sequence[SystemRow] = ()
     usage: Sequence[UsageRow] = ()
     faults: Sequence[FaultRow] = ()
@@ -291,11 +301,14 @@ class Rows:
         self.remarks += [sentence for (sentence,) in connection.execute(_REMARKS).fetchall()]
 
 
-def read(connection: duckdb.DuckDBPyConnection) -> Rows:
-    """The rows of a whole experiment."""
+def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = ()) -> Rows:
+    """The rows of a whole experiment; `reported` are the metrics that workloads report and nobody times."""
     rows = Rows()
+    connection.execute("CREATE OR REPLACE TEMP TABLE reported (metric VARCHAR)")
+    connection.execute("INSERT INTO reported SELECT unnest(?::VARCHAR[])", [list(reported)])
     rows.add(connection)
     rows.systems = _read(connection, _SYSTEMS, SystemRow._make)
+    rows.failed_boots = [reason for (reason,) in connection.execute(_FAILED_BOOTS).fetchall()]
     rows.usage = _read(connection, _USAGE, UsageRow._make)
     rows.faults = _read(connection, _FAULTS, FaultRow._make)
     rows.costs = _read(connection, _COSTS, CostRow._make)

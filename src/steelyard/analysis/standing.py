@@ -1,14 +1,18 @@
 """What is known of an experiment while it is measured: its verdicts at each look, and what is left to do."""
 
 import math
+import statistics
 from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
 
 from steelyard import interruption
 from steelyard.analysis import comparison, rows
 from steelyard.analysis.model import Comparison, Standing
 from steelyard.analysis.observations import Observations
 from steelyard.archive.experiments import Experiment, Growing
-from steelyard.statistics import verdict
+from steelyard.statistics import boots, verdict
 from steelyard.study.model import Cell
 
 _EXPLAINED_FROM = 1.2  # a difference of so many times makes people ask why
@@ -32,8 +36,24 @@ class Judge:
             self._rows.add(connection)
         self.observations = Observations(self.experiment, self._rows)
         self.comparisons = comparison.all_of(self.observations, at_looks=True)
-        self.standing = standing(self.comparisons, self._cells)
+        self.standing = replace(
+            standing(self.comparisons, self._cells), boot_ratio=_boot_ratio(self.observations)
+        )
         return self.standing
+
+
+def _boot_ratio(observations: Observations) -> float | None:
+    """How trials within a boot differ, beside boots, on machines that are booted: the median over metrics."""
+    found = []
+    for key in observations.cells_and_metrics():
+        for system in observations.experiment.header.get("machines", {}):
+            by_boot: dict[int, list[float]] = defaultdict(list)
+            for one in observations.values[key].get(system, {}).values():
+                by_boot[one.boot].append(math.log(one.lenses[observations.lens(key[0])]))
+            ratio = boots.ratio([np.array(logs) for logs in by_boot.values()])
+            if ratio is not None:
+                found.append(ratio)
+    return statistics.median(found) if found else None
 
 
 def standing(comparisons: tuple[Comparison, ...], cells: dict[str, Cell]) -> Standing:

@@ -16,6 +16,7 @@ from steelyard.analysis import (
     machine,
     marks,
     multiprogramming,
+    reboots,
     rows,
     scaling,
     usage,
@@ -54,7 +55,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
     with experiments.connect(experiment) as connection:
-        read = rows.read(connection)
+        read = rows.read(connection, reported=_reported(experiment.header))
     observations = Observations(experiment, read, baseline=baseline)
     accounted = host_costs.Costs(observations)
     comparisons = accounted.explained(comparison.all_of(observations, margin=margin))
@@ -81,17 +82,32 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         troubles=tuple(observations.troubles),
         blocks=len({trial.block for trial in read.trials}),
         trials=len(read.trials),
+        went_well=sum(trial.status == "ok" for trial in read.trials),
         marks=marks.of(read.values, {(one.cell, one.metric): one.lens for one in comparisons}),
         extent=_extent(read),
         warnings=(
             *read.remarks,
             *_of_left_out(left_out, experiment.header),
-            *_warnings(facts, observations.baseline, _here(experiment.header)),
+            *_warnings(facts, observations.baseline, _here(experiment.header), _machines(experiment.header)),
+            *reboots.sentences(
+                _machines(experiment.header),
+                [(row.system, json.loads(row.fingerprint) or {}) for row in read.systems],
+                read.failed_boots,
+            ),
             *scaling.beyond_full(observations, gains, facts),
             *accounted.sentences(),
         ),
         left_out=left_out,
     )
+
+
+def _reported(header: Mapping[str, Any]) -> set[str]:
+    return {
+        str(metric["name"])
+        for workload in header["workloads"].values()
+        for metric in workload["metrics"]
+        if metric.get("reported")
+    }
 
 
 def _extent(read: Rows) -> Extent:
@@ -290,8 +306,9 @@ def _facts(observations: Observations) -> tuple[SystemFacts, ...]:
     boots: Counter[str] = Counter()
     for row in observations.rows.systems:
         if row.system not in first:
-            tuning = (json.loads(row.fingerprint) or {}).get("tuning")
-            facts = door.known("system", json.loads(row.fingerprint)) | ({"tuning": tuning} if tuning else {})
+            told = json.loads(row.fingerprint) or {}
+            added = {key: told[key] for key in door.ADDED if told.get(key)}
+            facts = door.known("system", json.loads(row.fingerprint)) | added
             first[row.system] = door.known("hello", json.loads(row.hello)), facts
         boots[row.system] += 1
     return tuple(
@@ -319,14 +336,19 @@ def _alike(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-def _warnings(facts: Sequence[SystemFacts], baseline: str, here: Collection[str]) -> Iterable[str]:
+def _warnings(
+    facts: Sequence[SystemFacts], baseline: str, here: Collection[str], machines: Mapping[str, str]
+) -> Iterable[str]:
     """What limits every verdict of the experiment: other hardware, what a guest was given of this machine's,
-    other programs, a wrong clock. `here` are the systems that run on this machine."""
+    other programs, a wrong clock. `here` are the systems that run on this machine; `machines` says what
+    others run on one after the other, of which `reboots` knows more."""
     base = next((one for one in facts if one.name == baseline), None)
     if base is None:
         return
     others = [one for one in facts if one.name != base.name]
     for one in others:
+        if base.name in machines and machines.get(one.name) == machines[base.name]:
+            continue
         differ = [fact for fact in HARDWARE if _differs(base, one, fact)]
         if one.name in here and base.name in here:
             yield from _given(base, one, differ)
@@ -375,6 +397,12 @@ def _given(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iter
             f"{one.name} ran programs for {one.fingerprint['architecture']} on a machine that is "
             f"{base.fingerprint['architecture']}: they were translated"
         )
+
+
+def _machines(header: Mapping[str, Any]) -> Mapping[str, str]:
+    """Of the systems that exclude each other, what each runs on."""
+    found: Mapping[str, str] = header.get("machines", {})
+    return found
 
 
 def _here(header: Mapping[str, Any]) -> Collection[str]:

@@ -30,8 +30,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
-
 from steelyard.archive import exports, files, journal, promise, reopening, schema, tables, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import TABLES, Line
@@ -226,7 +224,7 @@ def lines(
     def check(line: Line) -> None:
         schema.check(line)
         for key, names in known.items():
-            if key in line and line[key] not in names:
+            if line.get(key) is not None and line[key] not in names:
                 raise Wrong(line[key], f"a {key} of the experiment", key)
 
     return journal.lines(experiment.path, check=check, begin=begin, damaged=damaged)
@@ -301,11 +299,6 @@ def _keep_damaged(path: Path, damaged: Sequence[bytes]) -> None:
         before = files.read(path / DAMAGED, most=1 << 30)
     if not before.endswith(further):  # as a closing left it that was cut short after this
         files.write(path / DAMAGED, [before, further])
-
-
-def _said(error: duckdb.Error) -> str:
-    """DuckDB's complaint, as far as a person can use it."""
-    return str(error).splitlines()[0]
 
 
 def discard(experiment: Experiment) -> None:
@@ -410,8 +403,8 @@ def connect(experiment: Experiment) -> Iterator[tables.Connection]:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except duckdb.Error as error:
-        raise ArchiveError(f"experiment {path} cannot be read: {_said(error)}") from error
+    except tables.FAULTS as error:
+        raise ArchiveError(f"experiment {path} cannot be read: {tables.said(error)}") from error
 
 
 @dataclass

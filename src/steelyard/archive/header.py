@@ -60,6 +60,7 @@ class Header(TypedDict):
     directory: NotRequired[str]
     host: NotRequired[dict[str, Any]]  # the fingerprint
     systems_here: NotRequired[list[str]]  # those that ran on this machine; absent in older ones
+    machines: NotRequired[dict[str, str]]  # of systems that exclude each other: which hardware each runs on
     system_summaries: NotRequired[dict[str, str]]
 
 

@@ -18,7 +18,7 @@ from steelyard.archive import files, schema, shape
 from steelyard.archive.schema import Line
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError
-from steelyard.events import Accounted, Earlier, Event, Look, Started, Watched
+from steelyard.events import Accounted, Earlier, Event, Look, Started, Switching, Unbooted, Watched
 from steelyard.study.model import Cell
 
 NAME = "journal.jsonl"
@@ -95,6 +95,10 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
     now = time.time()
     if isinstance(event, str):
         return {"kind": "note", "recorded": now, "note": event}
+    if isinstance(event, Switching):
+        return {"kind": "switch", "recorded": now, **dataclasses.asdict(event)}
+    if isinstance(event, Unbooted):
+        return {"kind": "unbooted", "recorded": now, **dataclasses.asdict(event)}
     if isinstance(event, Started):
         return {"kind": "system", "recorded": now, **dataclasses.asdict(event)}
     if isinstance(event, Watched):
@@ -141,6 +145,10 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
     rounds = 0
     failures: dict[tuple[str, Cell], list[str]] = {}
     accounted: set[tuple[int, str, Cell]] = set()
+    unfinished: set[tuple[int, str, Cell]] = set()
+    identities: set[str] = set()
+    switching: Switching | None = None
+    failed_boots = 0
     spent = 0.0
     last_at: float | None = None  # None: nobody measures yet
     for line in lines:
@@ -151,22 +159,43 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
         if last_at is not None and line["kind"] != "damage":
             spent += max(0.0, line["recorded"] - last_at)
             last_at = line["recorded"]
-        if line["kind"] == "system":
+        if line["kind"] == "switch":
+            switching = Switching(line["system"], line["identity"])
+        elif line["kind"] == "unbooted":
+            switching, failed_boots = None, failed_boots + 1
+        elif line["kind"] == "system":
+            if last_at is None and switching is not None:  # it was booted by a run that had measured before
+                spent += line["start_s"]
             boots[line["system"]] = line["boot"]
+            identities.add(str(line["fingerprint"].get("boot_id")))
+            switching, failed_boots = None, 0
         elif line["kind"] == "accounting":
             accounted.add((line["round"], line["system"], cells[line["cell"]]))
         elif line["kind"] == "look":
             rounds = max(rounds, line["round"] or 0)
+            unfinished.clear()
         elif line["kind"] == "trial":
             cell = cells[line["cell"]]
             done.add((line["block"], line["system"], cell))
+            unfinished.add((line["block"], line["system"], cell))
             failures.setdefault((line["system"], cell), []).append(line["status"])
     hopeless = {
         pair
         for pair, statuses in failures.items()
         if "unsupported" in statuses or (len(statuses) > 1 and "ok" not in statuses[-2:])
     }
-    return Earlier(frozenset(done), boots, rounds, frozenset(hopeless), spent, frozenset(accounted))
+    return Earlier(
+        done=frozenset(done),
+        boots=boots,
+        rounds=rounds,
+        hopeless=frozenset(hopeless),
+        spent_s=spent,
+        accounted=frozenset(accounted),
+        unfinished=frozenset(unfinished),
+        identities=frozenset(identities),
+        switching=switching,
+        failed_boots=failed_boots,
+    )
 
 
 def lines(

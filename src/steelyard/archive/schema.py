@@ -39,7 +39,7 @@ SCALARS = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN", Cell
 _ALL = (Member("kind", str, True), Member("recorded", Moment, True))  # lines have these, whatever they tell
 _PLACED = {member.name for member in shape.members(Placed)} | {"trial"}
 # What a line holds besides, by what it is about: that is its kind, or several are of one form.
-_LINES: dict[str, tuple[Member, ...]] = {
+LINES: dict[str, tuple[Member, ...]] = {
     "trial": (
         *shape.members(Placed),
         *(one for one in shape.members(Outcome) if one.name not in _PLACED),
@@ -49,11 +49,9 @@ _LINES: dict[str, tuple[Member, ...]] = {
     "accounting": shape.members(Accounted),
     "noted": shape.members(Noted),
 }
-_NOTED = ("look", "note", "damage")
-_CHECKS: Mapping[str, Check] = {
-    form: shape.object_with((*_ALL, *members)) for form, members in _LINES.items()
-}
-FORMS = tuple(_LINES)
+_NOTED = ("look", "note", "damage", "switch", "unbooted")
+_CHECKS: Mapping[str, Check] = {form: shape.object_with((*_ALL, *members)) for form, members in LINES.items()}
+FORMS = tuple(LINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ def _table(
     first: int = 1,
     besides: tuple[Member, ...] = (),
 ) -> Table:
-    known = shape.members(of) if of else _LINES[form]
+    known = shape.members(of) if of else LINES[form]
     elsewhere = _LISTS.get(form, ()) if list is None else ()
     columns = [_counted(number)] if number else []
     for member in (*besides, *known):
@@ -152,7 +150,8 @@ def _condition(name: str, kind: Any) -> str:
     if sql(kind) == JSON:
         found.append(f"json_valid({column})")
     if name in KNOWN:
-        found.append(f"{column} IN (SELECT name FROM known WHERE kind = '{name}')")
+        # As a list, because a join would not keep the order of rows.
+        found.append(f"list_contains((SELECT list(name) FROM known WHERE kind = '{name}'), {column})")
     told = " AND ".join(found) or "true"
     if may_be_none or kind is Any:
         return f"({column} IS NULL OR {told})"
@@ -210,7 +209,7 @@ def form_of(line: Line) -> str:
 
 def declared(form: str) -> Mapping[str, str]:
     """The SQL type of each key that a line of that form has."""
-    return {one.name: sql(one.kind) for one in (*_ALL, *_LINES[form])}
+    return {one.name: sql(one.kind) for one in (*_ALL, *LINES[form])}
 
 
 def check(line: Line) -> None:

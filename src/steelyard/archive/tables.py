@@ -18,6 +18,7 @@ import duckdb
 from steelyard.archive import files, schema, shape
 from steelyard.archive.schema import JSON, KNOWN, TABLES, Line, Row, Table, quoted, text
 from steelyard.errors import ArchiveError
+from steelyard.text import shortened, shown
 
 Connection = duckdb.DuckDBPyConnection
 Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
@@ -29,7 +30,16 @@ _ROWS_ONCE, _LINES_ONCE = 10_000, 500
 _SHOWN = 200  # letters of a row
 # What is written is read from the first to the last row, and goes nowhere first.
 _AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+# What comes of a damaged file. DuckDB quotes bytes of it, which need not be text.
+FAULTS = (duckdb.Error, UnicodeDecodeError)
 _JSON = json.JSONEncoder(separators=(",", ":"))
+
+
+def said(error: Exception) -> str:
+    """The complaint, as far as a person can use it."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is damaged"
+    return shortened(shown(str(error).splitlines()[0]), 300)
 
 
 def connection() -> Connection:

@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-import duckdb
-
 from steelyard.archive import experiments, exports, files, journal, schema, shape, tables
 from steelyard.archive.experiments import Tell
 from steelyard.archive.schema import Column, Table
@@ -115,8 +113,8 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
             for name, table in TABLES.items():
                 files.write_synced(draft / _file_of(name), tables.of_rows(rows[name], table))
             files.write_synced(draft / HEADER, [json.dumps(header, indent=1).encode()])
-    except duckdb.Error as error:
-        raise ArchiveError(f"{path} cannot be written: {error}") from error
+    except tables.FAULTS as error:
+        raise ArchiveError(f"{path} cannot be written: {tables.said(error)}") from error
     return Kept(path, header)
 
 
@@ -180,8 +178,8 @@ def opened(kept: Kept, table: str) -> Iterator[tables.Connection]:
             if damage:
                 raise ArchiveError(f"watch {kept.path} is damaged: {damage[0]}")
             yield found
-    except duckdb.Error as error:
-        raise ArchiveError(f"watch {kept.path} is damaged: {path.name}: {error}") from error
+    except tables.FAULTS as error:
+        raise ArchiveError(f"watch {kept.path} is damaged: {path.name}: {tables.said(error)}") from error
     except OSError as error:
         raise ArchiveError(f"watch {kept.path} is damaged: {path.name}: {error.strerror}") from error
 

@@ -4,7 +4,7 @@ Standard output is data, standard error is progress and advice. What reckons and
 verbs that need it, when they run, so that --help answers at once.
 
 Each module imports only from earlier ones: verb, output, measuring, watch_options, watching, loading,
-building, listing, archiving, parser.
+building, rebooting, listing, archiving, parser.
 """
 
 import sys

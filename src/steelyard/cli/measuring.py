@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, archive_option, format_option, option, part
-from steelyard.errors import UsageError
+from steelyard.errors import Unsupported, UsageError
 from steelyard.text import quoted, shown
 
 if TYPE_CHECKING:
+    from steelyard.analysis.model import Weighing
     from steelyard.archive.experiments import Experiment
 
 _STANDARD_STUDY = "standard"
@@ -40,6 +41,12 @@ class Choice:
         "--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m (default: the study's)"
     )
     seed: int | None = option("--seed", type=_whole, metavar="N", help="of the random order (default: drawn)")
+    peer: str | None = option(
+        "--peer",
+        metavar="PEER",
+        help="the far end of network workloads: loopback, namespace, laboratory or ssh:HOST (default: the "
+        "study's)",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +64,12 @@ class Measuring:
         action=argparse.BooleanOptionalAction,
         help="account for what every trial costs this host, and say what goes along with a difference (the "
         "default, where a monitor works that costs what is timed nothing)",
+    )
+    reboots: bool = option(
+        "--reboots",
+        default=False,
+        action="store_true",
+        help="allow this machine to be rebooted, again and again, for systems such as this:6.1.0-32-amd64",
     )
     new: bool = option(
         "--new",
@@ -163,15 +176,31 @@ def _run(options: CompareOptions | RunOptions) -> int:
         budget=measuring.choice.budget,
         margin=reporting.margin,
         seed=measuring.choice.seed,
+        peer=measuring.choice.peer,
         archive=output.archive(reporting.archive),
         directory=measuring.directory,
+        reboots=measuring.reboots,
         resume=not measuring.new,
         command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
         watch=measuring.watch,
     )
     done = experiment.carry_out(order, report.onlooker(reporting.html))
-    _print_report(done, reporting)
-    return 0 if done.closed else output.INTERRUPTED
+    found = _print_report(done, reporting)
+    if not done.closed:
+        return output.INTERRUPTED
+    return _status(found)
+
+
+def _status(found: "Weighing") -> int:
+    """Whether any trial went well; else it is said why none did."""
+    if found.went_well or not found.trials:
+        return 0
+    one = found.troubles[0]
+    reason = f": {one.reason}" if one.reason else ""
+    failed = f"{one.cell} {one.status} on {one.system}{reason}"
+    output.say(f"steelyard: none of {found.trials} trials went well; {failed}")
+    is_unsupported = {each.status for each in found.troubles} == {"unsupported"}
+    return Unsupported.exit_status if is_unsupported else 1
 
 
 def _plan(options: PlanOptions) -> int:
@@ -184,6 +213,7 @@ def _plan(options: PlanOptions) -> int:
         only=options.choice.only,
         budget=options.choice.budget,
         seed=options.choice.seed,
+        peer=options.choice.peer,
     )
     listing.print_plan(experiment.plan_of(order), blocks=options.blocks, form=options.format)
     return 0
@@ -197,7 +227,7 @@ def _report(options: ReportOptions) -> int:
     return 0
 
 
-def _print_report(experiment: "Experiment", options: Reporting) -> None:
+def _print_report(experiment: "Experiment", options: Reporting) -> "Weighing":
     from steelyard import report
     from steelyard.analysis import weigh
     from steelyard.study import model
@@ -210,6 +240,7 @@ def _print_report(experiment: "Experiment", options: Reporting) -> None:
         report.write_html(found, options.html, reference=options.reference)
         output.say(f"steelyard: the report is in {options.html}")
     report.print_out(found, form=options.format, reference=options.reference, everything=options.everything)
+    return found
 
 
 COMPARE = Verb(
@@ -221,7 +252,9 @@ COMPARE = Verb(
   steelyard compare native uml gvisor --study pegasus --html report.html
   steelyard compare native uml --only syscall --watch   and what the host does for each call
   steelyard compare native native --budget 60s          a machine with itself: finds nothing
-  steelyard compare native ssh:server2 --only syscall --margin 2%""",
+  steelyard compare native ssh:server2 --only syscall --margin 2%
+  steelyard compare ssh:a ssh:b --study network --peer ssh:control
+  steelyard compare this:6.1.0-32-amd64 this:6.12.9-amd64 --reboots --budget 4h""",
 )
 RUN = Verb(
     "run",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from steelyard import streams
-from steelyard.cli import archiving, building, listing, loading, measuring, watching
+from steelyard.cli import archiving, building, listing, loading, measuring, rebooting, watching
 from steelyard.cli.verb import Family, Verb, declare, made
 from steelyard.errors import UnknownName
 from steelyard.text import shortened
@@ -27,6 +27,7 @@ VERBS: tuple[Verb | Family, ...] = (
     watching.WATCH,
     loading.LOAD,
     building.BUILD,
+    rebooting.REBOOTS,
     listing.LIST,
     listing.DOCTOR,
     archiving.ARCHIVE,

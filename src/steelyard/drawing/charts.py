@@ -211,7 +211,9 @@ def _ground(
     bands: Records, baseline: str, scale: Any, y_scale: Any, ticks: list[float]
 ) -> Iterable[alt.Chart]:
     """The margin bands, the line at 1, and the axis above and below."""
-    label = "datum.value < 0.7 ? '1/' + format(1 / datum.value, ',~r') : format(datum.value, ',~r')"
+    # As 1/2 only what is such a part: 0.6 is no 1/1.66667.
+    part = "datum.value < 0.7 && abs(10 / datum.value - round(10 / datum.value)) < 1e-6"
+    label = f"{part} ? '1/' + format(1 / datum.value, ',~r') : format(datum.value, ',~r')"
     title = f"← slower   ·   {baseline} = 1, log scale   ·   faster →"
     known: Spec = {
         "values": ticks,

@@ -25,6 +25,7 @@ LEVELS = ("O0", "O1", "O2", "O3", "Os", "Ofast")
 TARGETS = (
     "aarch64-linux-musl",
     "riscv64-linux-musl",
+    "x86-linux-musl",
     "x86_64-freebsd",
     "x86_64-linux-musl",
 )  # by zig, known to build
@@ -126,7 +127,8 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
         *_includes(build),
     ]
     files = sources(build, source)
-    is_foreign = build.target and not build.target.startswith(os.uname().machine)
+    # A program of 32 bits has this machine's code with it, and says of its workloads that it is not for it.
+    is_foreign = build.target and not build.target.startswith((os.uname().machine, "x86-"))
     files.append(_machine_code(build, source, draft) if is_foreign else built.machine_code())
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
     commands = [

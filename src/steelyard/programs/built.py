@@ -45,6 +45,7 @@ class Metric:
     name: str
     less: str | None = None
     reported: bool = False  # by the workload itself, once a trial: no time between two readings of the clock
+    per: str | None = None  # what it is for, where that is no operation: "KB"
     unit: str = "ns"  # if another one, the metric describes, and nothing is judged by it
 
 

@@ -29,9 +29,32 @@ STYLES = {
 _WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_VALUES = 110  # a narrower terminal shows the ratios without the values they are of
 _PHRASE_LEAST = 24  # a narrower terminal breaks lines
-_WHYS = 2  # of the greatest findings; every one is in the full table
 _ROWS_SHORT = 8  # a longer table is shown only with everything else
 _ROWS_OF_COMPARISONS = 2  # the findings say as much
+
+
+@dataclass(frozen=True, slots=True)
+class _Length:
+    """How much of a report is shown: of each answer so many findings, the greatest; of those so many with
+    what goes along; the short tables; each note, or how many there are."""
+
+    findings: float = math.inf
+    whys: int = 2
+    tables: bool = True
+    notes: bool = True
+
+
+# What a terminal has no room for is left out in this order, so that the answer stays on its screen.
+_LENGTHS = (
+    _Length(),
+    _Length(tables=False),
+    _Length(tables=False, findings=12),
+    _Length(tables=False, findings=8, whys=1),
+    _Length(tables=False, findings=8, whys=1, notes=False),
+    _Length(tables=False, findings=5, whys=0, notes=False),
+    _Length(tables=False, findings=3, whys=0, notes=False),
+)
+_ROWS_BESIDES = 2  # of a screen: the command, and the next prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +81,28 @@ def make_console() -> Console:
 
 def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything: bool = False) -> None:
     """The answer, the findings, what is the same, what is not settled, notes; a paper's study opens on the
-    paper's own tables. With `everything` every table follows, else the short ones."""
+    paper's own tables. With `everything` every table follows, else the short ones, and on a terminal no more
+    than its screen has room for, if three findings are not too many."""
     console = make_console()
+    if everything or tables or not console.is_terminal:
+        _print(console, weighing, tables, _Length(), everything=everything)
+        return
+    for length in _LENGTHS:
+        with console.capture() as captured:
+            _print(console, weighing, (), length)
+        if captured.get().count("\n") + _ROWS_BESIDES <= console.height:
+            break
+    _print(console, weighing, (), length)
+
+
+def _print(
+    console: Console,
+    weighing: Weighing,
+    tables: Sequence[Printed],
+    length: _Length,
+    *,
+    everything: bool = False,
+) -> None:
     found = answers.all_of(weighing)
     if tables:
         _print_shown(console, _multiprogramming(weighing))
@@ -68,17 +111,21 @@ def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything:
     if not found:
         console.print(Text(_of_no_answer(weighing), style="bold"))
     for answer in found:
-        _print_answer(console, answer)
+        _print_answer(console, answer, length)
     shown = [
         one
         for one in _tables(weighing, console.width, is_paper=bool(tables))
         if one.table.row_count or one.after
     ]
-    short = [one for one in shown if everything or one.is_short]
+    short = [one for one in shown if everything or (length.tables and one.is_short)]
     for one in short:
         _print_shown(console, one)
-    for note in notes.of(weighing, everything=everything):
-        console.print(Text(f"note: {note}"))
+    remarks = notes.of(weighing, everything=everything)
+    if length.notes:
+        for note in remarks:
+            console.print(Text(f"note: {note}"))
+    elif remarks:
+        console.print(Text(f"{len(remarks)} note{'s' * (len(remarks) > 1)}: steelyard report --all"))
     console.print(Text(_provenance(weighing, more=len(shown) > len(short)), style="dim"))
 
 
@@ -98,13 +145,13 @@ def _of_no_answer(weighing: Weighing) -> str:
     return f"{weighing.trials} trials on {weighing.baseline}: too little to compare anything with it"
 
 
-def _print_answer(console: Console, answer: Answer) -> None:
+def _print_answer(console: Console, answer: Answer, length: _Length) -> None:
     """One system: sentences, then a line a finding."""
     console.print(Text(answer.sentence, style="bold"))
     console.print(Text(f"{answer.whole} {answer.holds}".strip()))
     if answer.findings:
         console.print()
-        _print_findings(console, answer.findings)
+        _print_findings(console, answer.findings, length)
         console.print()
     for title, said in (
         ("No difference above", answer.same_sentence),
@@ -120,9 +167,11 @@ def _print_answer(console: Console, answer: Answer) -> None:
     console.print()
 
 
-def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
+def _print_findings(console: Console, all_findings: Sequence[Finding], length: _Length) -> None:
     """What differs, how much, and the interval; of several alike the range, and the names that have room.
     What goes along with the greatest stands under them, as wide as the terminal."""
+    more = len(all_findings) > length.findings
+    findings = all_findings[: int(length.findings)] if more else all_findings
     sizes = [f"{one.size} {one.interval}".rstrip() for one in findings]
     room = max(_PHRASE_LEAST, min(console.width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
     labels = [answers.labelled(one, room) for one in findings]
@@ -135,9 +184,13 @@ def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
             mark = " " if number else wording.MARKS[one.verdict]
             last = "" if number < len(lines) - 1 else f"{'':<{room - len(line)}}  {size}"
             console.print(Text.assemble((mark, style), f" {line}", (last, style)))
-        if one.why and whys < _WHYS:
+        if one.why and whys < length.whys:
             whys += 1
             console.print(Padding(Text(one.why, style="dim"), (0, 0, 0, 4), expand=False))
+    if more:
+        console.print(
+            Text(f"  and {len(all_findings) - len(findings)} more: steelyard report --all", style="dim")
+        )
 
 
 def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:

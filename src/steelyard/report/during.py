@@ -16,7 +16,7 @@ from steelyard.report import answers
 from steelyard.report.answers import Answer
 from steelyard.report.screen import Screen
 from steelyard.running import allocation, runner
-from steelyard.running.progress import RunState, clock_text
+from steelyard.running.progress import RunState, clock_text, reboots
 from steelyard.study.plan import Plan
 from steelyard.terminal import Console
 from steelyard.text import shortened
@@ -54,6 +54,7 @@ class Shown:
 
             self.page = so_far.PageSoFar(html, self.standing, clock=clock)
         self._complained: set[tuple[str, str]] = set()
+        self._boots: set[str] = set()  # systems whose machines are booted
         self._is_written = False
         self._next_line = 0.0
 
@@ -63,6 +64,8 @@ class Shown:
             f"{plan.study.name} on {', '.join(plan.systems)}; at most {clock_text(self.standing.budget_s)}; "
             f"seed {plan.seed}; experiment {self.standing.judge.experiment.name}"
         )
+        for sentence in reboots(plan):
+            self._say(sentence)
         if self.screen:
             self.screen.__enter__()
         return self
@@ -98,6 +101,13 @@ class Shown:
         """Says what people should know at once: the first failure of its kind. A look is shown."""
         if isinstance(event, events.Look):
             self._look()
+        elif isinstance(event, events.Switching):
+            self._boots.add(event.system)
+            self.standing.boots += 1
+        elif isinstance(event, events.Unbooted):
+            self._say(f"{event.system} did not come up: {event.reason}")
+        elif isinstance(event, events.Started) and event.system in self._boots and not self.screen:
+            self._say(f"{event.system} is up, {event.start_s:.0f} s after it was asked for")
         elif isinstance(event, events.Watched):
             self._say_of_watch(event)
         elif isinstance(event, Outcome) and event.status != "ok":
@@ -138,9 +148,17 @@ class Shown:
         self._next_line = self._clock() + _LINE_S
         told = f"{clock_text(now.spent_s)} of {clock_text(now.budget_s)}"
         if now.pairs:
-            self._say(f"{told}, {now.settled} of {now.pairs} settled{self._newest(news)}")
+            self._say(f"{told}{self._boots_told()}, {now.settled} of {now.pairs} settled{self._newest(news)}")
         else:
             self._say(f"{told}, {now.judge.observations.trials if now.judge.observations else 0} trials")
+
+    def _boots_told(self) -> str:
+        """How many boots of machines there were, and how many more the budget holds at most."""
+        now = self.standing
+        if not now.boots:
+            return ""
+        more = int(now.left_s / max(1.0, now.spent_s / now.boots))
+        return f", {now.boots} boots, {more} more at most"
 
     def _newest(self, news: Sequence[Comparison]) -> str:
         if not news:

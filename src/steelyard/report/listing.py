@@ -9,7 +9,7 @@ from steelyard import systems
 from steelyard.programs import built
 from steelyard.report import plain
 from steelyard.report.console import make_console
-from steelyard.running.progress import clock_text
+from steelyard.running.progress import clock_text, reboots
 from steelyard.study import plan as plans
 from steelyard.study import study_file
 from steelyard.study.plan import Plan
@@ -39,6 +39,8 @@ def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
         boots = "each round" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} rounds"
         told = f"{len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
         print(f"study {plan.study.name}: {shown(told)}")
+        for sentence in reboots(plan):
+            print(shown(sentence))
         print(
             f"at most {clock_text(design.budget_s)}, and {design.blocks} blocks of a cell; what boots is "
             f"booted before {boots}. Later blocks go to the cells that they can settle, so their order "

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from steelyard.analysis.model import Standing
 from steelyard.errors import UsageError
@@ -9,6 +10,7 @@ from steelyard.events import Earlier, Look, Outcome, Pair
 from steelyard.running import allocation
 from steelyard.running.allocation import Offer
 from steelyard.running.budget import Budget
+from steelyard.statistics import boots
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
@@ -18,11 +20,15 @@ _FAILURES_MOST = 2
 
 _UNKNOWN_S = 0.05  # what a trial is thought to take before any like it was run
 _ROUND_PER_BOOT = 5.0  # a round takes at least so many times what booting for it does
+_PASSES_FIRST = 2  # trials of a cell in each of the first boots, which show how far such trials differ
 EARLY_ROUNDS = 2  # so many times shorter while some cells lack their first blocks
 
 
 class TooShort(UsageError):
     """The budget was over before two trials had been paired."""
+
+
+Slot = tuple[Cell, int]  # a cell and a number of a block
 
 
 class Agenda:
@@ -37,7 +43,8 @@ class Agenda:
         self._chance = random.Random(f"steelyard rounds {plan.seed} {earlier.rounds}")
         self._done = set(earlier.done)
         self.blocks = {cell: self._first_open_block(cell) for cell in self.cells}
-        if not any(self.blocks.values()):
+        self._unfinished = earlier.unfinished
+        if not any(self.blocks.values()) and not earlier.unfinished:
             budget.forget()  # what an interruption left without a pair is to have one
         self._hopeless: set[Pair] = set(earlier.hopeless)
         self._failures: dict[Pair, int] = {}
@@ -53,17 +60,76 @@ class Agenda:
     def next_visits(self, *, boot_s: float) -> list[Offer]:
         """The visits of the next round; none when the run is over. `boot_s` is what booting for a round
         takes: a round is long enough to be worth it."""
-        offers = [
-            Offer(cell, self.blocks[cell], self.cost_of(cell), self.standing.needed.get(cell))
-            for cell in self.cells
-            if self.systems_of(cell) and self.affords(self.cost_of(cell))
-        ]
-        if not offers or self._budget.left_s() <= 0:
-            return []
+        offers = self._offers(self._budget.left_s())
         # A cell comes once a round, so that the first verdicts wait for the first few of them.
         early = any(one.blocks < allocation.FIRST_BLOCKS for one in offers)
         seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s) / (EARLY_ROUNDS if early else 1)
-        return allocation.chosen(offers, seconds=min(seconds, self._budget.left_s()), chance=self._chance)
+        return self._chosen(offers, seconds, self._budget.left_s())
+
+    def _offers(self, left_s: float) -> list[Offer]:
+        return [
+            Offer(cell, self.blocks[cell], self.cost_of(cell), self.standing.needed.get(cell))
+            for cell in self.cells
+            if self.systems_of(cell) and (not self._costs or self.cost_of(cell) <= left_s)
+        ]
+
+    def _chosen(self, offers: Sequence[Offer], seconds: float, left_s: float) -> list[Offer]:
+        if not offers or left_s <= 0:
+            return []
+        return allocation.chosen(offers, seconds=min(seconds, left_s), chance=self._chance)
+
+    def slots(self, *, boot_s: float) -> list[Slot]:
+        """What the systems of a machine do in the next round, each in a boot of its own: `boot_s` is what all
+        these boots take. None when the run is over."""
+        if self._unfinished:
+            return self._left_over()
+        left_s = self._budget.left_s() - (boot_s if self._costs else 0.0)
+        visits = self._chosen(self._offers(left_s), max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s), left_s)
+        passes = self._passes(sum(one.cost_s for one in visits), boot_s, left_s)
+        most = self.plan.study.design.blocks
+        return [
+            (one.cell, self.blocks[one.cell] + number)
+            for number in range(passes)
+            for one in visits
+            if self.blocks[one.cell] + number < most
+        ]
+
+    def _passes(self, pass_s: float, boot_s: float, left_s: float) -> int:
+        """How often a round does all of its cells: a boot tells more than another pass, and costs more."""
+        if self.standing.boot_ratio is None:
+            return _PASSES_FIRST
+        wanted = boots.trials(boot_s=boot_s, trial_s=pass_s, ratio=self.standing.boot_ratio)
+        return max(1, min(wanted, int(left_s / pass_s))) if pass_s else wanted
+
+    def _left_over(self) -> list[Slot]:
+        """What the first system did in a round that was interrupted: the others have that left to do. All
+        else that the round was to hold would need another boot of the first."""
+        done = {system for _, system, _ in self._unfinished}
+        first = next(system for system in plans.boot_order(self.plan, self.round) if system in done)
+        slots = sorted(
+            ((cell, block) for block, system, cell in self._unfinished if system == first),
+            key=lambda slot: (slot[1], slot[0].label),
+        )
+        for cell, block in reversed(slots):
+            self.blocks[cell] = block
+        return slots
+
+    def trials_in(self, slots: Sequence[Slot], system: str, position: int) -> list[Trial]:
+        """The system's trials of a round; none if a run that was interrupted began them already."""
+        if any(system == one for _, one, _ in self._unfinished):
+            return []
+        found = [
+            next(trial for trial in plans.visit(self.plan, cell, block) if trial.system == system)
+            for cell, block in slots
+            if system in self.systems_of(cell)
+        ]
+        return [replace(trial, position=position) for trial in found]
+
+    def complete_round(self, slots: Sequence[Slot]) -> None:
+        """All that the round could hold is done."""
+        for cell, block in slots:
+            self.blocks[cell] = max(self.blocks[cell], block + 1)
+        self._unfinished = frozenset()
 
     def systems_of(self, cell: Cell) -> tuple[str, ...]:
         """The systems that the cell needs more trials of, in the plan's order."""

@@ -15,7 +15,7 @@ from steelyard.running.agenda import Agenda
 from steelyard.running.budget import Budget
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.fleet import Fleet, MonitorLike
-from steelyard.study.model import Cell
+from steelyard.study.model import SERVER, Cell
 from steelyard.study.plan import Plan, Trial
 
 _ROUNDS = 3  # of each cell that is to be explained
@@ -25,6 +25,7 @@ _CELLS = 8
 _EVERY_S = 20.0
 _SHARE = 0.15
 _LIMIT_S = 10.0
+_SERVED_NS = 100_000_000  # of a server's trial: some hundred requests
 _SETTINGS = {
     WORK: {"batches": 1, "batch_ns": 5_000_000, "warmup_ns": 0},
     SETUP: {"batches": 1, "operations": 1, "warmup_ns": 0},
@@ -126,14 +127,22 @@ class Counting:
     ) -> Iterator[Accounted]:
         """A short trial of the cell, and another one with next to no operations, whose costs are the trial's
         own: process, set-up, agent."""
+        has_server = SERVER in dict(cell.parameters)
         for purpose in (WORK, SETUP):
             before = counting.mark()
-            plan, trial = _shortened(self._agenda.plan, Trial(number, 0, system, cell, 0), _SETTINGS[purpose])
+            counting.ended.clear()
+            settings = _SETTINGS[purpose]
+            if has_server and purpose == WORK:
+                settings = settings | {"batch_ns": _SERVED_NS}
+            plan, trial = _shortened(self._agenda.plan, Trial(number, 0, system, cell, 0), settings)
             outcome = dialogue.perform(agent, trial, plan, boot=self._fleet.boots[system], is_timed=False)
             after = counting.mark()
             if before is None or after is None:
                 return
             found = host_monitor.between(before, after)
+            calls = found.calls
+            if calls is not None and has_server:
+                calls = host_monitor.apart(calls, counting.ended)
             done: dict[str, int] = {}
             for one in outcome.usage:
                 done[one.metric] = done.get(one.metric, 0) + one.operations
@@ -148,7 +157,7 @@ class Counting:
                 outcome.reason,
                 tuple(Done(*one) for one in done.items()),
                 found.figures,
-                found.calls,
+                calls,
             )
             if outcome.status != "ok" or sum(done.values()) <= 2 * cell.copies:
                 return

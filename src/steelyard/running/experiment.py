@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from steelyard.archive import experiments
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
-from steelyard.errors import Ended, SteelyardError, Unsupported, UsageError
+from steelyard.errors import Ended, Rebooting, SteelyardError, Stuck, Unsupported, UsageError
 from steelyard.events import CALLS
 from steelyard.programs import built
-from steelyard.running import progress, runner
+from steelyard.running import continuation, peers, progress, runner, seats
 from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.host_monitor import HostMonitor
@@ -49,6 +49,8 @@ class Order:
     directory: str | None = None
     resume: bool = True
     command: str = ""
+    peer: str | None = None  # where the far end of network workloads is, in place of the study's
+    reboots: bool = False  # this machine may be rebooted
     watch: bool = True  # account for every trial of the systems on this host
 
 
@@ -69,8 +71,8 @@ def plan_of(order: Order) -> Plan:
         raise bounds.refusal(
             chosen.name, f"{len(names):,} systems, with their builds", f"{bounds.SYSTEMS_MOST}"
         )
-    for name in names:
-        systems.find(name, chosen.definitions)
+    members = [systems.find(name, chosen.definitions) for name in names]
+    chosen = peers.settled(chosen, order.peer, members, catalogue=built.catalogue().limits(), tell=_tell)
     labels = systems.label(names)
     seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
     return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
@@ -82,6 +84,10 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
     """
     made = plan_of(order)
     members = _members(made)
+    is_this = any(system.seat and system.seat.is_here for system in members.values())
+    if is_this and not order.reboots:
+        (sentence, *_) = progress.reboots(made)
+        raise UsageError(f"{sentence}; to allow that, with the end of all that runs here, add --reboots")
     directory = _directory(order)
     same = experiments.identity(
         made,
@@ -92,21 +98,28 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
         same = f"{same}-{order.seed}"
     if not order.watch:
         same = f"{same}-unwatched"
-    with experiments.measuring(order.archive):
+    with experiments.measuring(order.archive), seats.held(members):
         found = experiments.unfinished(order.archive, same, _tell) if order.resume else None
         is_new = True
         if found is not None:
             made = replace(made, seed=found.header["seed"])
             streams.say(f"steelyard: going on with {found.name}")
             is_new = False
+        elif continuation.is_asked_for():
+            continuation.remove()
+            raise Stuck(
+                "the experiment that was to go on after this boot is not found: was Steelyard changed "
+                "meanwhile, or does this kernel see another number of processors? Nothing is booted any more"
+            )
         else:
             details = _details(members, directory, order.command) | {"watched": order.watch}
             found = experiments.create(
                 order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
             )
         try:
-            _measure(found, made, members, directory, onlooker, watch=order.watch, is_new=is_new)
-        except Ended:
+            with continuation.over_reboots(found.path) if is_this else nullcontext():
+                _measure(found, made, members, directory, onlooker, watch=order.watch, is_new=is_new)
+        except (Ended, Rebooting):
             raise
         except KeyboardInterrupt:
             if experiments.is_empty(found):
@@ -137,9 +150,12 @@ def _measure(
     if not is_new:
         journal.append(GOING_ON)
     judge = standing.Judge(experiment)
+    seated = seats.Seats(members, directory=directory, earlier=before)
 
     def start(name: str) -> AgentLike:
         seen.begins(progress.BOOTING, name)
+        if members[name].seat is not None:
+            return seated.start(name)
         return Agent(members[name], directory=directory)
 
     def account(name: str, agent: AgentLike, detail: str) -> HostMonitor:
@@ -150,14 +166,19 @@ def _measure(
         # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
         return HostMonitor(agent.process, detail=detail, may_stop=not members[name].boot)
 
-    with closing(journal), onlooker(made, judge) as seen:
+    with (
+        closing(journal),
+        peers.far_ends(made, members, directory) as far_ends,
+        onlooker(made, judge) as seen,
+    ):
         events = runner.run(
-            made,
+            replace(made, far_ends=far_ends),
             start=start,
             boots_afresh=frozenset(name for name, system in members.items() if system.boot),
             judge=judge,
             notify=seen.progress,
             earlier=before,
+            seats=seated,
             watch=account if watch and not _are_watched(members) else None,
         )
         with closing(events):
@@ -219,6 +240,7 @@ def _details(members: Mapping[str, System], directory: Path, command: str) -> di
         "python": sys.version.split()[0],
         "directory": str(directory),
         "host": json.loads(described.stdout),
+        "machines": {name: system.seat.machine.name for name, system in members.items() if system.seat},
         "boot_systems": [name for name, system in members.items() if system.boot],
         "systems_here": [name for name, system in members.items() if system.here],
         "system_summaries": {name: system.summary for name, system in members.items()},

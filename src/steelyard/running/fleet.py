@@ -7,18 +7,48 @@ from dataclasses import replace
 from typing import Protocol
 
 from steelyard import events
-from steelyard.errors import SteelyardError, SystemFailed
-from steelyard.events import Outcome, Started, Watched
+from steelyard.errors import Rebooting, SteelyardError, Stuck, SystemFailed
+from steelyard.events import Outcome, Started, Switching, Unbooted, Watched
 from steelyard.running import dialogue, host_monitor, records
 from steelyard.running.dialogue import AgentLike
 from steelyard.study.plan import Plan, Trial
-from steelyard.watch.model import Head, Mark
+from steelyard.watch.model import Head, Mark, Process
+
+BOOTS_MOST = 3  # so many failures in a row, and the machine is left alone
+BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
+
+
+class SeatsLike(Protocol):
+    """What the runner needs of machines that run one system at a time; `seats.Seats` is the real one."""
+
+    def machine(self, system: str) -> str | None:
+        """The name of the one that the system runs on; None for a system that excludes no other."""
+
+    def is_on_its_way(self, system: str) -> bool:
+        """Whether the system's machine was brought to it already, by a run that was interrupted then."""
+
+    def identity(self, system: str) -> str | None:
+        """Which boot the system's machine is in."""
+
+
+class NoSeats:
+    """Where every system is up beside the others."""
+
+    def machine(self, system: str) -> str | None:
+        return None
+
+    def is_on_its_way(self, system: str) -> bool:
+        return False
+
+    def identity(self, system: str) -> str | None:
+        return None
 
 
 class MonitorLike(Protocol):
     """What the runner needs of a monitor; `host_monitor.HostMonitor` is the real one."""
 
     head: Head
+    ended: list[Process]  # at CALLS: that have ended; whoever reads them takes them
 
     def mark(self) -> Mark | None: ...
     def close(self) -> None: ...
@@ -38,8 +68,12 @@ class Fleet:
         boots: Mapping[str, int],
         watch: Watch | None,
         clock: Callable[[], float],
+        seats: SeatsLike,
+        failed_boots: int = 0,
     ) -> None:
         self.plan = plan
+        self._seats = seats
+        self._failed_boots = failed_boots  # in a row
         self.agents: dict[str, AgentLike | None] = dict.fromkeys(plan.systems)
         self.boots = dict(boots)
         self.is_watched = watch is not None
@@ -79,6 +113,34 @@ class Fleet:
             if found is not None:
                 self._monitors[system] = found
 
+    def boot(self, system: str) -> Iterator[Started | Switching | Unbooted | Watched]:
+        """Boots the system's machine into it, anew, as often as it takes. Raises Stuck."""
+        for other in self.plan.systems:
+            if self._seats.machine(other) == self._seats.machine(system):
+                self._leave(other)
+        while True:
+            if not self._seats.is_on_its_way(system):
+                yield Switching(system, self._seats.identity(system))
+            try:
+                yield from self.bring_up(system)
+            except (Rebooting, Stuck):
+                raise
+            except SteelyardError as error:
+                self._down[system] = str(error)
+                self._failed_boots += 1
+                yield Unbooted(system, str(error))
+                if self._failed_boots >= BOOTS_MOST:
+                    raise Stuck(
+                        f"{self._seats.machine(system)} failed {BOOTS_MOST} times in a row to boot into "
+                        f"{system}, and is left alone; the last time, {error}"
+                    ) from error
+            else:
+                self._failed_boots = 0
+                return
+
+    def is_up(self, system: str) -> bool:
+        return self.agents[system] is not None
+
     def watched(self, system: str, agent: AgentLike, detail: str) -> tuple[MonitorLike | None, Watched]:
         """A monitor of the system's processes and its description; or None and the reason."""
         assert self._watch is not None
@@ -101,7 +163,10 @@ class Fleet:
 
     def boot_s(self, systems: Iterable[str] | None = None) -> float:
         """What booting these systems, or all, took the last time."""
-        return sum(self._boot_costs[system] for system in (self.plan.systems if systems is None else systems))
+        return sum(
+            self._boot_costs.get(system, BOOT_S)
+            for system in (self.plan.systems if systems is None else systems)
+        )
 
     def to_boot(self, needed: Collection[str], afresh: Collection[str]) -> list[str]:
         """The systems that must be started before those that are needed can be measured, in the plan's

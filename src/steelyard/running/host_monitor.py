@@ -3,23 +3,25 @@
 A guest is its host processes here: what one of its operations costs is what those do meanwhile.
 """
 
+import fcntl
 import os
 import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
-from steelyard.events import LIFE, SPAN, SYSTEM, USER, Called, Figure
+from steelyard.events import CALLS, LIFE, OF_SERVER, SPAN, SYSTEM, USER, Called, Figure
 from steelyard.programs import built
 from steelyard.watch import records
-from steelyard.watch.model import Head, Mark, Record
+from steelyard.watch.model import Head, Mark, Process, Record
 
 _START_LIMIT_S = 20.0
 _MARK_LIMIT_S = 5.0
 _END_LIMIT_S = 3.0
+_PIPE = 1 << 20  # bytes: a thousand ended processes
 _QUIET = (
     "bpf",
     "taskstats",
@@ -57,6 +59,27 @@ def between(before: Mark, after: Mark) -> Difference:
 _Counts = Mapping[str, tuple[float, float | None]]
 
 
+def apart(calls: Iterable[Called], ended: Sequence[Process]) -> tuple[Called, ...]:
+    """The same, with what a trial's server made named so: what those made that have ended and ran another
+    program than the outermost, which is the trial's own."""
+    first = min(ended, key=lambda one: one.generation, default=None)
+    theirs: dict[str, tuple[int, int]] = {}
+    for one in ended:
+        for name, call in (one.calls or {}).items() if first and one.program != first.program else ():
+            made, failed = theirs.get(name, (0, 0))
+            theirs[name] = made + (call.calls or 0), failed + (call.errors or 0)
+    found = []
+    for called in calls:
+        made, failed = theirs.get(called.call, (0, 0))
+        if called.calls > made:
+            errors = None if called.errors is None else max(0, called.errors - failed)
+            found.append(Called(called.call, called.calls - made, errors))
+        if made:
+            failed_too = None if called.errors is None else failed
+            found.append(Called(OF_SERVER + called.call, min(made, called.calls), failed_too))
+    return tuple(found)
+
+
 def _called(before: _Counts, after: _Counts) -> list[Called]:
     found = []
     for name, (calls, errors) in sorted(after.items()):
@@ -75,8 +98,10 @@ class HostMonitor:
 
     def __init__(self, process: int, *, detail: str, may_stop: bool) -> None:
         """Begins to watch at that detail: at LIFE by a backend that does not disturb what is timed, at
-        CALLS by one that stops processes only if `may_stop`. Raises Unsupported if there is no such
-        backend."""
+        CALLS by one that stops processes only if `may_stop`, and then it keeps what ends in `ended`. Raises
+        Unsupported if there is no such backend."""
+        self.ended: list[Process] = []
+        self._tells = () if detail == CALLS else ("--marks",)
         words = [str(built.monitor()), "--detail", detail, "-p", str(process)]
         self._open(words)
         chosen = self.head.backend
@@ -97,11 +122,13 @@ class HostMonitor:
         self._count = 0
         self._unread = b""
         self._read_end, writing = os.pipe()
+        if not self._tells:  # nobody reads while a trial runs
+            fcntl.fcntl(self._read_end, fcntl.F_SETPIPE_SZ, _PIPE)
         reading, self._control = os.pipe()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
         try:
             self._process = subprocess.Popen(
-                [words[0], "--marks", "--control", str(reading), "--records", str(writing), *words[1:]],
+                [words[0], *self._tells, "--control", str(reading), "--records", str(writing), *words[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
@@ -136,6 +163,8 @@ class HostMonitor:
             deadline = time.monotonic() + _MARK_LIMIT_S
             while True:
                 record = self._next(deadline - time.monotonic())
+                if isinstance(record, Process):
+                    self.ended.append(record)
                 if isinstance(record, Mark) and record.id == name:
                     return record
         except (OSError, SteelyardError):

@@ -16,11 +16,14 @@ from steelyard.running.allocation import Offer
 from steelyard.running.budget import Budget
 from steelyard.running.counting import Counting
 from steelyard.running.dialogue import AgentLike
-from steelyard.running.fleet import Fleet, Watch
+from steelyard.running.fleet import Fleet, NoSeats, SeatsLike, Watch
 from steelyard.study import plan as plans
 from steelyard.study.plan import Plan, Trial
 
 _ROUND_OVERRUN = 1.5
+
+
+_NO_SEATS = NoSeats()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ def run(
     notify: Callable[[Progress], None],
     earlier: Earlier,
     watch: Watch | None = None,
+    seats: SeatsLike = _NO_SEATS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Generator[Event, None, None]:
     """Yields every event of the experiment, in order; when it ends, every system has been closed.
@@ -56,15 +60,31 @@ def run(
     beginning raises what `start` raises; one that dies later yields failed outcomes, and is started again
     for the next round. Raises TooShort if the budget does not cover even one pair. With `watch` every trial
     is accounted for, and what differs much for sure gets trials that count system calls.
+
+    Where systems exclude each other (`seats`), a round is one boot of each, one after the other. Raises Stuck
+    where a machine does not come up.
     """
     budget = Budget(plan.study.design.budget_s, spent_before_s=earlier.spent_s, clock=clock)
     agenda = Agenda(plan, earlier, budget)
-    fleet = Fleet(plan, start=start, boots=earlier.boots, watch=watch, clock=clock)
+    fleet = Fleet(
+        plan,
+        start=start,
+        boots=earlier.boots,
+        watch=watch,
+        clock=clock,
+        seats=seats,
+        failed_boots=earlier.failed_boots,
+    )
     counting = Counting(agenda, fleet, budget, counted=earlier.accounted, clock=clock)
     try:
         for system in plan.systems:
-            yield from fleet.bring_up(system)
+            if seats.machine(system) is None:
+                yield from fleet.bring_up(system)
         agenda.standing = judge()
+        if any(map(seats.machine, plan.systems)):
+            yield from _rounds_by_boot(agenda, fleet, budget, judge, seats, notify, clock)
+            agenda.check()
+            return
         boots_each_round = plan.study.design.blocks_per_boot == 1
         while visits := agenda.next_visits(boot_s=fleet.boot_s() if boots_each_round else 0.0):
             afresh = boots_afresh if plans.starts_afresh(plan, agenda.round) else ()
@@ -79,6 +99,51 @@ def run(
         agenda.check()
     finally:
         fleet.close()
+
+
+def _rounds_by_boot(
+    agenda: Agenda,
+    fleet: Fleet,
+    budget: Budget,
+    judge: Callable[[], Standing],
+    seats: SeatsLike,
+    notify: Callable[[Progress], None],
+    clock: Callable[[], float],
+) -> Iterator[Event]:
+    """Rounds in which each system does in one boot what it has to do. A round that was begun is finished: a
+    system's boot without its partners' would tell nothing."""
+    plan = agenda.plan
+    seated = [system for system in plan.systems if seats.machine(system) is not None]
+    while slots := agenda.slots(boot_s=fleet.boot_s(seated)):
+        for position, system in enumerate(plans.boot_order(plan, agenda.round)):
+            trials = agenda.trials_in(slots, system, position)
+            if trials:
+                budget.begin()
+                yield from (
+                    fleet.boot(system) if system in seated else fleet.refresh(fleet.to_boot([system], []))
+                )
+                yield from _trials(agenda, fleet, budget, trials, notify, clock)
+        agenda.complete_round(slots)
+        yield agenda.look(judge)
+
+
+def _trials(
+    agenda: Agenda,
+    fleet: Fleet,
+    budget: Budget,
+    trials: Sequence[Trial],
+    notify: Callable[[Progress], None],
+    clock: Callable[[], float],
+) -> Iterator[Outcome]:
+    """The trials of one boot; those of a system that does not live through it end there."""
+    for number, trial in enumerate(trials):
+        notify(_progress(agenda, budget, trial, number, len(trials)))
+        begun = clock()
+        outcome = fleet.attempt(trial)
+        agenda.keep(trial, outcome, clock() - begun)
+        yield outcome
+        if not fleet.is_up(trial.system):
+            return
 
 
 def _round(

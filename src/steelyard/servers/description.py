@@ -1,31 +1,19 @@
 """Reads a server's file, and writes it as the lines that the load program understands."""
 
-import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import UnknownName, UsageError
-from steelyard.text import quoted, shortened
+from steelyard import toml_file
+from steelyard.errors import UsageError
+from steelyard.toml_file import Reader
 
 LINES_MOST = 6000  # bytes: the load program's
 ENDS = ("TERM", "QUIT", "INT")
 READY = ("http /PATH", "greeting TEXT", "accepts")
 _MEANINGS = ("{directory}", "{kept}", "{port}", "{user}")  # what a trial knows
-_KEYS = {
-    "title": str,
-    "package": str,
-    "command": list,
-    "prepare": list,
-    "directories": list,
-    "files": dict,
-    "user": str,
-    "speaks": str,
-    "ready": str,
-    "end": str,
-    "log": str,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,77 +66,74 @@ def read(name: str) -> Server:
 
     Raises UnknownName, or UsageError where the file cannot be read or does not describe a server.
     """
-    known = bundled()
-    path = Path(name) if "/" in name or name.endswith(".toml") else known.get(name)
-    if path is None:
-        raise UnknownName("server", name, known)
-    try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else shortened(str(error), 200)
-        raise UsageError(f"server {quoted(name)} cannot be read: {reason}") from error
-    return _server(path.stem, tree, file=str(path))
-
-
-def _server(name: str, tree: dict[str, Any], *, file: str) -> Server:
-    for key, value in tree.items():
-        if key not in _KEYS:
-            raise _wrong(file, key, value, f"left out; there are {', '.join(_KEYS)}")
-        if type(value) is not _KEYS[key]:
-            raise _wrong(file, key, value, {str: "a text", list: "a list", dict: "a table"}[_KEYS[key]])
-    for key in ("title",):
-        if not tree.get(key):
-            raise _wrong(file, key, tree.get(key, ""), "there")
-    commands = [*tree.get("prepare", []), *([tree["command"]] if "command" in tree else [])]
-    for words in commands:
-        if not (isinstance(words, list) and words and all(_is_line(word) for word in words)):
-            raise _wrong(file, "command", words, "a list of words, each without line ends")
-        if (
-            words[0].endswith("sh")
-            and words[1:2] == ["-c"]
-            and any(one in "".join(words[2:3]) for one in _MEANINGS)
-        ):
-            raise _wrong(
-                file,
-                "command",
-                words[2:3],
-                'a text without {...}: give the shell "sh", "{directory}" and say $1',
-            )
-        if not words[0].startswith("/"):
-            raise _wrong(file, "command", words[0], "a program's whole path: none is searched for")
-    for key in ("directories", "files"):
-        for one in tree.get(key, ()):
-            if not _is_line(one) or one.startswith("/") or ".." in one.split("/"):
-                raise _wrong(file, key, one, "a name below the server's directory")
-    if not all(isinstance(contents, str) for contents in tree.get("files", {}).values()):
-        raise _wrong(file, "files", "", "texts by name")
-    for key in ("package", "user", "speaks", "log", "ready"):
-        if not _is_line(tree.get(key, "-")):
-            raise _wrong(file, key, tree[key], "a text without line ends")
-    if tree.get("end", "TERM") not in ENDS:
-        raise _wrong(file, "end", tree["end"], f"one of {', '.join(ENDS)}")
-    if tree.get("ready", "accepts").split(" ")[0] not in [one.split(" ")[0] for one in READY]:
-        raise _wrong(file, "ready", tree["ready"], f"one of {', '.join(READY)}")
-    server = Server(
-        name=name,
-        title=tree["title"],
-        command=tuple(tree.get("command", ())),
-        prepare=tuple(tuple(words) for words in tree.get("prepare", ())),
-        directories=tuple(tree.get("directories", ())),
-        **{
-            key: tree[key]
-            for key in ("package", "files", "user", "speaks", "ready", "end", "log")
-            if key in tree
-        },
-    )
+    text, path = toml_file.read("server", name, bundled())
+    part = toml_file.parse("server", text, file=str(path))
+    server = _server(path.stem, part)
+    part.finish()
     if len(server.lines().encode()) > LINES_MOST:
-        raise UsageError(f"server {file} is described by more than {LINES_MOST:,} bytes, which are the most")
+        raise UsageError(f"{part.file} is described by more than {LINES_MOST:,} bytes, which are the most")
     return server
+
+
+def _server(name: str, part: Reader) -> Server:
+    prepare = part.take("prepare", [])
+    if not toml_file.is_list(prepare):
+        raise part.wrong("prepare", prepare, "a list of commands")
+    return Server(
+        name=name,
+        title=part.text("title"),
+        command=_command(part, "command", part.take("command", None)),
+        prepare=tuple(_command(part, "prepare", words) for words in prepare),
+        directories=tuple(_below(part, "directories", one) for one in part.texts("directories", ())),
+        files=_files(part.part("files")),
+        ready=_word(part, "ready", "accepts", READY),
+        end=_word(part, "end", "TERM", ENDS),
+        **{key: _line(part, key) for key in ("package", "user", "speaks", "log")},
+    )
+
+
+def _command(part: Reader, key: str, words: Any) -> tuple[str, ...]:
+    if words is None:
+        return ()
+    if not (isinstance(words, list) and words and all(_is_line(word) for word in words)):
+        raise part.wrong(key, words, "a list of words, each without line ends")
+    script = words[2] if words[0].endswith("sh") and words[1:2] == ["-c"] and words[2:] else ""
+    if any(one in script for one in _MEANINGS):
+        raise part.wrong(key, script, 'a text without {...}: give the shell "sh", "{directory}" and say $1')
+    if not words[0].startswith("/"):
+        raise part.wrong(key, words[0], "a program's whole path: none is searched for")
+    return tuple(words)
+
+
+def _files(part: Reader) -> dict[str, str]:
+    files = part.rest()
+    for name, contents in files.items():
+        _below(part, name, name)
+        if not isinstance(contents, str):
+            raise part.wrong(name, contents, "a text")
+    return files
+
+
+def _below(part: Reader, key: str, name: str) -> str:
+    if not _is_line(name) or name.startswith("/") or ".." in name.split("/"):
+        raise part.wrong(key, name, "a name below the server's directory")
+    return name
+
+
+def _line(part: Reader, key: str, default: str = "") -> str:
+    value = part.text(key, default)
+    if not value.isprintable():
+        raise part.wrong(key, value, "a text without line ends")
+    return value
+
+
+def _word(part: Reader, key: str, default: str, known: Sequence[str]) -> str:
+    """A line that begins with a word of those."""
+    value = _line(part, key, default)
+    if value.split(" ")[0] not in [one.split(" ")[0] for one in known]:
+        raise part.wrong(key, value, f"one of {', '.join(known)}")
+    return value
 
 
 def _is_line(value: object) -> bool:
     return isinstance(value, str) and bool(value) and value.isprintable()
-
-
-def _wrong(file: str, key: str, value: object, allowed: str) -> UsageError:
-    return UsageError(f"server {file}: {key} is {quoted(value)}, and must be {allowed}")

@@ -2,5 +2,6 @@
 
 Each module imports only from earlier ones: levels, signed_rank, student, verdict, description,
 false_discovery, moderation, guard, paired, judgement, prospects, weighted_mean, apart, order_statistics,
-resampling, breakpoints, segments, capacities, lines, expansion, impact, scalability, multiprogramming.
+resampling, breakpoints, segments, capacities, lines, expansion, impact, scalability, multiprogramming,
+boots.
 """

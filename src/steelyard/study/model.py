@@ -13,6 +13,10 @@ from steelyard.text import quoted, shortened, shown
 
 # The parameter that names a server (steelyard.servers); any other text is a command line.
 SERVER = "server"
+# The parameter that says where the far end of a network workload is, and what a study may say.
+PEER = "peer"
+LOOPBACK, NAMESPACE, LABORATORY, SSH = "loopback", "namespace", "laboratory", "ssh"
+PEERS = f"{LOOPBACK}, {NAMESPACE}, {LABORATORY}, or {SSH}:HOST"
 
 # The smallest difference that matters, by group, unless a study says otherwise (docs/statistics.md).
 MARGINS = {
@@ -34,6 +38,7 @@ ESTIMATED = "estimated "  # before that, where it did not count, but estimate
 # Of what a monitor adds to a time: its share of the time with it, or of that without.
 ITS_OWN, UNTRACED = "of its own", "of untraced"
 READINGS = (ITS_OWN, UNTRACED)
+THIS = "this"  # the machine that the laboratory runs on, as a host
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
 UP_TO = "1..processors"  # the levels from one to that, all of them or, where they are many, RUNGS
 TWICE = "2x processors"  # as many again
@@ -41,6 +46,8 @@ RUNGS = 8  # evenly spaced on a log scale, so that even 9 processors have the si
 TIMING = ("batches", "operations", "batch_ns", "warmup_ns")  # how a cell is timed: one level each
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
+# For each workload, each parameter's least and most value, or None for a text.
+Catalogue = Mapping[str, Mapping[str, tuple[int, int] | None]]
 Parameters = tuple[tuple[str, int | str], ...]  # sorted by name; a text is a command line
 
 
@@ -117,6 +124,33 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """Hardware that runs one system at a time, and how it is brought from one to another."""
+
+    name: str
+    host: str  # "ssh:HOST", or THIS
+    switch: tuple[str, ...]  # a command, run here; {system} stands for the system's name
+    wait_s: float = 300.0  # until the host answers, booted anew
+    quiet_s: float = 60.0  # until it has nothing else to do
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A fresh file system for a system's files."""
+
+    kind: str = ""  # "": none, files are where they are
+    size: str = ""  # "": the usual
+    mkfs: tuple[str, ...] = ()
+    options: str = ""  # of the mount
+    aged: int = 0  # how often it is churned before
+    image_directory: str = ""  # "": where the system works
+    device: str = ""  # a block device in place of an image
+
+    def __bool__(self) -> bool:
+        return bool(self.kind)
+
+
+@dataclass(frozen=True, slots=True)
 class SystemDefinition:
     """A system that the user describes: by the command that starts its agent, or as a variant."""
 
@@ -136,6 +170,9 @@ class SystemDefinition:
     under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
     reads: str = ""  # which of MONITORS it is, if what it says is to be kept
     tuning: Tuning = Tuning()
+    machine: Machine | None = None
+    expect: tuple[tuple[str, str], ...] = ()  # of its fingerprint: a key, and a pattern with * and ?
+    file_system: FileSystem = FileSystem()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +306,7 @@ class Study:
     figure_tables: tuple[FigureTable, ...] = ()
     figures: tuple[StudyFigure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
+    peer: str = ""  # where the far end of its network workloads is, unless they say; "": as they have it
 
 
 def only(study: Study, workloads: Sequence[str]) -> Study:
@@ -281,9 +319,27 @@ def only(study: Study, workloads: Sequence[str]) -> Study:
     return replace(study, workloads=kept)
 
 
+def is_peer(text: str) -> bool:
+    kind, _, host = text.partition(":")
+    if kind == SSH:
+        return bool(host) and not host.startswith("-") and not any(one.isspace() for one in host)
+    return text in (LOOPBACK, NAMESPACE, LABORATORY)
+
+
+def with_peer(study: Study, peer: str, catalogue: Catalogue) -> Study:
+    """The study with that far end for all workloads that can have one and do not name another."""
+    workloads = tuple(
+        replace(one, levels=tuple(sorted([*one.levels, (PEER, (peer,))])))
+        if PEER in catalogue.get(one.workload, {}) and PEER not in dict(one.levels)
+        else one
+        for one in study.workloads
+    )
+    return replace(study, workloads=workloads, peer=peer)
+
+
 def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
-    """Every cell of the study, once each; the levels that depend on the processors become numbers. Raises
-    UsageError where they are too many."""
+    """Every cell of the study, once each: of those that differ in their timing alone, the first. The levels
+    that depend on the processors become numbers. Raises UsageError where they are too many."""
     numbers = [
         [[number for value in values for number in _numbers(value, processors)] for _, values in one.levels]
         for one in study.workloads
@@ -292,12 +348,13 @@ def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
     if many > bounds.CELLS_MOST:
         told = f"{many:,}" if many < 10**12 else "over 10^12"
         raise bounds.refusal(study.name, f"levels that make {told} cells", f"{bounds.CELLS_MOST:,}")
-    found: dict[Cell, None] = {}
+    found: dict[str, Cell] = {}
     for levels, known in zip(study.workloads, numbers, strict=True):
         names = [name for name, _ in levels.levels]
         for values in product(*known):
-            found[Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))] = None
-    return tuple(found)
+            cell = Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))
+            found.setdefault(cell.label, cell)
+    return tuple(found.values())
 
 
 def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:
@@ -309,11 +366,8 @@ def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:
     return ({PROCESSORS: processors, TWICE: 2 * processors}.get(str(value), value),)
 
 
-def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | None]], *, file: str) -> None:
-    """Raises unless every workload and parameter is in the catalogue, within its limits.
-
-    `catalogue` gives, for each workload, each parameter's least and most value, or None for a text.
-    """
+def check(study: Study, catalogue: Catalogue, *, file: str) -> None:
+    """Raises unless every workload and parameter is in the catalogue, within its limits."""
     file = shortened(shown(file), 200)
     for levels in study.workloads:
         if levels.workload not in catalogue:
@@ -321,7 +375,12 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
         limits = catalogue[levels.workload]
         if SERVER in limits and SERVER not in dict(levels.levels):
             key = f"workload {levels.workload}: {SERVER}"
-            raise StudyError(file, key, "", "the name of a server, such as nginx (docs/servers.md)")
+            raise StudyError(
+                f"study {file}", key, "", "the name of a server, such as nginx (docs/servers.md)"
+            )
+        for value in dict(levels.levels).get(PEER, ()) if PEER in limits else ():
+            if not is_peer(str(value)):
+                raise StudyError(f"study {file}", f"workload {levels.workload}: {PEER}", value, PEERS)
         for name, values in [*levels.levels, *((name, (value,)) for name, value in study.trial)]:
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
@@ -329,7 +388,7 @@ def check(study: Study, catalogue: Mapping[str, Mapping[str, tuple[int, int] | N
             for value in values:
                 allowed = _refusal(value, limits[name])
                 if allowed:
-                    raise StudyError(file, f"workload {levels.workload}: {name}", value, allowed)
+                    raise StudyError(f"study {file}", f"workload {levels.workload}: {name}", value, allowed)
 
 
 def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:
@@ -361,8 +420,8 @@ def duration_s(text: str, *, most_s: float = bounds.BUDGET_MOST_S) -> float:
 
 
 def size_bytes(text: str) -> int:
-    """The bytes meant by "64M" or "1G". Raises UsageError."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])", text)
+    """The bytes meant by "64M" or "64MiB". Raises UsageError."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])(?:iB)?", text)
     if not match:
         raise UsageError(f"{quoted(text)} is not a size; write a whole number and K, M or G, such as 64M")
     return int(match[1]) << {"K": 10, "M": 20, "G": 30}[match[2]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from steelyard.servers import description
 from steelyard.study import model as studies
-from steelyard.study.model import SERVER, TIMING, Cell, Study
+from steelyard.study.model import PEER, SERVER, TIMING, Cell, Study
 
 PAD_MOST = 4095  # bytes added to the environment: a page, so that the stack takes any alignment
 SEED_MOST = (1 << 32) - 1
@@ -45,15 +45,24 @@ class Plan:
     cells: tuple[Cell, ...]
     seed: int
     servers: Mapping[str, str] = field(default_factory=dict)  # by name, as the load program reads them
+    # By system and peer, where the far end waits, as the load program reads it: known when it is up.
+    far_ends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def settings(self, trial: Trial) -> dict[str, int | str]:
         """What the trial is asked for besides its workload: the cell's settings, and those of all trials."""
         limit_ms = int(self.study.design.trial_limit_s * 1000)
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
         return {
-            name: self.servers[str(value)] if name == SERVER else _words(value)
+            name: self._setting(trial.system, name, value)
             for name, value in (known | dict(trial.cell.parameters)).items()
         }
+
+    def _setting(self, system: str, name: str, value: int | str) -> int | str:
+        if name == SERVER:
+            return self.servers[str(value)]
+        if name == PEER:
+            return self.far_ends.get((system, str(value)), value)
+        return _words(value)
 
 
 def _words(value: int | str) -> int | str:
@@ -86,6 +95,14 @@ def visit(plan: Plan, cell: Cell, number: int) -> tuple[Trial, ...]:
         Trial(number, position, system, cell, chance.randint(0, PAD_MOST), seed)
         for position, system in enumerate(reversed(order) if number % 2 else order)
     )
+
+
+def boot_order(plan: Plan, number: int) -> tuple[str, ...]:
+    """In which order the systems of round `number` are booted where they exclude each other: random, and the
+    reverse in an odd round. So each goes first as often, and what drifts evenly is shared evenly."""
+    chance = random.Random(f"steelyard boots {plan.seed} {number // 2}")
+    order = tuple(chance.sample(plan.systems, len(plan.systems)))
+    return order[::-1] if number % 2 else order
 
 
 def lightest_first(plan: Plan) -> tuple[Cell, ...]:

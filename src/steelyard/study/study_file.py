@@ -2,20 +2,20 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
-from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
-from steelyard.study import bounds
+from steelyard import toml_file
+from steelyard.errors import SteelyardError, UnknownName, UsageError
+from steelyard.study import bounds, model
 from steelyard.study.model import (
     MARGINS,
     MONITORS,
     PROCESSORS,
     READINGS,
+    THIS,
     TIMING,
     TWICE,
     UP_TO,
@@ -24,7 +24,9 @@ from steelyard.study.model import (
     Design,
     FigureRow,
     FigureTable,
+    FileSystem,
     Levels,
+    Machine,
     ReferenceIndex,
     Study,
     StudyFigure,
@@ -36,7 +38,7 @@ from steelyard.study.model import (
     duration_s,
     size_bytes,
 )
-from steelyard.text import quoted, shortened, shown
+from steelyard.toml_file import WHOLE_MOST, Reader
 
 GUESTS = ("uml", "qemu")  # systems whose memory is a machine's of their own, not a limit
 _OF_BASES = {  # keys that mean something for these bases alone
@@ -47,11 +49,16 @@ _OF_BASES = {  # keys that mean something for these bases alone
     "root": ("chroot", "container"),
     "image": ("container",),
 }
+_OTHER_FILES = ("qemu", "ssh")  # systems whose files are not on this machine's file systems
 _WATCHED_BASES = ("native", "native-musl")  # systems whose programs a command of this machine can start
+# What means nothing for these file systems: they have no device, or no size of their own.
+_WITHOUT = {
+    "tmpfs": ("mkfs", "aged", "image_directory", "device"),
+    "overlay": ("size", "mkfs", "aged", "image_directory", "device"),
+}
+_AGED_MOST = 100
 ACCELERATORS = ("tcg", "kvm")
 HUGE_PAGES = ("always", "madvise", "never")
-_WHOLE_MOST = (1 << 62) - 1  # the load program's
-_TEXT = f"a text of at most {bounds.TEXT_MOST:,} characters, all of which can be seen"
 
 
 def bundled() -> dict[str, Path]:
@@ -71,40 +78,27 @@ def read(name: str) -> Study:
 
     Raises UnknownName, StudyError, or UsageError where the file cannot be read.
     """
-    known = bundled()
-    path = Path(name) if "/" in name or name.endswith(".toml") else known.get(name)
-    if path is None:
-        raise UnknownName("study", name, known)
-    try:
-        with open(path, "rb") as file:
-            text = file.read(bounds.FILE_MOST + 1).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"study {quoted(name)} cannot be read: {reason}") from error
+    text, path = toml_file.read("study", name, bundled())
     return parse(text, file=str(path))
 
 
 def parse(text: str, *, file: str) -> Study:
     """The study that the text describes; `file` is for messages only. Raises StudyError or UsageError."""
-    file = shortened(shown(file), 200)
-    if len(text) > bounds.FILE_MOST:
-        raise bounds.refusal(file, "more than 1 MiB of text", f"{bounds.FILE_MOST:,} bytes")
-    bounds.check(text, file=file)
-    try:
-        tree = tomllib.loads(text)
-    except ValueError as error:
-        raise UsageError(f"study {file} is not TOML: {error}") from error
-    reader = _Reader(file, tree, "")
+    reader = toml_file.parse("study", text, file=file)
+    parts, texts = _included(reader)
+    machines = {name: _machine(name, part) for name, part in reader.named_parts("machine").items()}
     study = Study(
         name=reader.name("name"),
         title=reader.text("title"),
-        text=text,
+        text=text + texts,
         systems=tuple(reader.texts("systems", ("native", "native-musl"), least=1, most=bounds.SYSTEMS_MOST)),
         workloads=tuple(_levels(part) for part in reader.parts("workload")),
         design=_design(reader.part("design")),
         margins=MARGINS | _margins(reader.part("margin")),
         trial=tuple(sorted(_trial(reader.part("trial")).items())),
-        definitions=tuple(_definition(name, part) for name, part in reader.named_parts("system").items()),
+        definitions=tuple(
+            _definition(name, part, machines) for name, part in reader.named_parts("system").items()
+        ),
         tables=tuple(_table(part) for part in reader.parts("table")),
         builds=tuple(reader.texts("builds", (), most=bounds.SYSTEMS_MOST)),
         curve_tables=tuple(_curve_table(part) for part in reader.parts("curve_table")),
@@ -112,11 +106,64 @@ def parse(text: str, *, file: str) -> Study:
         figure_tables=tuple(_figure_table(part) for part in reader.parts("figure_table")),
         figures=tuple(_figure(part) for part in reader.parts("figure")),
         indices=tuple(_index(part) for part in reader.parts("index")),
+        peer=reader.text("peer", ""),
     )
     reader.finish()
+    if study.peer and not model.is_peer(study.peer):
+        raise reader.wrong("peer", study.peer, model.PEERS)
+    study = _joined(study, parts)
     if not study.workloads:
-        raise StudyError(file, "workload", [], "at least one [[workload]] with a name")
+        raise reader.wrong("workload", [], "at least one [[workload]] with a name")
     return study
+
+
+def _included(reader: Reader) -> tuple[list[tuple[str, Study]], str]:
+    """Title and study of each part; and their texts, as one more table, for an archive: a later version's
+    parts may be others."""
+    kept = reader.part("included").rest()
+    parts, texts = [], []
+    for part in reader.parts("include"):
+        name, title = part.text("study"), part.text("title")
+        part.finish()
+        text = kept.get(name)
+        if not isinstance(text, str):
+            if name not in bundled():
+                raise UnknownName("study", name, bundled(), where=f"{reader.file}: ")
+            text, _ = toml_file.read("study", name, bundled())
+            texts.append(f"{name} = '''\n{text}'''\n")
+        inner = toml_file.parse("study", text, file=name)
+        if inner.parts("include"):
+            raise part.wrong("study", name, "a study that includes none")
+        parts.append((title, parse(text, file=name)))
+    return parts, "".join(["\n[included]\n", *texts]) if texts else ""
+
+
+def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
+    """The study with what its parts measure and show. Each workload keeps its part's way of timing; systems,
+    design and margins are the study's own."""
+    for title, part in parts:
+        titled = (
+            replace(figure, name=f"{part.name}: {figure.name}", title=f"{title}: {figure.title}")
+            for figure in part.figures
+        )
+        known = {index.name for index in study.indices}
+        study = replace(
+            study,
+            workloads=(*study.workloads, *(_timed(levels, part) for levels in part.workloads)),
+            figures=(*study.figures, *titled),
+            indices=(*study.indices, *(index for index in part.indices if index.name not in known)),
+            tables=(*study.tables, *part.tables),
+            curve_tables=(*study.curve_tables, *part.curve_tables),
+            cell_tables=(*study.cell_tables, *part.cell_tables),
+            figure_tables=(*study.figure_tables, *part.figure_tables),
+        )
+    return study
+
+
+def _timed(levels: Levels, part: Study) -> Levels:
+    """With the part's parameters of every trial as the workload's own, unless it has others."""
+    all_of = {name: (value,) for name, value in part.trial} | dict(levels.levels)
+    return Levels(levels.workload, tuple(sorted(all_of.items())))
 
 
 def archived(text: str) -> Study | None:
@@ -127,151 +174,14 @@ def archived(text: str) -> Study | None:
         return None
 
 
-class _Reader:
-    """Takes keys out of one TOML table, checks each, and refuses what nobody took."""
-
-    def __init__(self, file: str, tree: Mapping[str, Any], prefix: str) -> None:
-        self.file = file
-        self.prefix = prefix
-        self._tree = dict(tree)
-        self._taken: set[str] = set()
-
-    def wrong(self, key: str, value: object, allowed: str) -> StudyError:
-        return StudyError(self.file, f"{self.prefix}{key}", value, allowed)
-
-    def _take(self, key: str, default: object) -> Any:
-        self._taken.add(key)
-        return self._tree.get(key, default)
-
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self._take(key, default)
-        if not _is_text(value) or (not value and default is None):
-            raise self.wrong(key, value, _TEXT)
-        return str(value)
-
-    def name(self, key: str) -> str:
-        """A text that can be part of a file's name."""
-        value = self.text(key)
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", value) or len(value) > bounds.NAME_MOST:
-            most = bounds.NAME_MOST
-            raise self.wrong(key, value, f"letters, digits, dots, hyphens and underscores, {most} at most")
-        return value
-
-    def texts(
-        self, key: str, default: Iterable[str], *, least: int = 0, most: int = bounds.LIST_MOST
-    ) -> list[str]:
-        value = self._take(key, list(default))
-        if not (_is_list(value, most) and all(_is_text(one) and one for one in value)) or len(value) < least:
-            raise self.wrong(key, value, f"a list of texts, {most:,} at most")
-        return list(value)
-
-    def whole(self, key: str, default: int, least: int, most: int = _WHOLE_MOST) -> int:
-        value = self._take(key, default)
-        if type(value) is not int or not least <= value <= most:
-            raise self.wrong(key, value, f"a whole number from {least} to {most}")
-        return value
-
-    def wholes(self, key: str, default: Iterable[int]) -> list[int]:
-        value = self._take(key, list(default))
-        good = _is_list(value) and all(type(one) is int and 0 < one <= _WHOLE_MOST for one in value)
-        if not good or not value:
-            raise self.wrong(key, value, f"a list of whole numbers from 1 to {_WHOLE_MOST}")
-        return list(value)
-
-    def truth(self, key: str, default: bool) -> bool:
-        value = self._take(key, default)
-        if not isinstance(value, bool):
-            raise self.wrong(key, value, "true or false")
-        return value
-
-    def number(self, key: str) -> int | None:
-        """A whole number of either sign, or None."""
-        value = self._take(key, None)
-        if value is not None and type(value) is not int:
-            raise self.wrong(key, value, "a whole number")
-        return value
-
-    def numbers_from_0(self, key: str) -> tuple[int, ...]:
-        value = self._take(key, [])
-        good = _is_list(value) and all(type(one) is int and 0 <= one < 1 << 16 for one in value)
-        if not good or len(set(value)) != len(value) or (key in self._tree and not value):
-            raise self.wrong(key, value, "a list of different whole numbers from 0 to 65535")
-        return tuple(sorted(value))
-
-    def time(self, key: str, default: float, *, most_s: float) -> float:
-        value = self._take(key, None)
-        if value is None:
-            return default
-        try:
-            return duration_s(value if isinstance(value, str) else "", most_s=most_s)
-        except UsageError:
-            allowed = f'a time such as "90s" or "5m", from 1 ms to {most_s / 3600:,.0f} h'
-            raise self.wrong(key, value, allowed) from None
-
-    def numbers(self, key: str) -> dict[str, float]:
-        value = self._take(key, {})
-        good = isinstance(value, dict) and all(
-            type(one) in (int, float) and 0 < one < _WHOLE_MOST for one in value.values()
-        )
-        if not good:
-            raise self.wrong(key, value, "a table of names and positive numbers")
-        return {name: float(number) for name, number in value.items()}
-
-    def rest(self) -> dict[str, Any]:
-        left = {key: value for key, value in self._tree.items() if key not in self._taken}
-        self._taken |= set(left)
-        return left
-
-    def part(self, key: str) -> "_Reader":
-        value = self._take(key, {})
-        if not isinstance(value, dict):
-            raise self.wrong(key, value, f"a table [{key}]")
-        return _Reader(self.file, value, f"{self.prefix}{key}.")
-
-    def parts(self, key: str) -> list["_Reader"]:
-        value = self._take(key, [])
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            raise self.wrong(key, value, f"tables [[{self.prefix}{key}]]")
-        return [
-            _Reader(self.file, one, f"{self.prefix}{key} {number}: ")
-            for number, one in enumerate(value, start=1)
-        ]
-
-    def named_parts(self, key: str) -> dict[str, "_Reader"]:
-        part = self.part(key)
-        for name, value in part._tree.items():
-            if not name.isprintable() or not 0 < len(name) <= bounds.NAME_MOST:
-                raise self.wrong(key, name, f"a name of 1 to {bounds.NAME_MOST} printable characters")
-            if not isinstance(value, dict):
-                raise self.wrong(f"{key}.{name}", value, f"a table [{key}.{name}]")
-        return {name: part.part(name) for name in list(part._tree)}
-
-    def finish(self) -> None:
-        for key in self._tree:
-            if key not in self._taken:
-                where = f"study {self.file}: "
-                raise UnknownName(
-                    "key", f"{self.prefix}{key}", (f"{self.prefix}{one}" for one in self._taken), where=where
-                )
-
-
-def _is_text(value: object) -> bool:
-    """Whether it is a text of reasonable size, in which nothing but line ends and tabs is invisible."""
-    if not isinstance(value, str) or len(value) > bounds.TEXT_MOST:
-        return False
-    return value.isprintable() or re.sub(r"[\n\t]", "", value).isprintable()
-
-
-def _is_list(value: object, most: int = bounds.LIST_MOST) -> bool:
-    return isinstance(value, list) and len(value) <= most
-
-
-def _levels(part: _Reader) -> Levels:
+def _levels(part: Reader) -> Levels:
     name = part.text("name")
     varied = []
     for key, value in part.rest().items():
         values = value if isinstance(value, list) else [value]
-        good = _is_list(values) and all(_is_text(one) or (type(one) is int and one >= 0) for one in values)
+        good = toml_file.is_list(values) and all(
+            toml_file.is_text(one) or (type(one) is int and one >= 0) for one in values
+        )
         if not good or not values:
             raise part.wrong(
                 key, value, f'whole numbers, "{PROCESSORS}", "{UP_TO}", "{TWICE}", or a command line'
@@ -282,40 +192,74 @@ def _levels(part: _Reader) -> Levels:
     return Levels(name, tuple(sorted(varied)))
 
 
-def _design(part: _Reader) -> Design:
+def _design(part: Reader) -> Design:
     usual = Design()
     part.truth("scales", False)  # studies of earlier versions have it, and it means nothing any more
     looks = part.wholes("looks", (usual.blocks,))  # so have they these, of which the last is the most blocks
     design = Design(
         blocks=part.whole("blocks", max(2, looks[-1]), 2, bounds.BLOCKS_MOST),
         blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1, bounds.BLOCKS_MOST),
-        budget_s=part.time("budget", usual.budget_s, most_s=bounds.BUDGET_MOST_S),
-        trial_limit_s=part.time("trial_limit", usual.trial_limit_s, most_s=bounds.TRIAL_LIMIT_MOST_S),
+        budget_s=_time(part, "budget", usual.budget_s, most_s=bounds.BUDGET_MOST_S),
+        trial_limit_s=_time(part, "trial_limit", usual.trial_limit_s, most_s=bounds.TRIAL_LIMIT_MOST_S),
     )
     part.finish()
     return design
 
 
-def _margins(part: _Reader) -> dict[str, float]:
+def _time(part: Reader, key: str, default: float, *, most_s: float) -> float:
+    value = part.take(key, None)
+    if value is None:
+        return default
+    try:
+        return duration_s(value if isinstance(value, str) else "", most_s=most_s)
+    except UsageError:
+        allowed = f'a time such as "90s" or "5m", from 1 ms to {most_s / 3600:,.0f} h'
+        raise part.wrong(key, value, allowed) from None
+
+
+def _margins(part: Reader) -> dict[str, float]:
     margins = part.rest()
     for group, value in margins.items():
         if group not in MARGINS:
-            where = f"study {part.file}: margin: "
+            where = f"{part.file}: margin: "
             raise UnknownName("group", group, MARGINS, where=where)
         if not isinstance(value, float) or not 0 < value < 1:
             raise part.wrong(group, value, "a fraction such as 0.02")
     return margins
 
 
-def _trial(part: _Reader) -> dict[str, int]:
+def _trial(part: Reader) -> dict[str, int]:
     parameters = part.rest()
     for key, value in parameters.items():
-        if type(value) is not int or not 0 <= value <= _WHOLE_MOST:
-            raise part.wrong(key, value, f"a whole number from 0 to {_WHOLE_MOST}")
+        if type(value) is not int or not 0 <= value <= WHOLE_MOST:
+            raise part.wrong(key, value, f"a whole number from 0 to {WHOLE_MOST}")
     return parameters
 
 
-def _definition(name: str, part: _Reader) -> SystemDefinition:
+def _machine(name: str, part: Reader) -> Machine:
+    usual = Machine(name, "", ())
+    machine = Machine(
+        name,
+        host=part.text("host"),
+        switch=tuple(part.texts("switch", (), least=1)),
+        wait_s=_time(part, "wait", usual.wait_s, most_s=bounds.WAIT_MOST_S),
+        quiet_s=_time(part, "quiet", usual.quiet_s, most_s=bounds.WAIT_MOST_S),
+    )
+    part.finish()
+    if machine.host != THIS and not machine.host.startswith("ssh:"):
+        raise part.wrong("host", machine.host, '"ssh:HOST", as the ssh command knows it, or "this"')
+    return machine
+
+
+def _expect(part: Reader) -> tuple[tuple[str, str], ...]:
+    patterns = part.rest()
+    for key, value in patterns.items():
+        if type(value) is not int and (not toml_file.is_text(value) or not value):
+            raise part.wrong(key, value, 'a pattern such as "6.12.*"')
+    return tuple((key, str(value)) for key, value in patterns.items())
+
+
+def _definition(name: str, part: Reader, machines: Mapping[str, Machine]) -> SystemDefinition:
     base = part.text("base", "")
     kind = base.partition("+")[0]
     sizes = {key: part.text(key, "") for key in ("memory", "swap", "disk")}
@@ -325,8 +269,13 @@ def _definition(name: str, part: _Reader) -> SystemDefinition:
     tuning, guest = _tuning(part), (sizes["memory"], sizes["swap"])
     if kind not in GUESTS:
         tuning, guest = replace(tuning, memory=guest[0], swap=guest[1]), ("", "")
+    machine = part.text("machine", "")
+    if machine and machine not in machines:
+        raise UnknownName("machine", machine, machines, where=f"study {part.file}: {part.prefix}machine: ")
     definition = SystemDefinition(
         name=name,
+        machine=machines.get(machine),
+        expect=_expect(part.part("expect")),
         command=tuple(part.texts("command", ())),
         base=base,
         program=part.text("program", ""),
@@ -342,18 +291,23 @@ def _definition(name: str, part: _Reader) -> SystemDefinition:
         under=tuple(part.texts("under", ())),
         reads=part.text("reads", ""),
         tuning=tuning,
+        file_system=_file_system(part),
     )
     part.finish()
     _check_definition(part, definition, kind)
     return definition
 
 
-def _check_definition(part: _Reader, definition: SystemDefinition, kind: str) -> None:
+def _check_definition(part: Reader, definition: SystemDefinition, kind: str) -> None:
     usual = SystemDefinition(definition.name)
     for key, bases in _OF_BASES.items():
         value = getattr(definition, key)
         if value != getattr(usual, key) and kind not in bases:
             raise part.wrong(key, value, f"left out, or base = {' or '.join(map(json.dumps, bases))}")
+    if definition.file_system and kind in _OTHER_FILES:
+        raise part.wrong(
+            "filesystem", definition.file_system.kind, f"left out beside base = {json.dumps(definition.base)}"
+        )
     if definition.root and definition.image:
         raise part.wrong("image", definition.image, "left out beside a root")
     if definition.accelerator not in ("", *ACCELERATORS):
@@ -361,13 +315,19 @@ def _check_definition(part: _Reader, definition: SystemDefinition, kind: str) ->
     _check_under(part, definition, kind)
     if definition.tuning.swap and not definition.tuning.memory:
         raise part.wrong("swap", definition.tuning.swap, "beside a limit of memory")
-    if bool(definition.command) == bool(definition.base):
+    if definition.machine is None and definition.expect:
+        raise part.wrong("expect", dict(definition.expect), "beside a machine")
+    if definition.machine is not None:
+        if definition.command or definition.base or definition.under or definition.file_system:
+            allowed = "there without command, base, under and filesystem"
+            raise part.wrong("machine", definition.machine.name, allowed)
+    elif bool(definition.command) == bool(definition.base):
         raise part.wrong(
             "command", list(definition.command), 'a list of words that starts the agent, or else base = "..."'
         )
 
 
-def _check_under(part: _Reader, definition: SystemDefinition, kind: str) -> None:
+def _check_under(part: Reader, definition: SystemDefinition, kind: str) -> None:
     if definition.under and kind not in ("", *_WATCHED_BASES):
         bases = " or ".join(map(json.dumps, _WATCHED_BASES))
         raise part.wrong("under", list(definition.under), f"left out, or beside a command or base = {bases}")
@@ -377,7 +337,42 @@ def _check_under(part: _Reader, definition: SystemDefinition, kind: str) -> None
         raise part.wrong("reads", definition.reads, f"beside `under`, one of {', '.join(MONITORS)}")
 
 
-def _tuning(part: _Reader) -> Tuning:
+def _file_system(part: Reader) -> FileSystem:
+    found = FileSystem(
+        kind=part.text("filesystem", ""),
+        size=part.text("size", ""),
+        mkfs=tuple(part.texts("mkfs", ())),
+        options=part.text("mount_options", ""),
+        aged=part.whole("aged", 0, 0, _AGED_MOST),
+        image_directory=part.text("image_directory", ""),
+        device=part.text("device", ""),
+    )
+    given = {
+        "size": found.size,
+        "mkfs": list(found.mkfs),
+        "mount_options": found.options,
+        "aged": found.aged,
+        "image_directory": found.image_directory,
+        "device": found.device,
+    }
+    for key, value in given.items():
+        if value and not found.kind:
+            raise part.wrong(key, value, 'left out, or beside filesystem = "..."')
+        if value and key in _WITHOUT.get(found.kind, ()):
+            raise part.wrong(key, value, f'left out beside filesystem = "{found.kind}"')
+    if found.kind and not re.fullmatch(r"[a-z0-9_]{1,32}", found.kind):
+        raise part.wrong("filesystem", found.kind, 'a name such as "ext4", as /proc/filesystems has it')
+    if found.size and not _is_size(found.size):
+        raise part.wrong("size", found.size, 'a size such as "1GiB"')
+    for key in ("size", "image_directory"):
+        if given[key] and found.device:
+            raise part.wrong(key, given[key], "left out beside a device")
+    if re.search(r"\s", found.options):
+        raise part.wrong("mount_options", found.options, 'a text without spaces, such as "noatime,commit=60"')
+    return found
+
+
+def _tuning(part: Reader) -> Tuning:
     """What a system's table says of the machine it runs on, but its memory."""
     huge_pages = part.text("huge_pages", "")
     if huge_pages and huge_pages not in HUGE_PAGES:
@@ -388,7 +383,7 @@ def _tuning(part: _Reader) -> Tuning:
     sysctl = part.part("sysctl")
     values = []
     for name, value in sysctl.rest().items():
-        good = type(value) is int or (_is_text(value) and value.strip() and value.isprintable())
+        good = type(value) is int or (toml_file.is_text(value) and value.strip() and value.isprintable())
         if not re.fullmatch(r"\w+([./][\w-]+)+", name, re.ASCII) or not good:
             raise sysctl.wrong(name, value, 'a number or a text, for a name such as "vm.swappiness"')
         values.append((name, str(value)))
@@ -405,7 +400,7 @@ def _is_size(text: str) -> bool:
         return False
 
 
-def _table(part: _Reader) -> Table:
+def _table(part: Reader) -> Table:
     rows = []
     for row in part.parts("row"):
         rows.append(TableRow(row.text("published"), row.text("workload"), row.whole("operations", 1, 1)))
@@ -418,13 +413,13 @@ def _table(part: _Reader) -> Table:
     return table
 
 
-def _check_paper(part: _Reader, paper: str) -> None:
+def _check_paper(part: Reader, paper: str) -> None:
     papers = published_papers()
     if paper not in papers:
         raise part.wrong("paper", paper, f"one of {', '.join(papers)}")
 
 
-def _curve_table(part: _Reader) -> CurveTable:
+def _curve_table(part: Reader) -> CurveTable:
     columns = []
     for column in part.parts("column"):
         columns.append((column.text("published"), column.text("workload")))
@@ -444,16 +439,16 @@ def _curve_table(part: _Reader) -> CurveTable:
     return table
 
 
-def _stated(part: _Reader) -> dict[str, int | str]:
+def _stated(part: Reader) -> dict[str, int | str]:
     """Parameters that tell a cell from others."""
     parameters = part.rest()
     for key, value in parameters.items():
-        if not _is_text(value) and (type(value) is not int or not 0 <= value <= _WHOLE_MOST):
-            raise part.wrong(key, value, f"a whole number from 0 to {_WHOLE_MOST}, or a text")
+        if not toml_file.is_text(value) and (type(value) is not int or not 0 <= value <= WHOLE_MOST):
+            raise part.wrong(key, value, f"a whole number from 0 to {WHOLE_MOST}, or a text")
     return parameters
 
 
-def _cell_table(part: _Reader) -> CellTable:
+def _cell_table(part: Reader) -> CellTable:
     figures = []
     for figure in part.parts("figure"):
         figures.append(
@@ -497,7 +492,7 @@ def _cell_table(part: _Reader) -> CellTable:
     return table
 
 
-def _figure_table(part: _Reader) -> FigureTable:
+def _figure_table(part: Reader) -> FigureTable:
     figures = []
     for figure in part.parts("figure"):
         published, reading = figure.text("published"), figure.text("reading", "")
@@ -523,7 +518,7 @@ def _figure_table(part: _Reader) -> FigureTable:
     return table
 
 
-def _figure(part: _Reader) -> StudyFigure:
+def _figure(part: Reader) -> StudyFigure:
     figure = StudyFigure(
         name=part.text("name"),
         title=part.text("title"),
@@ -541,7 +536,7 @@ def _figure(part: _Reader) -> StudyFigure:
     return figure
 
 
-def _index(part: _Reader) -> ReferenceIndex:
+def _index(part: Reader) -> ReferenceIndex:
     index = ReferenceIndex(
         part.text("name"), part.text("title"), part.text("reference"), tuple(part.numbers("times_ns").items())
     )

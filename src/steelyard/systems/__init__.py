@@ -4,7 +4,8 @@ A system is a command that starts an agent; `System` says which command, and the
 differs: which build of the load program it runs, and whether its start is a boot.
 
 Each module imports only from earlier ones: groups, ledger, scratch, tuning, system, door, agent, initramfs,
-monitors, native, gvisor, qemu_user, ssh, uml, userland, wine, qemu, custom.
+monitors, native, filesystem, gvisor, qemu_user, ssh, this_machine,
+machine, uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,20 @@ from dataclasses import replace
 
 from steelyard.errors import SteelyardError, UnknownName, UsageError
 from steelyard.programs import built
-from steelyard.study.model import SystemDefinition
-from steelyard.systems import custom, gvisor, native, qemu, qemu_user, ssh, uml, userland, wine
+from steelyard.study.model import THIS, SystemDefinition
+from steelyard.systems import (
+    custom,
+    filesystem,
+    gvisor,
+    native,
+    qemu,
+    qemu_user,
+    ssh,
+    this_machine,
+    uml,
+    userland,
+    wine,
+)
 from steelyard.systems.system import System, check
 from steelyard.text import quoted
 
@@ -21,6 +34,7 @@ _NAME_MOST = 200  # characters, with its build
 BUILT_IN: tuple[System, ...] = (
     native.NATIVE,
     native.NATIVE_MUSL,
+    *filesystem.NATIVE,
     gvisor.GVISOR,
     uml.UML,
     wine.WINE,
@@ -33,12 +47,14 @@ BUILT_IN: tuple[System, ...] = (
 
 
 def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
-    """The system of that name: one the user defined, a built-in one, or `ssh:HOST`; with `+BUILD` after
-    it, the same with another build of the load program. Raises UnknownName or UsageError.
+    """The system of that name: one the user defined, a built-in one, `ssh:HOST` or `this:KERNEL`; with
+    `+BUILD` after it, the same with another build of the load program. Raises UnknownName or UsageError.
     """
     if len(name) > _NAME_MOST:
         raise UsageError(f"there is no system {quoted(name)}: names have {_NAME_MOST} characters at most")
     plain, plus, build = name.rpartition("+")
+    if name.startswith(f"{THIS}:") and build not in built.builds():
+        plus = ""  # it is the kernel's: 6.12.9+deb12-amd64
     if plus and build not in built.builds():
         built.load(build)  # raises, and says how to make it
     if plus:
@@ -60,6 +76,8 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
         if not colon or not host:
             raise UsageError("system 'ssh' needs a host: write ssh:HOST, as the ssh command knows it")
         return ssh.to_host(name, host)
+    if kind == THIS and colon:
+        return this_machine.booted(name, host)
     if name not in known:
         raise UnknownName("system", name, [*known, *defined])
     return known[name]

@@ -130,6 +130,7 @@ class Agent:
             self.fingerprint = self.ask("describe", "system")
             members = descendants(self._process.pid)
             self.fingerprint["tuning"] = self._tuned.facts(members[0]) if members else None
+            self.fingerprint["file_system_made"] = system.file_system or None
             self._is_up = True
         except BaseException:
             self.close()
@@ -160,25 +161,25 @@ class Agent:
         self.close()
 
     def _greeting(self) -> Record:
-        hello = self._wait_for("hello", self.system.start_limit_s)
+        hello = self._wait_for(("hello",), self.system.start_limit_s)
         if self.system.settle_s:
             time.sleep(self.system.settle_s)
         return hello
 
-    def ask(self, request: str, kind: str) -> Record:
-        """The first record of that kind that comes after the request."""
+    def ask(self, request: str, *kinds: str) -> Record:
+        """The first record of these kinds that comes after the request."""
         self.send(request)
-        return self._wait_for(kind, self.system.start_limit_s)
+        return self._wait_for(kinds, self.system.start_limit_s)
 
-    def _wait_for(self, kind: str, limit_s: float) -> Record:
+    def _wait_for(self, kinds: tuple[str, ...], limit_s: float) -> Record:
         deadline = time.monotonic() + limit_s
         try:
             for record in self.records(deadline):
-                if record["record"] == kind:
+                if record["record"] in kinds:
                     return record
         except door.Refused as refusal:
             raise self._failure(f"spoke nonsense: {refusal}") from None
-        raise self._failure(f"did not say '{kind}' within {limit_s:g} s{self.last_words()}")
+        raise self._failure(f"did not say '{kinds[0]}' within {limit_s:g} s{self.last_words()}")
 
     def _failure(self, what: str) -> SteelyardError:
         """The error that says what the system did: while it starts, that it cannot start here."""

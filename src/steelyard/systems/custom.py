@@ -7,8 +7,8 @@ from functools import partial
 
 from steelyard.errors import UsageError
 from steelyard.study.model import SystemDefinition
-from steelyard.systems import monitors, qemu, uml, userland
-from steelyard.systems.system import Place, System
+from steelyard.systems import filesystem, machine, monitors, qemu, uml, userland
+from steelyard.systems.system import EVERY_PEER, Place, System
 
 
 def _command(words: tuple[str, ...], place: Place) -> list[str]:
@@ -22,7 +22,11 @@ def make(definition: SystemDefinition, base: System | None) -> System:
     """The system so described. In a command, {program} stands for the load program, and {scratch} for
     a directory that the agent may use and that is removed afterwards. Raises UsageError for a host that
     is to be tuned."""
-    made = _by_command(definition) if base is None else _varied(definition, base)
+    if definition.machine is not None:
+        made = machine.seated(definition, definition.machine)
+    else:
+        made = _by_command(definition) if base is None else _varied(definition, base)
+    made = filesystem.mounted(made, definition.file_system)
     if definition.under:
         made = monitors.under(made, definition.under, definition.reads)
     if not definition.tuning:
@@ -40,6 +44,7 @@ def _by_command(definition: SystemDefinition) -> System:
         program=definition.program or "glibc",
         boot=definition.boot,
         needs=((definition.command[0], "what brings it"),),
+        peers=EVERY_PEER,
     )
 
 

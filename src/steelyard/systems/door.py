@@ -23,6 +23,7 @@ LINE_MOST = 16 << 20  # bytes: a group of 20,000 processes that all failed takes
 SAID_MOST = 128 << 20  # bytes from a request to its answer's end; a line of a journal may have 256 MB
 WHOLE_MOST = (1 << 63) - 1  # what a column of the archive holds
 REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
+ADDED = ("tuning", "file_system_made")  # to a system's record, by the laboratory
 _DIGITS_MOST = 40
 _NESTED_MOST = 8  # brackets in one another; no record has more than four
 _COPIES_MOST, _BATCHES_MOST, _MEMBERS_MOST, _MARKS = 1024, 10000, 20000, 16  # as the load program has them
@@ -81,7 +82,22 @@ def prose(value: Any) -> str:
     """What is for people only: kept escaped and shortened, so that no terminal obeys it."""
     if type(value) is not str:
         raise _Wrong(value, "a text")
-    return shortened(shown(shortened(value, REASON_MOST)), REASON_MOST)
+    return shortened(shown(shortened(_of_bytes(value), REASON_MOST)), REASON_MOST)
+
+
+def _of_bytes(value: str) -> str:
+    """The agent writes each byte as a character. Where these are UTF-8 they are read so; a last character
+    that was cut short is written out, and what is no UTF-8 stays as it is."""
+    if value.isascii():
+        return value
+    try:
+        told = value.encode("latin-1")
+        return told.decode()
+    except UnicodeEncodeError:
+        return value
+    except UnicodeDecodeError as error:
+        is_cut = error.reason == "unexpected end of data"
+        return told.decode(errors="backslashreplace") if is_cut else value
 
 
 def digest(value: Any) -> str:
@@ -194,10 +210,12 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "architecture": _FACT,
         "host_name": _FACT,
         "kernel_command_line": _FACT,
+        "boot_id": _FACT,
         "libc": _FACT,
         "compiler": _FACT,
         "cpu_model": _FACT,
         "cpu_count": maybe(whole(1)),
+        "microcode": _FACT,
         "frequency_governor": _FACT,
         "memory_bytes": _NUMBER,
         "swap_bytes": _NUMBER,
@@ -214,9 +232,15 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "mitigations": maybe(named(_FACT)),
         "hypervisor": _FACT,
         "machine_product": _FACT,
+        "firmware": _FACT,
+        "firmware_date": _FACT,
+        "pci_devices": _NUMBER,
         "directory": _FACT,
         "file_system": _FACT,
         "file_system_options": _FACT,
+        "device": _FACT,
+        "device_scheduler": _FACT,
+        "device_write_cache": _FACT,
     },
     "begin": {
         "trial": text(),
@@ -308,6 +332,7 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "clock_ns": whole(),
     },
     "clock": {"clock_ns": whole()},
+    "far": {"address": text(), "port": whole(1, 65535)},
     "error": {"trial": maybe(text()), "reason": prose},
 }
 

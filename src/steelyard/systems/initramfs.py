@@ -17,23 +17,34 @@ _DIRECTORIES = ("dev", "proc", "sys", "tmp", "run", "disk", "modules")
 _ALIGNED = 4
 _CONSOLE = (5, 1)  # the first process's three streams, before there is a /dev
 
+Entry = tuple[str, int, tuple[int, int], bytes]  # name, mode, device, content
+_LAST: Entry = ("TRAILER!!!", 0, (0, 0), b"")
+
 
 def write(file: Path, *, program: Path, modules: Iterable[Path] = ()) -> None:
     """Writes it, with the modules to be loaded in that order."""
+    pack(file, _entries(program, modules))
+
+
+def pack(file: Path, entries: Iterable[Entry]) -> None:
+    """Writes a file system of these entries, each directory before what is in it."""
     with open(file, "wb") as out:
-        for number, (name, mode, device, content) in enumerate(_entries(program, modules), start=1):
+        for number, (name, mode, device, content) in enumerate((*entries, _LAST), start=1):
             out.write(_entry(name, mode, device, content, number=number))
 
 
-def _entries(program: Path, modules: Iterable[Path]) -> Iterator[tuple[str, int, tuple[int, int], bytes]]:
+def _entries(program: Path, modules: Iterable[Path]) -> Iterator[Entry]:
     for name in _DIRECTORIES:
         yield name, stat.S_IFDIR | 0o755, (0, 0), b""
     yield "dev/console", stat.S_IFCHR | 0o600, _CONSOLE, b""
     yield "init", stat.S_IFREG | 0o755, (0, 0), program.read_bytes()
+    yield from module_entries(modules)
+
+
+def module_entries(modules: Iterable[Path]) -> Iterator[Entry]:
+    """The modules, unpacked, by names that sort in the order in which they are to be loaded."""
     for place, module in enumerate(modules):
-        content = _unpacked(module)
-        yield f"modules/{place:03}-{_name(module)}", stat.S_IFREG | 0o644, (0, 0), content
-    yield "TRAILER!!!", 0, (0, 0), b""
+        yield f"modules/{place:03}-{_name(module)}", stat.S_IFREG | 0o644, (0, 0), _unpacked(module)
 
 
 def _entry(name: str, mode: int, device: tuple[int, int], content: bytes, *, number: int) -> bytes:

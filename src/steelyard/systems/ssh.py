@@ -13,6 +13,8 @@ import hashlib
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from functools import partial
@@ -20,7 +22,7 @@ from pathlib import Path
 
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
-from steelyard.systems.system import Place, System
+from steelyard.systems.system import EVERY_PEER, Place, System
 from steelyard.text import last_line, of_file, quoted
 
 _COPY_LIMIT_S = 120
@@ -55,18 +57,57 @@ def _digest(place: Place) -> str:
     return hashlib.sha256(place.program.read_bytes()).hexdigest()
 
 
+def run(
+    host: str, script: str, *, limit_s: float, input_bytes: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a script of ours on the host. Nothing but a digest of ours is ever put into it. Raises
+    TimeoutExpired."""
+    words = [*_ssh_command(), "--", host, script]
+    return subprocess.run(words, input=input_bytes, capture_output=True, timeout=limit_s, check=False)
+
+
+class Lines:
+    """What a script of ours says on the host, line by line, until it ends or is terminated."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+
+    def __iter__(self) -> Iterator[bytes]:
+        assert self._process.stdout is not None
+        yield from self._process.stdout
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+
+@contextmanager
+def stream(host: str, script: str) -> Iterator[Lines]:
+    """Runs a script of ours on the host for as long as the context lasts."""
+    words = [*_ssh_command(), "--", host, script]
+    with subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield Lines(process)
+        finally:
+            process.terminate()
+
+
 def _ssh(host: str, script: str, *, input_bytes: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Runs a script of ours on the host. Nothing but a digest of ours is ever put into it."""
+    """The same, with as much time as copying the load program may take. Raises Unsupported."""
     try:
-        return subprocess.run(
-            [*_ssh_command(), "--", host, script],
-            input=input_bytes,
-            capture_output=True,
-            timeout=_COPY_LIMIT_S,
-            check=False,
-        )
+        return run(host, script, limit_s=_COPY_LIMIT_S, input_bytes=input_bytes)
     except subprocess.TimeoutExpired as error:
         raise Unsupported(f"system 'ssh:{host}' cannot start: no answer in {_COPY_LIMIT_S} s") from error
+
+
+def laboratory_as_seen_from(host: str) -> str:
+    """The address by which the host knows this machine, of what ssh has connected. Raises Unsupported."""
+    answer = _ssh(host, "echo $SSH_CONNECTION")
+    words = answer.stdout.decode(errors="replace").split()
+    if answer.returncode or len(words) != 4:
+        raise Unsupported(f"the host {quoted(host)} does not say by which address it sees this machine")
+    return words[0]
 
 
 def _shell_of(host: str) -> _Shell:
@@ -193,6 +234,7 @@ def to_host(name: str, host: str) -> System:
         needs=(("ssh", "openssh-client"), ("sftp", "openssh-client")),
         prepare=partial(_prepare, host),
         here=False,
+        peers=EVERY_PEER,
     )
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import Unsupported
-from steelyard.study.model import Tuning
+from steelyard.study.model import LABORATORY, LOOPBACK, NAMESPACE, SSH, THIS, Machine, Tuning
 from steelyard.systems import tuning
+
+EVERY_PEER = (LOOPBACK, NAMESPACE, LABORATORY, SSH)  # of a system with this machine's network, or a host's
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,24 @@ def _ready() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Seat:
+    """A system's place on a machine that runs one at a time."""
+
+    machine: Machine
+    name: str  # as the machine's switch command knows the system
+    expect: tuple[tuple[str, str], ...]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the laboratory's own machine."""
+        return self.machine.host == THIS
+
+    @property
+    def host(self) -> str:
+        return self.machine.host.removeprefix("ssh:")
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """A system, by the command that starts its agent on the two standard streams."""
 
@@ -55,8 +75,12 @@ class System:
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
+    # Where the far end of a network workload can be.
+    peers: tuple[str, ...] = (LOOPBACK,)
+    seat: Seat | None = None  # of a system whose start is a boot of a whole machine
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
+    file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not
 
 
 def check(system: System) -> None:

@@ -114,6 +114,17 @@ PHRASES = {
     "tcp_bandwidth": "bulk data through TCP",
     "http_get": "fetching a small page (HTTP)",
     "http_transfer": "fetching a large page (HTTP)",
+    "tcp_request": "TCP requests and responses between two ends",
+    "tcp_send": "sending a TCP stream to a far end",
+    "tcp_receive": "receiving a TCP stream from a far end",
+    "tcp_both": "TCP streams both ways at once",
+    "tcp_sendfile": "sending a file over TCP (sendfile)",
+    "tcp_splice": "sending a file over TCP (splice)",
+    "tcp_zerocopy": "sending over TCP without copying (MSG_ZEROCOPY)",
+    "tcp_connect_request": "a TCP connection for each request",
+    "tcp_connection": "a TCP connection to a far end",
+    "udp_request": "UDP requests and responses between two ends",
+    "udp_send": "datagrams that arrive over UDP",
     "rpc_tcp": "a remote procedure call over TCP",
     "rpc_udp": "a remote procedure call over UDP",
     "memory_read": "reading memory",
@@ -126,6 +137,7 @@ PHRASES = {
     "memory_read_write_partial": "incrementing one word in four of memory",
     "web_requests": "requests to a web server",
     "web_users": "users of a web server",
+    "web_saturation": "what a web server holds",
     "mail_messages": "messages to a mail server",
     "database_insert": "inserting rows into a database",
     "database_select": "fetching rows from a database",
@@ -204,6 +216,7 @@ _METRICS = {
     "latency_99": "latency of 99 %",
     "latency_99_9": "latency of 99.9 %",
     "latency_mean": "mean latency",
+    "request": "time from one request to the next",
 }
 
 Parameters = Iterable[tuple[str, int | str]]

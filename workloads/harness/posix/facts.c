@@ -2,6 +2,7 @@
  * cannot be had is null, never a guess. */
 #include "../fingerprint.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,19 +87,20 @@ static const char *line_value(const char *root, const char *name, const char *ke
 }
 
 /* "always [madvise] never" -> madvise; another form is passed on whole. */
-static void fact_chosen(const char *key, const char *root, const char *name)
+static const char *chosen(char *bytes)
 {
-	char  bytes[FACT_ROOM], *open, *close;
+	char *open = strchr(bytes, '['), *close = open ? strchr(open, ']') : NULL;
 
-	if (!read_fact(root, name, bytes, sizeof(bytes))) {
-		record_null(key);
-		return;
-	}
-	open = strchr(bytes, '[');
-	close = open ? strchr(open, ']') : NULL;
 	if (close)
 		*close = 0;
-	record_text(key, close ? open + 1 : bytes);
+	return close ? open + 1 : bytes;
+}
+
+static void fact_chosen(const char *key, const char *root, const char *name)
+{
+	char bytes[FACT_ROOM];
+
+	record_text(key, read_fact(root, name, bytes, sizeof(bytes)) ? chosen(bytes) : NULL);
 }
 
 void facts_processor(const char *root)
@@ -111,8 +113,29 @@ void facts_processor(const char *root)
 		record_number("cpu_count", (uint64_t)online);
 	else
 		record_null("cpu_count");
+	record_text("microcode", line_value(root, "/proc/cpuinfo", "microcode", value, sizeof(value)));
 	fact_from_file("frequency_governor", root,
 	               "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+}
+
+/* How many devices are on the PCI bus. */
+static void write_devices(const char *root)
+{
+	char           path[PATH_MAX];
+	uint64_t       count = 0;
+	DIR           *bus;
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices", root);
+	bus = opendir(path);
+	if (!bus) {
+		record_null("pci_devices");
+		return;
+	}
+	while ((entry = readdir(bus)))
+		count += entry->d_name[0] != '.';
+	closedir(bus);
+	record_number("pci_devices", count);
 }
 
 void facts_machine(const char *root, const char *hypervisor)
@@ -125,6 +148,9 @@ void facts_machine(const char *root, const char *hypervisor)
 		fact_from_file("hypervisor", root, "/sys/hypervisor/type");
 	record_text("machine_product",
 	            read_fact(root, "/sys/class/dmi/id/product_name", bytes, sizeof(bytes)));
+	fact_from_file("firmware", root, "/sys/class/dmi/id/bios_version");
+	fact_from_file("firmware_date", root, "/sys/class/dmi/id/bios_date");
+	write_devices(root);
 }
 
 void facts_protection(const char *root)
@@ -186,10 +212,70 @@ static char *word_of(char *words, int number)
 	return *words ? words : NULL;
 }
 
-/* The type and options of the longest mount that holds the directory; of equals, the last. */
+/* Adds the words of `more`, which commas divide, to those of `words`, but for what is there. */
+static void add_words(char *words, size_t room, char *more)
+{
+	char *word, *rest = more;
+
+	while ((word = strsep(&rest, ","))) {
+		size_t length = strlen(words), size = strlen(word);
+		char  *found = words;
+
+		while ((found = strstr(found, word)) &&
+		       ((found > words && found[-1] != ',') || (found[size] && found[size] != ',')))
+			found++;
+		if (!found && length + size + 1 < room)
+			snprintf(words + length, room - length, ",%s", word);
+	}
+}
+
+/* A fact of a block device's queue; of a partition, it is the whole device's. NULL if it has none. */
+static const char *queue_fact(const char *root, const char *device, const char *name, char *into, size_t room)
+{
+	static const char *const places[] = { "queue", "../queue", NULL };
+	char                     path[PATH_MAX];
+
+	for (int i = 0; places[i]; i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", device, places[i], name);
+		if (read_fact(root, path, into, room))
+			return into;
+	}
+	return NULL;
+}
+
+/* By its number, or where the file system has one of its own (btrfs), by the name of what was mounted. */
+static void facts_device(const char *root, const char *number, const char *source)
+{
+	static const char direct[] = "loop, direct I/O", buffered[] = "loop, through the page cache";
+	char              device[512], path[PATH_MAX], real[PATH_MAX], fact[FACT_ROOM];
+	const char       *base = strrchr(source, '/'), *name = NULL, *value;
+
+	snprintf(device, sizeof(device), "/sys/dev/block/%s", number);
+	snprintf(path, sizeof(path), "%s%s", root, device);
+	if (!realpath(path, real) && base && !strncmp(source, "/dev/", 5)) {
+		snprintf(device, sizeof(device), "/sys/class/block/%s", base + 1);
+		snprintf(path, sizeof(path), "%s%s", root, device);
+	}
+	if (realpath(path, real))
+		name = strrchr(real, '/') + 1;
+	/* Which of the loop devices it is differs from start to start. */
+	if (name && !strncmp(name, "loop", 4)) {
+		snprintf(path, sizeof(path), "%s/loop/dio", device);
+		value = read_fact(root, path, fact, sizeof(fact));
+		name = value && *value == '1' ? direct : buffered;
+	}
+	record_text("device", name);
+	value = name ? queue_fact(root, device, "scheduler", fact, sizeof(fact)) : NULL;
+	record_text("device_scheduler", value ? chosen(fact) : NULL);
+	record_text("device_write_cache",
+	            name ? queue_fact(root, device, "write_cache", fact, sizeof(fact)) : NULL);
+}
+
+/* Of the longest mount that holds the directory; of equals, the last. */
 void facts_file_system(const char *directory, const char *root)
 {
-	char   path[PATH_MAX], line[8192], where[PATH_MAX], kind[64] = "", options[256] = "";
+	char   path[PATH_MAX], line[8192], where[PATH_MAX], kind[64] = "", options[FACT_ROOM] = "";
+	char   number[32] = "", from[256] = "";
 	size_t longest = 0;
 	FILE  *mounts;
 
@@ -198,20 +284,28 @@ void facts_file_system(const char *directory, const char *root)
 	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
 	mounts = fopen(path, "r");
 	while (mounts && fgets(line, sizeof(line), mounts)) {
-		char *dash = strstr(line, " - "), *mount, *mount_options, *type;
+		char *dash = strstr(line, " - "), *mount, *mount_options, *type, *source, *more, *device;
 
-		if (!dash || !(type = word_of(dash + 3, 0)))
+		if (!dash)
 			continue;
+		more = word_of(dash + 3, 2);
+		source = word_of(dash + 3, 1);
+		type = word_of(dash + 3, 0);
 		*dash = 0;
 		mount_options = word_of(line, 5);
 		mount = word_of(line, 4);
-		if (!mount || !mount_options)
+		device = word_of(line, 2);
+		if (!mount || !mount_options || !type || !device)
 			continue;
 		unescape(mount);
 		if (lies_in(where, mount) && strlen(mount) >= longest) {
 			longest = strlen(mount);
 			snprintf(kind, sizeof(kind), "%s", type);
 			snprintf(options, sizeof(options), "%s", mount_options);
+			if (more)
+				add_words(options, sizeof(options), more);
+			snprintf(number, sizeof(number), "%s", device);
+			snprintf(from, sizeof(from), "%s", source ? source : "");
 		}
 	}
 	if (mounts)
@@ -219,6 +313,7 @@ void facts_file_system(const char *directory, const char *root)
 	record_text("directory", where);
 	record_text("file_system", *kind ? kind : NULL);
 	record_text("file_system_options", *kind ? options : NULL);
+	facts_device(root, number, from);
 }
 
 void facts_memory(const char *root)
@@ -291,4 +386,5 @@ void facts_kernel(const char *root)
 	record_text("architecture", named ? name.machine : NULL);
 	record_text("host_name", named ? name.nodename : NULL);
 	fact_from_file("kernel_command_line", root, "/proc/cmdline");
+	fact_from_file("boot_id", root, "/proc/sys/kernel/random/boot_id");
 }

@@ -1,9 +1,11 @@
-/* absent.c -- what this system lacks: the guard, userlands, a guest's duties; and the workloads of
+/* absent.c -- what this system lacks: the guard, userlands, file systems, a guest's duties; and the workloads of
  * absent.def, each as a descriptor that says why, so that every system lists the same workloads. */
+#include "../../api/far_end.h"
 #include "../../api/workload.h"
 
 #include <stdio.h>
 
+#include "../filesystem.h"
 #include "../guard.h"
 #include "../guest.h"
 #include "../userland.h"
@@ -21,6 +23,23 @@ int userland(int argc, char *argv[])
 	(void)argc;
 	(void)argv;
 	fprintf(stderr, "steelyard-load: userlands are of Linux\n");
+	return 77;
+}
+
+int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRESS_ROOM], uint16_t *port)
+{
+	(void)address;
+	(void)token;
+	chosen[0] = 0;
+	*port = 0;
+	return unsupported("the far end of network workloads is for Linux");
+}
+
+int filesystem(int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	fprintf(stderr, "steelyard-load: file systems are made on Linux only\n");
 	return 77;
 }
 

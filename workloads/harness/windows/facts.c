@@ -97,6 +97,7 @@ void facts_kernel(const char *root)
 	record_text("architecture", architecture(info.wProcessorArchitecture));
 	record_text("host_name", GetComputerNameA(text, &room) ? text : NULL);
 	record_null("kernel_command_line");
+	record_null("boot_id");
 }
 
 /* The processor's own name, from its leaves 0x80000002 to 4. */
@@ -126,6 +127,7 @@ void facts_processor(const char *root)
 		record_number("cpu_count", count);
 	else
 		record_null("cpu_count");
+	record_null("microcode");
 	record_null("frequency_governor");
 }
 
@@ -200,6 +202,11 @@ void facts_machine(const char *root, const char *hypervisor)
 	record_text("hypervisor", hypervisor);
 	record_text("machine_product",
 	            registered("HARDWARE\\DESCRIPTION\\System\\BIOS", "SystemProductName", text));
+	record_text("firmware",
+	            registered("HARDWARE\\DESCRIPTION\\System\\BIOS", "BIOSVersion", text));
+	record_text("firmware_date",
+	            registered("HARDWARE\\DESCRIPTION\\System\\BIOS", "BIOSReleaseDate", text));
+	record_null("pci_devices");
 }
 
 /* Wine answers NTFS of whatever file system is below. */
@@ -217,4 +224,7 @@ void facts_file_system(const char *directory, const char *root)
 	else
 		record_null("file_system");
 	record_null("file_system_options");
+	record_null("device");
+	record_null("device_scheduler");
+	record_null("device_write_cache");
 }

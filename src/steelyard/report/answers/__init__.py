@@ -66,7 +66,14 @@ def _whole(compared: Compared) -> str:
 def _holds(compared: Compared, *, is_first: bool) -> str:
     """For what the answer holds: the machine (said once), how often it was measured, the boots."""
     weighing = compared.weighing
-    host = (weighing.experiment.header.get("host") or {}) if is_first else {}
+    header = weighing.experiment.header
+    seats = {header.get("machines", {}).get(name) for name in (compared.system, compared.base)}
+    named = seats.pop() if len(seats) == 1 else None
+    host = header.get("host") or {}
+    if named:
+        host = next(dict(one.fingerprint) for one in weighing.systems if one.name == compared.base)
+        host |= {"kernel": "", "kernel_release": ""}
+    host = host if is_first else {}
     many = host.get("cpu_count")
     parts = [
         words.counted(many, "processor") if many else "",
@@ -74,7 +81,8 @@ def _holds(compared: Compared, *, is_first: bool) -> str:
         f"{host.get('kernel') or ''} {(host.get('kernel_release') or '').partition('-')[0]}".strip(),
     ]
     machine = ", ".join(part for part in parts if part)
-    told = [f"this machine ({machine})" if machine else "this machine"]
+    named = named or "this machine"
+    told = [f"{named} ({machine})" if machine else named]
     told.append(words.blocks(compared.metrics, begun=weighing.blocks))
     booted = [one for one in weighing.systems if one.is_boot and one.name in (compared.system, compared.base)]
     told += [f"{words.counted(one.boots, 'boot')} of {one.name}" for one in booted]

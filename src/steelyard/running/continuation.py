@@ -1,0 +1,160 @@
+"""How an experiment on this very machine goes on after each of its reboots: a unit of systemd gives the same
+command again, until the experiment is over."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.archive import journal
+from steelyard.errors import Rebooting, Stuck
+from steelyard.text import last_line, of_file
+
+NAME = "steelyard-reboots.service"
+GOES_ON = "STEELYARD_GOES_ON"  # in the environment of the command that the unit gives: the experiment's name
+_UNITS = Path("/etc/systemd/system")
+_STATE = Path("/var/lib/steelyard/reboots.json")
+_KEPT = ("PATH", "HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TMPDIR", "STEELYARD_ARCHIVE")
+_NEVER = ("--new",)  # of the command's words: it would begin anew after each boot
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """What is to be gone on with."""
+
+    command: tuple[str, ...]
+    directory: str
+    experiment: str  # its directory
+    since: float  # seconds since 1970
+    log: str
+
+
+def of_this_command(experiment: Path) -> Continuation:
+    """The one of the command that this process is."""
+    words = [str(Path(sys.argv[0]).absolute()), *(word for word in sys.argv[1:] if word not in _NEVER)]
+    return Continuation(
+        tuple(words), os.getcwd(), str(experiment), time.time(), str(experiment / "reboots.log")
+    )
+
+
+def install(wanted: Continuation) -> None:
+    """Has the command given after each boot. Raises Stuck."""
+    if shutil.which("systemctl") is None:
+        raise Stuck("this machine cannot go on by itself after a reboot: it has no systemd")
+    try:
+        _STATE.parent.mkdir(parents=True, exist_ok=True)
+        _STATE.write_text(json.dumps(asdict(wanted)))
+        (_UNITS / NAME).write_text(unit(wanted))
+    except OSError as error:
+        remove()
+        raise Stuck(
+            f"{error.filename} cannot be written: {error.strerror}; to go on after a reboot by itself, "
+            "Steelyard must be run as root"
+        ) from error
+    _systemctl("daemon-reload")
+    _systemctl("enable", NAME)
+    os.sync()
+
+
+def unit(wanted: Continuation) -> str:
+    """The unit's file. It starts when the boot is over, so that nothing else does beside what is measured."""
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment[GOES_ON] = Path(wanted.experiment).name
+    lines = [
+        "[Unit]",
+        "Description=Steelyard goes on with an experiment over reboots (steelyard reboots stop ends it)",
+        "After=network.target ssh.service",
+        "[Service]",
+        "Type=idle",
+        f"WorkingDirectory={_escaped(wanted.directory)}",
+        *(f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()),
+        f"ExecStart={' '.join(map(_quoted, wanted.command))}",
+        f"StandardOutput=append:{_escaped(wanted.log)}",
+        f"StandardError=append:{_escaped(wanted.log)}",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _quoted(word: str) -> str:
+    """As systemd reads a word: in double quotes, with C's escapes (systemd.syntax(7), systemd.service(5))."""
+    return '"' + _escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$") + '"'
+
+
+def standing() -> Continuation | None:
+    """What is to be gone on with after the next boot; None if nothing is."""
+    try:
+        told = json.loads(of_file(_STATE))
+        return Continuation(**(told | {"command": tuple(told["command"])}))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def remove() -> None:
+    """Nothing is gone on with after the next boot."""
+    file = _UNITS / NAME
+    if file.exists():
+        _systemctl("disable", NAME)
+        file.unlink(missing_ok=True)
+        _systemctl("daemon-reload")
+    _STATE.unlink(missing_ok=True)
+
+
+def _systemctl(*words: str) -> None:
+    done = subprocess.run(["systemctl", *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode:
+        raise Stuck(
+            f"systemctl {shlex.join(words)} ended with status {done.returncode}: {last_line(done.stderr)}"
+        )
+
+
+def facts(found: Continuation) -> dict[str, Any]:
+    """Where it stands."""
+    experiment = Path(found.experiment)
+    lines = list(journal.lines(experiment))
+    kinds = Counter(line["kind"] for line in lines)
+    boots = Counter(line["system"] for line in lines if line["kind"] == "system")
+    return {
+        "experiment": experiment.name,
+        "trials": kinds["trial"],
+        "rounds": kinds["look"],
+        "boots": ", ".join(f"{many} of {system}" for system, many in boots.items()) or "none",
+        "failed": kinds["unbooted"],
+        "booting": next((line["system"] for line in reversed(lines) if line["kind"] == "switch"), "nothing"),
+        "command": shlex.join(found.command),
+        "log": found.log,
+    }
+
+
+def is_asked_for() -> bool:
+    """Whether this process is the unit's command."""
+    return GOES_ON in os.environ
+
+
+@contextmanager
+def over_reboots(experiment: Path) -> Iterator[None]:
+    """Has this process's command given again after a reboot that comes while the context lasts; when it
+    ends otherwise, however that is, nothing is gone on with."""
+    install(of_this_command(experiment))
+    try:
+        yield
+    except Rebooting:
+        raise
+    except BaseException:
+        remove()
+        raise
+    remove()

@@ -1,0 +1,132 @@
+"""The far ends of network workloads: chosen before anything is measured, and started on other hosts.
+
+Within a system (loopback, namespace) a trial has its far end with it. Elsewhere (laboratory, ssh:HOST) it is
+an agent too, which the laboratory starts, and which serves trials that know its token.
+"""
+
+import json
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from steelyard import systems
+from steelyard.errors import Unsupported, UsageError
+from steelyard.programs import built
+from steelyard.study import model
+from steelyard.study.model import LABORATORY, LOOPBACK, NAMESPACE, PEER, SSH, Catalogue, Study
+from steelyard.study.plan import Plan
+from steelyard.systems import ssh
+from steelyard.systems.agent import Agent
+from steelyard.systems.system import System
+from steelyard.text import quoted
+
+# One transaction: whether the kernel, and this user's rights, allow a private network.
+_PROBE = ("tcp_request", "peer=namespace", "operations=1", "batches=1", "warmup_ns=0", "latencies=1")
+_PROBE_LIMIT_S = 30
+_MEANING = (
+    "both ends then share one network stack and its loopback device, packets are up to 64 KiB large, and "
+    "none can be delayed or lost"
+)
+
+
+def settled(
+    study: Study,
+    asked: str | None,
+    members: Sequence[System],
+    *,
+    catalogue: Catalogue,
+    tell: Callable[[str], None],
+) -> Study:
+    """The study with the far end that was asked for, or else its own. A study's own private network that
+    cannot be had becomes loopback, and a sentence says so. Raises UsageError for what is no far end, and
+    Unsupported where a system cannot have it."""
+    if asked is not None and not model.is_peer(asked):
+        raise UsageError(f"--peer is {quoted(asked)}, but must be {model.PEERS}")
+    if asked or study.peer:
+        refused = _refusal(asked or study.peer, members)
+        if refused and (asked or study.peer != NAMESPACE):
+            raise Unsupported(refused)
+        if refused:
+            tell(f"{refused}; so the study's far ends are at loopback: {_MEANING}")
+        study = model.with_peer(study, LOOPBACK if refused else asked or study.peer, catalogue)
+    for peer in _peers(study):
+        refused = _refusal(peer, members)
+        if refused:
+            raise Unsupported(refused)
+    return study
+
+
+def _peers(study: Study) -> list[str]:
+    return sorted({str(one) for each in study.workloads for one in dict(each.levels).get(PEER, ())})
+
+
+def _refusal(peer: str, members: Sequence[System]) -> str | None:
+    """Why the systems cannot have that far end; None if they can, as far as is known before they start."""
+    kind = peer.partition(":")[0]
+    for system in members:
+        if kind not in system.peers:
+            return (
+                f"system '{system.name}' has a network of its own, which reaches nobody else: its peer "
+                f"cannot be {quoted(peer)}; --peer loopback works on every system"
+            )
+    if kind == NAMESPACE and any(system.here for system in members):
+        return _refusal_of_namespace()
+    return None
+
+
+def _refusal_of_namespace() -> str | None:
+    try:
+        answer = subprocess.run(
+            [built.load("glibc"), "run", *_PROBE],
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            timeout=_PROBE_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"a private network did not work within {_PROBE_LIMIT_S} s here"
+    end = json.loads(answer.stdout.splitlines()[-1]) if answer.stdout else {}
+    if end.get("status") == "ok":
+        return None
+    return str(end.get("reason") or "a private network cannot be made here")
+
+
+@contextmanager
+def far_ends(
+    plan: Plan, members: Mapping[str, System], directory: Path
+) -> Iterator[dict[tuple[str, str], str]]:
+    """Where each system's trials find each far end that is not theirs: address, port and token. They are up
+    until this ends. Raises Unsupported for a host that cannot be one."""
+    peers = [one for one in _peers(plan.study) if one not in (LOOPBACK, NAMESPACE)]
+    hosts: dict[str, Agent] = {}
+    served: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str], str] = {}
+    with ExitStack() as stack:
+        for peer in peers:
+            host = "native" if peer == LABORATORY else peer
+            hosts[peer] = stack.enter_context(Agent(systems.find(host), directory=directory))
+            for label, system in members.items():
+                at = _laboratory_for(system) if peer == LABORATORY else "-"
+                if (peer, at) not in served:
+                    served[peer, at] = _serve(hosts[peer], peer, at)
+                found[label, peer] = served[peer, at]
+        yield found
+
+
+def _laboratory_for(system: System) -> str:
+    """The laboratory's address for what runs in that system."""
+    if system.here:
+        return "127.0.0.1"
+    return ssh.laboratory_as_seen_from(
+        system.name.partition("#")[0].partition("+")[0].removeprefix(f"{SSH}:")
+    )
+
+
+def _serve(agent: Agent, peer: str, address: str) -> str:
+    token = secrets.token_hex(16)
+    record = agent.ask(f"far {address} {token}", "far", "error")
+    if record["record"] == "error":
+        raise Unsupported(f"the peer {quoted(peer)} cannot be a far end: {record['reason']}")
+    return f"{record['address']} {record['port']} {token}"

@@ -1,0 +1,167 @@
+/* aging.c -- makes a file system old, as filesystem.h says: its free space comes in pieces.
+ *
+ * The calls are the same on every file system and at each boot. Each round ends with a sync, because delayed
+ * allocation would never place what is deleted before it is written.
+ */
+#ifdef __linux__
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../filesystem.h"
+
+enum { DIRECTORIES = 64, LEAST = 4096, DOUBLINGS = 8, CONTENT = 2 * (LEAST << (DOUBLINGS - 1)) };
+
+struct aging {
+	const char *directory;
+	uint64_t    draws;   /* the state of the generator */
+	uint64_t    bytes;   /* in the files that there are */
+	uint64_t    next;    /* file's number */
+	uint64_t   *sizes;   /* by number; 0: deleted */
+	uint64_t    room;
+	char       *content;
+};
+
+/* splitmix64 (Steele, Lea and Flood, 2014) */
+static uint64_t draw(struct aging *a)
+{
+	uint64_t z = a->draws += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+static void name_of(const struct aging *a, uint64_t number, char name[PATH_MAX])
+{
+	snprintf(name, PATH_MAX, "%s/%02u/%llu", a->directory, (unsigned)(number % DIRECTORIES),
+	         (unsigned long long)number);
+}
+
+static int write_all(int file, const char *from, uint64_t count)
+{
+	while (count) {
+		ssize_t put = write(file, from, count);
+
+		if (put < 0 && errno != EINTR)
+			return -1;
+		if (put > 0) {
+			from += put;
+			count -= (uint64_t)put;
+		}
+	}
+	return 0;
+}
+
+/* Sizes are even over the doublings from 4 KiB to 1 MiB. */
+static int add(struct aging *a)
+{
+	uint64_t unit = (uint64_t)LEAST << draw(a) % DOUBLINGS, size = unit + draw(a) % unit;
+	char     name[PATH_MAX];
+	int      file, status;
+
+	if (a->next == a->room) {
+		uint64_t  room = a->room ? 2 * a->room : 4096;
+		uint64_t *more = realloc(a->sizes, room * sizeof(*more));
+
+		if (!more)
+			return -1;
+		a->sizes = more;
+		a->room = room;
+	}
+	name_of(a, a->next, name);
+	file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (file < 0)
+		return -1;
+	status = write_all(file, a->content + draw(a) % (CONTENT - size + 1), size);
+	if (close(file) || status)
+		return -1;
+	a->sizes[a->next++] = size;
+	a->bytes += size;
+	return 0;
+}
+
+static int fill(struct aging *a, uint64_t bytes)
+{
+	while (a->bytes < bytes)
+		if (add(a))
+			return -1;
+	return 0;
+}
+
+/* Deletes every other file, as it is drawn, until no more bytes are left. */
+static int thin(struct aging *a, uint64_t bytes)
+{
+	char name[PATH_MAX];
+
+	for (uint64_t at = 0; a->bytes > bytes; at++) {
+		uint64_t number = at % a->next;
+
+		if (!a->sizes[number] || draw(a) & 1)
+			continue;
+		name_of(a, number, name);
+		if (unlink(name))
+			return -1;
+		a->bytes -= a->sizes[number];
+		a->sizes[number] = 0;
+	}
+	return 0;
+}
+
+static int sync_all(const char *directory)
+{
+	int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status;
+
+	if (file < 0)
+		return -1;
+	status = syncfs(file);
+	close(file);
+	return status;
+}
+
+static int make_directories(const struct aging *a)
+{
+	char name[PATH_MAX];
+
+	for (unsigned i = 0; i < DIRECTORIES; i++) {
+		snprintf(name, sizeof(name), "%s/%02u", a->directory, i);
+		if (mkdir(name, 0700))
+			return -1;
+	}
+	return 0;
+}
+
+int filesystem_age(const char *directory, uint64_t bytes, uint64_t rounds)
+{
+	struct aging a = { .directory = directory, .draws = 1 };
+	uint64_t     full = bytes / 20 * 14, half = bytes / 20 * 7;
+	int          status = -1;
+
+	a.content = malloc(CONTENT);
+	if (!a.content)
+		return -1;
+	for (size_t i = 0; i < CONTENT; i++)
+		a.content[i] = (char)draw(&a);
+	if (make_directories(&a) || fill(&a, full) || sync_all(directory))
+		goto out;
+	while (rounds--)
+		if (thin(&a, half) || fill(&a, full) || sync_all(directory))
+			goto out;
+	if (thin(&a, half) == 0)
+		status = sync_all(directory);
+out:
+	free(a.sizes);
+	free(a.content);
+	return status;
+}
+
+#else
+
+typedef int aging_is_for_linux; /* ISO C wants something in every file */
+
+#endif

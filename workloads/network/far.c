@@ -1,0 +1,393 @@
+/* far.c -- see far.h. */
+#include "far.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "../api/far_end.h"
+#include "address.h"
+#include "options.h"
+
+enum { BACKLOG = 512, READ_LEAST = 131072, STACK_BYTES = 262144, DATAGRAM_MOST = 65535, TELL_AGAIN = 64 };
+
+static struct order   order;
+static struct address near_end;
+static uint64_t       datagrams; /* that have come, of all flows */
+
+int far_listen(const char *numbers, uint16_t *port)
+{
+	struct address address;
+	int            one, kept;
+
+	if (address_read(numbers, 0, &address)) {
+		errno = EINVAL;
+		return -1;
+	}
+	one = socket(address.is.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (one < 0)
+		return -1;
+	if (bind(one, (struct sockaddr *)&address.is, address.length) || listen(one, BACKLOG) ||
+	    address_own(one, &address)) {
+		kept = errno;
+		close(one);
+		errno = kept;
+		return -1;
+	}
+	*port = ntohs(*address_port(&address));
+	return one;
+}
+
+/* ---- What single flows get ---- */
+
+static void answer_requests(int flow, unsigned char *bytes)
+{
+	while (!read_whole(flow, bytes, order.request))
+		if (write_whole(flow, bytes, order.response))
+			return;
+}
+
+/* The near end's data, batch by batch: how much comes, it says before. */
+static void take_stream(int flow, unsigned char *bytes, size_t room)
+{
+	uint64_t left;
+
+	while (!read_whole(flow, &left, sizeof(left))) {
+		for (left = order_of_net(left); left;) {
+			ssize_t got = read(flow, bytes, left < room ? left : room);
+
+			if (got <= 0)
+				return;
+			left -= (uint64_t)got;
+		}
+		if (write_whole(flow, "", 1))
+			return;
+	}
+}
+
+static void give_stream(int flow, unsigned char *bytes)
+{
+	uint64_t left;
+
+	while (!read_whole(flow, &left, sizeof(left)))
+		for (left = order_of_net(left); left;) {
+			size_t piece = left < order.response ? left : order.response;
+
+			if (write_whole(flow, bytes, piece))
+				return;
+			left -= piece;
+		}
+}
+
+/* A connection that was just made: says what it is for, and hears that it is served. */
+static void serve_flow(int flow, unsigned char *bytes, size_t room)
+{
+	char role;
+
+	if (read_whole(flow, &role, 1) || write_whole(flow, &role, 1))
+		return;
+	if (role == ROLE_TRANSACTIONS)
+		answer_requests(flow, bytes);
+	else if (role == ROLE_SEND)
+		take_stream(flow, bytes, room);
+	else if (role == ROLE_RECEIVE)
+		give_stream(flow, bytes);
+	else
+		read_whole(flow, &role, 1); /* idle: until its end */
+}
+
+/* An answer goes to whom the question came from. */
+static void answer_datagrams(int flow, unsigned char *bytes)
+{
+	struct address from;
+
+	for (;;) {
+		ssize_t got;
+
+		from.length = sizeof(from.is);
+		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is, &from.length);
+		if (got < 0 && errno != EINTR)
+			return;
+		if (got < 1 || !address_same_host(&from, &near_end))
+			continue;
+		__atomic_fetch_add(&datagrams, 1, __ATOMIC_RELAXED);
+		/* The first byte is the request's number, which its response has too. */
+		sendto(flow, bytes, order.response, 0, (struct sockaddr *)&from.is, from.length);
+	}
+}
+
+/* Counts the datagrams of a batch. That its goal is reached is told, and told again to a near end that goes
+ * on sending: what tells it may be lost as well. */
+static void count_datagrams(int flow, unsigned char *bytes)
+{
+	struct datagram_head head;
+	struct address       from;
+	uint32_t             batch = 0, arrived = 0, beyond = 0;
+
+	for (;;) {
+		ssize_t got;
+
+		from.length = sizeof(from.is);
+		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is, &from.length);
+		if (got < 0 && errno != EINTR)
+			return;
+		if (got < (ssize_t)sizeof(head) || !address_same_host(&from, &near_end))
+			continue;
+		memcpy(&head, bytes, sizeof(head));
+		__atomic_fetch_add(&datagrams, 1, __ATOMIC_RELAXED);
+		if (head.batch != batch) {
+			batch = head.batch;
+			arrived = beyond = 0;
+		}
+		if (++arrived == ntohl(head.goal) || (arrived > ntohl(head.goal) && ++beyond % TELL_AGAIN == 0))
+			sendto(flow, &head, sizeof(head), 0, (struct sockaddr *)&from.is, from.length);
+	}
+}
+
+static void *serve_socket(void *argument)
+{
+	int            flow = (int)(intptr_t)argument;
+	size_t         room = READ_LEAST;
+	unsigned char *bytes;
+
+	if (order.request > room)
+		room = order.request;
+	if (order.response > room)
+		room = order.response;
+	bytes = malloc(room);
+	if (bytes) {
+		memset(bytes, 0x55, room); /* else one page of zeros would be sent again and again */
+		if (order.service != SERVE_DATAGRAMS)
+			serve_flow(flow, bytes, room);
+		else if (order.role == ROLE_TRANSACTIONS)
+			answer_datagrams(flow, bytes);
+		else
+			count_datagrams(flow, bytes);
+	}
+	free(bytes);
+	close(flow);
+	return NULL;
+}
+
+static int serve_apart(void *(*serve)(void *), int socket)
+{
+	pthread_attr_t attributes;
+	pthread_t      thread;
+	int            error;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attributes, serve, (void *)(intptr_t)socket);
+	pthread_attr_destroy(&attributes);
+	return error ? -1 : 0;
+}
+
+/* ---- Connections ---- */
+
+/* Accepts what comes from the near end's host; others are turned away. */
+static int accept_near(int listener)
+{
+	for (;;) {
+		struct address from = { .length = sizeof(from.is) };
+		int            one = accept(listener, (struct sockaddr *)&from.is, &from.length);
+
+		if (one < 0 && errno != EINTR && errno != ECONNABORTED)
+			return -1;
+		if (one >= 0 && address_same_host(&from, &near_end))
+			return one;
+		if (one >= 0)
+			close(one);
+	}
+}
+
+static void *accept_flows(void *argument)
+{
+	int one;
+
+	while ((one = accept_near((int)(intptr_t)argument)) >= 0)
+		if (socket_options(one, &order) || serve_apart(serve_socket, one))
+			close(one);
+	return NULL;
+}
+
+/* One connection after another, as a server without threads has them. */
+static void *accept_connections(void *argument)
+{
+	unsigned char *bytes = calloc(1, (order.request > order.response ? order.request : order.response) + 1);
+	int            one;
+
+	while (bytes && (one = accept_near((int)(intptr_t)argument)) >= 0) {
+		if (!order.request)
+			socket_reset_at_end(one);
+		else if (!read_whole(one, bytes, order.request) && !write_whole(one, bytes, order.response) &&
+		         !order.goodbye)
+			(void)!read(one, bytes, 1); /* until the near end resets it */
+		close(one);
+	}
+	free(bytes);
+	return NULL;
+}
+
+/* ---- The control connection ---- */
+
+static int open_datagrams(struct address *own)
+{
+	/* Ports one after another, from one that the system chooses: somebody may have one of them. */
+	for (int again = 0; again < 16; again++) {
+		int      sockets[FLOWS_MOST];
+		uint64_t made = 0;
+
+		*address_port(own) = 0;
+		for (; made < order.flows; made++) {
+			sockets[made] = socket(own->is.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+			if (sockets[made] < 0 || socket_options(sockets[made], &order) ||
+			    bind(sockets[made], (struct sockaddr *)&own->is, own->length))
+				break;
+			if (!made && address_own(sockets[0], own))
+				break;
+			*address_port(own) = htons((uint16_t)(ntohs(*address_port(own)) + 1));
+		}
+		if (made == order.flows) {
+			*address_port(own) = htons((uint16_t)(ntohs(*address_port(own)) - order.flows));
+			for (uint64_t i = 0; i < made; i++)
+				if (serve_apart(serve_socket, sockets[i]))
+					return -1;
+			return 0;
+		}
+		for (uint64_t i = 0; i <= made && i < order.flows; i++)
+			if (sockets[i] >= 0)
+				close(sockets[i]);
+	}
+	return -1;
+}
+
+static int open_service(struct address *own)
+{
+	int listener;
+
+	if (order.service == SERVE_DATAGRAMS)
+		return open_datagrams(own);
+	*address_port(own) = 0;
+	listener = socket(own->is.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* The buffers before a connection is there: its window follows from them. */
+	if (listener < 0 || socket_options(listener, &order) ||
+	    bind(listener, (struct sockaddr *)&own->is, own->length) || listen(listener, BACKLOG) ||
+	    address_own(listener, own))
+		return -1;
+	return serve_apart(order.service == SERVE_FLOWS ? accept_flows : accept_connections, listener);
+}
+
+static int take_order(const char *line, const char *token)
+{
+	char     said[TOKEN_ROOM], congestion[CONGESTION_ROOM];
+	unsigned service, role;
+
+	if (sscanf(line, "order %64s %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %16s",
+	           said, &service, &role, &order.request, &order.response, &order.buffer, &order.at_once,
+	           &order.goodbye, &order.flows, congestion) != 10 || strcmp(said, token) ||
+	    service > SERVE_DATAGRAMS || order.request > SIZE_MOST || order.response > SIZE_MOST ||
+	    order.flows > FLOWS_MOST)
+		return -1;
+	order.service = (enum service)service;
+	order.role = (enum role)role;
+	strcpy(order.congestion, strcmp(congestion, "-") ? congestion : "");
+	return 0;
+}
+
+static void say_cost(FILE *to)
+{
+	fprintf(to, "cost %" PRIu64 " %" PRIu64 "\n", own_processor_ns(),
+	        __atomic_load_n(&datagrams, __ATOMIC_RELAXED));
+}
+
+void far_serve(int control, const char *token)
+{
+	FILE          *from = fdopen(control, "r"), *to = fdopen(dup(control), "w");
+	char           line[ORDER_LINE];
+	struct address own;
+
+	if (!from || !to || address_other(control, &near_end) || address_own(control, &own) ||
+	    !fgets(line, sizeof(line), from) || take_order(line, token))
+		return;
+	if (open_service(&own))
+		fprintf(to, "no %s\n", strerror(errno));
+	else
+		fprintf(to, "port %u\n", ntohs(*address_port(&own)));
+	fflush(to);
+	while (fgets(line, sizeof(line), from)) {
+		say_cost(to);
+		fflush(to);
+	}
+}
+
+/* ---- As a server ---- */
+
+/* A process for each near end, so that each accounts for itself. */
+_Noreturn static void serve_all(int listener, const char *token)
+{
+	for (;;) {
+		int   control = accept(listener, NULL, NULL);
+		pid_t child;
+
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		if (control < 0 && errno != EINTR && errno != ECONNABORTED)
+			_exit(1);
+		if (control < 0)
+			continue;
+		child = fork();
+		if (child == 0) {
+#ifdef __linux__
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+			far_serve(control, token);
+			_exit(0);
+		}
+		close(control);
+	}
+}
+
+/* ssh tells: the client's address and port, the server's address and port. */
+static void choose_address(const char *asked, char chosen[FAR_ADDRESS_ROOM])
+{
+	const char *told = getenv("SSH_CONNECTION");
+
+	if (strcmp(asked, "-"))
+		snprintf(chosen, FAR_ADDRESS_ROOM, "%s", asked);
+	else if (!told || sscanf(told, "%*s %*s %63s", chosen) != 1)
+		strcpy(chosen, "127.0.0.1");
+}
+
+int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRESS_ROOM], uint16_t *port)
+{
+	pid_t maker = getpid(), server;
+	int   listener;
+
+	choose_address(address, chosen);
+	if (strlen(token) >= TOKEN_ROOM)
+		return fail_check("a token has at most %d characters", TOKEN_ROOM - 1);
+	listener = far_listen(chosen, port);
+	if (listener < 0)
+		return fail_check("a far end cannot listen on %s: %s", chosen, strerror(errno));
+	server = fork();
+	if (server == 0) {
+#ifdef __linux__
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+		if (getppid() != maker)
+			_exit(1);
+		serve_all(listener, token);
+	}
+	close(listener);
+	return server < 0 ? fail("fork") : 0;
+}

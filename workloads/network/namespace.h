@@ -1,0 +1,36 @@
+/* namespace.h -- a private network: two network namespaces without names, joined by a veth pair.
+ *
+ * One is this process's, the other its partner's. Kernel objects without a name end with the last process
+ * that is in them, and the pair with its first end: so nothing can be left, however the trial ends.
+ * Addresses are those kept for documentation (RFC 5737, RFC 3849), which no network has.
+ */
+#ifndef STEELYARD_NAMESPACE_H
+#define STEELYARD_NAMESPACE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What the pair is like, both ways. Zeros are as the kernel has it. */
+struct wire {
+	uint64_t delay_us;  /* of each way */
+	uint64_t rate_mbit; /* a second */
+	uint64_t loss_ppm;  /* of a million packets, at random */
+	uint64_t mtu;
+};
+
+#define NAMESPACE_NEAR "192.0.2.1"
+#define NAMESPACE_FAR  "192.0.2.2"
+#define NAMESPACE_NEAR_6 "2001:db8::1"
+#define NAMESPACE_FAR_6  "2001:db8::2"
+
+/* This process gets a network of its own. Without the privilege for that it becomes root of a user namespace
+ * of its own first, if `may_be_root`. Returns an outcome. */
+int namespace_enter(int may_be_root);
+
+/* In the near end: makes the pair, and gives the other end to that process, which has entered its own. */
+int namespace_join(pid_t far_end, const struct wire *wire);
+
+/* In the far end, then. */
+int namespace_settle(const struct wire *wire);
+
+#endif

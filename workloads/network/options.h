@@ -1,0 +1,77 @@
+/* options.h -- what both ends of a network workload do to their sockets, and how they account for
+ * themselves. */
+#ifndef STEELYARD_OPTIONS_H
+#define STEELYARD_OPTIONS_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "../api/workload.h"
+#include "order.h"
+
+enum { FLOWS_MOST = 256, SIZE_MOST = 16777216, LOST_MS = 10000 };
+
+/* A count as it goes over the network, or as it came: its highest byte first. */
+static inline uint64_t order_of_net(uint64_t count)
+{
+	return htonl(1) == 1 ? count
+	                     : (uint64_t)htonl((uint32_t)count) << 32 | htonl((uint32_t)(count >> 32));
+}
+
+/* Its close ends the connection by a reset, so that nothing of it stays in the kernel. */
+static inline int socket_reset_at_end(int one)
+{
+	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+
+	return setsockopt(one, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
+/* What the order says of each socket; and that a host that has vanished ends the connection. Returns 0, or
+ * -1 with errno. */
+static inline int socket_options(int one, const struct order *order)
+{
+	int buffer = (int)order->buffer, at_once = (int)order->at_once, on = 1;
+	int kind;
+	socklen_t length = sizeof(kind);
+
+	if (buffer && (setsockopt(one, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) ||
+	               setsockopt(one, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer))))
+		return -1;
+	if (getsockopt(one, SOL_SOCKET, SO_TYPE, &kind, &length) || kind != SOCK_STREAM)
+		return 0;
+#ifdef TCP_USER_TIMEOUT
+	unsigned lost_ms = LOST_MS;
+	int      idle_s = LOST_MS / 1000;
+
+	/* Not everywhere; without them a trial ends at its limit. */
+	setsockopt(one, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_ms, sizeof(lost_ms));
+	setsockopt(one, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(one, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+#else
+	(void)on;
+#endif
+	if (setsockopt(one, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once)))
+		return -1;
+#ifdef TCP_CONGESTION
+	if (*order->congestion && setsockopt(one, IPPROTO_TCP, TCP_CONGESTION, order->congestion,
+	                                     (socklen_t)strlen(order->congestion)))
+		return -1;
+#endif
+	return 0;
+}
+
+/* What this process has used. */
+static inline uint64_t own_processor_ns(void)
+{
+	struct timespec sum;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &sum);
+	return (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* order.h -- what the near end asks of the far end, as a line of text on the control connection.
+ *
+ * The far end answers "port N" or "no REASON", and serves at that port of the address by which it was
+ * reached. Then "cost" is answered by what it has used so far. It ends with the control connection.
+ */
+#ifndef STEELYARD_ORDER_H
+#define STEELYARD_ORDER_H
+
+#include <stdint.h>
+
+enum { TOKEN_ROOM = 65, CONGESTION_ROOM = 17, ORDER_LINE = 512 };
+
+/* What waits at the port. */
+enum service {
+	SERVE_FLOWS,       /* TCP: the first byte of each connection is its role, which is answered by itself */
+	SERVE_CONNECTIONS, /* TCP: a request and its response over each connection; without one, its end alone */
+	SERVE_DATAGRAMS,   /* UDP: `flows` sockets, at ports one after another */
+};
+
+/* The role of a flow's socket, in the words of the near end. */
+enum role {
+	ROLE_TRANSACTIONS = 't', /* requests, each answered by a response */
+	ROLE_SEND         = 's', /* a count, then so many bytes; the far end answers by one byte */
+	ROLE_RECEIVE      = 'r', /* a count, which the far end answers by so many bytes */
+	ROLE_IDLE         = 'i', /* nothing */
+};
+
+struct order {
+	enum service service;
+	enum role    role;     /* of datagrams */
+	uint64_t     request, response; /* bytes; in a stream, of each write of the near and the far end */
+	uint64_t     buffer;   /* of a socket, in bytes; 0: the system's */
+	uint64_t     at_once;  /* TCP_NODELAY */
+	uint64_t     goodbye;  /* of connections: 0: the near end resets them */
+	uint64_t     flows;
+	char         congestion[CONGESTION_ROOM]; /* "": the system's */
+};
+
+/* What the process of an end has used so far, all its threads. How this divides into user and system time is
+ * known only from samples, tick by tick; the sum is the scheduler's, to the nanosecond. */
+struct cost {
+	uint64_t used_ns;
+	uint64_t datagrams; /* that have come */
+};
+
+/* A datagram of a stream begins so, in the network's order of bytes: the goal is how many of the batch
+ * are to arrive. The far end tells by the same head that they have. */
+struct datagram_head {
+	uint32_t batch, goal;
+};
+
+#endif

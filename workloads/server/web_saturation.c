@@ -1,0 +1,214 @@
+/* web_saturation -- the highest rate of requests that a real web server holds.
+ *
+ * Measures     how many requests a second a web server answers while `share_permille` of 1000 take no
+ *              longer than `limit_us` from the moment at which each was to be sent, none fails and none
+ *              is left unsent. A load as fast as `clients` go says where to look; then `steps` open
+ *              loads of `step_ms`, at random moments, halve the range between a rate that is held and
+ *              one that is not. The metric "request" is the time from one request to the next at the
+ *              rate that is found: its inverse is the rate. The latencies, "server" and "client" (the
+ *              processor time a request) are of the highest rate that was held. What gave way is told
+ *              by the lowest one that was not: "beyond_server" and "beyond_client" are the processor
+ *              time that the server and the load generator used in each second, and "beyond_wait" how
+ *              long a request waited for a free connection, in the mean.
+ * Leaves out   what web_requests leaves out.
+ * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last halves a
+ *              range of 3 %. Its scatter is the trials', which give the interval. `clients` is the
+ *              number of connections: a server of so many processes serves no more. A rate is not held
+ *              either if the load generator works more than 80 % of the time.
+ * After        the search of `steelyard load --saturation`; bisection as in RFC 2544, section 26.1.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "../../client/client.h"
+#include "web.h"
+
+static uint64_t limit_us = 10000, share_permille = 990, steps = 7, step_ms = 200;
+
+static const double from = 0.1, to = 1.5; /* of what the clients get as fast as they go */
+static const double achieved_least = 0.95; /* of the rate: arrivals at random scatter */
+static const double busy_most = 0.8;
+
+enum held { HELD, FAILED, CLIENT, UNSENT, LATE };
+static const char *const what_gave_way[] = { "", "failures", "the load generator", "requests left unsent",
+	                                     "latency" };
+
+/* What came of one load. */
+struct probe {
+	double rate, answered; /* a second */
+	double server_ns, client_ns, seconds, requests, wait_ns;
+	double latency_50_ns, latency_99_ns;
+};
+
+static struct {
+	struct reference reference;
+	struct result   *found;
+	struct probe     held, beyond;
+} s;
+
+/* So many requests a second; 0: as fast as the clients go. Returns an outcome. */
+static int load(double rate, uint64_t seed, struct probe *probe)
+{
+	struct result *found = s.found;
+	uint64_t       server_ns = server_processor_ns(), began = now_ns();
+	struct options options;
+
+	web_options(&options, "/page");
+	options.warmup_ns = step_ms * 250000;
+	options.window_ns = step_ms * 1000000;
+	options.rate = rate;
+	options.arrivals = SPREAD_EXPONENTIAL;
+	options.seed = seed;
+	*found = (struct result){ 0 };
+	loop_run(&options, &s.reference, 0, options.clients, began, found);
+	if (found->broken)
+		return fail_check("the load ended with error %d", found->broken);
+	*probe = (struct probe){
+		.rate      = rate,
+		.answered  = (double)found->answers * 1000 / (double)step_ms,
+		.server_ns = (double)(server_processor_ns() - server_ns),
+		.client_ns = (double)(found->user_ns + found->system_ns),
+		.seconds   = (double)(now_ns() - began) / SECOND_NS,
+		.requests  = (double)(found->requests ? found->requests : 1),
+		.wait_ns   = histogram_mean(&found->intended) - histogram_mean(&found->latency),
+		.latency_50_ns = (double)histogram_quantile(&found->intended, 0.5),
+		.latency_99_ns = (double)histogram_quantile(&found->intended, 0.99),
+	};
+	return server_check();
+}
+
+static enum held judged(const struct probe *probe)
+{
+	const struct result *found = s.found;
+
+	for (int i = 0; i < FAILURES; i++)
+		if (found->failures[i])
+			return FAILED;
+	if (probe->client_ns > busy_most * probe->seconds * SECOND_NS)
+		return CLIENT;
+	if (found->unsent || probe->answered < achieved_least * probe->rate)
+		return UNSENT;
+	if (histogram_quantile(&found->intended, (double)share_permille / 1000) > limit_us * 1000)
+		return LATE;
+	return HELD;
+}
+
+static int search(uint64_t operations)
+{
+	struct probe probe = { 0 };
+	double       low, high;
+	enum held    why = HELD;
+	int          outcome = load(0, 1, &probe);
+
+	(void)operations;
+	if (outcome)
+		return outcome;
+	if (!probe.answered)
+		return fail_check("no request was answered within %llu ms", (unsigned long long)step_ms);
+	low = from * probe.answered;
+	high = to * probe.answered;
+	for (uint64_t i = 0; i < steps; i++) {
+		double rate = sqrt(low * high);
+
+		if ((outcome = load(rate, i + 2, &probe)))
+			return outcome;
+		if ((why = judged(&probe))) {
+			high = rate;
+			s.beyond = probe;
+		} else {
+			low = rate;
+			s.held = probe;
+		}
+	}
+	if (!s.held.rate)
+		return fail_check("not even %.0f requests a second were held: %s gave way", s.beyond.rate,
+		                  what_gave_way[why]);
+	return report_ns(SECOND_NS / sqrt(low * high));
+}
+
+static int setup(void)
+{
+	s.found = calloc(1, sizeof(*s.found));
+	return s.found ? web_serve(&s.reference) : fail("calloc");
+}
+
+static void teardown(void)
+{
+	server_end();
+	free(s.reference.body);
+	free(s.found);
+}
+
+static int report_server_time(uint64_t operations)
+{
+	(void)operations;
+	return report_ns(s.held.server_ns / s.held.requests);
+}
+
+static int report_client_time(uint64_t operations)
+{
+	(void)operations;
+	return report_ns(s.held.client_ns / s.held.requests);
+}
+
+static int report_median(uint64_t operations)
+{
+	(void)operations;
+	return report_ns(s.held.latency_50_ns);
+}
+
+static int report_99(uint64_t operations)
+{
+	(void)operations;
+	return report_ns(s.held.latency_99_ns);
+}
+
+static int report_beyond_server(uint64_t operations)
+{
+	(void)operations;
+	return report_ns(s.beyond.rate ? s.beyond.server_ns / s.beyond.seconds : 0);
+}
+
+static int report_beyond_client(uint64_t operations)
+{
+	(void)operations;
+	return report_ns(s.beyond.rate ? s.beyond.client_ns / s.beyond.seconds : 0);
+}
+
+static int report_beyond_wait(uint64_t operations)
+{
+	(void)operations;
+	return report_ns(s.beyond.wait_ns > 0 ? s.beyond.wait_ns : 0);
+}
+
+static const struct phase phases[] = {
+	REPORT("request", search),
+	REPORT("server", report_server_time),
+	REPORT("client", report_client_time),
+	REPORT("latency_50", report_median),
+	REPORT("latency_99", report_99),
+	REPORT("beyond_server", report_beyond_server),
+	REPORT("beyond_client", report_beyond_client),
+	REPORT("beyond_wait", report_beyond_wait),
+	{ 0 },
+};
+
+static const struct parameter parameters[] = {
+	WEB_PARAMETERS,
+	NUMBER("limit_us", "that a request may take", &limit_us, 1, 600000000),
+	NUMBER("share_permille", "of the requests that may take no longer", &share_permille, 1, 1000),
+	NUMBER("steps", "of the search, each of which halves its range", &steps, 1, 30),
+	NUMBER("step_ms", "of a step, after a quarter as long to settle", &step_ms, 10, 60000),
+	{ 0 },
+};
+
+const struct workload workload_web_saturation = {
+	.name       = "web_saturation",
+	.group      = "server",
+	.summary    = "the highest rate of requests that a web server holds",
+	.operation  = "search",
+	.setup      = setup,
+	.phases     = phases,
+	.teardown   = teardown,
+	.parameters = parameters,
+};
