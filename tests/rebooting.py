@@ -33,11 +33,10 @@ _NEEDS = {
 }
 _APPLETS = (
     "sh mount ip cat cut sha256sum mkdir chmod mv rm test echo sync sleep reboot insmod grep find head tail "
-    "dd printf date ls env seq chroot touch"
+    "dd printf date ls env seq"
 )
 _DIRECTORIES = "bin sbin etc etc/dropbear proc sys dev run tmp root root/.ssh var var/log modules lib lib64"
-_MODULES = ("virtio_pci", "virtio_rng", "virtio_blk", "virtio_net", "virtiofs", "overlay")
-_VIRTIOFSD = "/usr/lib/qemu/virtiofsd"
+_MODULES = ("virtio_pci", "virtio_rng", "virtio_blk", "virtio_net")
 _INIT = """#!/bin/sh
 export PATH=/sbin:/bin HOME=/root
 mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev
@@ -47,7 +46,6 @@ ip link set lo up; ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up; ip ro
 grep -q hang=1 /proc/cmdline && while :; do sleep 100; done
 key=/etc/dropbear/key; grep -q key=1 /proc/cmdline && key=/etc/dropbear/other
 dropbear -r $key -s -E -p 22
-@INSIDE@
 while :; do sleep 1000; done
 """
 _NEXT = """#!/bin/sh
@@ -119,72 +117,6 @@ def _alike(release: str) -> str:
     return ".".join(release.split(".")[:2]) + ".*"
 
 
-# What the laboratory inside finds: the host's files, read only, with its own directories over them; a systemd
-# and a GRUB as far as it uses them.
-_INSIDE = """
-mkdir -p /host /rw /new /rwtmp
-mount -t virtiofs -o ro host /host 2>/dev/null && mount -t virtiofs own /rw && {
-mount -t tmpfs t /rwtmp; cd /rwtmp; mkdir up work
-mount -t overlay -o lowerdir=/host,upperdir=up,workdir=work o /new
-for d in proc sys dev; do mount -o bind /$d /new/$d; done
-mkdir -p /new/etc/systemd/system /new/var/lib/steelyard /new/boot/grub /new/own
-mount -o bind /rw /new/own
-for d in etc/systemd/system var/lib/steelyard boot/grub; do
-mkdir -p /rw/$d; mount -o bind /rw/$d /new/$d
-done
-mount -t tmpfs t /new/tmp; mount -t tmpfs t /new/run; mkdir -p /new/dev/shm; mount -t tmpfs t /new/dev/shm
-chroot /new /bin/sh /own/continue > /dev/console 2>&1 &
-}
-"""
-_CONTINUE = """#!/bin/sh
-export PATH=/own/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/own STEELYARD_ARCHIVE=/own/archive
-unit=/etc/systemd/system/steelyard-reboots.service
-cd /own
-if [ -e $unit ]; then
-  export STEELYARD_GOES_ON=x
-  eval "set -- $(sed -n 's/^ExecStart=//p' $unit)"
-elif [ ! -e began ]; then
-  touch began
-  eval "set -- $(cat command)"
-else
-  exit 0
-fi
-"$@" >> said 2>&1
-echo "status $?" >> said
-sync
-"""
-_SYSTEMCTL = """#!/bin/sh
-echo "$@" >> /own/asked
-case "$*" in *reboot) ( sleep 1; sync; echo b > /proc/sysrq-trigger ) </dev/null >/dev/null 2>&1 & ;; esac
-"""
-_GRUB_REBOOT = """#!/bin/sh
-printf '%-512s' "$1" | dd of=/dev/vda bs=512 count=1 conv=fsync 2>/dev/null
-"""
-
-
-def inhabit(machine: Machine, command: str) -> Path:
-    """Has the machine run that command of a laboratory inside, once. Returns the machine's directory."""
-    if not Path(_VIRTIOFSD).exists():
-        pytest.skip(f"{_VIRTIOFSD} is not installed (on Debian: apt-get install qemu-system-common)")
-    own = machine.folder / "own"
-    (own / "bin").mkdir(parents=True)
-    (own / "boot/grub").mkdir(parents=True)
-    entries = "".join(
-        f"menuentry {name} --id {name} {{\n linux /boot/vmlinuz-{release}\n}}\n"
-        for name, release in machine.releases.items()
-    )
-    (own / "boot/grub/grub.cfg").write_text(f"# next_entry\n{entries}")
-    for name, text in (
-        ("command", command),
-        ("continue", _CONTINUE),
-        ("bin/systemctl", _SYSTEMCTL),
-        ("bin/grub-reboot", _GRUB_REBOOT),
-    ):
-        (own / name).write_text(text)
-        (own / name).chmod(0o755)
-    return own
-
-
 def make(folder: Path, kernels: dict[str, Path]) -> Machine:
     """Writes all that the machine boots. Skips, with the reason, where something is missing."""
     for program, package in _NEEDS.items():
@@ -217,7 +149,7 @@ def _files(folder: Path, kernel: Path) -> Iterator[Entry]:
     for name in directories:
         yield name, stat.S_IFDIR | (0o700 if name.startswith("root") else 0o755), (0, 0), b""
     yield "dev/console", stat.S_IFCHR | 0o600, (5, 1), b""
-    yield _file("init", _INIT.replace("@INSIDE@", _INSIDE).encode(), 0o755)
+    yield _file("init", _INIT.encode(), 0o755)
     yield from (_file(f"bin/{name}", content, 0o755) for name, content in _programs().items())
     for name in _APPLETS.split():
         yield f"bin/{name}", stat.S_IFLNK | 0o777, (0, 0), b"busybox"
@@ -286,9 +218,8 @@ def _power(folder: Path) -> None:
         with open(folder / "log", "a") as log:
             log.write(f"{name}\n" if fault == "-" else f"{name} {fault}\n")
         more = {"panic": "rdinit=/no/such root=/dev/nowhere", "hang": "hang=1", "key": "key=1"}.get(fault, "")
-        memory = 1536 if (folder / "own").exists() else 256
-        words = f"""qemu-system-x86_64 -accel tcg,thread=multi -machine q35,usb=off -cpu max -smp 1
-            -m {memory} -nodefaults -no-user-config -display none -no-reboot -serial file:{folder}/console
+        words = f"""qemu-system-x86_64 -accel tcg,thread=multi -machine q35,usb=off -cpu max -m 256 -smp 1
+            -nodefaults -no-user-config -display none -no-reboot -serial file:{folder}/console
             -device virtio-rng-pci -kernel {folder}/kernel-{name} -initrd {folder}/initrd-{name}
             -drive file={block},if=virtio,format=raw
             -netdev user,id=n,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:22
@@ -296,36 +227,12 @@ def _power(folder: Path) -> None:
         told = folder / f"words-{name}"
         more += f" {told.read_text()}" if told.exists() else ""
         line = f"console=ttyS0 quiet panic=2 net.ifnames=0 random.trust_cpu=on tsc=reliable {more}"
-        if (folder / "own").exists():
-            words += _shared(folder)
         # Ends with this process, however that ends.
         words = ["setpriv", "--pdeathsig", "KILL", *words, "-append", line]
         with subprocess.Popen(words, stdin=subprocess.DEVNULL) as qemu:
             (folder / "qemu.pid").write_text(str(qemu.pid))
             qemu.wait()
         time.sleep(0.2)
-
-
-def _shared(folder: Path) -> list[str]:
-    """QEMU's words for the host's files and the machine's own directory, each served by a process that
-    ends with the machine."""
-    words = ["-object", "memory-backend-memfd,id=mem,size=1536M,share=on", "-numa", "node,memdev=mem"]
-    for tag, source in (("host", "/"), ("own", folder / "own")):
-        path = folder / f"{tag}.socket"
-        path.unlink(missing_ok=True)
-        subprocess.Popen(
-            [
-                *("setpriv", "--pdeathsig", "KILL", _VIRTIOFSD, f"--socket-path={path}"),
-                *("-o", f"source={source}", "-o", "sandbox=chroot", "--rlimit-nofile=10000"),
-            ],
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        while not path.exists():
-            time.sleep(0.05)
-        words += ["-chardev", f"socket,id={tag},path={path}"]
-        words += ["-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
-    return words
 
 
 if __name__ == "__main__":
