@@ -1,5 +1,5 @@
-"""Work on files: the data are where `cache` says, or the trial says that they are not; the calls are those
-that a phase claims; and what is not the trial's own stays as it was."""
+"""Work on files: the data are where `cache` says, or the trial says that they are not; calls are those that
+a phase claims; and what is not the trial's own stays as it was."""
 
 import json
 import os

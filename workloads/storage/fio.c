@@ -29,10 +29,11 @@ enum { REPORT_MOST = 4194304, PATH_MOST = 4096 };
 
 static char     job[PATH_MOST + 1], rw[16] = "read", engine[16] = "psync";
 static uint64_t block = 8192, size = 16777216, depth = 1, is_direct, reported;
-static char     program[PATH_MOST + 8];
 static char    *report; /* fio's last, as JSON */
 
 #ifdef __linux__
+static char program[PATH_MOST + 8];
+
 /* As `rm -rf` would: fio names its files as it likes. */
 static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
 {
