@@ -16,8 +16,8 @@
 
 #include "../workloads/api/record.h"
 #include "surge/describe.h"
-#include "words.h"
-#include "write.h"
+#include "main_words.h"
+#include "main_records.h"
 
 struct task {
 	const struct options   *options;

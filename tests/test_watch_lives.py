@@ -105,6 +105,7 @@ def test_ends_are_those_of_wait4(each: list[tuple[Life, Record]]) -> None:
         assert record["begin_ns"] <= record["watched_ns"] < record["end_ns"], life
 
 
+@pytest.mark.quiet
 @pytest.mark.bpf
 def test_what_sleeps_is_blocked_and_what_computes_is_not(each: list[tuple[Life, Record]]) -> None:
     for life, record in each:

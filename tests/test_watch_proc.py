@@ -38,6 +38,7 @@ def test_the_command_s_own_figures_are_exact_to_its_end() -> None:
     assert process["calls"] is process["signals"] is process["threads"] is process["virtual_begin"] is None
 
 
+@pytest.mark.quiet
 def test_a_child_that_lives_is_seen_and_what_ends_between_looks_is_counted_as_lost(deeds: Path) -> None:
     watched = watch("--", deeds, "many", 4)
 
@@ -46,6 +47,7 @@ def test_a_child_that_lives_is_seen_and_what_ends_between_looks_is_counted_as_lo
     assert watched.end["lost_events"] == 4
 
 
+@pytest.mark.quiet
 def test_a_child_that_no_look_saw_is_noticed_by_what_its_parent_waited_for() -> None:
     watched = shell("/bin/true; exit 4")
 

@@ -88,11 +88,14 @@ def calls(workload: built.Workload, operations: int, tmp_path: Path) -> Counter[
     number = "batches" if workload.name in PERFORMANCES else "operations"
     check(perform(workload.name, f"{number}={operations}", *one_size(workload), under=under))
     # But for the records, of which there is none for a figure that a short trial does not have.
-    begun = re.findall(
-        r'^(\d+) +(\w+)\((?!\d+, "{\\"record)', trace.read_text(errors="replace"), re.MULTILINE
-    )
+    text = trace.read_text(errors="replace")
+    begun = re.findall(r'^(\d+) +(\w+)\((?!\d+, "{\\"record)', text, re.MULTILINE)
+    # And for those in which a partner was killed, which may have waited for one more or not yet.
+    broken = re.findall(r"^(\d+) +(?:<\.\.\. )?(?!exit)(\w+)\b.* = \?$", text, re.MULTILINE)
     agent = begun[0][0]
-    return Counter(call for process, call in begun if process != agent)
+    counts = Counter(call for process, call in begun if process != agent)
+    counts.subtract(call for process, call in broken if process != agent)
+    return counts
 
 
 @pytest.mark.strace

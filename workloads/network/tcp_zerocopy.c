@@ -26,6 +26,7 @@ struct extended_error {
 };
 
 static uint64_t ahead[FLOWS_MOST]; /* sends of which the kernel has not told */
+static int      is_told;           /* whether it has of any */
 
 /* Takes what it tells. */
 static int hear_sent(struct flow *flow, uint64_t most)
@@ -34,18 +35,24 @@ static int hear_sent(struct flow *flow, uint64_t most)
 		_Alignas(struct cmsghdr) char bytes[256];
 		struct msghdr                 message = { .msg_control = bytes, .msg_controllen = sizeof(bytes) };
 		struct extended_error         told;
+		const struct cmsghdr         *one;
 
 		if (recvmsg(flow->socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
 			struct pollfd asked = { .fd = flow->socket }; /* an error is always told */
 
 			if ((errno != EAGAIN && errno != EINTR) || poll(&asked, 1, LOST_MS) == 0)
-				return peer_lost("recvmsg");
+				return is_told ? peer_lost("recvmsg")
+				               : unsupported("MSG_ZEROCOPY is taken, but nothing tells when the "
+				                             "pages are free");
 			continue;
 		}
-		for (struct cmsghdr *one = CMSG_FIRSTHDR(&message); one; one = CMSG_NXTHDR(&message, one)) {
-			memcpy(&told, CMSG_DATA(one), sizeof(told));
-			if (told.origin == ERROR_SENT)
-				ahead[flow->number] -= told.last - told.first + 1;
+		one = CMSG_FIRSTHDR(&message); /* there is no other */
+		if (!one)
+			continue;
+		memcpy(&told, CMSG_DATA(one), sizeof(told));
+		if (told.origin == ERROR_SENT) {
+			ahead[flow->number] -= told.last - told.first + 1;
+			is_told = 1;
 		}
 	}
 	return 0;

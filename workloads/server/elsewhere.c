@@ -14,6 +14,7 @@ static int setup(void)
 #define memory(name)
 #define network(name)
 #define process(name)
+#define storage(name)
 #define syscall(name)
 #define server(name_)                                     \
 	const struct workload workload_##name_ = {         \

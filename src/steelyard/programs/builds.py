@@ -149,17 +149,16 @@ def sources(build: Build, source: Path) -> list[Path]:
         [
             *source.glob("*/*.c"),
             *source.glob("harness/posix/*.c"),
-            *client.glob("*.c"),
+            *client.glob("[!m]*.c"),
             *client.glob("surge/*.c"),
         ]
     )
-    files.remove(client / "main.c")
     if not build.target or "linux" in build.target:
         return files
     return [
         one
         for one in files
-        if not {source / "server", client}.intersection(one.parents) or one.stem == "elsewhere"
+        if not {source / "server", client}.intersection(one.parents) or one.stem in ("elsewhere", "histogram")
     ]
 
 

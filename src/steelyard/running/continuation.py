@@ -52,8 +52,8 @@ def install(wanted: Continuation) -> None:
         raise Stuck("this machine cannot go on by itself after a reboot: it has no systemd")
     try:
         _STATE.parent.mkdir(parents=True, exist_ok=True)
-        _STATE.write_text(json.dumps(asdict(wanted)))
-        (_UNITS / NAME).write_text(unit(wanted))
+        _STATE.write_text(json.dumps(asdict(wanted)), encoding="utf-8")
+        (_UNITS / NAME).write_text(unit(wanted), encoding="utf-8")
     except OSError as error:
         remove()
         raise Stuck(

@@ -92,7 +92,7 @@ def _of_bytes(value: str) -> str:
         return value
     try:
         told = value.encode("latin-1")
-        return told.decode()
+        return told.decode(errors="strict")
     except UnicodeEncodeError:
         return value
     except UnicodeDecodeError as error:

@@ -172,7 +172,7 @@ def _ready(base: System, wish: FileSystem) -> None:
 
 
 def _kernel_has(kind: str) -> bool:
-    listed = Path("/proc/filesystems").read_text().split()
+    listed = Path("/proc/filesystems").read_text(encoding="ascii", errors="replace").split()
     return kind in listed or (
         shutil.which("modprobe", path=_PATH) is not None
         and answer_of(["modprobe", "--dry-run", "--quiet", f"fs-{kind}"]).returncode == 0

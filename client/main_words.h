@@ -1,6 +1,6 @@
-/* words.h -- what a command line asks of the load generator, in words name=value. */
-#ifndef STEELYARD_CLIENT_WORDS_H
-#define STEELYARD_CLIENT_WORDS_H
+/* main_words.h -- what a command line asks of the load generator, in words name=value. */
+#ifndef STEELYARD_CLIENT_MAIN_WORDS_H
+#define STEELYARD_CLIENT_MAIN_WORDS_H
 
 #include "client.h"
 #include "surge/users.h"

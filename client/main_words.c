@@ -1,5 +1,5 @@
-/* words.c -- see words.h. */
-#include "words.h"
+/* main_words.c -- see main_words.h. */
+#include "main_words.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-/* write.c -- see write.h. */
-#include "write.h"
+/* main_records.c -- see main_records.h. */
+#include "main_records.h"
 
 #include "../workloads/api/record.h"
 #include "surge/describe.h"

@@ -1,6 +1,6 @@
-/* write.h -- what the load generator found, as records: docs/servers.md lists their fields. */
-#ifndef STEELYARD_CLIENT_WRITE_H
-#define STEELYARD_CLIENT_WRITE_H
+/* main_records.h -- what the load generator found, as records: docs/servers.md lists their fields. */
+#ifndef STEELYARD_CLIENT_MAIN_RECORDS_H
+#define STEELYARD_CLIENT_MAIN_RECORDS_H
 
 #include "client.h"
 #include "surge/users.h"
