@@ -298,7 +298,7 @@ def test_a_full_disk_loses_nothing_and_the_run_goes_on_later(
 ) -> None:
     small = tmp_path / "small disk"
     small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "none", small], check=False)
     if mounted.returncode:
         pytest.skip("may not mount here")
     try:
