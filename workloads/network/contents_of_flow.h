@@ -1,4 +1,5 @@
-/* contents_of_flow.h -- a file in memory with the bytes that a flow sends, for tcp_sendfile and tcp_splice.
+/* contents_of_flow.h -- a file in memory with the bytes that a flow sends, for tcp_sendfile and
+ * tcp_splice.
  */
 #ifndef STEELYARD_CONTENTS_OF_FLOW_H
 #define STEELYARD_CONTENTS_OF_FLOW_H

@@ -125,8 +125,8 @@ static void answer_datagrams(int flow, unsigned char *bytes)
 	}
 }
 
-/* Counts the datagrams of a batch. That its goal is reached is told, and told again to a near end that goes
- * on sending: what tells it may be lost as well. */
+/* Counts the datagrams of a batch. That its goal is reached is told, and told again to a near end
+ * that goes on sending: what tells it may be lost as well. */
 static void count_datagrams(int flow, unsigned char *bytes)
 {
 	struct datagram_head head;

@@ -7,7 +7,8 @@
 
 #include "order.h"
 
-/* A socket that listens on that address at a port that the system chooses. Returns -1 with errno. */
+/* A socket that listens on that address at a port that the system chooses. Returns -1 with
+ * errno. */
 int far_listen(const char *address, uint16_t *port);
 
 /* Serves one near end over an accepted control connection, until that ends. */

@@ -184,8 +184,8 @@ static struct {
 } mark, used;
 static uint64_t counted_operations, done_operations;
 
-/* The time in which this machine's processors had nothing to do. Linux counts it to the microsecond where
- * idle processors get no ticks, and tells it in ticks. */
+/* The time in which this machine's processors had nothing to do. Linux counts it to the microsecond
+ * where idle processors get no ticks, and tells it in ticks. */
 static void machine_idle(uint64_t *idle_ns, uint64_t *processors)
 {
 	FILE    *file = fopen("/proc/stat", "re");
@@ -242,8 +242,8 @@ static int not_known(void)
 	return 0;
 }
 
-/* 0 means that it is not known, so the least is 1. Where hardly anything was done, many processors may have
- * used more for a unit than the trial took: then nothing is known, either. */
+/* 0 means that it is not known, so the least is 1. Where hardly anything was done, many processors
+ * may have used more for a unit than the trial took: then nothing is known, either. */
 static int report(double total_ns)
 {
 	double units = (double)done_operations;
@@ -364,8 +364,8 @@ int flows_report_window(uint64_t operations)
 }
 #endif
 
-/* Of a million that this end has sent, in all: of transactions those that timed out, of a stream those that
- * have not come to the far end by now. */
+/* Of a million that this end has sent, in all: of transactions those that timed out, of a stream
+ * those that have not come to the far end by now. */
 int flows_report_lost(uint64_t operations)
 {
 	uint64_t sent = 0, lost = 0;

@@ -1,5 +1,5 @@
-/* flows.h -- one or many flows to the far end, each with a thread where there are several; and what they
- * cost at both ends.
+/* flows.h -- one or many flows to the far end, each with a thread where there are several; and what
+ * they cost at both ends.
  *
  * A workload fills a `struct flows`, and hands these functions on as its hooks.
  */
@@ -30,7 +30,8 @@ struct flows {
 	int is_connecting; /* each operation makes its own connection: the flow has none */
 };
 
-/* In setup: opens the peer and the flows, and performs one operation of each. Returns an outcome. */
+/* In setup: opens the peer and the flows, and performs one operation of each. Returns an
+ * outcome. */
 int flows_open(const struct flows *flows);
 /* A workload's before and run: the operations are divided among the flows. */
 int flows_before(uint64_t operations);
@@ -38,9 +39,10 @@ int flows_run(uint64_t operations);
 /* In teardown; safe after half a setup. */
 void flows_close(void);
 
-/* What is reported covers the batches of the last size: all processor time of this machine for a unit, and
- * that of each end's own process, and the rest of this machine's, which is interrupts, kernel threads, and
- * whatever else runs. A unit is an operation, or a KB (1024 bytes) where `flows_unit_bytes` are what one moves. */
+/* What is reported covers the batches of the last size: all processor time of this machine for a
+ * unit, and that of each end's own process, and the rest of this machine's, which is interrupts,
+ * kernel threads, and whatever else runs. A unit is an operation, or a KB (1024 bytes) where
+ * `flows_unit_bytes` are what one moves. */
 extern uint64_t        flows_reported_ns;
 extern const uint64_t *flows_unit_bytes;
 int flows_report_demand(uint64_t operations);

@@ -1,5 +1,5 @@
-/* namespace.c -- see namespace.h. The kernel is asked by netlink (rtnetlink(7)), so that no program need be
- * installed. */
+/* namespace.c -- see namespace.h. The kernel is asked by netlink (rtnetlink(7)), so that no program
+ * need be installed. */
 #include "namespace.h"
 
 #include "../api/workload.h"
@@ -229,7 +229,8 @@ static int set_netem(const struct wire *wire)
 	return fail("netlink: setting netem");
 }
 
-/* A token bucket, where nothing but the rate is asked for: every kernel with traffic control has it. */
+/* A token bucket, where nothing but the rate is asked for: every kernel with traffic control has
+ * it. */
 static int set_rate(uint64_t rate_mbit)
 {
 	enum { BURST = 65536, QUEUE = 1048576, CELL_LOG = 8 };

@@ -1,8 +1,9 @@
 /* namespace.h -- a private network: two network namespaces without names, joined by a veth pair.
  *
- * One is this process's, the other its partner's. Kernel objects without a name end with the last process
- * that is in them, and the pair with its first end: so nothing can be left, however the trial ends.
- * Addresses are those kept for documentation (RFC 5737, RFC 3849), which no network has.
+ * One is this process's, the other its partner's. Kernel objects without a name end with the last
+ * process that is in them, and the pair with its first end: so nothing can be left, however the
+ * trial ends. Addresses are those kept for documentation (RFC 5737, RFC 3849), which no network
+ * has.
  */
 #ifndef STEELYARD_NAMESPACE_H
 #define STEELYARD_NAMESPACE_H
@@ -23,11 +24,12 @@ struct wire {
 #define NAMESPACE_NEAR_6 "2001:db8::1"
 #define NAMESPACE_FAR_6  "2001:db8::2"
 
-/* This process gets a network of its own. Without the privilege for that it becomes root of a user namespace
- * of its own first, if `may_be_root`. Returns an outcome. */
+/* This process gets a network of its own. Without the privilege for that it becomes root of a user
+ * namespace of its own first, if `may_be_root`. Returns an outcome. */
 int namespace_enter(int may_be_root);
 
-/* In the near end: makes the pair, and gives the other end to that process, which has entered its own. */
+/* In the near end: makes the pair, and gives the other end to that process, which has entered its
+ * own. */
 int namespace_join(pid_t far_end, const struct wire *wire);
 
 /* In the far end, then. */

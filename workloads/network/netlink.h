@@ -1,7 +1,9 @@
-/* netlink.h -- the little of the kernel's interface for links, addresses and queues that namespace.c needs.
+/* netlink.h -- the little of the kernel's interface for links, addresses and queues that
+ * namespace.c needs.
  *
- * musl's compiler does not find the kernel's own headers. The names are theirs (linux/netlink.h, rtnetlink.h,
- * if_link.h, if_addr.h, veth.h, pkt_sched.h), and so are the values, which the kernel never changes.
+ * musl's compiler does not find the kernel's own headers. The names are theirs (linux/netlink.h,
+ * rtnetlink.h, if_link.h, if_addr.h, veth.h, pkt_sched.h), and so are the values, which the kernel
+ * never changes.
  */
 #ifndef STEELYARD_NETLINK_H
 #define STEELYARD_NETLINK_H

@@ -31,8 +31,8 @@ static inline int socket_reset_at_end(int one)
 	return setsockopt(one, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
 
-/* What the order says of each socket; and that a host that has vanished ends the connection. Returns 0, or
- * -1 with errno. */
+/* What the order says of each socket; and that a host that has vanished ends the connection.
+ * Returns 0, or -1 with errno. */
 static inline int socket_options(int one, const struct order *order)
 {
 	int buffer = (int)order->buffer, at_once = (int)order->at_once, on = 1;

@@ -1,7 +1,8 @@
 /* order.h -- what the near end asks of the far end, as a line of text on the control connection.
  *
- * The far end answers "port N" or "no REASON", and serves at that port of the address by which it was
- * reached. Then "cost" is answered by what it has used so far. It ends with the control connection.
+ * The far end answers "port N" or "no REASON", and serves at that port of the address by which it
+ * was reached. Then "cost" is answered by what it has used so far. It ends with the control
+ * connection.
  */
 #ifndef STEELYARD_ORDER_H
 #define STEELYARD_ORDER_H
@@ -36,15 +37,16 @@ struct order {
 	char         congestion[CONGESTION_ROOM]; /* "": the system's */
 };
 
-/* What the process of an end has used so far, all its threads. How this divides into user and system time is
- * known only from samples, tick by tick; the sum is the scheduler's, to the nanosecond. */
+/* What the process of an end has used so far, all its threads. How this divides into user and
+ * system time is known only from samples, tick by tick; the sum is the scheduler's, to the
+ * nanosecond. */
 struct cost {
 	uint64_t used_ns;
 	uint64_t datagrams; /* that have come */
 };
 
-/* A datagram of a stream begins so, in the network's order of bytes: the goal is how many of the batch
- * are to arrive. The far end tells by the same head that they have. */
+/* A datagram of a stream begins so, in the network's order of bytes: the goal is how many of the
+ * batch are to arrive. The far end tells by the same head that they have. */
 struct datagram_head {
 	uint32_t batch, goal;
 };

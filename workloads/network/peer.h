@@ -4,10 +4,11 @@
  *	loopback           a process of this trial, by 127.0.0.1 or ::1
  *	namespace          the same, in a private network of its own (namespace.h)
  *	ADDRESS PORT TOKEN one that waits there: the laboratory has started it, and knows the token
- * Whatever it is, the far end is a process with a control connection (order.h), and accounts for itself.
- * Functions return outcomes.
+ * Whatever it is, the far end is a process with a control connection (order.h), and accounts for
+ * itself. Functions return outcomes.
  *
- * A workload states what it needs in `peer_order`, opens the peer in setup, and then runs over flows.
+ * A workload states what it needs in `peer_order`, opens the peer in setup, and then runs over
+ * flows.
  */
 #ifndef STEELYARD_PEER_H
 #define STEELYARD_PEER_H
@@ -48,10 +49,11 @@ int peer_open(void);
 /* Safe after half a setup. */
 void peer_close(void);
 
-/* A connection or a connected socket to the service; `number` is the flow's. Of a stream's it says the role,
- * and waits until it is served. */
+/* A connection or a connected socket to the service; `number` is the flow's. Of a stream's it says
+ * the role, and waits until it is served. */
 int peer_connect(uint64_t number, enum role role, int *one);
-/* The same without a role or options, for a workload whose operation this is. Returns -1 with errno. */
+/* The same without a role or options, for a workload whose operation this is. Returns -1 with
+ * errno. */
 int peer_connect_only(void);
 
 /* What a failed connect or read means, in words that name the far end. */

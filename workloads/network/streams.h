@@ -1,8 +1,8 @@
-/* streams.h -- what the workloads share that send or receive a stream: batches with their number of bytes
- * before them.
+/* streams.h -- what the workloads share that send or receive a stream: batches with their number of
+ * bytes before them.
  *
- * An operation is a write of `size` bytes. A batch ends when the far end has said that it has read all of it
- * (when this end sends), or when all of it has been read here.
+ * An operation is a write of `size` bytes. A batch ends when the far end has said that it has read
+ * all of it (when this end sends), or when all of it has been read here.
  */
 #ifndef STEELYARD_STREAMS_H
 #define STEELYARD_STREAMS_H
@@ -22,7 +22,8 @@ static inline int stream_announce(struct flow *flow, uint64_t operations)
 	return write_whole(flow->socket, &count, sizeof(count)) ? peer_lost("write") : 0;
 }
 
-/* Announces a batch, sends each of its pieces by that function, and waits until all of it was read there. */
+/* Announces a batch, sends each of its pieces by that function, and waits until all of it was read
+ * there. */
 INLINED int stream_send_by(struct flow *flow, uint64_t operations, int (*send_once)(struct flow *flow))
 {
 	int  outcome = stream_announce(flow, operations);

@@ -1,11 +1,12 @@
 /* tcp_both -- streams over TCP in both directions at once.
  *
- * Measures     what of a full duplex there is: each flow has two connections, one of which sends and the other
- *              receives, with a thread for each at either end. An operation is a write of `size` bytes each way,
- *              so the bandwidth is that of both directions together. "demand" is as in tcp_send.
+ * Measures     what of a full duplex there is: each flow has two connections, one of which sends
+ *              and the other receives, with a thread for each at either end. An operation is a
+ *              write of `size` bytes each way, so the bandwidth is that of both directions
+ *              together. "demand" is as in tcp_send.
  * Leaves out   making the connections (in setup). The disk.
- * Beware       a batch ends with the slower direction: near its end the faster one may be alone. So batches must
- *              be long: batch_ns=100000000.
+ * Beware       a batch ends with the slower direction: near its end the faster one may be alone. So
+ *              batches must be long: batch_ns=100000000.
  * After        iperf3's --bidir.
  */
 #include "streams.h"

@@ -1,13 +1,15 @@
-/* tcp_connect_request -- a connection, a request, a response, and its end, over TCP (netperf's TCP_CRR).
+/* tcp_connect_request -- a connection, a request, a response, and its end, over TCP (netperf's
+ * TCP_CRR).
  *
- * Measures     what a server sees that gets a connection for each request: the handshake of three packets, a
- *              request of `request` bytes, a response of `response` bytes, and the end. "demand" and its parts
- *              are as in tcp_request.
+ * Measures     what a server sees that gets a connection for each request: the handshake of three
+ *              packets, a request of `request` bytes, a response of `response` bytes, and the end.
+ *              "demand" and its parts are as in tcp_request.
  * Leaves out   many connections at the server at once: it accepts one after another.
- * Beware       with goodbye=0 this end resets the connection when it has the response, so that nothing of it stays
- *              in the kernel (tcp_connect says why). With goodbye=1 the far end says goodbye first, as netperf's
- *              does: then it keeps a record of each for a minute, and operations become slower as these pile up;
- *              in a namespace they are gone with the trial.
+ * Beware       with goodbye=0 this end resets the connection when it has the response, so that
+ *              nothing of it stays in the kernel (tcp_connect says why). With goodbye=1 the far end
+ *              says goodbye first, as netperf's does: then it keeps a record of each for a minute,
+ *              and operations become slower as these pile up; in a namespace they are gone with the
+ *              trial.
  * After        TCP_CRR of netperf (Jones).
  */
 #include <errno.h>

@@ -1,9 +1,12 @@
-/* tcp_connection -- a TCP connection made and ended, between two ends that may be two hosts (netperf's TCP_CC).
+/* tcp_connection -- a TCP connection made and ended, between two ends that may be two hosts
+ * (netperf's TCP_CC).
  *
- * Measures     what tcp_connect measures over loopback: socket, connect, the handshake, accept at the far end,
- *              its reset, and both closes; to any far end, with what it costs there and here.
+ * Measures     what tcp_connect measures over loopback: socket, connect, the handshake, accept at
+ *              the far end, its reset, and both closes; to any far end, with what it costs there
+ *              and here.
  * Leaves out   data: none is sent.
- * Beware       the far end ends the connection by a reset, for which this end waits (tcp_connect says why).
+ * Beware       the far end ends the connection by a reset, for which this end waits (tcp_connect
+ *              says why).
  * After        TCP_CC of netperf (Jones).
  */
 #include <errno.h>

@@ -1,14 +1,16 @@
 /* tcp_send -- a stream of writes sent over TCP to the far end (netperf's TCP_STREAM).
  *
- * Measures     how fast the bytes of writes of `size` bytes arrive: copying into the kernel, TCP and IP, the
- *              device, and the far end's reading and copying out. A batch ends when the far end says that it has
- *              read all of it. With `flows`, so many connections do this at once. "demand" is all processor
- *              time of this machine for a KB, and is divided into that of both ends' processes and the rest.
+ * Measures     how fast the bytes of writes of `size` bytes arrive: copying into the kernel, TCP
+ *              and IP, the device, and the far end's reading and copying out. A batch ends when the
+ *              far end says that it has read all of it. With `flows`, so many connections do this
+ *              at once. "demand" is all processor time of this machine for a KB, and is divided
+ *              into that of both ends' processes and the rest.
  * Leaves out   making the connections (in setup). The disk: what is sent is in memory.
- * Beware       a batch begins with an empty connection and ends with a round trip, so batches must be long
- *              against that: batch_ns=100000000. The far end reads into 128 KiB, or the size of a write if that
- *              is more. With nodelay=1, which is the default, small writes become small packets where the
- *              receiver keeps up. Of "demand" and "rest", see tcp_request.
+ * Beware       a batch begins with an empty connection and ends with a round trip, so batches must
+ *              be long against that: batch_ns=100000000. The far end reads into 128 KiB, or the
+ *              size of a write if that is more. With nodelay=1, which is the default, small writes
+ *              become small packets where the receiver keeps up. Of "demand" and "rest", see
+ *              tcp_request.
  * After        TCP_STREAM of netperf (Jones).
  */
 #include "streams.h"

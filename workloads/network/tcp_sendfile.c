@@ -1,10 +1,10 @@
 /* tcp_sendfile -- a stream sent over TCP out of a file, by sendfile (netperf's TCP_SENDFILE).
  *
- * Measures     as tcp_send, but each operation is a sendfile of `size` bytes: the kernel takes the file's pages
- *              into packets without copying them.
+ * Measures     as tcp_send, but each operation is a sendfile of `size` bytes: the kernel takes the
+ *              file's pages into packets without copying them.
  * Leaves out   the disk: the file is in memory, and is the same at each operation.
- * Beware       over loopback or a veth pair the receiver copies out of the very pages of the file, so one copy is
- *              left where tcp_send has two; a device would read them by itself.
+ * Beware       over loopback or a veth pair the receiver copies out of the very pages of the file,
+ *              so one copy is left where tcp_send has two; a device would read them by itself.
  * After        TCP_SENDFILE of netperf (Jones).
  */
 #ifdef __linux__

@@ -1,9 +1,11 @@
 /* tcp_splice -- a stream sent over TCP out of a file by way of a pipe, by splice.
  *
- * Measures     as tcp_send, but each operation takes `size` bytes of a file into a pipe by one splice, and from
- *              there into the connection by another: pages move, and nothing is copied.
+ * Measures     as tcp_send, but each operation takes `size` bytes of a file into a pipe by one
+ *              splice, and from there into the connection by another: pages move, and nothing is
+ *              copied.
  * Leaves out   the disk: the file is in memory.
- * Beware       a pipe holds 64 KiB, and so does an operation at most. Of the copy that is left, see tcp_sendfile.
+ * Beware       a pipe holds 64 KiB, and so does an operation at most. Of the copy that is left, see
+ *              tcp_sendfile.
  * After        splice(2); Torvalds on linux-kernel, April 2006.
  */
 #include <fcntl.h>

@@ -1,11 +1,12 @@
 /* tcp_zerocopy -- a stream sent over TCP without copying, by MSG_ZEROCOPY.
  *
- * Measures     as tcp_send, but the kernel sends out of this process's own pages, and tells by a message when it
- *              needs them no more; those messages are read whenever 16 operations are not yet told of.
+ * Measures     as tcp_send, but the kernel sends out of this process's own pages, and tells by a
+ *              message when it needs them no more; those messages are read whenever 16 operations
+ *              are not yet told of.
  * Leaves out   what a program must do to leave its pages alone meanwhile: here they never change.
- * Beware       packets that are received on the same machine (loopback, a veth pair) are copied after all, when
- *              they arrive, and the pages are pinned in vain: there it shows the price of asking. It pays from some
- *              10 KB on, over a device that can gather.
+ * Beware       packets that are received on the same machine (loopback, a veth pair) are copied
+ *              after all, when they arrive, and the pages are pinned in vain: there it shows the
+ *              price of asking. It pays from some 10 KB on, over a device that can gather.
  * After        MSG_ZEROCOPY (de Bruijn and Dumazet, netdev 2.1, 2017).
  */
 #include <errno.h>

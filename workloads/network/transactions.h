@@ -1,5 +1,5 @@
-/* transactions.h -- what tcp_request and udp_request share: so many requests under way, and the next one for
- * each response.
+/* transactions.h -- what tcp_request and udp_request share: so many requests under way, and the
+ * next one for each response.
  */
 #ifndef STEELYARD_TRANSACTIONS_H
 #define STEELYARD_TRANSACTIONS_H

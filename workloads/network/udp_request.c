@@ -1,11 +1,11 @@
 /* udp_request -- requests and responses over UDP (netperf's UDP_RR).
  *
- * Measures     as tcp_request, by datagrams. A response that has not come after `timeout_ms` is taken for lost,
- *              and its request is sent again: that wait is part of the time.
+ * Measures     as tcp_request, by datagrams. A response that has not come after `timeout_ms` is
+ *              taken for lost, and its request is sent again: that wait is part of the time.
  * Leaves out   whatever a protocol above UDP would do about loss.
- * Beware       one lost datagram costs a whole timeout, so the mean says little where packets are lost: look at
- *              the latencies. Each response must have the number of its request, which is one byte: an answer that
- *              comes after its timeout is thrown away.
+ * Beware       one lost datagram costs a whole timeout, so the mean says little where packets are
+ *              lost: look at the latencies. Each response must have the number of its request,
+ *              which is one byte: an answer that comes after its timeout is thrown away.
  * After        UDP_RR of netperf (Jones), which stops for ever at the first datagram that is lost.
  */
 #include <errno.h>

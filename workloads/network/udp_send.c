@@ -1,12 +1,14 @@
 /* udp_send -- a stream of datagrams sent to the far end over UDP (netperf's UDP_STREAM).
  *
- * Measures     goodput: an operation is a datagram of `size` bytes that has arrived and was read there, and the
- *              bandwidth is that of those. This end sends as fast as it can, or `rate` datagrams a second in each
- *              flow, and goes on sending until the far end says that the batch's number has arrived.
- * Leaves out   the rate at which datagrams leave, which says nothing: the system may throw them away at once.
- * Beware       what this end sends in vain costs processor time, which "demand" counts for what arrived. Those
- *              that are still under way when the batch ends are sent in vain, too. Without a limit, loss is where
- *              the receiver is slower than the sender.
+ * Measures     goodput: an operation is a datagram of `size` bytes that has arrived and was read
+ *              there, and the bandwidth is that of those. This end sends as fast as it can, or
+ *              `rate` datagrams a second in each flow, and goes on sending until the far end says
+ *              that the batch's number has arrived.
+ * Leaves out   the rate at which datagrams leave, which says nothing: the system may throw them
+ *              away at once.
+ * Beware       what this end sends in vain costs processor time, which "demand" counts for what
+ *              arrived. Those that are still under way when the batch ends are sent in vain, too.
+ *              Without a limit, loss is where the receiver is slower than the sender.
  * After        UDP_STREAM of netperf (Jones), which reports the sender's rate as well.
  */
 #include <errno.h>

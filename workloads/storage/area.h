@@ -1,13 +1,13 @@
 /* area.h -- one large file in the trial's directory, and where its data is when a batch begins.
  *
- * The parameter `cache` says where: "warm", all of it in this system's cache; "cold", nothing of it;
- * "direct", past the cache (O_DIRECT); "limited", in a cache that has room for half of it at most, because
- * this system's memory is no larger. What it says is brought about before each batch, untimed, and checked:
- * data that are elsewhere end the trial. What may lie below this system (its host, the device itself) has
- * caches of its own, and is not checked.
+ * The parameter `cache` says where: "warm", all of it in this system's cache; "cold", nothing of
+ * it; "direct", past the cache (O_DIRECT); "limited", in a cache that has room for half of it at
+ * most, because this system's memory is no larger. What it says is brought about before each batch,
+ * untimed, and checked: data that are elsewhere end the trial. What may lie below this system (its
+ * host, the device itself) has caches of its own, and is not checked.
  *
- * The data are random, so that nothing is compressed, found to be alike or left out as zeros. Each block
- * begins with its number. Functions of type int return an outcome. Linux only.
+ * The data are random, so that nothing is compressed, found to be alike or left out as zeros. Each
+ * block begins with its number. Functions of type int return an outcome. Linux only.
  */
 #ifndef STEELYARD_STORAGE_AREA_H
 #define STEELYARD_STORAGE_AREA_H
@@ -31,8 +31,8 @@ extern char     area_cache[AREA_CACHE_ROOM];
 	STRING("cache", "where the data are: warm, cold, direct or limited", area_cache,            \
 	       AREA_CACHE_ROOM - 1)
 
-/* First in setup: makes the trial's directory the working directory, and checks the parameters. area_make also
- * makes the file, fills it and brings it to the device. */
+/* First in setup: makes the trial's directory the working directory, and checks the parameters.
+ * area_make also makes the file, fills it and brings it to the device. */
 int area_begin(void);
 int area_make(void);
 
@@ -42,8 +42,8 @@ int area_is_direct(void);
 /* Opens the file (flags as of open(2)); a new one if there is none. */
 int area_open(int flags, int *file);
 
-/* For `before`: brings the data to where they shall be. Of a batch that reads, or writes, so many bytes, each of
- * them once; of one that reads each of them many times, 0. */
+/* For `before`: brings the data to where they shall be. Of a batch that reads, or writes, so many
+ * bytes, each of them once; of one that reads each of them many times, 0. */
 int area_arrange(uint64_t operations, uint64_t bytes);
 
 /* After a batch: checks that its data came from there. */
@@ -52,7 +52,8 @@ int area_came(void);
 /* The bytes of the file that are in this system's cache now; UINT64_MAX: not known. */
 uint64_t area_resident(void);
 
-/* For a workload that makes the file anew in each batch: removes it, and brings everything to the device. */
+/* For a workload that makes the file anew in each batch: removes it, and brings everything to the
+ * device. */
 int area_renew(void);
 
 /* For teardown. */
@@ -67,8 +68,8 @@ struct filler {
 /* Of that thread, by its number. */
 int filler_make(struct filler *filler, uint64_t thread);
 void filler_end(struct filler *filler);
-/* A block as it is to be written there: its number, and random bytes, others than in the blocks next to it. Its
- * start is fit for O_DIRECT. */
+/* A block as it is to be written there: its number, and random bytes, others than in the blocks
+ * next to it. Its start is fit for O_DIRECT. */
 INLINED const void *filler_block(const struct filler *filler, uint64_t number)
 {
 	unsigned char *block = filler->pool + number % filler->blocks * area_block;

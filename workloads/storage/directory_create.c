@@ -1,13 +1,16 @@
 /* directory_create -- create many files in one directory.
  *
- * Measures     open with O_CREAT and O_EXCL, and close, of `files` empty files, one after the other, in the order of their
- *              names or in a random one; then syncfs, which brings them all to the device, unless `sync` is 0.
+ * Measures     open with O_CREAT and O_EXCL, and close, of `files` empty files, one after the
+ *              other, in the order of their names or in a random one; then syncfs, which brings
+ *              them all to the device, unless `sync` is 0.
  * Leaves out   data (file_create writes some). Removing the files, before each pass.
- * Beware       syncfs brings to the device what anybody has changed on the same file system. Latencies are without it.
- *              With sync=0 this is work in memory, and the directory grows as it goes. Names are eight digits of
- *              sixteen; what a hash of them costs differs from file system to file system. See file_create for what
- *              ext4 without a journal does.
- * After        Bonnie++ ("Sequential Create" and "Random Create"; Coker), which syncs the whole machine at the end.
+ * Beware       syncfs brings to the device what anybody has changed on the same file system.
+ *              Latencies are without it. With sync=0 this is work in memory, and the directory
+ *              grows as it goes. Names are eight digits of sixteen; what a hash of them costs
+ *              differs from file system to file system. See file_create for what ext4 without a
+ *              journal does.
+ * After        Bonnie++ ("Sequential Create" and "Random Create"; Coker), which syncs the whole
+ *              machine at the end.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

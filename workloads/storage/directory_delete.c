@@ -1,10 +1,10 @@
 /* directory_delete -- delete many files of one directory.
  *
- * Measures     unlink of each of `files` empty files, in the order of their names or in a random one; then syncfs, which
- *              brings that to the device, unless `sync` is 0.
+ * Measures     unlink of each of `files` empty files, in the order of their names or in a random
+ *              one; then syncfs, which brings that to the device, unless `sync` is 0.
  * Leaves out   creating the files, before each pass; the directory is empty at its end.
- * Beware       as directory_create. The room of removed files may be given back later, by the system's own threads:
- *              `machine` counts that as far as it falls into the batch.
+ * Beware       as directory_create. The room of removed files may be given back later, by the
+ *              system's own threads: `machine` counts that as far as it falls into the batch.
  * After        Bonnie++ ("Delete"; Coker).
  */
 #include <fcntl.h>

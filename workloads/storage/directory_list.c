@@ -1,8 +1,10 @@
 /* directory_list -- list a directory of many files.
  *
  * Measures     opendir, readdir until the end, and closedir, of a directory of `files` empty files.
- * Leaves out   asking for the status of each (directory_stat). The device: the directory is in memory.
- * Beware       the C library reads entries in pieces of 32 KiB, or less. As many entries must come as there are files.
+ * Leaves out   asking for the status of each (directory_stat). The device: the directory is in
+ *              memory.
+ * Beware       the C library reads entries in pieces of 32 KiB, or less. As many entries must come
+ *              as there are files.
  * After        ls -U.
  */
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* directory_make -- make a directory and remove it.
  *
- * Measures     mkdir and rmdir of one name: an inode, an entry and the first block of a directory, made and given back.
+ * Measures     mkdir and rmdir of one name: an inode, an entry and the first block of a directory,
+ *              made and given back.
  * Leaves out   the device: nothing is flushed.
  * Beware       the same number is often taken again, so this is the best case.
  * After        mkdir and rmdir; Bonnie++ has no such phase.

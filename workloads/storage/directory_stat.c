@@ -1,11 +1,12 @@
 /* directory_stat -- ask for the status of many files of one directory.
  *
- * Measures     stat of each of `files` empty files, in the order of their names or in a random one: walking to the
- *              name, and filling in what is known of the file.
- * Leaves out   the device: the files were made shortly before, and what is known of them is in memory. Only a file
- *              system that was mounted afresh could be asked for the first time.
- * Beware       what the system caches of names decides, not the file system, as long as memory lasts. Each must be a
- *              file, and empty.
+ * Measures     stat of each of `files` empty files, in the order of their names or in a random one:
+ *              walking to the name, and filling in what is known of the file.
+ * Leaves out   the device: the files were made shortly before, and what is known of them is in
+ *              memory. Only a file system that was mounted afresh could be asked for the first
+ *              time.
+ * Beware       what the system caches of names decides, not the file system, as long as memory
+ *              lasts. Each must be a file, and empty.
  * After        Bonnie++ ("Stat"; Coker), whose phase is too short to print on today's machines.
  */
 #include <fcntl.h>

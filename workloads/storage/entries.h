@@ -1,7 +1,8 @@
-/* entries.h -- many files in one directory, which are made, asked for and removed, in order or at random.
+/* entries.h -- many files in one directory, which are made, asked for and removed, in order or at
+ * random.
  *
- * Their names are hexadecimal numbers. With shared=1 all copies of a trial work in one directory, else each in one
- * of its own. Functions of type int return an outcome. Linux only.
+ * Their names are hexadecimal numbers. With shared=1 all copies of a trial work in one directory,
+ * else each in one of its own. Functions of type int return an outcome. Linux only.
  */
 #ifndef STEELYARD_STORAGE_ENTRIES_H
 #define STEELYARD_STORAGE_ENTRIES_H
@@ -27,7 +28,8 @@ extern uint64_t entries_count, entries_random, entries_beside, entries_shared, e
 int entries_begin(void);
 void entries_end(void);
 
-/* `before` of a batch of so many operations that make files, that ask for them, that remove them. */
+/* `before` of a batch of so many operations that make files, that ask for them, that remove
+ * them. */
 int entries_before_making(uint64_t operations);
 int entries_before_asking(uint64_t operations);
 int entries_before_removing(uint64_t operations);

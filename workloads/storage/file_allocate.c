@@ -1,9 +1,10 @@
 /* file_allocate -- have room found for a file that grows (fallocate).
  *
- * Measures     fallocate of the next `block` bytes of a file: finding free blocks and writing down, in memory, that they
- *              belong to it.
+ * Measures     fallocate of the next `block` bytes of a file: finding free blocks and writing down,
+ *              in memory, that they belong to it.
  * Leaves out   data; and giving the room back, before each batch.
- * Beware       blocks are found next to those before, as long as there are any: that is an empty disk's case.
+ * Beware       blocks are found next to those before, as long as there are any: that is an empty
+ *              disk's case.
  * After        posix_fallocate as databases use it.
  */
 #include <errno.h>

@@ -1,9 +1,11 @@
 /* file_append -- append records to a file.
  *
- * Measures     write of `block` bytes at the end of a file that is open with O_APPEND: copying into the cache, and
- *              setting a new size, as a log does that is not synced.
- * Leaves out   the disk: nothing is flushed (file_commit with append=1 does). Finding room, where that is put off.
- * Beware       the file is cut to nothing before each batch, and what the system put off may be done in a later one.
+ * Measures     write of `block` bytes at the end of a file that is open with O_APPEND: copying into
+ *              the cache, and setting a new size, as a log does that is not synced.
+ * Leaves out   the disk: nothing is flushed (file_commit with append=1 does). Finding room, where
+ *              that is put off.
+ * Beware       the file is cut to nothing before each batch, and what the system put off may be
+ *              done in a later one.
  * After        the logs of servers; fio has no such test of its own.
  */
 #include "phase.h"

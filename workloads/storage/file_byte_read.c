@@ -1,9 +1,10 @@
 /* file_byte_read -- read a file byte by byte, by one system call each.
  *
- * Measures     read of one byte, `bytes` times, from the beginning of a file of `size` bytes. `cache` is warm or cold.
+ * Measures     read of one byte, `bytes` times, from the beginning of a file of `size` bytes.
+ *              `cache` is warm or cold.
  * Leaves out   the C library's buffer: file_character_read.
- * Beware       this measures the path into the kernel and through the file system: of 4096 reads one at most waits for
- *              the device.
+ * Beware       this measures the path into the kernel and through the file system: of 4096 reads
+ *              one at most waits for the device.
  * After        Bonnie++ 2.00 ("Sequential Input, Per Chr"; Coker), which reads 3 MiB so.
  */
 #include "phase.h"

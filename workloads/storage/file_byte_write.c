@@ -1,9 +1,10 @@
 /* file_byte_write -- write a new file byte by byte, by one system call each.
  *
- * Measures     write of one byte, `bytes` times, to a new file through the cache; then fsync, unless `sync` is 0.
+ * Measures     write of one byte, `bytes` times, to a new file through the cache; then fsync,
+ *              unless `sync` is 0.
  * Leaves out   removing the file of the last pass. The C library's buffer: file_character_write.
- * Beware       this measures the path into the kernel and through the file system, and hardly the disk. Latencies are
- *              those of write.
+ * Beware       this measures the path into the kernel and through the file system, and hardly the
+ *              disk. Latencies are those of write.
  * After        Bonnie++ 2.00 ("Sequential Output, Per Chr"; Coker), which writes 3 MiB so.
  */
 #include "phase.h"

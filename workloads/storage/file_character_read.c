@@ -1,11 +1,13 @@
 /* file_character_read -- read a large file character by character, through the C library.
  *
- * Measures     getc of stdio for each byte of a file, with the reads into its buffer. `cache` says where the data are,
- *              as for file_sequential_read. An operation is a block of `block` characters.
+ * Measures     getc of stdio for each byte of a file, with the reads into its buffer. `cache` says
+ *              where the data are, as for file_sequential_read. An operation is a block of `block`
+ *              characters.
  * Leaves out   one system call a byte: file_byte_read.
- * Beware       this measures the C library above all, as file_character_write says. The sum of each block's
- *              characters is kept, and its number checked.
- * After        Bonnie++ 1.03 ("Sequential Input, Per Char"; Coker); later versions read byte by byte instead.
+ * Beware       this measures the C library above all, as file_character_write says. The sum of each
+ *              block's characters is kept, and its number checked.
+ * After        Bonnie++ 1.03 ("Sequential Input, Per Char"; Coker); later versions read byte by
+ *              byte instead.
  */
 #include <errno.h>
 #include <stdio.h>

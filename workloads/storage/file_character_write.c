@@ -1,11 +1,14 @@
 /* file_character_write -- write a new large file character by character, through the C library.
  *
- * Measures     putc of stdio for each byte of a new file, with the writes of its buffer; then fsync, unless `sync` is
- *              0, and fclose. An operation is a block of `block` characters.
+ * Measures     putc of stdio for each byte of a new file, with the writes of its buffer; then
+ *              fsync, unless `sync` is 0, and fclose. An operation is a block of `block`
+ *              characters.
  * Leaves out   removing the file of the last pass. One system call a byte: file_byte_write.
- * Beware       this measures the C library above all: its lock, and the size of its buffer (4096 bytes in glibc, 1024
- *              in musl). Two systems with different libraries differ here whatever their kernels do.
- * After        Bonnie++ 1.03 ("Sequential Output, Per Char"; Coker); later versions write byte by byte instead.
+ * Beware       this measures the C library above all: its lock, and the size of its buffer (4096
+ *              bytes in glibc, 1024 in musl). Two systems with different libraries differ here
+ *              whatever their kernels do.
+ * After        Bonnie++ 1.03 ("Sequential Output, Per Char"; Coker); later versions write byte by
+ *              byte instead.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,15 @@
 /* file_commit -- write a block of a file and wait until it is on the device.
  *
- * Measures     what a database waits for: pwrite of `block` bytes, and then what `method` names: fsync, fdatasync, or
- *              dsync, a file that is open with O_DSYNC. With append=1 the blocks go to the end of a file that grows,
- *              so that its new size must be written too; else each in turn overwrites one of a file of `size` bytes.
- *              cache=direct writes past the cache.
- * Leaves out   the room, with append=0: the file has it all. The file is cut to nothing before each batch with append=1.
- * Beware       a virtual disk, or one with a battery or a lie, may answer before anything is on the medium. fsync
- *              commits the journal with what others have changed. One commit at a time: with copies they share commits.
+ * Measures     what a database waits for: pwrite of `block` bytes, and then what `method` names:
+ *              fsync, fdatasync, or dsync, a file that is open with O_DSYNC. With append=1 the
+ *              blocks go to the end of a file that grows, so that its new size must be written too;
+ *              else each in turn overwrites one of a file of `size` bytes. cache=direct writes past
+ *              the cache.
+ * Leaves out   the room, with append=0: the file has it all. The file is cut to nothing before each
+ *              batch with append=1.
+ * Beware       a virtual disk, or one with a battery or a lie, may answer before anything is on the
+ *              medium. fsync commits the journal with what others have changed. One commit at a
+ *              time: with copies they share commits.
  * After        pg_test_fsync of PostgreSQL, and fio's fsync=1.
  */
 #include <string.h>

@@ -1,10 +1,12 @@
 /* file_copy -- copy a large file within one directory.
  *
- * Measures     copying a file block by block into a new one, by `method`: copy_file_range, sendfile, or read, which is
- *              read and write; then fsync, unless `sync` is 0. `cache` says where the source's data are.
+ * Measures     copying a file block by block into a new one, by `method`: copy_file_range,
+ *              sendfile, or read, which is read and write; then fsync, unless `sync` is 0. `cache`
+ *              says where the source's data are.
  * Leaves out   removing the copy of the last pass.
- * Beware       copy_file_range need not copy: btrfs and xfs let both files share their blocks, and device_written says
- *              so. The copy's size is checked after each pass, and its last block.
+ * Beware       copy_file_range need not copy: btrfs and xfs let both files share their blocks, and
+ *              device_written says so. The copy's size is checked after each pass, and its last
+ *              block.
  * After        cp of the GNU coreutils, which uses copy_file_range.
  */
 #include <errno.h>

@@ -1,11 +1,12 @@
 /* file_mapped_read -- read a large file at random through a mapping.
  *
- * Measures     the first 8 bytes of each block of `block` bytes, in a random order, of a file that was mapped afresh: a
- *              fault for each page that is not mapped yet, which brings it from the cache (`cache` is warm) or from
- *              the device (cold). Mapping and unmapping are in it.
+ * Measures     the first 8 bytes of each block of `block` bytes, in a random order, of a file that
+ *              was mapped afresh: a fault for each page that is not mapped yet, which brings it
+ *              from the cache (`cache` is warm) or from the device (cold). Mapping and unmapping
+ *              are in it.
  * Leaves out   reading ahead, which madvise(RANDOM) switches off.
- * Beware       a warm fault maps the neighbours that are in the cache as well, so that with blocks of a page only
- *              every sixteenth faults. Each number is checked.
+ * Beware       a warm fault maps the neighbours that are in the cache as well, so that with blocks
+ *              of a page only every sixteenth faults. Each number is checked.
  * After        fio's mmap engine.
  */
 #include <string.h>

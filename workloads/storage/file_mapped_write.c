@@ -1,10 +1,12 @@
 /* file_mapped_write -- change a large file at random through a mapping.
  *
- * Measures     a number written into each block of `block` bytes, in a random order, of a file that was mapped afresh: a
- *              fault for each page, which brings it and marks it as changed; then msync, which brings all to the
- *              device, unless `sync` is 0. Mapping and unmapping are in it.
+ * Measures     a number written into each block of `block` bytes, in a random order, of a file that
+ *              was mapped afresh: a fault for each page, which brings it and marks it as changed;
+ *              then msync, which brings all to the device, unless `sync` is 0. Mapping and
+ *              unmapping are in it.
  * Leaves out   finding room, except where a file system never overwrites (btrfs).
- * Beware       cold: each page is read before it is changed. A full disk or a lost device would kill the trial (SIGBUS).
+ * Beware       cold: each page is read before it is changed. A full disk or a lost device would
+ *              kill the trial (SIGBUS).
  * After        fio's mmap engine.
  */
 #include <string.h>

@@ -1,12 +1,14 @@
-/* file_queue_read -- read blocks of a large file at random, with many requests outstanding (io_uring).
+/* file_queue_read -- read blocks of a large file at random, with many requests outstanding
+ * (io_uring).
  *
- * Measures     requests to read `block` bytes at random places, of which one thread keeps `depth` outstanding: as soon
- *              as one is done the next is asked for. Each block is read once in a pass. `cache` says where the data
- *              are, as for file_sequential_read.
- * Leaves out   threads: file_random_read with as many seekers has the same number outstanding. Registered buffers,
- *              and polling.
- * Beware       warm data are read while they are asked for, whatever the depth. The latency is from when a request
- *              is put into the queue; it grows with the depth by itself. Each block's number is checked.
+ * Measures     requests to read `block` bytes at random places, of which one thread keeps `depth`
+ *              outstanding: as soon as one is done the next is asked for. Each block is read once
+ *              in a pass. `cache` says where the data are, as for file_sequential_read.
+ * Leaves out   threads: file_random_read with as many seekers has the same number outstanding.
+ *              Registered buffers, and polling.
+ * Beware       warm data are read while they are asked for, whatever the depth. The latency is from
+ *              when a request is put into the queue; it grows with the depth by itself. Each
+ *              block's number is checked.
  * After        fio's io_uring engine (Axboe).
  */
 #include "queue.h"

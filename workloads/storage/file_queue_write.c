@@ -1,10 +1,13 @@
-/* file_queue_write -- overwrite blocks of a large file at random, with many requests outstanding (io_uring).
+/* file_queue_write -- overwrite blocks of a large file at random, with many requests outstanding
+ * (io_uring).
  *
- * Measures     requests to write `block` bytes at random places in a file that has room already, of which one thread
- *              keeps `depth` outstanding; then fsync, unless `sync` is 0. Each block is written once in a pass.
+ * Measures     requests to write `block` bytes at random places in a file that has room already, of
+ *              which one thread keeps `depth` outstanding; then fsync, unless `sync` is 0. Each
+ *              block is written once in a pass.
  * Leaves out   what file_queue_read leaves out.
- * Beware       the kernel may hand writes through the cache to threads of its own, which then do them one after the
- *              other. The latency is from when a request is put into the queue, without the fsync.
+ * Beware       the kernel may hand writes through the cache to threads of its own, which then do
+ *              them one after the other. The latency is from when a request is put into the queue,
+ *              without the fsync.
  * After        fio's io_uring engine (Axboe).
  */
 #include "queue.h"

@@ -1,12 +1,14 @@
-/* file_random_update -- read blocks of a large file at random and write some of them back, by several seekers.
+/* file_random_update -- read blocks of a large file at random and write some of them back, by
+ * several seekers.
  *
- * Measures     pread of `block` bytes at random places, by `seekers` threads, of which every `every`-th changes one
- *              byte and writes the block back where it was; then fsync, unless `sync` is 0. every=1: all of them;
- *              every=10 is Bonnie++'s seek test.
+ * Measures     pread of `block` bytes at random places, by `seekers` threads, of which every
+ *              `every`-th changes one byte and writes the block back where it was; then fsync,
+ *              unless `sync` is 0. every=1: all of them; every=10 is Bonnie++'s seek test.
  * Leaves out   reading ahead, as file_random_read does.
- * Beware       Latencies are of both kinds together: with every=10 the median is of a read, and beyond 90 % of a write.
- *              Each block's number is checked.
- * After        Bonnie++ ("Random Seeks"; Coker), whose 8000 seeks by three processes the paper's version made.
+ * Beware       Latencies are of both kinds together: with every=10 the median is of a read, and
+ *              beyond 90 % of a write. Each block's number is checked.
+ * After        Bonnie++ ("Random Seeks"; Coker), whose 8000 seeks by three processes the paper's
+ *              version made.
  */
 #include "random.h"
 

@@ -1,10 +1,12 @@
 /* file_random_write -- overwrite blocks of a large file at random, by several seekers.
  *
- * Measures     pwrite of `block` bytes at random places in a file that has room already, by `seekers` threads, and
- *              then fsync, unless `sync` is 0. Each block is written once in a pass.
+ * Measures     pwrite of `block` bytes at random places in a file that has room already, by
+ *              `seekers` threads, and then fsync, unless `sync` is 0. Each block is written once in
+ *              a pass.
  * Leaves out   finding room, except where a file system never overwrites (btrfs).
- * Beware       while the data are cold, a block that is no whole page must be read first. Latencies are those of
- *              pwrite, without the fsync. Threads that write one file take turns where it has one lock (ext4, xfs).
+ * Beware       while the data are cold, a block that is no whole page must be read first. Latencies
+ *              are those of pwrite, without the fsync. Threads that write one file take turns where
+ *              it has one lock (ext4, xfs).
  * After        fio's randwrite.
  */
 #include "random.h"

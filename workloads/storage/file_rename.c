@@ -1,7 +1,7 @@
 /* file_rename -- give a file another name in the same directory.
  *
- * Measures     rename of one file to a name that is free, and the next time back: an entry made and one removed, in one
- *              piece.
+ * Measures     rename of one file to a name that is free, and the next time back: an entry made and
+ *              one removed, in one piece.
  * Leaves out   the device: nothing is flushed. Renaming over a file, as editors do to replace it.
  * Beware       a journal is filled, and written down some time: perhaps in another batch.
  * After        rename as Maildir uses it.

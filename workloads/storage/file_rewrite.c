@@ -1,10 +1,11 @@
 /* file_rewrite -- read a large file block by block, change each block, and write it back.
  *
- * Measures     read, a seek back and write of each block of `block` bytes, from beginning to end; then fsync, unless
- *              `sync` is 0. `cache` says where the data are before a pass, as for file_sequential_read.
+ * Measures     read, a seek back and write of each block of `block` bytes, from beginning to end;
+ *              then fsync, unless `sync` is 0. `cache` says where the data are before a pass, as
+ *              for file_sequential_read.
  * Leaves out   finding room, except where a file system never overwrites (btrfs).
- * Beware       with cache=warm only the writing reaches the device, and Bonnie++'s name for it, data transfer, would
- *              mislead. One byte of each block changes.
+ * Beware       with cache=warm only the writing reaches the device, and Bonnie++'s name for it,
+ *              data transfer, would mislead. One byte of each block changes.
  * After        Bonnie++ ("Sequential Output, Rewrite"; Coker).
  */
 #include "phase.h"

@@ -1,15 +1,19 @@
-/* file_sequential_read -- read a large file from beginning to end, block by block, from where its data are.
+/* file_sequential_read -- read a large file from beginning to end, block by block, from where its
+ * data are.
  *
- * Measures     read on a file of `size` bytes in blocks of `block`, from this system's cache (`cache` is warm), from
- *              the device with what the system reads ahead (cold), past the cache (direct), or from both, because
- *              the file is twice as large as memory (limited). A batch is a pass over the file.
- * Leaves out   bringing the data to where they shall be, which is done before each pass and checked: of a cold file
- *              at most 0.5 % may be in the cache, and 99 % of what is read must come from the device.
- * Beware       cold empties the cache of the file's data alone: where its blocks lie is still known. What lies
- *              below this system has caches of its own: a virtual disk is often a file in its host's memory. Cold
- *              reads measure the read-ahead (read_ahead_kb of the device) as much as the disk. Each block's number is
- *              checked.
- * After        Bonnie++ ("Sequential Input, Block"; Coker), which reads what its writing left in the cache.
+ * Measures     read on a file of `size` bytes in blocks of `block`, from this system's cache
+ *              (`cache` is warm), from the device with what the system reads ahead (cold), past the
+ *              cache (direct), or from both, because the file is twice as large as memory
+ *              (limited). A batch is a pass over the file.
+ * Leaves out   bringing the data to where they shall be, which is done before each pass and
+ *              checked: of a cold file at most 0.5 % may be in the cache, and 99 % of what is read
+ *              must come from the device.
+ * Beware       cold empties the cache of the file's data alone: where its blocks lie is still
+ *              known. What lies below this system has caches of its own: a virtual disk is often a
+ *              file in its host's memory. Cold reads measure the read-ahead (read_ahead_kb of the
+ *              device) as much as the disk. Each block's number is checked.
+ * After        Bonnie++ ("Sequential Input, Block"; Coker), which reads what its writing left in
+ *              the cache.
  */
 #include "phase.h"
 

@@ -1,12 +1,14 @@
 /* file_sequential_write -- write a new large file from beginning to end, block by block.
  *
- * Measures     creating a file, and write on it in blocks of `block` until it has `size` bytes, with finding room for
- *              them; then fsync, with what the system had put off until then, unless `sync` is 0; and close. `cache`
- *              is warm (through the cache), direct (past it), or limited (the file is twice as large as memory).
+ * Measures     creating a file, and write on it in blocks of `block` until it has `size` bytes,
+ *              with finding room for them; then fsync, with what the system had put off until then,
+ *              unless `sync` is 0; and close. `cache` is warm (through the cache), direct (past
+ *              it), or limited (the file is twice as large as memory).
  * Leaves out   removing the file of the last pass, before the next one.
- * Beware       with sync=0 most of it is writing into memory, and room is found later (delayed allocation): two
- *              systems then differ in what they put off. The data are random, so none is compressed or left out as
- *              zeros. Latencies are those of write, without the fsync. A journal writes what others have changed, too.
+ * Beware       with sync=0 most of it is writing into memory, and room is found later (delayed
+ *              allocation): two systems then differ in what they put off. The data are random, so
+ *              none is compressed or left out as zeros. Latencies are those of write, without the
+ *              fsync. A journal writes what others have changed, too.
  * After        Bonnie++ ("Sequential Output, Block"; Coker), which syncs at the end since 1.90.
  */
 #include "phase.h"

@@ -1,9 +1,9 @@
 /* file_truncate -- cut a file, block by block from its end.
  *
- * Measures     ftruncate to `block` bytes less, of a file with that room: giving blocks back in memory, and throwing
- *              away what the cache has of them.
- * Leaves out   making the file, before each batch: its room is found (fallocate), or where that is missing it is
- *              written.
+ * Measures     ftruncate to `block` bytes less, of a file with that room: giving blocks back in
+ *              memory, and throwing away what the cache has of them.
+ * Leaves out   making the file, before each batch: its room is found (fallocate), or where that is
+ *              missing it is written.
  * Beware       what is given back may be written down, and told to the device, later.
  * After        ftruncate as databases and logs use it.
  */

@@ -1,12 +1,14 @@
 /* fio -- run a job of fio, and take its figures in.
  *
- * Measures     one run of fio in the trial's directory: the time from its start to its end ("time"), and of what it says
- *              of its first job, the time an operation of reading and of writing (the job's runtime by the operations),
- *              and quantiles of the completion latencies. The job is the file `job`, or where none is named what `rw`,
- *              `block`, `size`, `depth`, `engine` and `direct` say.
+ * Measures     one run of fio in the trial's directory: the time from its start to its end
+ *              ("time"), and of what it says of its first job, the time an operation of reading and
+ *              of writing (the job's runtime by the operations), and quantiles of the completion
+ *              latencies. The job is the file `job`, or where none is named what `rw`, `block`,
+ *              `size`, `depth`, `engine` and `direct` say.
  * Leaves out   what other jobs of the same file did, unless group_reporting is set there.
- * Beware       fio must be installed on the system, in PATH; versions differ in what they do by default. Before it
- *              measures fio lays out its file, which `time` contains; runtime does not.
+ * Beware       fio must be installed on the system, in PATH; versions differ in what they do by
+ *              default. Before it measures fio lays out its file, which `time` contains; runtime
+ *              does not.
  * After        fio (Axboe).
  */
 #include <errno.h>

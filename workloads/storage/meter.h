@@ -1,11 +1,13 @@
 /* meter.h -- what a phase of file work cost, and how long single operations took.
  *
- * Reported beside the time: the latencies of operations; the processor time of this process, and of the whole
- * machine, because what a kernel writes back later stands in no process's account; the bytes that the device
- * of the directory read and wrote, for whoever it was; and how much of the file was in the cache before. All
- * cover the batches of the last size, which are the measured ones, and are per operation.
+ * Reported beside the time: the latencies of operations; the processor time of this process, and of
+ * the whole machine, because what a kernel writes back later stands in no process's account; the
+ * bytes that the device of the directory read and wrote, for whoever it was; and how much of the
+ * file was in the cache before. All cover the batches of the last size, which are the measured
+ * ones, and are per operation.
  *
- * An operation in every few is timed, at random, so that reading the clock costs a hundredth of it at most.
+ * An operation in every few is timed, at random, so that reading the clock costs a hundredth of it
+ * at most.
  */
 #ifndef STEELYARD_STORAGE_METER_H
 #define STEELYARD_STORAGE_METER_H
@@ -27,8 +29,9 @@ struct lane {
 /* In setup: so many threads will count. */
 int meter_begin(uint64_t lanes);
 void meter_end(void);
-/* The first thing in `before`, untimed: closes the account of the batch before. The last thing there: opens that
- * of the next one, of whose file so many bytes are in the cache (UINT64_MAX: not known). */
+/* The first thing in `before`, untimed: closes the account of the batch before. The last thing
+ * there: opens that of the next one, of whose file so many bytes are in the cache (UINT64_MAX: not
+ * known). */
 void meter_close(void);
 void meter_open(uint64_t operations, uint64_t resident);
 

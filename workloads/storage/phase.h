@@ -1,6 +1,7 @@
 /* phase.h -- what most workloads of one file share: the file, one buffer for a block, the account.
  *
- * Each batch begins at the beginning of the file, or of the random order, with the data where `cache` says.
+ * Each batch begins at the beginning of the file, or of the random order, with the data where
+ * `cache` says.
  */
 #ifndef STEELYARD_STORAGE_PHASE_H
 #define STEELYARD_STORAGE_PHASE_H
@@ -23,8 +24,8 @@ int phase_begin(int flags, uint64_t lanes);
 /* The same for a workload that makes the file itself in each batch: it is not there yet. */
 int phase_begin_anew(void);
 
-/* `before`: for batches that read each of their blocks once; that write, or read a block often; that make the
- * file themselves. */
+/* `before`: for batches that read each of their blocks once; that write, or read a block often;
+ * that make the file themselves. */
 int phase_before_reading(uint64_t operations);
 int phase_before_writing(uint64_t operations);
 int phase_before_anew(uint64_t operations);

@@ -184,7 +184,8 @@ int queue_run(uint64_t operations)
 	return 0;
 }
 
-/* The kernel may still write into the rooms of requests that are under way, until the ring is gone. */
+/* The kernel may still write into the rooms of requests that are under way, until the ring is
+ * gone. */
 void queue_end(void)
 {
 	if (s.ring >= 0)

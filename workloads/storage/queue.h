@@ -1,4 +1,5 @@
-/* queue.h -- random access to a large file by io_uring: one thread keeps so many requests outstanding. */
+/* queue.h -- random access to a large file by io_uring: one thread keeps so many requests
+ * outstanding. */
 #ifndef STEELYARD_STORAGE_QUEUE_H
 #define STEELYARD_STORAGE_QUEUE_H
 

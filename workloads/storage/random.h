@@ -1,4 +1,5 @@
-/* random.h -- what random access to a large file shares: several seekers, each block once in a pass. */
+/* random.h -- what random access to a large file shares: several seekers, each block once in a
+ * pass. */
 #ifndef STEELYARD_STORAGE_RANDOM_H
 #define STEELYARD_STORAGE_RANDOM_H
 

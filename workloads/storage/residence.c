@@ -82,8 +82,8 @@ uint64_t residence_bytes(int file, uint64_t size)
 
 /* ---- The device ---- */
 
-/* What is mounted where the directory is, by the longest mount point that it begins with: of btrfs, whose files
- * have a device number of their own, only this names the device. */
+/* What is mounted where the directory is, by the longest mount point that it begins with: of btrfs,
+ * whose files have a device number of their own, only this names the device. */
 static int mounted_source(const char *directory, char source[PATH_MAX])
 {
 	char   line[3 * PATH_MAX], point[PATH_MAX];

@@ -1,4 +1,5 @@
-/* team.h -- several threads that share the operations of a batch: each takes the next number when it is free.
+/* team.h -- several threads that share the operations of a batch: each takes the next number when
+ * it is free.
  *
  * So the number of outstanding operations is that of the threads. One thread is the trial's own.
  */
