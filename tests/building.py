@@ -50,6 +50,7 @@ REPORTED = {
     ("web_requests", "client"),
     *(("web_saturation", metric) for metric in METRICS["web_saturation"]),
 }
+PER = {("web_saturation", "request"): "request"}
 LESS = {("context_switch", "switch"): "overhead"}
 COUNTS = {"linpack_limit": ("count", "processes")}
 BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they are curves over a size
@@ -223,7 +224,12 @@ def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
                 "summary": name,
                 "operation": "call",
                 "metrics": [
-                    {"name": one, "less": LESS.get((name, one)), "reported": (name, one) in REPORTED}
+                    {
+                        "name": one,
+                        "less": LESS.get((name, one)),
+                        "reported": (name, one) in REPORTED,
+                        "per": PER.get((name, one)),
+                    }
                     for one in metrics_of(name)
                 ],
                 "measure": "bandwidth" if name in BANDWIDTHS else COUNTS.get(name, ("time",))[0],

@@ -11,7 +11,7 @@ import pytest
 from steelyard.archive import journal
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
-from steelyard.events import Accounted, Done, Earlier, Look
+from steelyard.events import Accounted, Done, Earlier, Look, Switching, Unbooted
 from steelyard.study.model import Cell
 
 PLAN = building.plan("sieve", "shell", blocks=4)
@@ -185,6 +185,22 @@ def test_the_last_boot_of_each_system_is_known(directory: Path) -> None:
     open_journal.close()
 
     assert _earlier(directory).boots == {"a": 1, "b": 3}
+
+
+def test_boots_that_fail_are_counted_until_one_of_that_machine_does_not(directory: Path) -> None:
+    """A system that excludes none is started by each run, and says nothing of the machine."""
+    open_journal = Journal(directory)
+    for number in (1, 2):
+        for event in (Switching("b", None), building.started("a", number), Unbooted("b", "another kernel")):
+            open_journal.append(event)
+    assert (_earlier(directory).failed_boots, _earlier(directory).switching) == (2, None)
+    for event in (Switching("b", None), building.started("a", 3)):
+        open_journal.append(event)
+    assert _earlier(directory).switching == Switching("b", None)
+    open_journal.append(building.started("b", 1))
+    open_journal.close()
+
+    assert (_earlier(directory).failed_boots, _earlier(directory).switching) == (0, None)
 
 
 def test_rounds_are_counted_on_from_the_last_look(directory: Path) -> None:

@@ -825,7 +825,8 @@ def test_a_run_that_was_interrupted_in_its_first_pair_still_measures_it(
     laboratory: Laboratory, system: str
 ) -> None:
     laboratory.trial_s = {"a": 6.0, "b": 6.0}
-    before = Earlier(done=frozenset({(0, system, SIEVE)}), spent_s=60.0)
+    done = frozenset({(0, system, SIEVE)})
+    before = Earlier(done=done, unfinished=done, spent_s=60.0)
 
     events = list(_run(laboratory, make_plan("sieve", budget_s=15.0), earlier=before))
 

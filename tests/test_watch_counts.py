@@ -218,6 +218,7 @@ TIDES = {
 }
 
 
+@pytest.mark.quiet
 @pytest.mark.bpf
 def test_counting_one_by_one_ends_in_a_storm_and_begins_again_after_it(known: Path) -> None:
     """Who is said to have been counted one by one has been, and neither who slept through a storm nor who

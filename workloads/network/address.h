@@ -56,9 +56,13 @@ static inline const char *address_text(const struct address *one, char text[ADDR
 /* Whether both are the same host's, whatever their ports. */
 static inline int address_same_host(const struct address *one, const struct address *other)
 {
-	char texts[2][ADDRESS_ROOM];
-
-	return !strcmp(address_text(one, texts[0]), address_text(other, texts[1]));
+	if (one->is.ss_family != other->is.ss_family)
+		return 0;
+	if (one->is.ss_family == AF_INET6)
+		return !memcmp(&((const struct sockaddr_in6 *)&one->is)->sin6_addr,
+		               &((const struct sockaddr_in6 *)&other->is)->sin6_addr, sizeof(struct in6_addr));
+	return ((const struct sockaddr_in *)&one->is)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)&other->is)->sin_addr.s_addr;
 }
 
 /* A socket's own, or its other end's. Return 0, or -1 with errno. */

@@ -228,7 +228,7 @@ static void *accept_connections(void *argument)
 
 	while (bytes && (one = accept_near((int)(intptr_t)argument)) >= 0) {
 		if (!order.request)
-			socket_reset_at_end(one);
+			socket_end_by_reset(one);
 		else if (!read_whole(one, bytes, order.request) && !write_whole(one, bytes, order.response) &&
 		         !order.goodbye)
 			(void)!read(one, bytes, 1); /* until the near end resets it */

@@ -39,9 +39,8 @@ static uint64_t share_of(const struct flow *flow, uint64_t operations)
 }
 
 /* The first to fail says why. It ends all: a far end that is gone answers nobody. */
-static void is_done(struct flow *flow, int outcome)
+static void is_done(int outcome)
 {
-	(void)flow;
 	pthread_mutex_lock(&s.lock);
 	if (outcome && !s.outcome) {
 		s.outcome = outcome;
@@ -74,7 +73,7 @@ static void *work(void *argument)
 		if (s.is_ending)
 			return NULL;
 		operations = share_of(flow, operations);
-		is_done(flow, operations ? perform(flow, operations) : 0);
+		is_done(operations ? perform(flow, operations) : 0);
 	}
 }
 
@@ -180,35 +179,9 @@ void flows_close(void)
 
 static struct {
 	struct cost near, far;
-	uint64_t    idle_ns, at_ns, processors; /* of this machine; processors 0: it does not say */
+	uint64_t    machine_ns, at_ns; /* of all of this machine; 0: it does not say */
 } mark, used;
 static uint64_t counted_operations, done_operations;
-
-/* The time in which this machine's processors had nothing to do. Linux counts it to the microsecond
- * where idle processors get no ticks, and tells it in ticks. */
-static void machine_idle(uint64_t *idle_ns, uint64_t *processors)
-{
-	FILE    *file = fopen("/proc/stat", "re");
-	char     line[1024];
-	long     ticks = sysconf(_SC_CLK_TCK);
-	uint64_t user, nice, system, idle, waiting, all = 0;
-
-	*idle_ns = *processors = 0;
-	while (file && ticks > 0 && fgets(line, sizeof(line), file)) {
-		/* The first line is the sum of all; scanf would take its first figure for a number. */
-		if (strncmp(line, "cpu", 3) || line[3] < '0' || line[3] > '9' ||
-		    sscanf(line, "cpu%*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &user, &nice,
-		           &system, &idle, &waiting) != 5)
-			continue;
-		all += user + nice + system + idle + waiting;
-		*idle_ns += (idle + waiting) * (1000000000u / (uint64_t)ticks);
-		(*processors)++;
-	}
-	if (file)
-		fclose(file);
-	if (!all) /* a file without figures */
-		*processors = 0;
-}
 
 static int take_costs(struct cost *near, struct cost *far)
 {
@@ -224,7 +197,7 @@ int flows_before(uint64_t operations)
 		counted_operations = operations;
 		done_operations = 0;
 		outcome = take_costs(&mark.near, &mark.far);
-		machine_idle(&mark.idle_ns, &mark.processors);
+		mark.machine_ns = machine_busy_ns();
 		mark.at_ns = clock_ns();
 	}
 	done_operations += operations;
@@ -250,7 +223,7 @@ static int report(double total_ns)
 
 	if (flows_unit_bytes)
 		units *= (double)*flows_unit_bytes / 1024;
-	if (total_ns / units > (double)(used.at_ns - mark.at_ns))
+	if (total_ns <= 0 || total_ns / units > (double)(used.at_ns - mark.at_ns))
 		return not_known();
 	flows_reported_ns = total_ns / units < 1 ? 1 : (uint64_t)(total_ns / units + 0.5);
 	return 0;
@@ -258,7 +231,7 @@ static int report(double total_ns)
 
 static double busy_ns(void)
 {
-	return (double)(used.at_ns - mark.at_ns) * (double)mark.processors - (double)(used.idle_ns - mark.idle_ns);
+	return (double)(int64_t)(used.machine_ns - mark.machine_ns); /* of a moment: by ticks, either way */
 }
 
 /* The first of them: takes what all of them report. */
@@ -267,12 +240,12 @@ int flows_report_demand(uint64_t operations)
 	int outcome;
 
 	(void)operations;
-	machine_idle(&used.idle_ns, &used.processors);
+	used.machine_ns = machine_busy_ns();
 	used.at_ns = clock_ns();
 	outcome = take_costs(&used.near, &used.far);
 	if (outcome)
 		return outcome;
-	return mark.processors ? report(busy_ns()) : not_known();
+	return mark.machine_ns ? report(busy_ns()) : not_known();
 }
 
 static double own_ns(const struct cost *now, const struct cost *before)
@@ -300,7 +273,7 @@ int flows_report_rest(uint64_t operations)
 	(void)operations;
 	if (peer_is_here())
 		ends_ns += own_ns(&used.far, &mark.far);
-	return mark.processors ? report(busy_ns() - ends_ns) : not_known();
+	return mark.machine_ns ? report(busy_ns() - ends_ns) : not_known();
 }
 
 #ifdef __linux__

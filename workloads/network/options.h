@@ -1,5 +1,4 @@
-/* options.h -- what both ends of a network workload do to their sockets, and how they account for
- * themselves. */
+/* options.h -- what both ends of a network workload do to their sockets. */
 #ifndef STEELYARD_OPTIONS_H
 #define STEELYARD_OPTIONS_H
 
@@ -9,8 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "../api/processor_time.h"
+#include "../api/sockets.h"
 #include "../api/workload.h"
 #include "order.h"
 
@@ -21,14 +21,6 @@ static inline uint64_t order_of_net(uint64_t count)
 {
 	return htonl(1) == 1 ? count
 	                     : (uint64_t)htonl((uint32_t)count) << 32 | htonl((uint32_t)(count >> 32));
-}
-
-/* Its close ends the connection by a reset, so that nothing of it stays in the kernel. */
-static inline int socket_reset_at_end(int one)
-{
-	static const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-
-	return setsockopt(one, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
 
 /* What the order says of each socket; and that a host that has vanished ends the connection.
@@ -63,15 +55,6 @@ static inline int socket_options(int one, const struct order *order)
 		return -1;
 #endif
 	return 0;
-}
-
-/* What this process has used. */
-static inline uint64_t own_processor_ns(void)
-{
-	struct timespec sum;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &sum);
-	return (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec;
 }
 
 #endif

@@ -22,7 +22,7 @@ static uint64_t request = 1, response = 1;
 
 static int converse(int one, unsigned char *bytes)
 {
-	if (!peer_order.goodbye && socket_reset_at_end(one))
+	if (!peer_order.goodbye && socket_end_by_reset(one))
 		return fail("setsockopt");
 	if (write_whole(one, bytes, request))
 		return peer_lost("write");

@@ -56,7 +56,9 @@ static int receive_oldest(struct flow *flow)
 		}
 		if (got < 0 && errno == EAGAIN && (outcome = send_again(flow)))
 			return outcome;
-		if (got < 0 && errno != EAGAIN && errno != EINTR)
+		if (!got)
+			errno = 0; /* another flow has failed, and has ended all */
+		if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
 			return peer_lost("read");
 	}
 }

@@ -66,11 +66,11 @@ static int perform(struct flow *flow, uint64_t operations)
 		outcome = send_one(flow, &head);
 		sent++;
 		flow->sent++;
-		if (!outcome && sent >= operations && (sent == operations || sent % LOOK_EACH == 0))
-			outcome = is_there(flow, &head, &is_over);
 		if (rate)
 			wait_until(began + sent * 1000000000u / rate);
-		if (!outcome && sent % 1024 == 0 && sent > 8 * operations &&
+		if (!outcome && sent >= operations && (rate || sent == operations || sent % LOOK_EACH == 0))
+			outcome = is_there(flow, &head, &is_over);
+		if (!outcome && (rate || sent % 1024 == 0) && sent > 8 * operations &&
 		    clock_ns() - began > PATIENCE_MS * (uint64_t)1000000)
 			return fail_check("of %llu datagrams not %llu have come to the far end: is there a firewall between?",
 			                  (unsigned long long)sent, (unsigned long long)operations);

@@ -31,11 +31,17 @@ int report_latency_99_9(uint64_t operations);
 int report_ns(double value);
 int report_quantile(const struct histogram *latencies, double share);
 
-#define REPORT(name, function) { .metric = (name), .run = (function), .reported = &reported_ns }
-/* `server` is report_server, or a function that ends with it. */
-#define REPORTS(server)                                                                           \
-	REPORT("server", server), REPORT("client", report_client),                                \
-		REPORT("latency_50", report_latency_50), REPORT("latency_90", report_latency_90), \
-		REPORT("latency_99", report_latency_99), REPORT("latency_99_9", report_latency_99_9)
+#define REPORT_PER(name, function, per_) \
+	{ .metric = (name), .run = (function), .reported = &reported_ns, .per = (per_) }
+#define REPORT(name, function) REPORT_PER(name, function, NULL)
+/* `server` is report_server, or a function that ends with it; `per` is what they are for, NULL: an
+ * operation. */
+#define REPORTS_PER(server, per)                                                                  \
+	REPORT_PER("server", server, per), REPORT_PER("client", report_client, per),              \
+		REPORT_PER("latency_50", report_latency_50, per),                                 \
+		REPORT_PER("latency_90", report_latency_90, per),                                 \
+		REPORT_PER("latency_99", report_latency_99, per),                                 \
+		REPORT_PER("latency_99_9", report_latency_99_9, per)
+#define REPORTS(server) REPORTS_PER(server, NULL)
 
 #endif

@@ -53,7 +53,7 @@ static struct {
 static int load(double rate, uint64_t seed, struct probe *probe)
 {
 	struct result *found = s.found;
-	uint64_t       server_ns = server_processor_ns(), began = now_ns();
+	uint64_t       server_ns = server_processor_ns(), began = now_ns(), ended;
 	struct options options;
 
 	web_options(&options, "/page");
@@ -64,14 +64,16 @@ static int load(double rate, uint64_t seed, struct probe *probe)
 	options.seed = seed;
 	*found = (struct result){ 0 };
 	loop_run(&options, &s.reference, 0, options.clients, began, found);
+	ended = now_ns(); /* before the next line, which walks over all processes */
+	server_ns = server_processor_ns() - server_ns;
 	if (found->broken)
 		return fail_check("the load ended with error %d", found->broken);
 	*probe = (struct probe){
 		.rate      = rate,
 		.answered  = (double)found->answers * 1000 / (double)step_ms,
-		.server_ns = (double)(server_processor_ns() - server_ns),
+		.server_ns = (double)server_ns,
 		.client_ns = (double)(found->user_ns + found->system_ns),
-		.seconds   = (double)(now_ns() - began) / SECOND_NS,
+		.seconds   = (double)(ended - began) / SECOND_NS,
 		.requests  = (double)(found->requests ? found->requests : 1),
 		.wait_ns   = histogram_mean(&found->intended) - histogram_mean(&found->latency),
 		.latency_50_ns = (double)histogram_quantile(&found->intended, 0.5),
@@ -185,14 +187,14 @@ static int report_beyond_wait(uint64_t operations)
 }
 
 static const struct phase phases[] = {
-	REPORT("request", search),
-	REPORT("server", report_server_time),
-	REPORT("client", report_client_time),
-	REPORT("latency_50", report_median),
-	REPORT("latency_99", report_99),
-	REPORT("beyond_server", report_beyond_server),
-	REPORT("beyond_client", report_beyond_client),
-	REPORT("beyond_wait", report_beyond_wait),
+	REPORT_PER("request", search, "request"),
+	REPORT_PER("server", report_server_time, "request"),
+	REPORT_PER("client", report_client_time, "request"),
+	REPORT_PER("latency_50", report_median, "request"),
+	REPORT_PER("latency_99", report_99, "request"),
+	REPORT_PER("beyond_server", report_beyond_server, "second"),
+	REPORT_PER("beyond_client", report_beyond_client, "second"),
+	REPORT_PER("beyond_wait", report_beyond_wait, "request"),
 	{ 0 },
 };
 

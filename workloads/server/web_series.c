@@ -16,7 +16,11 @@ static int run(uint64_t operations)
 	return web_fetch(operations, requests);
 }
 
-static const struct phase phases[] = { { .metric = "time", .run = run }, REPORTS(report_server), { 0 } };
+static const struct phase phases[] = {
+	{ .metric = "time", .run = run },
+	REPORTS_PER(report_server, "request"),
+	{ 0 },
+};
 
 static const struct parameter parameters[] = {
 	WEB_PARAMETERS,

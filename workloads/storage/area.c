@@ -226,19 +226,22 @@ int area_arrange(uint64_t operations, uint64_t bytes)
 	return outcome;
 }
 
-int area_renew(void)
+int area_synced(void)
 {
-	int directory, outcome = 0;
+	int directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), outcome = 0;
 
-	if (s.is_made && unlink(name) && errno != ENOENT)
-		return fail("unlink");
-	/* Removing, too, is written later: not in the next batch. */
-	directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0 || syncfs(directory))
 		outcome = fail("syncfs");
 	if (directory >= 0)
 		close(directory);
 	return outcome;
+}
+
+int area_renew(void)
+{
+	if (s.is_made && unlink(name) && errno != ENOENT)
+		return fail("unlink");
+	return area_synced(); /* removing, too, is written later: not in the next batch */
 }
 
 void area_end(void)
@@ -305,6 +308,11 @@ int area_arrange(uint64_t operations, uint64_t bytes)
 int area_came(void)
 {
 	return 0;
+}
+
+int area_synced(void)
+{
+	return area_begin();
 }
 
 int area_renew(void)

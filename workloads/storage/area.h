@@ -56,6 +56,9 @@ uint64_t area_resident(void);
  * device. */
 int area_renew(void);
 
+/* Brings everything that was changed on this file system to the device. */
+int area_synced(void);
+
 /* For teardown. */
 void area_end(void);
 

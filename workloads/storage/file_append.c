@@ -12,20 +12,7 @@
 
 static int setup(void)
 {
-	int outcome = area_begin();
-
-	if (outcome || (outcome = area_open(O_WRONLY | O_CREAT | O_EXCL | O_APPEND, &phase_file)))
-		return outcome;
-	return meter_begin(1);
-}
-
-static int before(uint64_t operations)
-{
-	meter_close();
-	if (ftruncate(phase_file, 0) || fsync(phase_file))
-		return fail("cutting the file");
-	meter_open(operations, UINT64_MAX);
-	return 0;
+	return phase_begin_empty(O_WRONLY | O_APPEND);
 }
 
 static int run(uint64_t operations)
@@ -56,7 +43,7 @@ const struct workload workload_file_append = {
 	.summary    = "records appended to a file",
 	.operation  = "record",
 	.setup      = setup,
-	.before     = before,
+	.before     = phase_before_empty,
 	.phases     = phases,
 	.teardown   = phase_end,
 	.parameters = parameters,

@@ -13,9 +13,7 @@ static uint64_t bytes = 1048576, one = 1;
 
 static int setup(void)
 {
-	return area_is_direct() ? fail_check("cache is 'direct', and must be warm, cold or limited: past the cache no "
-	                                     "single byte can be read")
-	                        : phase_begin(O_RDONLY, 1);
+	return phase_begin_cached(O_RDONLY, "past the cache no single byte can be read");
 }
 
 static int run(uint64_t operations)

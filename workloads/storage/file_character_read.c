@@ -18,7 +18,7 @@ static FILE *stream;
 
 static int setup(void)
 {
-	int outcome = phase_begin(O_RDONLY, 1);
+	int outcome = phase_begin_cached(O_RDONLY, "stdio reads into memory of its own");
 
 	if (outcome)
 		return outcome;

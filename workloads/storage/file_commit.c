@@ -33,13 +33,7 @@ static int setup(void)
 static int before(uint64_t operations)
 {
 	next = 0;
-	if (!is_appending)
-		return phase_before_writing(operations);
-	meter_close();
-	if (ftruncate(phase_file, 0) || fsync(phase_file))
-		return fail("cutting the file");
-	meter_open(operations, UINT64_MAX);
-	return 0;
+	return is_appending ? phase_before_empty(operations) : phase_before_writing(operations);
 }
 
 static int commit(uint64_t number)

@@ -73,12 +73,13 @@ static int remove_copy(void)
 
 static int before(uint64_t operations)
 {
-	int outcome = phase_before_reading(operations);
+	int outcome;
 
-	if (outcome || (outcome = remove_copy()))
+	meter_close();
+	if ((outcome = remove_copy()) || (outcome = area_synced()))
 		return outcome;
 	copy = open(copied, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	return copy < 0 ? fail("creating the copy") : 0;
+	return copy < 0 ? fail("creating the copy") : phase_before_reading(operations);
 }
 
 static int check_copy(uint64_t number)

@@ -18,8 +18,7 @@ static unsigned char *mapping;
 
 static int setup(void)
 {
-	return area_is_direct() ? fail_check("cache is 'direct', and must be warm, cold or limited: a mapping is the cache")
-	                        : phase_begin(O_RDONLY, 1);
+	return phase_begin_cached(O_RDONLY, "a mapping is the cache");
 }
 
 /* The data of neighbours come along on the way to the device only if they are asked for. */

@@ -18,8 +18,7 @@ static unsigned char *mapping;
 
 static int setup(void)
 {
-	return area_is_direct() ? fail_check("cache is 'direct', and must be warm, cold or limited: a mapping is the cache")
-	                        : phase_begin(O_RDWR, 1);
+	return phase_begin_cached(O_RDWR, "a mapping is the cache");
 }
 
 static int map_whole(void)

@@ -15,11 +15,7 @@ static uint64_t blocks; /* that the file has */
 
 static int setup(void)
 {
-	int outcome = area_begin();
-
-	if (outcome || (outcome = area_open(O_RDWR | O_CREAT | O_EXCL, &phase_file)))
-		return outcome;
-	return meter_begin(1);
+	return phase_begin_empty(O_RDWR);
 }
 
 static int before(uint64_t operations)

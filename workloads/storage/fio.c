@@ -198,7 +198,14 @@ static double number_after(const char *from, const char *key)
 /* What it says of reading, or of writing, by the first job. */
 static const char *of(const char *direction)
 {
-	return strstr(strstr(report, "\"jobs\""), direction);
+	const char *at = strstr(report, "\"jobs\"");
+
+	while (at && (at = strstr(at, direction))) {
+		at += strlen(direction);
+		if (at[strspn(at, " :\n\t")] == '{')
+			return at;
+	}
+	return NULL;
 }
 
 static int report_time(const char *direction)

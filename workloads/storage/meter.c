@@ -1,27 +1,26 @@
 /* meter.c -- see meter.h. */
 #include "meter.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "../api/processor_time.h"
 #include "area.h"
 #include "residence.h"
 
-#ifdef __linux__
-#include <sys/resource.h>
-#endif
-
-enum { CLOCK_SHARE = 100, EVERY_FIRST = 16, EVERY_MOST = 4096, CLOCK_TRIES = 64 };
+enum {
+	CLOCK_SHARE      = 100,
+	EVERY_FIRST      = 16,
+	EVERY_MOST       = 4096,
+	CLOCK_TRIES      = 64,
+	MACHINE_LEAST_NS = 200000000, /* twenty of its ticks: a shorter time would be told by one or none */
+};
 
 uint64_t    meter_reported;
 struct lane meter_lanes[LANES_MOST];
 
 /* What is counted up over batches. */
 struct counts {
-	uint64_t      processor_ns, machine_ns;
+	uint64_t      processor_ns, machine_ns, elapsed_ns;
 	struct device device;
 };
 
@@ -75,38 +74,9 @@ void lane_note(struct lane *lane, uint64_t began_ns)
 
 /* ---- What it costs ---- */
 
-static uint64_t processor_ns(void)
-{
-#ifdef __linux__
-	struct rusage used;
-
-	getrusage(RUSAGE_SELF, &used);
-	return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
-	       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
-#else
-	return 0;
-#endif
-}
-
-/* What all processors did but idling and waiting for a device; 0: not known, as in gVisor. */
-static uint64_t machine_ns(void)
-{
-	uint64_t user, nice, system, interrupts, soft;
-	FILE    *file = fopen("/proc/stat", "r");
-	int      found;
-
-	if (!file)
-		return 0;
-	found = fscanf(file, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64 " %" SCNu64, &user, &nice,
-	               &system, &interrupts, &soft);
-	fclose(file);
-	return found == 5 ? (user + nice + system + interrupts + soft) * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK))
-	                  : 0;
-}
-
 static struct counts counts_now(void)
 {
-	struct counts now = { .processor_ns = processor_ns(), .machine_ns = machine_ns() };
+	struct counts now = { .processor_ns = own_processor_ns(), .machine_ns = machine_busy_ns() };
 
 	m.has_machine = now.machine_ns > 0;
 #ifdef __linux__
@@ -125,8 +95,9 @@ void meter_close(void)
 	m.is_open = 0;
 	now = counts_now();
 	m.done += m.operations;
+	m.sum.elapsed_ns += elapsed_ns;
 	m.sum.processor_ns += now.processor_ns - m.before.processor_ns;
-	m.sum.machine_ns += now.machine_ns - m.before.machine_ns;
+	m.sum.machine_ns += now.machine_ns - m.before.machine_ns; /* may fall: idle time comes in ticks */
 	m.sum.device.read_bytes += now.device.read_bytes - m.before.device.read_bytes;
 	m.sum.device.written_bytes += now.device.written_bytes - m.before.device.written_bytes;
 	m.every = 1 + 2 * m.clock_ns * CLOCK_SHARE * m.operations / (elapsed_ns * m.lanes + 1);
@@ -146,6 +117,7 @@ void meter_open(uint64_t operations, uint64_t resident)
 	if (resident == UINT64_MAX || resident > m.resident_most)
 		m.resident_most = resident;
 	m.before = counts_now();
+	m.before.processor_ns = own_processor_ns(); /* without what counting took */
 	m.is_open = 1;
 	m.began_ns = clock_ns();
 }
@@ -169,22 +141,13 @@ static int report_share(uint64_t sum, int is_known, uint64_t unknown)
 
 static int report_quantile(double share)
 {
-	uint64_t total = 0, below = 0;
-	unsigned bucket = 0;
-
 	meter_close();
 	for (uint64_t lane = 1; lane < m.lanes; lane++) {
 		histogram_merge(meter_lanes[0].latencies, meter_lanes[lane].latencies);
 		memset(meter_lanes[lane].latencies, 0, sizeof(struct histogram));
 	}
-	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-		total += meter_lanes[0].latencies->counts[i];
-	for (; bucket < HISTOGRAM_BUCKETS - 1; bucket++) {
-		below += meter_lanes[0].latencies->counts[bucket];
-		if ((double)below >= share * (double)total)
-			break;
-	}
-	return report(total ? (double)histogram_value(bucket) : 0);
+	meter_reported = histogram_quantile(meter_lanes[0].latencies, share);
+	return 0;
 }
 
 /* The last batch's data are checked here, because no batch comes after it. */
@@ -216,7 +179,9 @@ int meter_processor(uint64_t operations)
 int meter_machine(uint64_t operations)
 {
 	(void)operations;
-	return report_share(m.sum.machine_ns, m.has_machine, 0);
+	int is_known = m.has_machine && m.sum.elapsed_ns >= MACHINE_LEAST_NS;
+
+	return report_share((int64_t)m.sum.machine_ns > 0 ? m.sum.machine_ns : 0, is_known, 0);
 }
 
 int meter_device_read(uint64_t operations)

@@ -17,6 +17,12 @@ int phase_begin(int flags, uint64_t lanes)
 	return phase_room ? 0 : fail("taking memory");
 }
 
+int phase_begin_cached(int flags, const char *why)
+{
+	return area_is_direct() ? fail_check("cache is 'direct', and must be warm, cold or limited: %s", why)
+	                        : phase_begin(flags, 1);
+}
+
 int phase_begin_anew(void)
 {
 	int outcome = area_begin();
@@ -26,6 +32,15 @@ int phase_begin_anew(void)
 	if (!strcmp(area_cache, "cold"))
 		return fail_check("cache is 'cold', and must be warm, direct or limited: of a new file nothing is "
 		                  "in the cache");
+	return meter_begin(1);
+}
+
+int phase_begin_empty(int flags)
+{
+	int outcome = area_begin();
+
+	if (outcome || (outcome = area_open(flags | O_CREAT | O_EXCL, &phase_file)))
+		return outcome;
 	return meter_begin(1);
 }
 
@@ -59,6 +74,15 @@ int phase_before_anew(uint64_t operations)
 	meter_close();
 	if ((outcome = area_renew()))
 		return outcome;
+	meter_open(operations, UINT64_MAX);
+	return 0;
+}
+
+int phase_before_empty(uint64_t operations)
+{
+	meter_close();
+	if (ftruncate(phase_file, 0) || fsync(phase_file))
+		return fail("cutting the file");
 	meter_open(operations, UINT64_MAX);
 	return 0;
 }

@@ -97,7 +97,9 @@ int team_run(uint64_t operations)
 	while (s.busy)
 		pthread_cond_wait(&s.done, &s.lock);
 	pthread_mutex_unlock(&s.lock);
-	return s.outcome ? fail_check("%s", s.why) : 0;
+	if (!s.outcome)
+		return 0;
+	return s.outcome == OUTCOME_UNSUPPORTED ? unsupported("%s", s.why) : fail_check("%s", s.why);
 }
 
 void team_end(void)

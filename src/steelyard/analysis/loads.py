@@ -12,8 +12,6 @@ NEUTRAL = (CLIENT, "offered", *BEYOND)
 BUSY_MOST = 0.8
 # Whose clients are all one event loop, and so have one processor at most.
 _ONE_LOOP = ("web_requests", "web_users", "web_saturation")
-# What these report is of single requests, of which an operation has many.
-_OF_REQUESTS = ("web_series", "web_saturation")
 
 
 def busy(
@@ -36,13 +34,6 @@ def gave_way(metric: str, server: float | None, client: float | None, wait: floa
     if wait:
         told.append(f"a request waited {wait / 1e6:.2g} ms for a connection")
     return ", ".join(told)
-
-
-def operation(workload: str, metric: str, named: str) -> str:
-    """What a time of the metric is a time of."""
-    if workload not in _OF_REQUESTS or metric == TIME:
-        return named
-    return "second" if metric in (BEYOND_SERVER, BEYOND_CLIENT) else "request"
 
 
 def depends_on_client(metric: str) -> bool:

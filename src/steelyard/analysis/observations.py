@@ -177,8 +177,7 @@ class Observations:
         if workload["measure"] == "bandwidth" and not is_reported:
             return "MB/s", "higher"
         is_neutral = metric in loads.NEUTRAL and is_reported
-        operation = loads.operation(self.cells[cell].workload, metric, workload["operation"])
-        return f"ns per {found.get('per') or operation}", "none" if is_neutral else "lower"
+        return f"ns per {found.get('per') or workload['operation']}", "none" if is_neutral else "lower"
 
     def _unit_of(self, cell: str, metric: str) -> str:
         """The unit in which the load program measures it."""

@@ -45,7 +45,7 @@ class Judge:
 def _boot_ratio(observations: Observations) -> float | None:
     """How trials within a boot differ, beside boots, on machines that are booted: the median over metrics."""
     found = []
-    for key in observations.cells_and_metrics():
+    for key in filter(observations.is_judged, observations.cells_and_metrics()):
         for system in observations.experiment.header.get("machines", {}):
             by_boot: dict[int, list[float]] = defaultdict(list)
             for one in observations.values[key].get(system, {}).values():

@@ -164,11 +164,12 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
         elif line["kind"] == "unbooted":
             switching, failed_boots = None, failed_boots + 1
         elif line["kind"] == "system":
-            if last_at is None and switching is not None:  # it was booted by a run that had measured before
-                spent += line["start_s"]
+            if switching is not None and line["system"] == switching.system:
+                if last_at is None:  # it was booted by a run that had measured before
+                    spent += line["start_s"]
+                switching, failed_boots = None, 0
             boots[line["system"]] = line["boot"]
             identities.add(str(line["fingerprint"].get("boot_id")))
-            switching, failed_boots = None, 0
         elif line["kind"] == "accounting":
             accounted.add((line["round"], line["system"], cells[line["cell"]]))
         elif line["kind"] == "look":

@@ -3,27 +3,28 @@ command again, until the experiment is over."""
 
 import json
 import os
+import re
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from steelyard.archive import journal
 from steelyard.errors import Rebooting, Stuck
-from steelyard.text import last_line, of_file
+from steelyard.systems import this_machine
+from steelyard.text import of_file
 
 NAME = "steelyard-reboots.service"
 GOES_ON = "STEELYARD_GOES_ON"  # in the environment of the command that the unit gives: the experiment's name
 _UNITS = Path("/etc/systemd/system")
 _STATE = Path("/var/lib/steelyard/reboots.json")
-_KEPT = ("PATH", "HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TMPDIR", "STEELYARD_ARCHIVE")
+_KEPT = re.compile("PATH|HOME|XDG_(DATA|CACHE)_HOME|TMPDIR|STEELYARD_.*")  # of the environment
 _NEVER = ("--new",)  # of the command's words: it would begin anew after each boot
 
 
@@ -60,14 +61,14 @@ def install(wanted: Continuation) -> None:
             f"{error.filename} cannot be written: {error.strerror}; to go on after a reboot by itself, "
             "Steelyard must be run as root"
         ) from error
-    _systemctl("daemon-reload")
-    _systemctl("enable", NAME)
+    this_machine.do("systemctl", "daemon-reload")
+    this_machine.do("systemctl", "enable", NAME)
     os.sync()
 
 
 def unit(wanted: Continuation) -> str:
     """The unit's file. It starts when the boot is over, so that nothing else does beside what is measured."""
-    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
     environment[GOES_ON] = Path(wanted.experiment).name
     lines = [
         "[Unit]",
@@ -108,18 +109,10 @@ def remove() -> None:
     """Nothing is gone on with after the next boot."""
     file = _UNITS / NAME
     if file.exists():
-        _systemctl("disable", NAME)
+        this_machine.do("systemctl", "disable", NAME)
         file.unlink(missing_ok=True)
-        _systemctl("daemon-reload")
+        this_machine.do("systemctl", "daemon-reload")
     _STATE.unlink(missing_ok=True)
-
-
-def _systemctl(*words: str) -> None:
-    done = subprocess.run(["systemctl", *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode:
-        raise Stuck(
-            f"systemctl {shlex.join(words)} ended with status {done.returncode}: {last_line(done.stderr)}"
-        )
 
 
 def facts(found: Continuation) -> dict[str, Any]:
@@ -149,12 +142,13 @@ def is_asked_for() -> bool:
 def over_reboots(experiment: Path) -> Iterator[None]:
     """Has this process's command given again after a reboot that comes while the context lasts; when it
     ends otherwise, however that is, nothing is gone on with."""
-    install(of_this_command(experiment))
     try:
+        install(of_this_command(experiment))
         yield
     except Rebooting:
         raise
     except BaseException:
-        remove()
+        with suppress(Stuck):  # the first error is the one to tell
+            remove()
         raise
     remove()

@@ -3,6 +3,7 @@
 A guest is its host processes here: what one of its operations costs is what those do meanwhile.
 """
 
+import contextlib
 import fcntl
 import os
 import select
@@ -123,7 +124,8 @@ class HostMonitor:
         self._unread = b""
         self._read_end, writing = os.pipe()
         if not self._tells:  # nobody reads while a trial runs
-            fcntl.fcntl(self._read_end, fcntl.F_SETPIPE_SZ, _PIPE)
+            with contextlib.suppress(OSError):  # a smaller one does, too
+                fcntl.fcntl(self._read_end, fcntl.F_SETPIPE_SZ, _PIPE)
         reading, self._control = os.pipe()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
         try:

@@ -4,6 +4,7 @@ Within a system (loopback, namespace) a trial has its far end with it. Elsewhere
 an agent too, which the laboratory starts, and which serves trials that know its token.
 """
 
+import functools
 import json
 import secrets
 import subprocess
@@ -76,6 +77,7 @@ def _refusal(peer: str, members: Sequence[System]) -> str | None:
     return None
 
 
+@functools.cache
 def _refusal_of_namespace() -> str | None:
     try:
         answer = subprocess.run(

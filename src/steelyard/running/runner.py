@@ -6,7 +6,7 @@ and judged. `agenda` holds what is to be measured, `fleet` the systems that are 
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.analysis.model import Standing
 from steelyard.events import Earlier, Event, Outcome
@@ -65,6 +65,9 @@ def run(
     where a machine does not come up.
     """
     budget = Budget(plan.study.design.budget_s, spent_before_s=earlier.spent_s, clock=clock)
+    is_booted = any(map(seats.machine, plan.systems))
+    if not is_booted:  # only a round of boots is finished as it was begun
+        earlier = replace(earlier, unfinished=frozenset())
     agenda = Agenda(plan, earlier, budget)
     fleet = Fleet(
         plan,
@@ -81,7 +84,7 @@ def run(
             if seats.machine(system) is None:
                 yield from fleet.bring_up(system)
         agenda.standing = judge()
-        if any(map(seats.machine, plan.systems)):
+        if is_booted:
             yield from _rounds_by_boot(agenda, fleet, budget, judge, seats, notify, clock)
             agenda.check()
             return

@@ -156,6 +156,7 @@ def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
             curve_tables=(*study.curve_tables, *part.curve_tables),
             cell_tables=(*study.cell_tables, *part.cell_tables),
             figure_tables=(*study.figure_tables, *part.figure_tables),
+            peer=study.peer or part.peer,
         )
     return study
 

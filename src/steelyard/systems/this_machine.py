@@ -3,6 +3,7 @@
 GRUB boots an entry once (grub-reboot), and its default after that, also after a boot that failed.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -76,12 +77,13 @@ def boot_into(kernel: str) -> None:
     if entry is None:
         known = ", ".join(kernels(told)) or "none"
         raise Stuck(f"{file} has no entry for kernel {kernel}; it has {known}")
-    _do("grub-reboot", entry)
-    _do("sync")
-    _do("systemctl", "--no-block", "reboot")
+    do("grub-reboot", entry)
+    os.sync()
+    do("systemctl", "--no-block", "reboot")
 
 
-def _do(*words: str) -> None:
+def do(*words: str) -> None:
+    """Raises Stuck if the command fails."""
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode:
         raise Stuck(f"{' '.join(words)} ended with status {done.returncode}: {last_line(done.stderr)}")
