@@ -8,14 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 import watching
+from starting import Starter
 
 pytest_plugins = ["bounds"]
-COMMAND = Path(sys.executable).with_name("steelyard")
 FAKE_AGENT = Path(__file__).with_name("fake_agent.py")
 
 
@@ -66,19 +66,19 @@ def open_directory() -> Iterator[Path]:
         yield Path(made)
 
 
+@pytest.fixture(scope="session")
+def starter() -> Iterator[Starter]:
+    with closing(Starter()) as made:
+        yield made
+
+
 @pytest.fixture
-def steelyard(archive: Path) -> Run:
+def steelyard(archive: Path, starter: Starter) -> Run:
     """The installed command, with an archive of the test's own."""
 
     def run(*arguments: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=os.environ | {"STEELYARD_ARCHIVE": str(archive)} | environment,
-            stdin=subprocess.DEVNULL,
-        )
+        known = os.environ | {"STEELYARD_ARCHIVE": str(archive)} | environment
+        return starter.run(arguments, environment=known, timeout=timeout)
 
     return run
 

@@ -12,7 +12,8 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, Run
+from conftest import Run
+from starting import COMMAND
 
 from steelyard.cli import parser
 from steelyard.cli.measuring import Choice

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import serving
-from conftest import COMMAND
 from serving import Agent, false, figures, running
+from starting import COMMAND
 from test_mail import METRICS
 
 pytestmark = pytest.mark.program

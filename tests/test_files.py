@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND
+from starting import COMMAND
 
 from steelyard.programs import built
 from steelyard.study import study_file

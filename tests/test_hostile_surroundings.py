@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, Run
+from conftest import Run
 from rich.table import Table
 from rich.text import Text
+from starting import COMMAND
 
 import steelyard
 from steelyard import terminal, text

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 import terminals
-from conftest import COMMAND, Run
+from conftest import Run
+from starting import COMMAND
 
 pytestmark = pytest.mark.program
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
-from conftest import COMMAND, Run
+from conftest import Run
+from starting import COMMAND
 
 from steelyard.errors import SystemFailed, UsageError
 from steelyard.load import client, trials

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, Run
+from conftest import Run
+from starting import COMMAND
 
 from steelyard import systems
 from steelyard.errors import StudyError, Unsupported, UsageError

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 import rebooting
-from conftest import COMMAND, Run
+from conftest import Run
 from kernels import downloaded
 from rebooting import Machine
+from starting import COMMAND
 
 from steelyard.archive import experiments
 from steelyard.statistics import verdict

@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND
+from starting import COMMAND
 from test_userlands import libraries, put
 
 ROOT = Path(__file__).parent.parent

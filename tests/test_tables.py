@@ -22,7 +22,7 @@ from steelyard.study.model import Cell
 
 # So many times as many in a run by hand, and then each time others.
 TIMES = int(os.environ.get("STEELYARD_EXAMPLES", "1"))
-KINDS = ("trial", "system", "watch", "accounting", "look", "note")
+KINDS = ("trial", "system", "watch", "accounting", "look", "note", "damage", "switch", "unbooted")
 KNOWN = {"system": ("a", "ü\n"), "cell": ("null", "x y=1")}
 
 pytestmark = [pytest.mark.computes, pytest.mark.limit(100 + 80 * TIMES)]
@@ -97,7 +97,7 @@ def _lines(draw: st.DrawFn) -> list[schema.Line]:
     kinds = draw(st.lists(st.sampled_from(KINDS), max_size=6))
     found = []
     for kind in sorted(kinds):
-        line = draw(_holding(schema.LINES["noted" if kind in ("look", "note") else kind]))
+        line = draw(_holding(schema.LINES[schema.form_of({"kind": kind})]))
         found.append({"kind": kind, "recorded": draw(st.floats(0, 1e9)), **line})
     return found
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, Run
+from conftest import Run
+from starting import COMMAND
 from test_systems import run
 
 from steelyard import systems

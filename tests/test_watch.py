@@ -18,8 +18,9 @@ from typing import Any
 import duckdb
 import pytest
 import watching
-from conftest import COMMAND, Run
+from conftest import Run
 from scipy.stats import t as scipy_t
+from starting import COMMAND
 
 from steelyard import cli
 from steelyard.archive import watches

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 import watched
-from conftest import COMMAND, Run
+from conftest import Run
 from rich.console import Console
+from starting import COMMAND
 from test_page import BROWSER, BROWSERS, json_of, seen_in_browser, text_of
 
 from steelyard.drawing import lanes
