@@ -40,8 +40,8 @@ class StudyError(UsageError):
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
         where = f"{file}: {shortened(shown(key), 120)}"
-        told = "missing" if value is None else quoted(value)
-        super().__init__(f"{where} is {told}, but must be {allowed}")
+        value_text = "missing" if value is None else quoted(value)
+        super().__init__(f"{where} is {value_text}, but must be {allowed}")
 
 
 class UnknownName(UsageError):
@@ -57,13 +57,13 @@ class UnknownName(UsageError):
 
 def _listed(names: Sequence[str]) -> str:
     """The first of them, as many as a sentence holds, and how many there are besides."""
-    told = ""
+    text = ""
     for number, name in enumerate(names):
-        more = f"{', ' if told else ''}{shortened(shown(name), 60)}"
-        if len(told) + len(more) > _KNOWN_MOST:
-            return f"{told} and {len(names) - number} more"
-        told += more
-    return told
+        more = f"{', ' if text else ''}{shortened(shown(name), 60)}"
+        if len(text) + len(more) > _KNOWN_MOST:
+            return f"{text} and {len(names) - number} more"
+        text += more
+    return text
 
 
 class Unsupported(SteelyardError):

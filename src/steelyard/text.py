@@ -81,13 +81,13 @@ def _outlined(value: object, *, levels: int) -> str:
     if not levels:
         return f"{left}…{right}"
     first = list(value.items() if isinstance(value, dict) else value)[:5]
-    told = [
+    parts = [
         f"{quoted(each[0])}: {_outlined(each[1], levels=levels - 1)}"
         if isinstance(value, dict)
         else _outlined(each, levels=levels - 1)
         for each in first
     ]
-    return f"{left}{', '.join(told)}{', …' if len(value) > len(first) else ''}{right}"
+    return f"{left}{', '.join(parts)}{', …' if len(value) > len(first) else ''}{right}"
 
 
 def cell(value: object) -> object:

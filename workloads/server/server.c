@@ -522,8 +522,10 @@ void server_end(void)
 
 	if (s.keeper.pid <= 0)
 		return;
-	if (s.keeper.server > 0 && !kill(s.keeper.server, signal_to_end()))
+	if (s.keeper.server > 0 && !kill(s.keeper.server, signal_to_end())) {
+		kill(s.keeper.server, SIGCONT); /* who was stopped hears nothing */
 		keeper_has_ended(&s.keeper, FAREWELL_MS, &status);
+	}
 	keeper_end(&s.keeper);
 }
 

@@ -228,8 +228,8 @@ class _Comparing:
                 flags.append(f"the clock of {system} differs from this machine's by {apart:+.2%}")
         flags += self._code(draft.key[0], draft.system)
         for system in (self.observations.baseline, draft.system):
-            if told := self.observations.gave_way(draft.key, system):
-                flags.append(f"beyond what it holds on {system}, {told}")
+            if limits := self.observations.gave_way(draft.key, system):
+                flags.append(f"beyond what it holds on {system}, {limits}")
         flags += self._disturbance(draft, word, margin)
         flags += self._tail(draft, word, margin, judged.noise)
         return tuple(flags)

@@ -267,7 +267,7 @@ class Costs:
             if row.backend is not None and (row.detail == CALLS or row.system not in blind):
                 blind[row.system] = row.backend, tuple(row.missing or ())
         for backend, missing in dict.fromkeys(blind.values()):
-            systems = [system for system, told in blind.items() if told == (backend, missing)]
+            systems = [system for system, reason in blind.items() if reason == (backend, missing)]
             if missing:
                 named = ", ".join(systems)
                 yield f"the monitor ({backend}) of {named} does not see all: {'; '.join(missing)}"

@@ -29,11 +29,11 @@ def gave_way(metric: str, server: float | None, client: float | None, wait: floa
     """What is known of the rate beyond the one that was held, in words; None where nothing is."""
     if metric != "request" or client is None:
         return None
-    told = [f"the server used {server / 1e9:.2f} processors"] if server else []
-    told.append(f"the load's generator {client / 1e9:.2f}")
+    sentences = [f"the server used {server / 1e9:.2f} processors"] if server else []
+    sentences.append(f"the load's generator {client / 1e9:.2f}")
     if wait:
-        told.append(f"a request waited {wait / 1e6:.2g} ms for a connection")
-    return ", ".join(told)
+        sentences.append(f"a request waited {wait / 1e6:.2g} ms for a connection")
+    return ", ".join(sentences)
 
 
 def depends_on_client(metric: str) -> bool:

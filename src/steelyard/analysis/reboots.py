@@ -59,8 +59,8 @@ def _within(system: str, fingerprints: Sequence[Mapping[str, Any]]) -> Iterable[
             continue
         found = Counter(map(_told, values))
         if len(found) > 1:
-            told = ", ".join(f"{value} in {_boots(many)}" for value, many in found.most_common())
-            yield f"the boots of {system} were not alike: {fact} was {told}"
+            counts = ", ".join(f"{value} in {_boots(many)}" for value, many in found.most_common())
+            yield f"the boots of {system} were not alike: {fact} was {counts}"
 
 
 def _among(machine: str, systems: Sequence[str], first: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
@@ -74,16 +74,16 @@ def _among(machine: str, systems: Sequence[str], first: Mapping[str, Mapping[str
         for name in dict.fromkeys(name for _, one in known for name in one.get("mitigations") or {})
         if len({(one.get("mitigations") or {}).get(name) for _, one in known}) > 1
     ]
-    told = [
+    facts = [
         f"{fact} ({', '.join(f'{_told(one.get(fact))} on {system}' for system, one in known)})"
         for fact in differ
     ]
     if kept:
         more = f" and {len(kept) - _NAMED} more" if len(kept) > _NAMED else ""
-        told.append(f"mitigations ({', '.join(kept[:_NAMED])}{more})")
-    if told:
+        facts.append(f"mitigations ({', '.join(kept[:_NAMED])}{more})")
+    if facts:
         yield (
-            f"besides the system, these differ on {machine}: {'; '.join(told)}: part of a difference may be "
+            f"besides the system, these differ on {machine}: {'; '.join(facts)}: part of a difference may be "
             "theirs; what must be alike can be held by expect"
         )
 

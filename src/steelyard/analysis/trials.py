@@ -62,8 +62,10 @@ def disturbed(rows: Rows) -> set[tuple[int, str, str]]:
         if one.status == "ok" and one.pressure is not None:
             by_cell[one.system, one.cell].append((one.block, one.pressure))
     found = set()
-    for (system, cell), told in by_cell.items():
-        shares = np.array([pressure for _, pressure in told])
+    for (system, cell), pressures in by_cell.items():
+        shares = np.array([pressure for _, pressure in pressures])
         limit = float(np.median(shares)) + 4 * order_statistics.robust_deviation(shares)
-        found |= {(block, system, cell) for block, pressure in told if pressure > max(limit, _PRESSURE_LEAST)}
+        found |= {
+            (block, system, cell) for block, pressure in pressures if pressure > max(limit, _PRESSURE_LEAST)
+        }
     return found

@@ -306,8 +306,8 @@ def _facts(observations: Observations) -> tuple[SystemFacts, ...]:
     boots: Counter[str] = Counter()
     for row in observations.rows.systems:
         if row.system not in first:
-            told = json.loads(row.fingerprint) or {}
-            added = {key: told[key] for key in door.ADDED if told.get(key)}
+            fingerprint = json.loads(row.fingerprint) or {}
+            added = {key: fingerprint[key] for key in door.ADDED if fingerprint.get(key)}
             facts = door.known("system", json.loads(row.fingerprint)) | added
             first[row.system] = door.known("hello", json.loads(row.hello)), facts
         boots[row.system] += 1
@@ -353,11 +353,11 @@ def _warnings(
         if one.name in here and base.name in here:
             yield from _given(base, one, differ)
         elif differ:
-            told = "; ".join(
+            differences = "; ".join(
                 f"{fact} is {base.fingerprint[fact]} on {base.name} and {one.fingerprint[fact]} on {one.name}"
                 for fact in differ
             )
-            yield f"the hardware differs: {told}"
+            yield f"the hardware differs: {differences}"
     builds: dict[str, list[str]] = defaultdict(list)
     for one in others:
         if one.hello.get("program_sha256") != base.hello.get("program_sha256"):

@@ -98,7 +98,7 @@ def default_root() -> Path:
 
 def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
     """What makes two commands the same: the one goes on where the other stopped."""
-    told = json.dumps(
+    text = json.dumps(
         [
             plan.study.text,
             plan.systems,
@@ -110,7 +110,7 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
             *([sorted(plan.servers.items())] if plan.servers else []),
         ]
     )
-    return hashlib.sha256(told.encode()).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mapping[str, Any]) -> Experiment:

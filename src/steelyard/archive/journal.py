@@ -104,13 +104,13 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
     if isinstance(event, Watched):
         return {"kind": "watch", "recorded": now, **dataclasses.asdict(event)}
     if isinstance(event, Accounted):
-        told = dataclasses.asdict(event) | {"cell": event.cell.label}
-        return {"kind": "accounting", "recorded": now, **told}
+        members = dataclasses.asdict(event) | {"cell": event.cell.label}
+        return {"kind": "accounting", "recorded": now, **members}
     if isinstance(event, Look):
         decided = [[system, cell.workload, list(cell.parameters)] for system, cell in event.decided]
         reopened = [[system, cell.workload, list(cell.parameters)] for system, cell in event.reopened]
-        told = {"round": event.round, "decided": decided, "reopened": reopened}
-        return {"kind": "look", "recorded": now, **told}
+        members = {"round": event.round, "decided": decided, "reopened": reopened}
+        return {"kind": "look", "recorded": now, **members}
     trial = event.trial
     return {
         "kind": "trial",

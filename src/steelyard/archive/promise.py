@@ -107,8 +107,8 @@ def _difference(database: Connection, handle: int, table: Table, promised: list[
         written = database.execute(f"SELECT {chosen} FROM {source} WHERE {where}").fetchnumpy()
         for column, values in zip(table.columns, promised, strict=True):
             for row, ours, theirs in _apart(values[begin:end], written[column.name], column):
-                told = f"should hold {quoted(ours)} and holds {quoted(theirs)}"
-                return f"{told} as {column.name} in row {begin + row}"
+                difference = f"should hold {quoted(ours)} and holds {quoted(theirs)}"
+                return f"{difference} as {column.name} in row {begin + row}"
     return None
 
 

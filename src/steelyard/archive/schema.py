@@ -152,10 +152,10 @@ def _condition(name: str, kind: Any) -> str:
     if name in KNOWN:
         # As a list, because a join would not keep the order of rows.
         found.append(f"list_contains((SELECT list(name) FROM known WHERE kind = '{name}'), {column})")
-    told = " AND ".join(found) or "true"
+    limits = " AND ".join(found) or "true"
     if may_be_none or kind is Any:
-        return f"({column} IS NULL OR {told})"
-    return f"({column} IS NOT NULL AND {told})"
+        return f"({column} IS NULL OR {limits})"
+    return f"({column} IS NOT NULL AND {limits})"
 
 
 def sql(kind: Any) -> str:

@@ -96,10 +96,10 @@ def _as_json(value: object) -> bytes:
 
 
 def _read_lines(database: Connection, name: str, columns: Mapping[str, str], handle: int) -> None:
-    told = ", ".join(f"{text(column)}: {text(kind)}" for column, kind in columns.items())
+    declarations = ", ".join(f"{text(column)}: {text(kind)}" for column, kind in columns.items())
     database.execute(
         f"CREATE TABLE {name} AS SELECT * FROM read_json({path_of(handle)}, format='newline_delimited', "
-        f"maximum_object_size={_OBJECT_MOST}, columns={{{told}}})"
+        f"maximum_object_size={_OBJECT_MOST}, columns={{{declarations}}})"
     )
 
 

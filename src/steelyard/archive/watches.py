@@ -219,8 +219,8 @@ def _calls_by_process(kept: Kept) -> dict[_Who, dict[str, Call]]:
 def _process(row: Mapping[str, Any], calls: Mapping[_Who, Mapping[str, Call]]) -> Process:
     fields = {field.name: row.get(field.name) for field in dataclasses.fields(Process)}
     figures = {name: row.get(name) for name in FIGURES}
-    seen = calls.get(_who(row), {}) if row["calls_seen"] else None
-    return Process(**fields | {"figures": figures, "calls": seen})
+    counts = calls.get(_who(row), {}) if row["calls_seen"] else None
+    return Process(**fields | {"figures": figures, "calls": counts})
 
 
 def _monitor(record: Mapping[str, Any]) -> Monitor:

@@ -243,13 +243,13 @@ def _intervals(marks: Records, scale: Any, y: Any) -> Iterable[alt.Chart]:
     yield bounded.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", scale=scale, axis=None), x2="high:Q", y=y, stroke=stroke
     )
-    told = [
+    tooltip = [
         *(alt.Tooltip(f"{name}:N") for name in ("about", "change", "verdict")),
         *(alt.Tooltip(f"{name}:Q", format=".4~r") for name in ("ratio", "low", "high")),
     ]
     placed = base.transform_filter("isValid(datum.ratio)")
     yield placed.mark_point(size=90, opacity=1, strokeWidth=1.4).encode(
-        x=alt.X("ratio:Q", scale=scale, axis=None), y=y, stroke=stroke, tooltip=told, **look
+        x=alt.X("ratio:Q", scale=scale, axis=None), y=y, stroke=stroke, tooltip=tooltip, **look
     )
 
 
@@ -306,7 +306,7 @@ def samples(systems: Sequence[str]) -> Spec:
     spread = base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(
         y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q"
     )
-    told = [
+    tooltip = [
         alt.Tooltip("system:N"),
         alt.Tooltip("block:Q"),
         *(
@@ -315,6 +315,6 @@ def samples(systems: Sequence[str]) -> Spec:
         ),
     ]
     trials = base.mark_point(size=26, opacity=1, strokeWidth=1.3).encode(
-        y=alt.Y("value:Q", scale=scale, axis=axis), tooltip=told, **look
+        y=alt.Y("value:Q", scale=scale, axis=axis), tooltip=tooltip, **look
     )
     return spec_of(alt.layer(spread, trials, height=150))

@@ -84,10 +84,10 @@ def _intervals(marks: Records, unit: str, x: Any, stroke: Any, look: Spec) -> It
     yield base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(
         x=x, y=_value_axis(unit, marks, "low:Q"), y2="high:Q", stroke=stroke
     )
-    told = [alt.Tooltip(f"{name}:N") for name in ("system", "x")]
-    told += [alt.Tooltip(f"{name}:Q", format=",.4~r") for name in ("value", "low", "high")]
+    tooltip = [alt.Tooltip(f"{name}:N") for name in ("system", "x")]
+    tooltip += [alt.Tooltip(f"{name}:Q", format=",.4~r") for name in ("value", "low", "high")]
     yield base.mark_point(size=30, opacity=1, strokeWidth=1.3).encode(
-        x=x, y=_value_axis(unit, marks), stroke=stroke, tooltip=told, **look
+        x=x, y=_value_axis(unit, marks), stroke=stroke, tooltip=tooltip, **look
     )
 
 
@@ -301,8 +301,8 @@ def gains(found: Sequence[Gain], scalings: Sequence[Scaling], systems: Sequence[
     look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
     stroke = look.pop("stroke")
     base = alt.Chart(alt.InlineData(values=marks))
-    told = [alt.Tooltip("system:N"), alt.Tooltip("x:Q", title="copies")]
-    told += [alt.Tooltip(f"{name}:Q", format=".4~r") for name in ("value", "low", "high")]
+    tooltip = [alt.Tooltip("system:N"), alt.Tooltip("x:Q", title="copies")]
+    tooltip += [alt.Tooltip(f"{name}:Q", format=".4~r") for name in ("value", "low", "high")]
     layers = [
         alt.Chart(alt.InlineData(values=ideal))
         .mark_line(strokeDash=[4, 3], strokeWidth=1.2, color="var(--quiet)")
@@ -312,7 +312,7 @@ def gains(found: Sequence[Gain], scalings: Sequence[Scaling], systems: Sequence[
         .encode(x=x, y=y(), stroke=stroke),
         base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(x=x, y=y("low:Q"), y2="high:Q", stroke=stroke),
         base.mark_point(size=30, opacity=1, strokeWidth=1.3).encode(
-            x=x, y=y(), stroke=stroke, tooltip=told, **look
+            x=x, y=y(), stroke=stroke, tooltip=tooltip, **look
         ),
     ]
     return spec_of(alt.layer(*layers, height=_LINES_HEIGHT))

@@ -38,20 +38,20 @@ def of_curve(one: CurveComparison, systems: Sequence[str]) -> Chart:
     if max((len(line.points) for line in one.lines), default=0) < _POINTS_LEAST:
         return Chart(label, "; ".join(_points(one)), {})
     spec = figures.curve(one, systems)
-    told = "; ".join(
+    summary = "; ".join(
         f"{line.system}: " + (", ".join(_told(one, line.system)) or "no plateau") for line in one.lines
     )
-    return Chart(label, f"{label} over {one.sweeps}. {told}", {"wide": spec})
+    return Chart(label, f"{label} over {one.sweeps}. {summary}", {"wide": spec})
 
 
 def _points(one: CurveComparison) -> Iterable[str]:
     """System by system, the values at the few sizes there are."""
     for line in one.lines:
-        told = ", ".join(
+        values = ", ".join(
             f"{wording.value(value.value, one.unit)} at {wording.quantity(size, one.sweep_unit)}"
             for size, value in line.points
         )
-        yield f"{line.system} {told}"
+        yield f"{line.system} {values}"
 
 
 def _told(one: CurveComparison, system: str) -> Iterable[str]:
@@ -84,11 +84,11 @@ def of_gains(weighing: Weighing) -> list[Chart]:
         scalings = [one for one in weighing.scalings if (one.cell, one.metric) == (cell, metric)]
         if len({one.copies for one in gains}) >= _COPIES_LEAST:
             title = wording.label(cell, metric)
-            told = "; ".join(
+            summary = "; ".join(
                 f"{one.system} with {one.copies} copies: {wording.factor(one.gain.value)}" for one in gains
             )
             spec = figures.gains(gains, scalings, systems)
-            found.append(Chart(title, f"Gain of {title} over copies. {told}", {"wide": spec}))
+            found.append(Chart(title, f"Gain of {title} over copies. {summary}", {"wide": spec}))
     return found
 
 
@@ -142,11 +142,11 @@ def _figure(weighing: Weighing, figure: StudyFigure, systems: Sequence[str]) -> 
 def _few(levels: Sequence[Level], over: str) -> Iterable[Chart]:
     """A panel of numbers for each workload and metric that has too few places for a line."""
     for workload, metric in dict.fromkeys((one.workload, one.metric) for one in levels):
-        told = "; ".join(
+        summary = "; ".join(
             f"{one.system} {wording.value(one.value.value, one.unit)} "
             f"with {over} {dict(one.parameters)[over]}"
             for one in levels
             if (one.workload, one.metric) == (workload, metric) and over in dict(one.parameters)
         )
-        if told:
-            yield Chart(wording.label(workload, metric), told, {})
+        if summary:
+            yield Chart(wording.label(workload, metric), summary, {})

@@ -79,14 +79,14 @@ def _bars(members: Sequence[Life]) -> Records:
 
 
 def _about(number: int, life: Life) -> str:
-    told = [f"number {number + 1}"]
+    facts = [f"number {number + 1}"]
     if life.began_ns is not None and life.asked_ns is not None:
-        told.append(f"began after {(life.began_ns - life.asked_ns) / 1e6:.3g} ms")
+        facts.append(f"began after {(life.began_ns - life.asked_ns) / 1e6:.3g} ms")
     if life.began_ns is not None and life.ended_ns is not None:
-        told.append(f"took {(life.ended_ns - life.began_ns) / 1e9:.4g} s")
+        facts.append(f"took {(life.ended_ns - life.began_ns) / 1e9:.4g} s")
     if life.status != "ok":
-        told.append(life.status)
-    return ", ".join(told)
+        facts.append(life.status)
+    return ", ".join(facts)
 
 
 def _s(ns: float) -> float:

@@ -66,10 +66,10 @@ def timeline(lanes: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns:
     )
     layers = [marked]
     if lane >= _WRITTEN_FROM:
-        told: Spec = {"align": "left", "dx": 4, "fontSize": 11, "baseline": "middle", "clip": True}
+        style: Spec = {"align": "left", "dx": 4, "fontSize": 11, "baseline": "middle", "clip": True}
         layers.append(
             base.transform_filter(f"datum.share * width > 8 + {LETTER} * length(datum.program)")
-            .mark_text(**told)
+            .mark_text(**style)
             .encode(
                 x=alt.X("from:Q", scale=scale, axis=axis),
                 y=alt.Y("middle:Q", scale=y_scale, axis=None),

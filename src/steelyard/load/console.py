@@ -41,12 +41,12 @@ def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> N
 
 def print_json(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
     """Prints everything as one JSON object; unrounded."""
-    told = {
+    record = {
         "target": dataclasses.asdict(server),
         "pattern": dataclasses.asdict(pattern),
         "levels": [dataclasses.asdict(one) for one in levels],
     }
-    _write(told)
+    _write(record)
 
 
 _GAVE_WAY = {
@@ -87,7 +87,7 @@ def _server_busy(trial: Trial) -> str:
 
 def print_saturation_json(found: Saturation, server: Target) -> None:
     """Prints everything as one JSON object; unrounded."""
-    told = {
+    record = {
         "target": dataclasses.asdict(server),
         "limit": dataclasses.asdict(found.limit),
         "clients": found.clients,
@@ -96,11 +96,11 @@ def print_saturation_json(found: Saturation, server: Target) -> None:
         "gave_way": dict(found.gave_way),
         "probes": [dataclasses.asdict(one) for one in found.probes],
     }
-    _write(told)
+    _write(record)
 
 
-def _write(told: Mapping[str, object]) -> None:
-    json.dump(told, sys.stdout, indent=1)
+def _write(record: Mapping[str, object]) -> None:
+    json.dump(record, sys.stdout, indent=1)
     sys.stdout.write("\n")
 
 

@@ -146,11 +146,11 @@ class Shown:
         if not news and self._clock() < self._next_line:
             return
         self._next_line = self._clock() + _LINE_S
-        told = f"{clock_text(now.spent_s)} of {clock_text(now.budget_s)}"
+        when = f"{clock_text(now.spent_s)} of {clock_text(now.budget_s)}"
         if now.pairs:
-            self._say(f"{told}{self._boots_told()}, {now.settled} of {now.pairs} settled{self._newest(news)}")
+            self._say(f"{when}{self._boots_told()}, {now.settled} of {now.pairs} settled{self._newest(news)}")
         else:
-            self._say(f"{told}, {now.judge.observations.trials if now.judge.observations else 0} trials")
+            self._say(f"{when}, {now.judge.observations.trials if now.judge.observations else 0} trials")
 
     def _boots_told(self) -> str:
         """How many boots of machines there were, and how many more the budget holds at most."""

@@ -37,8 +37,8 @@ def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
     if form == "text":
         design = plan.study.design
         boots = "each round" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} rounds"
-        told = f"{len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
-        print(f"study {plan.study.name}: {shown(told)}")
+        summary = f"{len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
+        print(f"study {plan.study.name}: {shown(summary)}")
         for sentence in reboots(plan):
             print(shown(sentence))
         print(

@@ -111,11 +111,11 @@ def _of_flags(weighing: Weighing, everything: bool) -> Iterable[str]:
 
 def _in_form(form: _Form, flags: Sequence[str], labels: Sequence[str]) -> str:
     matches = [match.groupdict() for flag in flags if (match := form.pattern.fullmatch(flag))]
-    told = {"names": _named(labels), "many": str(len(labels))}
+    values = {"names": _named(labels), "many": str(len(labels))}
     for name in matches[0]:
         numbers = [one[name] for one in matches]
-        told |= {name: _range(numbers), f"most_{name}": max(numbers, key=_value)}
-    return (form.many if len(labels) > _NAMED else form.few).format(**told)
+        values |= {name: _range(numbers), f"most_{name}": max(numbers, key=_value)}
+    return (form.many if len(labels) > _NAMED else form.few).format(**values)
 
 
 def _ranged(flags: Sequence[str]) -> str:

@@ -107,8 +107,8 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
     gain_panels = study_figures.of_gains(weighing)
     drawn = study_figures.of_study(weighing, study)
     processes = _processes(weighing)
-    told = answers.all_of(weighing)
-    findings = [row for one in told for row in _finding_rows(one, len(told) > 1)]
+    answers_shown = answers.all_of(weighing)
+    findings = [row for one in answers_shown for row in _finding_rows(one, len(answers_shown) > 1)]
     groups = sentences.by_group(one for one in weighing.comparisons if one.verdict in wording.MARKS)
     rows = [_row(one) for members in groups.values() for one in members]
     means = [_mean_row(one) for one in _whole_first(weighing.indices)]
@@ -123,7 +123,7 @@ def _shown(weighing: Weighing) -> dict[str, Any]:
         "names": names,
         "shapes": {name: charts.shape_of(number) for number, name in enumerate(names)},
         "others": others,
-        "answers": told,
+        "answers": answers_shown,
         "notes": notes.of(weighing),
         "of_monitors": notes.of_monitors(weighing),
         "tallies": sentences.tallies(weighing.comparisons),

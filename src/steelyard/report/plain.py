@@ -99,8 +99,8 @@ def print_csv(weighing: Weighing) -> None:
     bounds = [f"{name}{part}" for name in _ESTIMATES for part in ("", "_low", "_high", "_level")]
     writer.writerow([*_COLUMNS, *bounds, "flags", "why"])
     for one in weighing.comparisons:
-        told = (getattr(one, name) for name in _COLUMNS)
-        row = [*told, *_parts(one), "; ".join(one.flags), wording.why(one)]
+        values = (getattr(one, name) for name in _COLUMNS)
+        row = [*values, *_parts(one), "; ".join(one.flags), wording.why(one)]
         writer.writerow(map(text.cell, row))
 
 

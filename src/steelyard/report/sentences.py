@@ -26,11 +26,11 @@ def tallies(comparisons: Sequence[Comparison]) -> list[tuple[str, list[tuple[str
 
 def facts(systems: Sequence[SystemFacts]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """What the systems say of themselves: the facts that differ, and those that do not; a text a system."""
-    told = [_flat({**one.hello, **one.fingerprint}) for one in systems]
+    described = [_flat({**one.hello, **one.fingerprint}) for one in systems]
     differ: dict[str, list[str]] = {}
     same: dict[str, list[str]] = {}
-    for name in dict.fromkeys([*HARDWARE, *(key for one in told for key in one)]):
-        texts = [one.get(name, NOTHING) for one in told]
+    for name in dict.fromkeys([*HARDWARE, *(key for one in described for key in one)]):
+        texts = [one.get(name, NOTHING) for one in described]
         if any(text != NOTHING for text in texts):
             (differ if len(set(texts)) > 1 else same)[name] = texts
     return differ, same

@@ -70,10 +70,10 @@ def utc(seconds: float | None) -> str:
 def _bundle() -> str:
     # A thread alone would not do, because vl_convert holds Python's lock all the while.
     # A group of its own: a Ctrl-C is ours, and we would have nothing to show without it.
-    told = subprocess.run(
+    answer = subprocess.run(
         [sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=True, process_group=0
     )
-    return told.stdout.decode("utf-8")
+    return answer.stdout.decode("utf-8")
 
 
 def _umask() -> int:

@@ -128,7 +128,7 @@ def _first(account: Account) -> str:
 
 
 def _more(total: ProcessGroup) -> str:
-    told = []
+    phrases = []
     for name, words in (
         (FAULTS["minor"], "minor"),
         (FAULTS["major"], "major page faults"),
@@ -137,12 +137,12 @@ def _more(total: ProcessGroup) -> str:
     ):
         value = total.figures[name]
         if value is not None:
-            told.append(f"{count(value)} {words}")
+            phrases.append(f"{count(value)} {words}")
     calls = sentences.total_calls(total)
-    told += [f"{calls} system calls"] if calls != NOTHING else []
+    phrases += [f"{calls} system calls"] if calls != NOTHING else []
     ends = [f"{count(total.failed)} ended badly"] if total.failed else []
     ends += [f"{count(total.running)} still ran when the watch ended"] if total.running else []
-    return "; ".join([", ".join(told), *ends]).removeprefix("; ")
+    return "; ".join([", ".join(phrases), *ends]).removeprefix("; ")
 
 
 # Pictures
@@ -180,10 +180,10 @@ def _panels(series: Series) -> list[SeriesChart]:
     found = []
 
     def add(title: str, unit: str, lines: Sequence[watch_figures.StepLine]) -> None:
-        told = "; ".join(f"{line.name}: {_on_average(line.values, unit)} on average" for line in lines)
+        averages = "; ".join(f"{line.name}: {_on_average(line.values, unit)} on average" for line in lines)
         spec = watch_figures.lines(lines, begins, ends, unit=unit)
         found.append(
-            SeriesChart(title, tuple(line.name for line in lines), f"{title} over time. {told}", spec)
+            SeriesChart(title, tuple(line.name for line in lines), f"{title} over time. {averages}", spec)
         )
 
     for title, unit, names in _PANELS:
@@ -296,8 +296,8 @@ def _calls_of(one: Process, account: Account) -> str:
     known = [value for value in values if value is not None]
     if len(known) == len(values):
         return ("≈ " if detail == "budget" and not one.exact else "") + count(round(sum(known)))
-    seen = sum(call.calls or 0 for call in one.calls.values())
-    return f"≥ {count(seen)}" if detail == "budget" and seen else NOTHING
+    total = sum(call.calls or 0 for call in one.calls.values())
+    return f"≥ {count(total)}" if detail == "budget" and total else NOTHING
 
 
 def _left_out(rest: Sequence[Process]) -> str:

@@ -99,8 +99,8 @@ def _quoted(word: str) -> str:
 def standing() -> Continuation | None:
     """What is to be gone on with after the next boot; None if nothing is."""
     try:
-        told = json.loads(of_file(_STATE))
-        return Continuation(**(told | {"command": tuple(told["command"])}))
+        members = json.loads(of_file(_STATE))
+        return Continuation(**(members | {"command": tuple(members["command"])}))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

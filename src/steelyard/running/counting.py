@@ -100,8 +100,8 @@ class Counting:
         self._fleet.use(system)
         try:
             agent.resume()
-            counting, told = self._fleet.watched(system, agent, events.CALLS)
-            yield told
+            counting, event = self._fleet.watched(system, agent, events.CALLS)
+            yield event
             if counting is None:
                 agent.park()
                 return False

@@ -153,7 +153,7 @@ def _measure(
     seated = seats.Seats(members, directory=directory, earlier=before)
 
     def start(name: str) -> AgentLike:
-        seen.begins(progress.BOOTING, name)
+        watcher.begins(progress.BOOTING, name)
         if members[name].seat is not None:
             return seated.start(name)
         return Agent(members[name], directory=directory)
@@ -162,21 +162,21 @@ def _measure(
         if agent.process is None:
             raise Unsupported(f"{name} runs on another host, whose processes are not watched")
         if detail == CALLS:
-            seen.begins(progress.COUNTING, name)
+            watcher.begins(progress.COUNTING, name)
         # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
         return HostMonitor(agent.process, detail=detail, may_stop=not members[name].boot)
 
     with (
         closing(journal),
         peers.far_ends(made, members, directory) as far_ends,
-        onlooker(made, judge) as seen,
+        onlooker(made, judge) as watcher,
     ):
         events = runner.run(
             replace(made, far_ends=far_ends),
             start=start,
             boots_afresh=frozenset(name for name, system in members.items() if system.boot),
             judge=judge,
-            notify=seen.progress,
+            notify=watcher.progress,
             earlier=before,
             seats=seated,
             watch=account if watch and not _are_watched(members) else None,
@@ -184,7 +184,7 @@ def _measure(
         with closing(events):
             for event in events:
                 journal.append(event)
-                seen.event(event)
+                watcher.event(event)
 
 
 def _lines(experiment: Experiment) -> Iterator[Line]:

@@ -108,8 +108,8 @@ class Fleet:
         self._boot_costs[system] = self._clock() - begun
         yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
         if self._watch is not None:
-            found, told = self.watched(system, agent, events.LIFE)
-            yield told
+            found, event = self.watched(system, agent, events.LIFE)
+            yield event
             if found is not None:
                 self._monitors[system] = found
 

@@ -142,9 +142,9 @@ class Hearing:
     def _hear_processes(self, record: Record) -> None:
         self._is_of_this_trial(record)
         copies = list(range(self._asked.trial.cell.copies))
-        told = [one["copy"] for one in record["processes"]]
-        if self._processes or told != copies[: len(told)]:
-            raise cannot_be("processes", "the list of copies", told, f"{quoted(copies)}, once")
+        numbers = [one["copy"] for one in record["processes"]]
+        if self._processes or numbers != copies[: len(numbers)]:
+            raise cannot_be("processes", "the list of copies", numbers, f"{quoted(copies)}, once")
         self._processes = record["processes"]
 
     def _hear_of_copy(self, one: Record) -> None:
@@ -385,10 +385,10 @@ def _kept(kind: type[_Kept], record: Record) -> _Kept:
 
 def _group(record: Record) -> Group:
     """The record's failures, which are few, become a column like the others."""
-    told = {one["member"]: one for one in record["failures"]}
+    failures = {one["member"]: one for one in record["failures"]}
     columns: list[tuple[str, int | None, str | None]] = []
     for member in range(record["members"]):
-        one = told.get(member)
+        one = failures.get(member)
         if one is not None:
             columns.append((one["status"], one["signal"], one["reason"]))
         else:

@@ -54,8 +54,8 @@ def total(parts: Iterable[Seen], *, level: float = 0.95) -> Estimate | None:
     freedom = max(sum(one.windows - 1 for one in strata), 1)
     reach = student.reach(freedom, level=level) * math.sqrt(math.fsum(map(_variance, strata)))
     reach += math.fsum(one.counting / _met(one) / 2 * one.events / one.run * one.run_all for one in strata)
-    seen = float(sum(map(_counted, strata)))
-    return Estimate(value, max(value - reach, seen), max(value + reach, seen), level)
+    certain = float(sum(map(_counted, strata)))
+    return Estimate(value, max(value - reach, certain), max(value + reach, certain), level)
 
 
 def _met(part: Seen) -> float:

@@ -71,11 +71,11 @@ def prior(samples: Sequence[Array]) -> Prior:
 
     One metric alone has nobody to learn from: no degrees of freedom.
     """
-    told = [one for one in samples if len(one) > 1]
-    if len(told) < 2:
+    repeated = [one for one in samples if len(one) > 1]
+    if len(repeated) < 2:
         return Prior()
-    freedom = np.array([len(one) - 1 for one in told], float)
-    variances = np.array([one.var(ddof=1) for one in told])
+    freedom = np.array([len(one) - 1 for one in repeated], float)
+    variances = np.array([one.var(ddof=1) for one in repeated])
     variances = np.maximum(variances, _NEGLIGIBLE * float(np.median(variances)))
     if not variances.all():
         return Prior()  # most metrics do not scatter at all: there is nothing to be learnt of noise
@@ -83,7 +83,7 @@ def prior(samples: Sequence[Array]) -> Prior:
     spread = float(logs.var(ddof=1)) - float(np.mean(scipy.special.polygamma(1, freedom / 2)))
     fitted = min(_MANY, 2 * trigamma_inverse(spread)) if spread > 0 else _MANY
     variance = math.exp(float(logs.mean()) + float(scipy.special.digamma(fitted / 2)) - math.log(fitted / 2))
-    return Prior(min(fitted, WEIGHT_MOST, (len(told) - 1) / 4), variance)
+    return Prior(min(fitted, WEIGHT_MOST, (len(repeated) - 1) / 4), variance)
 
 
 def moderated(differences: Array, others: Prior) -> Mean:

@@ -346,8 +346,8 @@ def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
     ]
     many = sum(math.prod(map(len, known)) for known in numbers)
     if many > bounds.CELLS_MOST:
-        told = f"{many:,}" if many < 10**12 else "over 10^12"
-        raise bounds.refusal(study.name, f"levels that make {told} cells", f"{bounds.CELLS_MOST:,}")
+        many_text = f"{many:,}" if many < 10**12 else "over 10^12"
+        raise bounds.refusal(study.name, f"levels that make {many_text} cells", f"{bounds.CELLS_MOST:,}")
     found: dict[str, Cell] = {}
     for levels, known in zip(study.workloads, numbers, strict=True):
         names = [name for name, _ in levels.levels]

@@ -102,9 +102,9 @@ def crossed(names: Sequence[str], builds: Sequence[str]) -> tuple[str, ...]:
 
 def label(names: Sequence[str]) -> tuple[str, ...]:
     """The names with a number after each repetition, so that `native native` can be told apart."""
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     labels = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        labels.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+        counts[name] = counts.get(name, 0) + 1
+        labels.append(name if counts[name] == 1 else f"{name}#{counts[name]}")
     return tuple(labels)

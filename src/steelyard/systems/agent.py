@@ -45,18 +45,18 @@ def _children(process: int, proc: Path) -> list[int]:
     """Its children; none if it has ended. Each of its threads lists its own, where the kernel can."""
     found: list[int] = []
     for thread in _listed(f"{proc}/{process}/task"):
-        told = _read(f"{proc}/{process}/task/{thread}/children")
-        if told is None and _read(f"{proc}/self/task/{os.getpid()}/children") is None:
+        text = _read(f"{proc}/{process}/task/{thread}/children")
+        if text is None and _read(f"{proc}/self/task/{os.getpid()}/children") is None:
             return _children_by_parent(process, proc)
-        found += [int(child) for child in (told or "").split()]
+        found += [int(child) for child in (text or "").split()]
     return found
 
 
 def _children_by_parent(process: int, proc: Path) -> list[int]:
     """The same from what every process says of its parent: slow where there are many."""
     numbers = [int(name) for name in _listed(str(proc)) if name.isdigit()]
-    told = ((number, _read(f"{proc}/{number}/stat")) for number in numbers)
-    return [number for number, stat in told if stat and int(stat.rpartition(")")[2].split()[1]) == process]
+    stats = ((number, _read(f"{proc}/{number}/stat")) for number in numbers)
+    return [number for number, stat in stats if stat and int(stat.rpartition(")")[2].split()[1]) == process]
 
 
 def _is_stopped(process: int) -> bool:

@@ -91,13 +91,13 @@ def _of_bytes(value: str) -> str:
     if value.isascii():
         return value
     try:
-        told = value.encode("latin-1")
-        return told.decode(errors="strict")
+        octets = value.encode("latin-1")
+        return octets.decode(errors="strict")
     except UnicodeEncodeError:
         return value
     except UnicodeDecodeError as error:
         is_cut = error.reason == "unexpected end of data"
-        return told.decode(errors="backslashreplace") if is_cut else value
+        return octets.decode(errors="backslashreplace") if is_cut else value
 
 
 def digest(value: Any) -> str:
@@ -371,12 +371,12 @@ def checked(kind: str, record: Mapping[str, Any]) -> Record:
 
 def known(kind: str, found: object) -> Record:
     """What can be right of a record that was kept before there was a door."""
-    told = {}
+    members = {}
     for key, shape in KINDS[kind].items():
         with suppress(_Wrong):
             if isinstance(found, dict) and key in found:
-                told[key] = shape(found[key])
-    return told
+                members[key] = shape(found[key])
+    return members
 
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)

@@ -193,9 +193,9 @@ def check(seat: Seat, fingerprint: Mapping[str, Any]) -> None:
         for part in key.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
         if found is None or not fnmatchcase(str(found), pattern):
-            told = "nothing" if found is None else quoted(found)
+            answer = "nothing" if found is None else quoted(found)
             raise BootFailed(
-                f"{seat.host} came up as another system: its {key} is {told}, but {seat.name} expects "
+                f"{seat.host} came up as another system: its {key} is {answer}, but {seat.name} expects "
                 f"{quoted(pattern)}"
             )
 

@@ -27,12 +27,12 @@ def under(system: System, words: tuple[str, ...], reads: str) -> System:
     """The same with each trial's process under that command. In its words {monitor} stands for
     steelyard-watch, {scratch} for the system's directory, {seen} for the file there that is read after each
     trial, in the way called `reads`: one of MONITORS, or "" if nothing is to be read."""
-    told = partial(_told, _READERS[reads], words[0]) if reads else system.told
+    reader = partial(_told, _READERS[reads], words[0]) if reads else system.told
     return replace(
         system,
         summary=f"{system.summary}; each trial under {' '.join(words)}",
         command=partial(_command, system.command, words),
-        told=told,
+        told=reader,
         is_watched=True,
     )
 
@@ -47,8 +47,8 @@ def _command(agent: Callable[[Place], list[str]], words: tuple[str, ...], place:
         "{seen}": str(_seen(place)),
         "{scratch}": str(place.scratch),
     }
-    told = (re.sub(r"\{\w+\}", lambda found: known.get(found[0], found[0]), word) for word in words)
-    return ["env", "STEELYARD_UNDER=" + "\n".join(told), *agent(place)]
+    filled = (re.sub(r"\{\w+\}", lambda found: known.get(found[0], found[0]), word) for word in words)
+    return ["env", "STEELYARD_UNDER=" + "\n".join(filled), *agent(place)]
 
 
 def _steelyard_watch_file() -> str:

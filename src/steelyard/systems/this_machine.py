@@ -70,12 +70,12 @@ def boot_into(kernel: str) -> None:
     file = next((one for one in _CONFIGURATIONS if one.exists()), None)
     if file is None:
         raise Stuck(f"there is no GRUB here: no {_CONFIGURATIONS[0]}")
-    told = of_file(file)
-    if "next_entry" not in told:
+    text = of_file(file)
+    if "next_entry" not in text:
         raise Stuck(f"{file} knows no entry for one boot only (next_entry): make it anew with update-grub")
-    entry = entry_of(told, kernel)
+    entry = entry_of(text, kernel)
     if entry is None:
-        known = ", ".join(kernels(told)) or "none"
+        known = ", ".join(kernels(text)) or "none"
         raise Stuck(f"{file} has no entry for kernel {kernel}; it has {known}")
     do("grub-reboot", entry)
     os.sync()

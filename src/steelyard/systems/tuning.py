@@ -62,10 +62,10 @@ class _Setting:
 
 
 def _read(file: Path) -> str:
-    told = os.fsdecode(file.read_bytes()).strip()
+    text = os.fsdecode(file.read_bytes()).strip()
     if file == _HUGE_PAGES:  # "always [madvise] never"
-        return told.partition("[")[2].partition("]")[0]
-    return told
+        return text.partition("[")[2].partition("]")[0]
+    return text
 
 
 def _sysctl(name: str) -> Path:

@@ -85,16 +85,18 @@ def _end_of(watch: Watch) -> int:
     """The moment when the watch ended; of one that was killed, the last moment in its records."""
     if watch.monitor:
         return watch.monitor.at_ns
-    told = [one.end_ns or one.watched_ns for one in watch.processes] + [one.at_ns for one in watch.readings]
-    return max([watch.head.began_ns, *told])
+    moments = [one.end_ns or one.watched_ns for one in watch.processes] + [
+        one.at_ns for one in watch.readings
+    ]
+    return max([watch.head.began_ns, *moments])
 
 
 def _only_read(watch: Watch) -> list[Process]:
     """Processes of which there are readings, but no record of their own: the monitor was killed before."""
-    told = {one.key for one in watch.processes}
+    keys = {one.key for one in watch.processes}
     found: dict[tuple[int, int], list[Reading]] = {}
     for reading in watch.readings:
-        if reading.key not in told:
+        if reading.key not in keys:
             found.setdefault(reading.key, []).append(reading)
     return [_as_process(readings, watch) for readings in found.values()]
 
@@ -145,10 +147,10 @@ def _spread(
         found = description.of(each for one in processes if (each := value(one)) is not None)
         if found:
             figures[name] = found
-    seen = [one.calls for one in processes if one.calls is not None]
+    tallies = [one.calls for one in processes if one.calls is not None]
     calls = {}
-    for name in sorted({name for one in seen for name in one}):
-        found = description.of(_made(one.get(name)) for one in seen)
+    for name in sorted({name for one in tallies for name in one}):
+        found = description.of(_made(one.get(name)) for one in tallies)
         if found:
             calls[name] = found
     return figures, calls

@@ -140,8 +140,8 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
     times = sum(one.time_ns or 0 for one in calls.values())
     for name, one in often:
         cells = _call_cells(one, account, whole=whole, times=times)
-        told = (text for column, text in zip(columns, cells, strict=True) if column in kept)
-        table.add_row(Text(shown(name)), *told)
+        texts = (text for column, text in zip(columns, cells, strict=True) if column in kept)
+        table.add_row(Text(shown(name)), *texts)
     _print(console, f"System calls of all, the most frequent first{rest}", table)
 
 
@@ -204,8 +204,8 @@ def _rate(name: str, value: float) -> str:
 
 def _described_by(console: Console) -> list[str]:
     """What a description tells: where there is little room, of the percentiles the high ones alone."""
-    told = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
-    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in told)]
+    percentiles = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
+    return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in percentiles)]
 
 
 def _description_cells(

@@ -159,18 +159,18 @@ def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process],
     time_ns: float | None = sum(known) if known else None  # a call that was not seen to begin has no time
     if samples is not None and watch.head.sample_ns is not None:
         time_ns = samples * watch.head.sample_ns
-    seen = total(call.calls for call in calls)
+    number = total(call.calls for call in calls)
     errors = total(call.errors for call in calls)
-    counted, failed = (None if each is None else Estimate(each) for each in (seen, errors))
+    counted, failed = (None if each is None else Estimate(each) for each in (number, errors))
     if watch.head.detail == "budget":
         by_process = {one.key: call for one, call in parts}
         counted, failed = _expanded(by_process, members)
     elif watch.head.detail == "profile":
-        counted = failed = seen = None
+        counted = failed = number = None
     return CallSum(
         calls=counted,
         errors=failed,
-        seen=seen,
+        seen=number,
         time_ns=time_ns,
         histogram=tuple(map(sum, zip(*histograms, strict=True))) if histograms else None,
         samples=samples,

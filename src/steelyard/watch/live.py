@@ -177,8 +177,8 @@ class Screen:
         head = self._tally.head
         how = f"by {head.backend}, at detail {head.detail}" if head else "starting"
         since = f", for {time_ns(self._tally.read_ns - head.began_ns)}" if head else ""
-        told = f"{shown(self._watched)}: {how}{since}"
-        yield Text(told, style="bold", no_wrap=True, overflow="ellipsis")
+        heading = f"{shown(self._watched)}: {how}{since}"
+        yield Text(heading, style="bold", no_wrap=True, overflow="ellipsis")
         yield Text("; ".join(self._summed(scene)), overflow="fold")
 
     def _summed(self, scene: Scene) -> Iterable[str]:

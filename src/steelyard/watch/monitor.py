@@ -38,8 +38,8 @@ def words(order: WatchOrder, *, records_file: int, control_file: int) -> list[st
         ("--control", control_file),
     ]
     flags = [name for name, given in (("--threads", order.threads), ("--prove", order.prove)) if given]
-    told = [word for name, value in options if value is not None for word in (name, str(value))]
-    return [*told, *flags, *(("--", *order.command) if order.command else ())]
+    settings = [word for name, value in options if value is not None for word in (name, str(value))]
+    return [*settings, *flags, *(("--", *order.command) if order.command else ())]
 
 
 class RunningWatch:

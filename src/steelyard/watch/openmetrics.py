@@ -154,9 +154,13 @@ class Collector:
             )
 
     def _by_call(
-        self, name: str, told: str, *, of: Callable[[Sums], dict[str, float]] = lambda sums: sums.calls
+        self,
+        name: str,
+        documentation: str,
+        *,
+        of: Callable[[Sums], dict[str, float]] = lambda sums: sums.calls,
     ) -> Metric:
-        found = CounterMetricFamily(name, told, labels=["program", "call"])
+        found = CounterMetricFamily(name, documentation, labels=["program", "call"])
         for program, sums in self._tally.programs.items():
             for call, count in of(sums).items():
                 found.add_metric([shown(program), shown(call)], count)

@@ -126,13 +126,13 @@ def _process(record: Mapping[str, Any]) -> Process:
     )
 
 
-def _name(told: str) -> str:
+def _name(text: str) -> str:
     """A program's name as text. It may hold any bytes; the record has a character for each. Most are
     UTF-8."""
     try:
-        return told.encode("latin-1").decode(errors="backslashreplace")
+        return text.encode("latin-1").decode(errors="backslashreplace")
     except UnicodeEncodeError:
-        return told
+        return text
 
 
 def _call(record: Mapping[str, Any]) -> Call:

@@ -78,8 +78,8 @@ def total_calls(one: ProcessGroup) -> str:
     if one.calls is None:
         return _UNKNOWN
     if any(call.calls is None for call in one.calls.values()):
-        seen = sum(call.seen or 0 for call in one.calls.values())
-        return f"≥ {count(seen)}" if seen else _UNKNOWN
+        least = sum(call.seen or 0 for call in one.calls.values())
+        return f"≥ {count(least)}" if least else _UNKNOWN
     total = sum(call.calls.value for call in one.calls.values() if call.calls)
     estimated = any(call.calls and call.calls.level is not None for call in one.calls.values())
     return ("≈ " if estimated else "≥ " if one.calls_lacking else "") + count(round(total))

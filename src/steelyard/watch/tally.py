@@ -151,9 +151,9 @@ def total(parts: Iterable[Sums]) -> Sums:
 def program_of(pid: int, begin_ns: int) -> str | None:
     """The name of a process of this host that runs now; None if it is gone, its number another's perhaps."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_bytes()
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    name, _, rest = told.partition(b"(")[2].rpartition(b")")
+    name, _, rest = stat.partition(b"(")[2].rpartition(b")")
     began_ns = int(rest.split()[19]) * _TICK_NS
     return name.decode(errors="backslashreplace") if abs(began_ns - begin_ns) <= 2 * _TICK_NS else None

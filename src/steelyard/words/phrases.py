@@ -256,6 +256,6 @@ def varied(cells: Iterable[tuple[str, Parameters]]) -> Mapping[str, frozenset[st
         names = {name for one in found for name in one}
         levels[workload] = {name: {one.get(name) for one in found} for name in names}
     return {
-        workload: frozenset(name for name, seen in found.items() if len(seen) > 1)
+        workload: frozenset(name for name, values in found.items() if len(values) > 1)
         for workload, found in levels.items()
     }

@@ -165,11 +165,11 @@ def missing_laws(scalings: Sequence[Scaling]) -> Iterable[str]:
                 if reason == why:
                     where.setdefault(one.system, []).append(label(one.cell, one.metric))
             every = {system: sum(one.system == system for one in scalings) for system in where}
-            told = "; ".join(
+            sides = "; ".join(
                 system if len(names) == every[system] > 1 else f"{system}: {', '.join(names)}"
                 for system, names in where.items()
             )
-            yield f"{what} ({told}): {why}"
+            yield f"{what} ({sides}): {why}"
 
 
 def gained(gains: Sequence[Gain], system: str) -> str:
@@ -178,14 +178,16 @@ def gained(gains: Sequence[Gain], system: str) -> str:
     for one in sorted(gains, key=lambda one: one.copies):
         if one.system == system:
             by_copies.setdefault(one.copies, []).append(one.gain.value)
-    told = []
+    phrases = []
     for copies, found in by_copies.items():
         low, high = (digits(one, count=2) for one in (min(found), max(found)))
-        told.append(
+        phrases.append(
             f"{copies} copies {low} to {high} times" if low != high else f"{copies} copies {low} times"
         )
     return (
-        f"What copies do together on {system}, against one alone: {', '.join(told)} as much." if told else ""
+        f"What copies do together on {system}, against one alone: {', '.join(phrases)} as much."
+        if phrases
+        else ""
     )
 
 
@@ -231,11 +233,11 @@ def whole(index: Index) -> str:
     what += f", {len(index.missing)} missing" if index.missing else ""
     if index.ratio is None:
         return "On the whole there is no figure: no block has every metric."
-    told = f"On the whole {how_much(index.ratio)} ({what})"
+    sentence = f"On the whole {how_much(index.ratio)} ({what})"
     if index.ratio.low is None:
         blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
-        return f"{told}; {blocks} too few for an interval."
-    return f"{told}{'' if index.verdict in _CLAIMED else ': no difference is claimed'}."
+        return f"{sentence}; {blocks} too few for an interval."
+    return f"{sentence}{'' if index.verdict in _CLAIMED else ': no difference is claimed'}."
 
 
 def verdict_text(one: Comparison) -> str:
@@ -296,5 +298,5 @@ def most_called(one: HostCost, *, most: int = 3) -> str:
     named = [
         (name, count) for name, (count, _) in ordered if name != ALL_CALLS and count >= reasons.COUNT_LEAST
     ]
-    told = ", ".join(f"{name} {digits(count)}" for name, count in named[:most])
-    return digits(one.calls[ALL_CALLS][0]) + (f" ({told})" if told else "")
+    counts = ", ".join(f"{name} {digits(count)}" for name, count in named[:most])
+    return digits(one.calls[ALL_CALLS][0]) + (f" ({counts})" if counts else "")

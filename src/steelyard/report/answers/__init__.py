@@ -34,8 +34,8 @@ def all_of(weighing: Weighing) -> tuple[Answer, ...]:
 def blocks_of(weighing: Weighing) -> str:
     """How many blocks the verdicts rest on: "2 to 11 blocks", because each cell has its own."""
     header = weighing.experiment.header
-    told = [one for one in weighing.comparisons if counts(one, header)]
-    return words.blocks(told, begun=weighing.blocks)
+    counted = [one for one in weighing.comparisons if counts(one, header)]
+    return words.blocks(counted, begun=weighing.blocks)
 
 
 def _answer(compared: Compared, lines: int, *, is_first: bool) -> Answer:
@@ -82,9 +82,9 @@ def _holds(compared: Compared, *, is_first: bool) -> str:
     ]
     machine = ", ".join(part for part in parts if part)
     named = named or "this machine"
-    told = [f"{named} ({machine})" if machine else named]
-    told.append(words.blocks(compared.metrics, begun=weighing.blocks))
+    conditions = [f"{named} ({machine})" if machine else named]
+    conditions.append(words.blocks(compared.metrics, begun=weighing.blocks))
     booted = [one for one in weighing.systems if one.is_boot and one.name in (compared.system, compared.base)]
-    told += [f"{words.counted(one.boots, 'boot')} of {one.name}" for one in booted]
+    conditions += [f"{words.counted(one.boots, 'boot')} of {one.name}" for one in booted]
     is_settled = len(compared.metrics) > len(compared.missing) + len(compared.open)
-    return f"{'It holds for' if is_settled else 'Measured so far:'} {words.listed(told)}."
+    return f"{'It holds for' if is_settled else 'Measured so far:'} {words.listed(conditions)}."

@@ -98,8 +98,8 @@ class Compared:
 
     def phrase(self, one: Comparison | CurveComparison) -> str:
         """What was measured, in words."""
-        told = self._told.get(one.workload, ())
-        return phrases.of_metric(one.workload, one.parameters, one.metric, told=told)
+        parameters = self._told.get(one.workload, ())
+        return phrases.of_metric(one.workload, one.parameters, one.metric, told=parameters)
 
     def index(self, group: str) -> Index | None:
         """The group's geometric mean; that of all groups is of the group "all"."""

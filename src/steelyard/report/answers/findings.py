@@ -22,9 +22,9 @@ def labelled(one: Finding, room: int) -> str:
     there is room."""
     workloads = list(dict.fromkeys(cell.partition(" ")[0] for cell, _ in one.cells))
     for many in range(len(workloads), 0, -1):
-        told = ", ".join(workloads[:many]) + (", …" if many < len(workloads) else "")
-        if len(workloads) > 1 and len(f"{one.phrase} ({told})") <= room:
-            return f"{one.phrase} ({told})"
+        names = ", ".join(workloads[:many]) + (", …" if many < len(workloads) else "")
+        if len(workloads) > 1 and len(f"{one.phrase} ({names})") <= room:
+            return f"{one.phrase} ({names})"
     return one.phrase
 
 

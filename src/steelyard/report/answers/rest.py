@@ -63,8 +63,8 @@ def briefly(members: Sequence[Same]) -> str:
     if len({wording.within(one.within) for one in ordered}) == 1:
         half = within(first.within, first.typical) if not others else f"within {wording.within(first.within)}"
         return f"{names} {verb} {word} ({half})"
-    told = f"{first.name} {phrases.of_group(first.group).verb} {word} within {wording.within(first.within)}"
-    return ", ".join([told, *(f"{one.name} within {wording.within(one.within)}" for one in others)])
+    lead = f"{first.name} {phrases.of_group(first.group).verb} {word} within {wording.within(first.within)}"
+    return ", ".join([lead, *(f"{one.name} within {wording.within(one.within)}" for one in others)])
 
 
 def sentence(members: Sequence[Same]) -> str:
@@ -73,15 +73,15 @@ def sentence(members: Sequence[Same]) -> str:
     all says too little."""
     halved = [one for one in members if one.metrics >= _HALVES and one.within > max(SMALL, one.typical)]
     bounds = {one.group: one.typical if one in halved else one.within for one in members}
-    told = []
+    clauses = []
     for one in sorted(members, key=lambda one: bounds[one.group]):
         many = f"{one.metrics} of {one.of}" if one.metrics < one.of else f"{one.metrics}"
         half = f"half of {one.metrics}" if one in halved else many
-        told.append(f"{one.name} {wording.within(bounds[one.group])} ({half})")
-    if not told:
+        clauses.append(f"{one.name} {wording.within(bounds[one.group])} ({half})")
+    if not clauses:
         return ""
     others = f"; {wording.within(max(one.within for one in halved))} at the other halves" if halved else ""
-    return f"{', '.join(told)}{others}"
+    return f"{', '.join(clauses)}{others}"
 
 
 def unsettled(compared: Compared) -> Unsettled | None:
@@ -110,8 +110,8 @@ def _how_long(members: Sequence[Comparison]) -> str:
     if settled:
         rest = len(members) - settled
         whom = f"{settled} of them" if rest else ("them" if settled > 1 else "it")
-        told = f"{many}; {words.duration(spent)} more for {whom}"
-        return f"{told}, the rest scatter too much here" if rest else told
+        remedy = f"{many}; {words.duration(spent)} more for {whom}"
+        return f"{remedy}, the rest scatter too much here" if rest else remedy
     if known or all(one.blocks > guard.LAST for one in members):
         return f"{many}; {'they scatter' if len(members) > 1 else 'it scatters'} too much here"
     blocks = [one.blocks_needed for one in members if one.blocks_needed is not None]

@@ -97,10 +97,10 @@ def of(compared: Compared, findings: Sequence[Finding], same: Sequence[Same]) ->
 
 def _joined(compared: Compared, ways: Sequence[_Way], others: str, attempt: Sequence[int]) -> str:
     first, *further = ways
-    told = f"{compared.system} is {first.word} than {compared.base}{first.told(attempt[0])}"
+    clause = f"{compared.system} is {first.word} than {compared.base}{first.told(attempt[0])}"
     for way in further:
-        told += f"; it is {way.word}{way.told(attempt[1])}"
-    return f"{told}{'; ' + others if others else ''}."
+        clause += f"; it is {way.word}{way.told(attempt[1])}"
+    return f"{clause}{'; ' + others if others else ''}."
 
 
 def _of_one(compared: Compared, one: Comparison) -> str:
@@ -260,19 +260,19 @@ def _general(phrase: str) -> str:
 
 def _amounts_at(topics: Sequence[_Topic]) -> str:
     """A list of what, and how much: "640 times at system calls, 17 at processes and 3 % at files"."""
-    told = []
+    amounts = []
     unit = ""
     for topic in topics:
         number, _, ours = topic.amount.rpartition(" ")
-        told.append(f"{number if ours == unit == 'times' else topic.amount} at {topic.name}")
+        amounts.append(f"{number if ours == unit == 'times' else topic.amount} at {topic.name}")
         unit = ours
-    return words.listed(told)
+    return words.listed(amounts)
 
 
 # What does not differ
 
 
-def _of_others(compared: Compared, told: frozenset[str], same: Sequence[Same]) -> str:
+def _of_others(compared: Compared, named: frozenset[str], same: Sequence[Same]) -> str:
     """A sentence about the metrics that do not differ: they are the same, if the bound is small for whole
     groups or for all; else only that no difference is claimed."""
     claimed = {one.cell for one in compared.items}
@@ -282,9 +282,9 @@ def _of_others(compared: Compared, told: frozenset[str], same: Sequence[Same]) -
     nearly = [
         one
         for group in compared.groups()
-        if group not in told and (one := rest.nearly(compared, group, same)) and one.within <= rest.SMALL
+        if group not in named and (one := rest.nearly(compared, group, same)) and one.within <= rest.SMALL
     ]
-    if told and nearly:
+    if named and nearly:
         return rest.briefly(nearly)
     bounds = [bound(one) for one in compared.same]
     many = len(compared.metrics)
