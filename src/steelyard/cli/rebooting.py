@@ -34,10 +34,10 @@ def _reboots(options: RebootsOptions) -> int:
         print("no experiment reboots this machine")
         return 0
     if options.what == "stop":
-        continuation.remove()
+        ends = f"process {found.process} ends, and " if continuation.stop(found) else ""
         output.say(
-            "steelyard: this machine is not rebooted any more; what was measured is kept, and the same "
-            "command goes on with it"
+            f"steelyard: {ends}this machine is not rebooted any more; what was measured is kept, and the "
+            "same command goes on with it"
         )
         return 0
     facts = continuation.facts(found)

@@ -6,8 +6,8 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,15 +35,21 @@ class Continuation:
     command: tuple[str, ...]
     directory: str
     experiment: str  # its directory
-    since: float  # seconds since 1970
     log: str
+    process: int  # that measures, in this boot
+    boot: str
 
 
 def of_this_command(experiment: Path) -> Continuation:
     """The one of the command that this process is."""
     words = [str(Path(sys.argv[0]).absolute()), *(word for word in sys.argv[1:] if word not in _NEVER)]
     return Continuation(
-        tuple(words), os.getcwd(), str(experiment), time.time(), str(experiment / "reboots.log")
+        tuple(words),
+        os.getcwd(),
+        str(experiment),
+        str(experiment / "reboots.log"),
+        os.getpid(),
+        this_machine.identity(),
     )
 
 
@@ -103,6 +109,19 @@ def standing() -> Continuation | None:
         return Continuation(**(told | {"command": tuple(told["command"])}))
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def stop(found: Continuation) -> bool:
+    """Ends it: nothing is gone on with, and the process that measures is asked to end, as by Ctrl-C. Returns
+    whether there was one."""
+    remove()
+    if found.boot != this_machine.identity():
+        return False
+    with suppress(OSError):  # it has ended, and another program may have its number
+        if b"steelyard" in Path(f"/proc/{found.process}/cmdline").read_bytes():
+            os.kill(found.process, signal.SIGINT)
+            return True
+    return False
 
 
 def remove() -> None:

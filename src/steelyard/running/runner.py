@@ -64,7 +64,8 @@ def run(
     Where systems exclude each other (`seats`), a round is one boot of each, one after the other. Raises Stuck
     where a machine does not come up.
     """
-    budget = Budget(plan.study.design.budget_s, spent_before_s=earlier.spent_s, clock=clock)
+    spent_s = earlier.spent_s + seats.away_s()
+    budget = Budget(plan.study.design.budget_s, spent_before_s=spent_s, clock=clock)
     is_booted = any(map(seats.machine, plan.systems))
     if not is_booted:  # only a round of boots is finished as it was begun
         earlier = replace(earlier, unfinished=frozenset())
@@ -72,11 +73,10 @@ def run(
     fleet = Fleet(
         plan,
         start=start,
-        boots=earlier.boots,
         watch=watch,
         clock=clock,
         seats=seats,
-        failed_boots=earlier.failed_boots,
+        earlier=earlier,
     )
     counting = Counting(agenda, fleet, budget, counted=earlier.accounted, clock=clock)
     try:
