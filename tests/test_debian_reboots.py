@@ -9,7 +9,7 @@ from pathlib import Path
 import debian_disk
 import pytest
 from conftest import Run
-from debian_disk import Disk, Machine
+from debian_disk import BROKEN, Disk, Machine
 
 from steelyard.archive import experiments
 from steelyard.running import continuation
@@ -149,3 +149,38 @@ def test_a_machine_reboots_itself_until_its_experiment_is_over(inside: Machine) 
     report = json.loads(inside.ssh("steelyard report --format json --archive /root/good", check=True).stdout)
     (compared,) = report["comparisons"]
     assert (compared["blocks"], compared["boots"]) == (4, 2)
+
+
+def test_reboots_are_stopped(inside: Machine) -> None:
+    """In the middle of a boot that is measured; the same command would go on."""
+    _write_study(inside, "stopped", 200)
+    first = inside.boot()
+    _start(inside, *inside.kernels, study="stopped")
+    second = inside.await_boot(first)
+    _until(inside, lambda: "going on" in _log(inside, "stopped"), limit_s=120)
+
+    done = inside.ssh("steelyard reboots stop")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "ends, and this machine is not rebooted any more" in done.stderr
+    _until(inside, lambda: not inside.ssh("pgrep -f 'steelyard compare'").stdout, limit_s=60)
+    _left_alone(inside)
+    assert inside.boot() == second
+
+
+def test_a_kernel_that_never_comes_up_is_left_alone_and_the_default_is_booted(inside: Machine) -> None:
+    """Three boots that panic, each of which comes back as GRUB's default."""
+    _, new = inside.kernels
+    _write_study(inside, "broken", 4)
+    said = _start(inside, BROKEN, new, study="broken")
+    assert "this machine reboots into" in said
+
+    _until(inside, lambda: _has_unit(inside) is False, limit_s=1500)
+
+    log = _log(inside, "broken")
+    print(log)
+    assert f"this machine failed 3 times in a row to boot into this:{BROKEN}, and is left alone" in log
+    assert f"its kernel_release is '{new}', but {BROKEN} expects '{BROKEN}'" in log
+    assert inside.console().count("Kernel panic") == 3
+    assert inside.ssh("uname -r").stdout.strip() == new
+    _left_alone(inside)
