@@ -248,7 +248,7 @@ def test_a_boot_that_is_on_its_way_is_not_asked_for_again() -> None:
 
 
 def test_a_boot_that_ended_its_process_counts_against_the_budget() -> None:
-    plan = make_plan("sieve", blocks=100, budget_s=65.0)
+    plan = make_plan("sieve", blocks=100, budget_s=70.0)
     first, _ = boots(list(run(Laboratory(), plan)))[0]
     laboratory = Laboratory()
     laboratory.start_s = {"a": 0.5, "b": 0.5}

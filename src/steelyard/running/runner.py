@@ -64,12 +64,12 @@ def run(
     Where systems exclude each other (`seats`), a round is one boot of each, one after the other. Raises Stuck
     where a machine does not come up.
     """
-    spent_s = earlier.spent_s + seats.away_s()
-    budget = Budget(plan.study.design.budget_s, spent_before_s=spent_s, clock=clock)
+    budget = Budget(plan.study.design.budget_s, spent_before_s=earlier.spent_s, clock=clock)
     is_booted = any(map(seats.machine, plan.systems))
     if not is_booted:  # only a round of boots is finished as it was begun
         earlier = replace(earlier, unfinished=frozenset())
     agenda = Agenda(plan, earlier, budget)
+    budget.add(seats.away_s())
     fleet = Fleet(
         plan,
         start=start,
