@@ -114,8 +114,8 @@ def _has_unit(machine: Machine) -> bool | None:
     return {"yes\n": True, "no\n": False}.get(said)
 
 
-def _log(machine: Machine, study: str) -> str:
-    return machine.ssh(f"cat /root/{study}/experiments/*/reboots.log").stdout
+def _log(machine: Machine) -> str:
+    return machine.ssh(f"cat {continuation.LOG}").stdout
 
 
 def _left_alone(machine: Machine) -> None:
@@ -123,7 +123,9 @@ def _left_alone(machine: Machine) -> None:
     assert _has_unit(machine) is False
     assert machine.ssh(f"systemctl is-enabled {continuation.NAME}").stdout.strip() in ("", "not-found")
     assert machine.ssh("test -e /var/lib/steelyard/reboots.json").returncode == 1
-    assert machine.ssh("steelyard reboots").stdout == "no experiment reboots this machine\n"
+    assert machine.ssh("steelyard reboots").stdout == (
+        f"no experiment reboots this machine; what the last one said is in {continuation.LOG}\n"
+    )
     assert "next_entry=\n" in machine.ssh("grub-editenv list").stdout + "\n"
 
 
@@ -141,7 +143,7 @@ def test_a_machine_reboots_itself_until_its_experiment_is_over(inside: Machine) 
     assert told["booting"] in (f"this:{old}", f"this:{new}")
     assert told["command"].endswith("--seed 1 --archive /root/good")
     _until(inside, lambda: _has_unit(inside) is False, limit_s=1500)
-    print(_log(inside, "good"))
+    print(_log(inside))
     _left_alone(inside)
     report = json.loads(inside.ssh("steelyard report --format json --archive /root/good", check=True).stdout)
     (compared,) = report["comparisons"]
@@ -154,7 +156,7 @@ def test_reboots_are_stopped(inside: Machine) -> None:
     first = inside.boot()
     _start(inside, *inside.kernels, study="stopped")
     second = inside.await_boot(first)
-    _until(inside, lambda: "going on" in _log(inside, "stopped"), limit_s=120)
+    _until(inside, lambda: "going on" in _log(inside), limit_s=120)
 
     done = inside.ssh("steelyard reboots stop")
 
@@ -174,7 +176,7 @@ def test_a_kernel_that_never_comes_up_is_left_alone_and_the_default_is_booted(in
 
     _until(inside, lambda: _has_unit(inside) is False, limit_s=1500)
 
-    log = _log(inside, "broken")
+    log = _log(inside)
     print(log)
     assert f"this machine failed 3 times in a row to boot into this:{BROKEN}, and is left alone" in log
     assert f"its kernel_release is '{new}', but {BROKEN} expects '{BROKEN}'" in log

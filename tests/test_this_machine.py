@@ -92,6 +92,7 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setattr(continuation, "_UNITS", tmp_path / "units")
     monkeypatch.setattr(continuation, "_STATE", tmp_path / "state" / "reboots.json")
+    monkeypatch.setattr(continuation, "LOG", tmp_path / "state" / "reboots.log")
     monkeypatch.setattr("sys.argv", ["/usr/bin/steelyard", "run", 'a "study".toml', "100%", "$HOME", "--new"])
     return tmp_path / "units" / continuation.NAME
 

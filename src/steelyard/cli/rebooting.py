@@ -31,7 +31,8 @@ def _reboots(options: RebootsOptions) -> int:
         return 0
     found = continuation.standing()
     if found is None:
-        print("no experiment reboots this machine")
+        told = f"; what the last one said is in {continuation.LOG}" if continuation.LOG.exists() else ""
+        print(f"no experiment reboots this machine{told}")
         return 0
     if options.what == "stop":
         ends = f"process {found.process} ends, and " if continuation.stop(found) else ""

@@ -24,6 +24,7 @@ NAME = "steelyard-reboots.service"
 GOES_ON = "STEELYARD_GOES_ON"  # in the environment of the command that the unit gives: the experiment's name
 _UNITS = Path("/etc/systemd/system")
 _STATE = Path("/var/lib/steelyard/reboots.json")
+LOG = _STATE.with_name("reboots.log")  # what the unit's commands say; an experiment that is empty is removed
 _KEPT = re.compile("PATH|HOME|XDG_(DATA|CACHE)_HOME|TMPDIR|STEELYARD_.*")  # of the environment
 _NEVER = ("--new",)  # of the command's words: it would begin anew after each boot
 
@@ -35,7 +36,6 @@ class Continuation:
     command: tuple[str, ...]
     directory: str
     experiment: str  # its directory
-    log: str
     process: int  # that measures, in this boot
     boot: str
 
@@ -47,7 +47,6 @@ def of_this_command(experiment: Path) -> Continuation:
         tuple(words),
         os.getcwd(),
         str(experiment),
-        str(experiment / "reboots.log"),
         os.getpid(),
         this_machine.identity(),
     )
@@ -59,6 +58,8 @@ def install(wanted: Continuation) -> None:
         raise Stuck("this machine cannot go on by itself after a reboot: it has no systemd")
     try:
         _STATE.parent.mkdir(parents=True, exist_ok=True)
+        if not is_asked_for():
+            LOG.unlink(missing_ok=True)
         _STATE.write_text(json.dumps(asdict(wanted)), encoding="utf-8")
         (_UNITS / NAME).write_text(unit(wanted), encoding="utf-8")
     except OSError as error:
@@ -85,8 +86,8 @@ def unit(wanted: Continuation) -> str:
         f"WorkingDirectory={_escaped(wanted.directory)}",
         *(f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()),
         f"ExecStart={' '.join(map(_quoted, wanted.command))}",
-        f"StandardOutput=append:{_escaped(wanted.log)}",
-        f"StandardError=append:{_escaped(wanted.log)}",
+        f"StandardOutput=append:{LOG}",
+        f"StandardError=append:{LOG}",
         "[Install]",
         "WantedBy=multi-user.target",
     ]
@@ -148,7 +149,7 @@ def facts(found: Continuation) -> dict[str, Any]:
         "failed": kinds["unbooted"],
         "booting": next((line["system"] for line in reversed(lines) if line["kind"] == "switch"), "nothing"),
         "command": shlex.join(found.command),
-        "log": found.log,
+        "log": str(LOG),
     }
 
 
