@@ -5,8 +5,8 @@
 
 Simulated are studies of 8 metrics on two equal systems of one machine, with 3 trials a boot; --boot is the
 standard deviation of boots, --trial that of trials within one, --drift that of the machine's random walk from
-boot to boot. Figures of `scatter` are medians over metrics and systems; its drift is that of neighbouring
-boots' difference, less what boots and trials explain.
+boot to boot. Figures of `scatter` are medians over metrics and systems. Its drift is the step of that walk:
+what the squared difference of two boots of a system gains with each boot between them; its boots hold it too.
 """
 
 import argparse
@@ -36,14 +36,14 @@ def scatter(arguments: argparse.Namespace) -> None:
     experiment = experiments.find(root, Path(arguments.experiment).name)
     with experiments.connect(experiment) as tables:
         observations = Observations(experiment, rows.read(tables))
-    print(f"{'metric':32} {'trial':>7} {'boot':>7}  by system, with so many boots")
-    within, between = [], []
+    print(f"{'metric':32} {'trial':>7} {'boot':>7} {'drift':>7}  by system, with so many boots")
+    figures = []
     for key in observations.cells_and_metrics():
         for system in observations.boot_systems:
             by_boot: dict[int, list[float]] = defaultdict(list)
             for one in observations.values[key].get(system, {}).values():
                 by_boot[one.boot].append(math.log(one.lenses[observations.lens(key[0])]))
-            groups = [np.array(logs) for logs in by_boot.values()]
+            groups = [np.array(by_boot[boot]) for boot in sorted(by_boot)]
             ratio = boots.ratio(groups)
             if ratio is None:
                 continue
@@ -51,11 +51,24 @@ def scatter(arguments: argparse.Namespace) -> None:
                 sum(float(((one - one.mean()) ** 2).sum()) for one in groups)
                 / (sum(map(len, groups)) - len(groups))
             )
-            boot = trial / math.sqrt(ratio)
-            within.append(trial)
-            between.append(boot)
-            print(f"{' '.join(key):32} {trial:7.2%} {boot:7.2%}  {system}, {len(groups)}")
-    print(f"{'median':32} {np.median(within):7.2%} {np.median(between):7.2%}")
+            walk = drift([float(one.mean()) for one in groups], len(observations.boot_systems))
+            figures.append((trial, trial / math.sqrt(ratio), walk))
+            told = " ".join(f"{figure:7.2%}" for figure in figures[-1])
+            print(f"{' '.join(key):32} {told}  {system}, {len(groups)}")
+    print(f"{'median':32} {' '.join(f'{figure:7.2%}' for figure in np.median(figures, axis=0))}")
+
+
+def drift(means: list[float], systems: int) -> float:
+    """The standard deviation of a step from one boot of the machine to the next; 0 where its square comes out
+    negative. The means are those of every so manieth boot."""
+    pairs = [
+        (later - boot, (means[later] - means[boot]) ** 2)
+        for later in range(len(means))
+        for boot in range(later)
+    ]
+    lags, squares = np.array(pairs).T
+    slope = float(np.polyfit(lags, squares, 1)[0]) if len(means) > 2 else 0.0
+    return math.sqrt(max(0.0, slope / systems))
 
 
 class World:

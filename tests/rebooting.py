@@ -2,7 +2,7 @@
 
 `make` writes what it boots. As a program it is the machine: whenever QEMU ends it starts again, and what the
 block names, it boots once; without a name the default. A line of the file `faults` is what goes wrong with a
-boot: panic, hang, wrong (the other system), key (another host key), or "-".
+boot: panic, hang, wrong (the other system), key (another host key), clock (of the year 2001), or "-".
 """
 
 import os
@@ -224,6 +224,8 @@ def _power(folder: Path) -> None:
             -drive file={block},if=virtio,format=raw
             -netdev user,id=n,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:22
             -device virtio-net-pci,netdev=n,romfile= -action panic=exit-failure""".split()
+        if fault == "clock":
+            words += ["-rtc", "base=2001-01-01T00:00:00"]
         told = folder / f"words-{name}"
         more += f" {told.read_text()}" if told.exists() else ""
         line = f"console=ttyS0 quiet panic=2 net.ifnames=0 random.trust_cpu=on tsc=reliable {more}"

@@ -22,8 +22,9 @@ SIEVE, SHELL = Cell("sieve"), Cell("shell")
 class Seats:
     """All systems but `free` on one machine. `fails` are the starts, from 1, that go wrong."""
 
-    def __init__(self, *, free: Collection[str] = (), coming: str | None = None) -> None:
+    def __init__(self, *, free: Collection[str] = (), coming: str | None = None, away_s: float = 0.0) -> None:
         self.free = free
+        self.away = away_s
         self.coming = coming
         self.asked: list[str] = []
 
@@ -33,6 +34,9 @@ class Seats:
     def is_on_its_way(self, system: str) -> bool:
         found, self.coming = self.coming == system, None
         return found
+
+    def away_s(self) -> float:
+        return self.away
 
     def identity(self, system: str) -> str | None:
         self.asked.append(system)
@@ -241,6 +245,33 @@ def test_a_boot_that_is_on_its_way_is_not_asked_for_again() -> None:
     events = list(run(Laboratory(), plan, seats))
 
     assert len(seats.asked) == sum(map(len, boots(events))) - 1
+
+
+def test_a_boot_that_ended_its_process_counts_against_the_budget() -> None:
+    plan = make_plan("sieve", blocks=100, budget_s=70.0)
+    first, _ = boots(list(run(Laboratory(), plan)))[0]
+    laboratory = Laboratory()
+    laboratory.start_s = {"a": 0.5, "b": 0.5}
+
+    events = list(run(laboratory, plan, Seats(coming=first, away_s=59.5)))
+
+    assert [one.start_s for one in events if isinstance(one, Started)] == [60.0, 0.5]
+    assert len(boots(events)) == 1
+
+
+def test_what_trials_and_boots_cost_is_known_after_an_interruption() -> None:
+    """As many passes as without one: a pass takes a tenth of what booting does."""
+    laboratory = Laboratory()
+    laboratory.start_s = {"a": 10.0, "b": 10.0}
+    plan = make_plan("sieve", blocks=42)
+    earlier = Earlier(
+        done=frozenset((block, system, SIEVE) for block in range(4) for system in "ab"),
+        rounds=2,
+        costs={("a", SIEVE): 1.0, ("b", SIEVE): 1.0},
+        boot_costs={"a": 10.0, "b": 10.0},
+    )
+    found = by_boot(list(run(laboratory, plan, earlier=earlier, ratio=1.0)))
+    assert len(found["a", 1]) == len(found["b", 1]) == 3
 
 
 def test_the_order_of_a_trial_s_block_is_that_of_the_boots() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
 from collections import defaultdict
@@ -97,6 +98,44 @@ def _until(archive: Path, happened: Callable[[list[dict[str, Any]]], bool]) -> l
         with contextlib.suppress(ValueError):  # no experiment yet
             if happened(lines := _journal(archive)):
                 return lines
+
+
+@pytest.mark.long
+def test_an_interruption_while_the_machine_is_down_a_clock_that_jumps_and_another_host_key(
+    machine: Machine, archive: Path
+) -> None:
+    """The second boot is asked for once; the third is in the year 2001; the fourth has another host key."""
+    machine.fails("-", "-", "clock", "key")
+    study = machine.study(design='blocks = 6\nbudget = "60m"')
+    command = [COMMAND, "run", str(study), "--seed", "1", "--format", "json"]
+    environment = os.environ | machine.environment | {"STEELYARD_ARCHIVE": str(archive)}
+
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as laboratory:
+        _until(archive, lambda lines: _many(lines, "system") == 1 and lines[-1]["kind"] == "switch")
+        while len(machine.boots()) < 3:  # with that of the start
+            time.sleep(0.1)
+        laboratory.send_signal(signal.SIGINT)
+        _, said = laboratory.communicate(timeout=60)
+    assert laboratory.returncode == 130, said
+    (asked,) = [line["system"] for line in _journal(archive)[-1:]]
+    assert f"box may still be booting into {asked}" in said
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+
+    assert done.returncode == 1
+    assert (
+        "box answers with another host key than ssh knows: give all its systems the same host keys"
+        in done.stderr
+    )
+    assert len(machine.switches()) == 4
+    lines = _journal(archive)
+    assert _many(lines, "system") == 3
+    assert _many(lines, "unbooted") == 0
+    trials = [line for line in lines if line["kind"] == "trial"]
+    assert {line["status"] for line in trials} == {"ok"}
+    assert len(trials) == 6
 
 
 @pytest.mark.long

@@ -1,6 +1,10 @@
 """This very machine as one that is rebooted: GRUB's entries, the unit that goes on, and the permission."""
 
 import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +92,7 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setattr(continuation, "_UNITS", tmp_path / "units")
     monkeypatch.setattr(continuation, "_STATE", tmp_path / "state" / "reboots.json")
+    monkeypatch.setattr(continuation, "LOG", tmp_path / "state" / "reboots.log")
     monkeypatch.setattr("sys.argv", ["/usr/bin/steelyard", "run", 'a "study".toml', "100%", "$HOME", "--new"])
     return tmp_path / "units" / continuation.NAME
 
@@ -124,3 +129,21 @@ def test_whatever_ends_the_experiment_ends_the_reboots(
         raise error
     assert not unit.exists()
     assert continuation.standing() is None
+
+
+@pytest.mark.program
+def test_reboots_that_are_stopped_stop_the_laboratory_of_this_boot_and_no_other_process(
+    unit: Path, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-c", "import signal; print(); signal.pause()", "steelyard"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as laboratory:
+        assert laboratory.stdout
+        laboratory.stdout.readline()
+        found = replace(continuation.of_this_command(tmp_path), process=laboratory.pid)
+        continuation.install(found)
+        assert not continuation.stop(replace(found, boot="an earlier one"))
+        assert laboratory.poll() is None
+        assert continuation.stop(found)
+        assert laboratory.wait(timeout=20) == -signal.SIGINT
+    assert not continuation.stop(found)
+    assert not unit.exists()

@@ -302,6 +302,9 @@ class Earlier:
     unfinished: frozenset[tuple[int, str, Cell]] = frozenset()  # what was done of the round that it left
     identities: frozenset[str] = frozenset()  # of the boots of machines
     switching: Switching | None = None  # what it left a machine at
+    switching_at: float = 0.0  # when, in seconds since 1970
+    costs: Mapping[Pair, float] = field(default_factory=dict)  # seconds of the last trial
+    boot_costs: Mapping[str, float] = field(default_factory=dict)  # seconds of the last start
     failed_boots: int = 0  # in a row
 
 

@@ -148,6 +148,9 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
     unfinished: set[tuple[int, str, Cell]] = set()
     identities: set[str] = set()
     switching: Switching | None = None
+    switching_at = 0.0
+    costs: dict[tuple[str, Cell], float] = {}
+    boot_costs: dict[str, float] = {}
     failed_boots = 0
     spent = 0.0
     last_at: float | None = None  # None: nobody measures yet
@@ -160,7 +163,7 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
             spent += max(0.0, line["recorded"] - last_at)
             last_at = line["recorded"]
         if line["kind"] == "switch":
-            switching = Switching(line["system"], line["identity"])
+            switching, switching_at = Switching(line["system"], line["identity"]), line["recorded"]
         elif line["kind"] == "unbooted":
             switching, failed_boots = None, failed_boots + 1
         elif line["kind"] == "system":
@@ -169,6 +172,7 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
                     spent += line["start_s"]
                 switching, failed_boots = None, 0
             boots[line["system"]] = line["boot"]
+            boot_costs[line["system"]] = line["start_s"]
             identities.add(str(line["fingerprint"].get("boot_id")))
         elif line["kind"] == "accounting":
             accounted.add((line["round"], line["system"], cells[line["cell"]]))
@@ -180,6 +184,8 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
             done.add((line["block"], line["system"], cell))
             unfinished.add((line["block"], line["system"], cell))
             failures.setdefault((line["system"], cell), []).append(line["status"])
+            if line["host_ns"] is not None:
+                costs[line["system"], cell] = line["host_ns"] / 1e9
     hopeless = {
         pair
         for pair, statuses in failures.items()
@@ -195,6 +201,9 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
         unfinished=frozenset(unfinished),
         identities=frozenset(identities),
         switching=switching,
+        switching_at=switching_at,
+        costs=costs,
+        boot_costs=boot_costs,
         failed_boots=failed_boots,
     )
 

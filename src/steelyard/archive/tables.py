@@ -24,7 +24,7 @@ Connection = duckdb.DuckDBPyConnection
 Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
 
 _MEMORY_MOST = 1 << 32  # bytes; and never so much that the machine has no more
-_OBJECT_MOST = 1 << 28  # bytes of JSON
+_LINE_LIKELY = 1 << 22  # bytes of JSON; DuckDB takes memory for two of the longest
 _READ_ONCE = 1 << 20  # bytes
 _ROWS_ONCE, _LINES_ONCE = 10_000, 500
 _SHOWN = 200  # letters of a row
@@ -55,8 +55,10 @@ class Lines:
 
     def __init__(self, lines: Iterable[Line], held: ExitStack) -> None:
         self._files = {form: held.enter_context(_unnamed()) for form in schema.FORMS}
+        self._longest = 0
         for line in lines:
-            self._files[schema.form_of(line)].write(_as_json(line) + b"\n")
+            size = self._files[schema.form_of(line)].write(_as_json(line) + b"\n")
+            self._longest = max(self._longest, size)
         for file in self._files.values():
             file.flush()
 
@@ -64,7 +66,7 @@ class Lines:
         """Makes every table. Raises duckdb.Error."""
         for form, file in self._files.items():
             name = quoted(f"{form} lines")
-            _read_lines(database, name, schema.declared(form), file.fileno())
+            _read_lines(database, name, schema.declared(form), file.fileno(), longest=self._longest)
             for table in _of_form(form):
                 database.execute(f"CREATE TABLE {quoted(table.name)} AS {_selected(table, name)}")
             database.execute(f"DROP TABLE {name}")
@@ -95,11 +97,13 @@ def _as_json(value: object) -> bytes:
     return line.encode()
 
 
-def _read_lines(database: Connection, name: str, columns: Mapping[str, str], handle: int) -> None:
+def _read_lines(
+    database: Connection, name: str, columns: Mapping[str, str], handle: int, *, longest: int
+) -> None:
     declarations = ", ".join(f"{text(column)}: {text(kind)}" for column, kind in columns.items())
     database.execute(
         f"CREATE TABLE {name} AS SELECT * FROM read_json({path_of(handle)}, format='newline_delimited', "
-        f"maximum_object_size={_OBJECT_MOST}, columns={{{declarations}}})"
+        f"maximum_object_size={max(longest, _LINE_LIKELY)}, columns={{{declarations}}})"
     )
 
 
@@ -230,8 +234,8 @@ def of_file(path: Path, table: Table) -> Iterator[tuple[Connection, list[str]]]:
 def of_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> Iterator[bytes]:
     """A Parquet file of these rows, bit by bit; they may be more than memory holds. Raises duckdb.Error."""
     with connection() as found, _unnamed() as file:
-        for row in rows:
-            file.write(_as_json(row) + b"\n")
+        longest = max((file.write(_as_json(row) + b"\n") for row in rows), default=0)
         file.flush()
-        _read_lines(found, quoted(table.name), {one.name: one.type for one in table.columns}, file.fileno())
+        columns = {one.name: one.type for one in table.columns}
+        _read_lines(found, quoted(table.name), columns, file.fileno(), longest=longest)
         yield from parquet(found, table)

@@ -31,13 +31,14 @@ def _reboots(options: RebootsOptions) -> int:
         return 0
     found = continuation.standing()
     if found is None:
-        print("no experiment reboots this machine")
+        told = f"; what the last one said is in {continuation.LOG}" if continuation.LOG.exists() else ""
+        print(f"no experiment reboots this machine{told}")
         return 0
     if options.what == "stop":
-        continuation.remove()
+        ends = f"process {found.process} ends, and " if continuation.stop(found) else ""
         output.say(
-            "steelyard: this machine is not rebooted any more; what was measured is kept, and the same "
-            "command goes on with it"
+            f"steelyard: {ends}this machine is not rebooted any more; what was measured is kept, and the "
+            "same command goes on with it"
         )
         return 0
     facts = continuation.facts(found)

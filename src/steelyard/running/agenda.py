@@ -48,7 +48,7 @@ class Agenda:
             budget.forget()  # what an interruption left without a pair is to have one
         self._hopeless: set[Pair] = set(earlier.hopeless)
         self._failures: dict[Pair, int] = {}
-        self._costs: dict[Pair, float] = {}  # seconds of the last trial
+        self._costs: dict[Pair, float] = dict(earlier.costs)  # seconds of the last trial
 
     def _first_open_block(self, cell: Cell) -> int:
         """The cell's last block if some system has not done it, else the next. Where a system lacks earlier

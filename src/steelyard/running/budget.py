@@ -16,6 +16,10 @@ class Budget:
         """What was spent before an interruption does not count."""
         self._spent_before_s = 0.0
 
+    def add(self, seconds: float) -> None:
+        """So much more was spent before."""
+        self._spent_before_s += seconds
+
     def begin(self) -> None:
         """The first trial begins; of later ones it takes no notice."""
         self._begun = self._clock() if self._begun is None else self._begun

@@ -6,8 +6,8 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +24,7 @@ NAME = "steelyard-reboots.service"
 GOES_ON = "STEELYARD_GOES_ON"  # in the environment of the command that the unit gives: the experiment's name
 _UNITS = Path("/etc/systemd/system")
 _STATE = Path("/var/lib/steelyard/reboots.json")
+LOG = _STATE.with_name("reboots.log")  # what the unit's commands say; an experiment that is empty is removed
 _KEPT = re.compile("PATH|HOME|XDG_(DATA|CACHE)_HOME|TMPDIR|STEELYARD_.*")  # of the environment
 _NEVER = ("--new",)  # of the command's words: it would begin anew after each boot
 
@@ -35,15 +36,19 @@ class Continuation:
     command: tuple[str, ...]
     directory: str
     experiment: str  # its directory
-    since: float  # seconds since 1970
-    log: str
+    process: int  # that measures, in this boot
+    boot: str
 
 
 def of_this_command(experiment: Path) -> Continuation:
     """The one of the command that this process is."""
     words = [str(Path(sys.argv[0]).absolute()), *(word for word in sys.argv[1:] if word not in _NEVER)]
     return Continuation(
-        tuple(words), os.getcwd(), str(experiment), time.time(), str(experiment / "reboots.log")
+        tuple(words),
+        os.getcwd(),
+        str(experiment),
+        os.getpid(),
+        this_machine.identity(),
     )
 
 
@@ -53,6 +58,8 @@ def install(wanted: Continuation) -> None:
         raise Stuck("this machine cannot go on by itself after a reboot: it has no systemd")
     try:
         _STATE.parent.mkdir(parents=True, exist_ok=True)
+        if not is_asked_for():
+            LOG.unlink(missing_ok=True)
         _STATE.write_text(json.dumps(asdict(wanted)), encoding="utf-8")
         (_UNITS / NAME).write_text(unit(wanted), encoding="utf-8")
     except OSError as error:
@@ -79,8 +86,8 @@ def unit(wanted: Continuation) -> str:
         f"WorkingDirectory={_escaped(wanted.directory)}",
         *(f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()),
         f"ExecStart={' '.join(map(_quoted, wanted.command))}",
-        f"StandardOutput=append:{_escaped(wanted.log)}",
-        f"StandardError=append:{_escaped(wanted.log)}",
+        f"StandardOutput=append:{LOG}",
+        f"StandardError=append:{LOG}",
         "[Install]",
         "WantedBy=multi-user.target",
     ]
@@ -103,6 +110,19 @@ def standing() -> Continuation | None:
         return Continuation(**(members | {"command": tuple(members["command"])}))
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def stop(found: Continuation) -> bool:
+    """Ends it: nothing is gone on with, and the process that measures is asked to end, as by Ctrl-C. Returns
+    whether there was one."""
+    remove()
+    if found.boot != this_machine.identity():
+        return False
+    with suppress(OSError):  # it has ended, and another program may have its number
+        if b"steelyard" in Path(f"/proc/{found.process}/cmdline").read_bytes():
+            os.kill(found.process, signal.SIGINT)
+            return True
+    return False
 
 
 def remove() -> None:
@@ -129,7 +149,7 @@ def facts(found: Continuation) -> dict[str, Any]:
         "failed": kinds["unbooted"],
         "booting": next((line["system"] for line in reversed(lines) if line["kind"] == "switch"), "nothing"),
         "command": shlex.join(found.command),
-        "log": found.log,
+        "log": str(LOG),
     }
 
 

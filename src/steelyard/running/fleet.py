@@ -1,14 +1,14 @@
 """The systems of a run, as they are: up and parked, or down; performs trials on them."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol
 
 from steelyard import events
 from steelyard.errors import Rebooting, SteelyardError, Stuck, SystemFailed
-from steelyard.events import Outcome, Started, Switching, Unbooted, Watched
+from steelyard.events import Earlier, Outcome, Started, Switching, Unbooted, Watched
 from steelyard.running import dialogue, host_monitor, records
 from steelyard.running.dialogue import AgentLike
 from steelyard.study.plan import Plan, Trial
@@ -27,6 +27,9 @@ class SeatsLike(Protocol):
     def is_on_its_way(self, system: str) -> bool:
         """Whether the system's machine was brought to it already, by a run that was interrupted then."""
 
+    def away_s(self) -> float:
+        """How long the boot took that ended the process which asked for it; 0 if none did."""
+
     def identity(self, system: str) -> str | None:
         """Which boot the system's machine is in."""
 
@@ -39,6 +42,9 @@ class NoSeats:
 
     def is_on_its_way(self, system: str) -> bool:
         return False
+
+    def away_s(self) -> float:
+        return 0.0
 
     def identity(self, system: str) -> str | None:
         return None
@@ -65,17 +71,16 @@ class Fleet:
         plan: Plan,
         *,
         start: Callable[[str], AgentLike],
-        boots: Mapping[str, int],
         watch: Watch | None,
         clock: Callable[[], float],
         seats: SeatsLike,
-        failed_boots: int = 0,
+        earlier: Earlier,
     ) -> None:
         self.plan = plan
         self._seats = seats
-        self._failed_boots = failed_boots  # in a row
+        self._failed_boots = earlier.failed_boots  # in a row
         self.agents: dict[str, AgentLike | None] = dict.fromkeys(plan.systems)
-        self.boots = dict(boots)
+        self.boots = dict(earlier.boots)
         self.is_watched = watch is not None
         self._start = start
         self._watch = watch
@@ -83,7 +88,7 @@ class Fleet:
         self._monitors: dict[str, MonitorLike] = {}
         self._used: set[str] = set()  # systems that have run a trial since they came up
         self._down: dict[str, str] = {}  # systems that are down, and why
-        self._boot_costs: dict[str, float] = {}
+        self._boot_costs = dict(earlier.boot_costs)
 
     def close(self) -> None:
         """Closes every agent, also when closing one of them is interrupted."""
@@ -95,9 +100,10 @@ class Fleet:
                     stack.callback(agent.close)
                     self.agents[system] = None
 
-    def bring_up(self, system: str) -> Iterator[Started | Watched]:
-        """Starts the system, again if it was up, and parks it; then begins to account for it."""
-        begun = self._clock()
+    def bring_up(self, system: str, *, before_s: float = 0.0) -> Iterator[Started | Watched]:
+        """Starts the system, again if it was up, and parks it; then begins to account for it. So much of the
+        start was before this process."""
+        begun = self._clock() - before_s
         self._leave(system)
         agent = self._start(system)
         self.agents[system] = agent
@@ -119,10 +125,13 @@ class Fleet:
             if self._seats.machine(other) == self._seats.machine(system):
                 self._leave(other)
         while True:
-            if not self._seats.is_on_its_way(system):
+            before_s = 0.0
+            if self._seats.is_on_its_way(system):
+                before_s = self._seats.away_s()
+            else:
                 yield Switching(system, self._seats.identity(system))
             try:
-                yield from self.bring_up(system)
+                yield from self.bring_up(system, before_s=before_s)
             except (Rebooting, Stuck):
                 raise
             except SteelyardError as error:

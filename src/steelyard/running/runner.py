@@ -69,14 +69,14 @@ def run(
     if not is_booted:  # only a round of boots is finished as it was begun
         earlier = replace(earlier, unfinished=frozenset())
     agenda = Agenda(plan, earlier, budget)
+    budget.add(seats.away_s())
     fleet = Fleet(
         plan,
         start=start,
-        boots=earlier.boots,
         watch=watch,
         clock=clock,
         seats=seats,
-        failed_boots=earlier.failed_boots,
+        earlier=earlier,
     )
     counting = Counting(agenda, fleet, budget, counted=earlier.accounted, clock=clock)
     try:

@@ -1,8 +1,8 @@
 """Machines that run one system at a time, during a run: boots them, and holds the right to."""
 
 import contextlib
-import fcntl
 import os
+import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,7 +11,7 @@ from pathlib import Path
 from steelyard import interruption, streams
 from steelyard.errors import Rebooting, Stuck
 from steelyard.events import Earlier
-from steelyard.systems import machine
+from steelyard.systems import ledger, machine
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import Seat, System
 
@@ -24,6 +24,7 @@ class Seats:
         self._directory = directory
         self._used = set(earlier.identities)
         self._switching = earlier.switching
+        self._asked_at = earlier.switching_at
         self._has_failed = False  # the last boot
 
     def _seat(self, system: str) -> Seat | None:
@@ -38,6 +39,14 @@ class Seats:
         did not answer then has to be asked again."""
         asked = self._switching
         return asked is not None and asked.system == system and asked.identity is not None
+
+    def away_s(self) -> float:
+        """How long this machine took for the boot that ended the process that asked for it; 0 if none did."""
+        asked = self._switching
+        seat = self._seat(asked.system) if asked and asked.identity is not None else None
+        if seat is None or not seat.is_here:
+            return 0.0
+        return min(max(0.0, time.time() - self._asked_at), seat.machine.wait_s)
 
     def identity(self, system: str) -> str | None:
         seat = self._seat(system)
@@ -89,7 +98,7 @@ def held(members: Mapping[str, System]) -> Iterator[None]:
     seats = {one.seat.machine.host: one.seat for one in members.values() if one.seat}
     with ExitStack() as stack:
         for seat in seats.values():
-            stack.enter_context(_locked(seat.host))
+            stack.callback(os.close, _lock(seat.host))
         try:
             yield
         finally:
@@ -98,23 +107,12 @@ def held(members: Mapping[str, System]) -> Iterator[None]:
                     machine.release(seat)
 
 
-@contextmanager
-def _locked(host: str) -> Iterator[None]:
+def _lock(host: str) -> int:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steelyard"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"machine-{urllib.parse.quote(host, safe='')}.lock"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(handle, 64).decode(errors="replace").strip()
-            raise Stuck(
-                f"{host} is in use by process {holder}, whose experiment a reboot would end: wait for it, or "
-                "stop it"
-            ) from None
-        os.truncate(handle, 0)
-        os.write(handle, str(os.getpid()).encode())
-        yield
-    finally:
-        os.close(handle)
+    return ledger.lock(
+        folder / f"machine-{urllib.parse.quote(host, safe='')}.lock",
+        lambda holder: Stuck(
+            f"{host} is in use by process {holder}, whose experiment a reboot would end: wait for it, or "
+            "stop it"
+        ),
+    )

@@ -12,7 +12,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from steelyard import text
@@ -97,22 +97,31 @@ def _alone(place: Path) -> Iterator[None]:
 def lock_machine() -> int:
     """The descriptor that locks this machine's settings for one laboratory, and for the guards that inherit
     it. Raises SteelyardError if another one holds it."""
-    place = directory()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = os.open(place / "machine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + _PATIENCE_S
+    return lock(
+        directory() / "machine.lock",
+        lambda holder: SteelyardError(
+            f"this machine is being tuned by process {holder}: two laboratories that set its "
+            "sysctls or huge pages would spoil each other's trials; wait for its end"
+        ),
+        patience_s=_PATIENCE_S,
+    )
+
+
+def lock(path: Path, refusal: Callable[[str], SteelyardError], *, patience_s: float = 0.0) -> int:
+    """The descriptor that locks the file, which says who holds it. Raises the refusal, made of that process's
+    number, if another one does for so long."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + patience_s
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             holder = os.pread(file, 20, 0).decode(errors="replace").strip()
-            if time.monotonic() > deadline:
+            if time.monotonic() >= deadline:
                 os.close(file)
-                raise SteelyardError(
-                    f"this machine is being tuned by process {holder}: two laboratories that set its "
-                    "sysctls or huge pages would spoil each other's trials; wait for its end"
-                ) from None
+                raise refusal(holder) from None
         time.sleep(0.05)
     os.ftruncate(file, 0)
     os.pwrite(file, f"{os.getpid()}\n".encode(), 0)

@@ -27,11 +27,12 @@ _PAUSE_S = 0.5
 _ANSWER_S = 20.0  # one question by ssh, the connection included
 _BUSY_MOST = 0.05  # of a quiet machine's processors
 _QUIET_READINGS = 3  # in a row, a second apart
-# Scripts of ours, into which nothing is put. A claim is a line that names its owner; it counts for a day. The
-# identity is the kernel's, or where it has none the moment of its start.
+# Scripts of ours, into which nothing is put. A claim is a line that names its owner; it counts for a day. A
+# full disk leaves an empty one, which is nobody's. The identity is the kernel's, or where it has none the
+# moment of its start.
 _CLAIM = """
 IFS= read -r mine; f=.cache/steelyard/claim; mkdir -p .cache/steelyard
-if test -n "$(find $f -mmin -1440 2>/dev/null)" && test "$(cat $f)" != "$mine"; then cat $f; exit 9; fi
+if test -s $f && test -n "$(find $f -mmin -1440)" && test "$(cat $f)" != "$mine"; then cat $f; exit 9; fi
 echo "$mine" > $f; cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.boottime
 """
 _RELEASE = 'IFS= read -r mine; f=.cache/steelyard/claim; if test "$(cat $f)" = "$mine"; then rm $f; fi'
