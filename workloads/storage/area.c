@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../api/handle.h"
+#include "../api/mounts.h"
 #include "../api/system.h"
 #include "residence.h"
 
@@ -228,13 +229,7 @@ int area_arrange(uint64_t operations, uint64_t bytes)
 
 int area_synced(void)
 {
-	int directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), outcome = 0;
-
-	if (directory < 0 || syncfs(directory))
-		outcome = fail("syncfs");
-	if (directory >= 0)
-		close(directory);
-	return outcome;
+	return sync_file_system(".") ? fail("syncfs") : 0;
 }
 
 int area_renew(void)

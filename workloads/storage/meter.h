@@ -23,7 +23,8 @@ enum { LANES_MOST = 64 };
 /* Where one thread counts its latencies. */
 struct lane {
 	struct histogram *latencies;
-	uint32_t          state, until; /* the latter: operations until the next that is timed */
+	uint64_t          timed, timed_ns; /* how many were, and how long they took */
+	uint32_t          state, until;    /* the latter: operations until the next that is timed */
 };
 
 /* In setup: so many threads will count. */
