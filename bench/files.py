@@ -52,7 +52,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        said = (f"{name}={value}" for name, value in self.settings.items() if name != "size")
+        said = (f"{name}={value}" for name, value in self.settings.items() if name not in ("size", "batches"))
         return " ".join((self.workload, *said))
 
     @property
@@ -83,9 +83,9 @@ def jobs(size: int) -> Iterator[Job]:
 
 def ours(workload: str, settings: Mapping[str, int | str], place: Path) -> tuple[float, dict[str, int]]:
     """Operations a second, or bytes where it moves some; and what it reported."""
-    words = [f"{name}={value}" for name, value in settings.items()]
+    words = [f"{name}={value}" for name, value in ({"batches": 1} | dict(settings)).items()]
     answer = subprocess.run(
-        [built.load("glibc"), "run", workload, "batches=1", *words],
+        [built.load("glibc"), "run", workload, *words],
         stdout=subprocess.PIPE,
         env=os.environ | {"TMPDIR": str(place)},
         check=False,
@@ -95,7 +95,8 @@ def ours(workload: str, settings: Mapping[str, int | str], place: Path) -> tuple
         raise RuntimeError(records[-1]["reason"])
     samples = [one for one in records if one["record"] == "samples"]
     timed = next(one for one in samples if one["metric"] in ("time", "bandwidth"))
-    rate = timed["operations"] * (timed["bytes"] or 1) / timed["durations_ns"][0] * 1e9
+    took_ns = timed["durations_ns"]
+    rate = timed["operations"] * (timed["bytes"] or 1) * len(took_ns) / sum(took_ns) * 1e9
     return rate, {one["metric"]: one["durations_ns"][0] for one in samples if one is not timed}
 
 
@@ -132,7 +133,7 @@ def by_fio(job: Job, idle_ms: float, place: Path) -> float:
         write_file(file, size, int(job.settings["block"]))
     try:
         os.sync()
-        return size / max(fio_ms(job.fio, place) - idle_ms, 1) * 1000
+        return size * int(job.fio["loops"]) / max(fio_ms(job.fio, place) - idle_ms, 1) * 1000
     finally:
         file.unlink(missing_ok=True)
         os.sync()
@@ -249,8 +250,8 @@ def beside_fio(rounds: int, size: int, place: Path, only: str) -> None:
             lambda job=job, idle_ms=idle_ms: by_fio(job, idle_ms, place),  # type: ignore[misc]
         )
         compared(job.label, pairs, "MB/s", MB)
-        whole = idle_ms / (idle_ms + size / float(np.median([peer for _, peer in pairs])) * 1000)
-        print(f"{'':58} {'fio itself':>21} {whole:8.1%}")
+        taken_ms = size * int(job.fio["loops"]) / float(np.median([peer for _, peer in pairs])) * 1000
+        print(f"{'':58} {'fio itself':>21} {idle_ms / (idle_ms + taken_ms):8.1%}")
 
 
 def beside_bonnie(rounds: int, size: int, files: int, place: Path) -> None:

@@ -25,7 +25,7 @@ from steelyard.study import study_file
 from steelyard.study.model import FileSystem, SystemDefinition
 from steelyard.systems import filesystem
 from steelyard.systems.agent import Agent, descendants
-from steelyard.systems.system import System, check
+from steelyard.systems.system import Place, System, check
 
 pytestmark = [pytest.mark.root, pytest.mark.boots]
 root = test_userlands.root  # a userland
@@ -149,6 +149,28 @@ def test_options_of_mkfs_and_mount_are_used_and_told(place: Path) -> None:
         assert os.statvfs(inside(agent)).f_frsize == 1024
         assert {"noatime", "data=journal"} <= set(agent.fingerprint["file_system_options"].split(","))
         assert "-b 1024, mounted with noatime,data=journal" in agent.fingerprint["file_system_made"]
+
+
+QUOTA = 'btrfs quota enable "$0" && btrfs qgroup limit 1M 0/5 "$0" && exec "$@"'
+
+
+@pytest.mark.parametrize("workload", ["file_sequential_read", "file_sequential_write"])
+def test_a_quota_that_is_used_up_in_the_middle_is_named(workload: str, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = named("native-btrfs").command(Place(built.load("glibc"), scratch))
+    words = command[: command.index("--") + 1]
+    trial = [built.load("glibc"), "run", workload, "size=4194304", "block=65536", "batches=1"]
+    answer = subprocess.run(
+        [*words, "sh", "-c", QUOTA, scratch, *trial],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(scratch), "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"},
+        check=False,
+    )
+    end = json.loads(answer.stdout.splitlines()[-1])
+
+    assert end["status"] == "failed"
+    assert "quota" in end["reason"]
 
 
 def test_an_aged_one_holds_the_same_old_files_at_each_start(place: Path) -> None:

@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "../api/workload.h"
@@ -97,11 +98,13 @@ INLINED int area_check(const void *block, uint64_t number)
 /* What a read or write of a whole block returned. */
 INLINED int area_whole(ssize_t done, const char *call)
 {
+	const char *room = strstr(call, "read") ? "" : ": the disk or a quota is full";
+
 	if (done < 0)
 		return fail(call);
 	return (uint64_t)done == area_block ? 0
-	                                    : fail_check("%s: %zd of %llu bytes", call, done,
-	                                                 (unsigned long long)area_block);
+	                                    : fail_check("%s: %zd of %llu bytes%s", call, done,
+	                                                 (unsigned long long)area_block, room);
 }
 
 /* Memory for a block, fit for O_DIRECT; or NULL with errno. Given back with aligned_give. */
