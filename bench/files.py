@@ -9,13 +9,16 @@ cache, one pass with an fsync at the end of writing. The ratio is of rates, ours
 with its interval of 95 %. So that the job is the same
 
 - fio's file is written here before each run, as ours is: in blocks of the job's size, and then fsync. A file
-  that fio lays out is cold the first time, whatever `invalidate` says, and one that was read has large folios
-  in the cache, which ext4 takes three times as long to overwrite by blocks of 4 KiB;
+  that fio lays out is cold the first time, whatever `invalidate` says; and of one that was read the cache has
+  large folios, which ext4 takes three times as long to overwrite by blocks of 4 KiB;
+- it is dropped from the cache here, because fio would do that within its time;
 - a new file has no room given beforehand (fallocate=none), and for random access alone advice is given;
 - fio's own work is taken off: what the same job takes with its engine `null`, which does nothing. It is
-  shown, as a share of the job.
+  shown, as a share of the job;
+- all that starts is bound to one processor; the kernel's threads are not.
 
-Bonnie++ is asked for its block phases and its files. Asserts nothing.
+Bonnie++ is asked for its block phases and its files; it prints nothing of what took less than half a second,
+so give it --size 1073741824. Asserts nothing.
 """
 
 import argparse
@@ -33,10 +36,11 @@ from pathlib import Path
 import machine
 import numpy as np
 
-from steelyard import systems
 from steelyard.programs import built
 from steelyard.statistics import signed_rank
-from steelyard.systems.system import Place
+from steelyard.study.model import FileSystem
+from steelyard.systems import filesystem, native
+from steelyard.systems.system import Place, check
 
 MB = 1e6
 NULL_RUNS = 3
@@ -70,11 +74,11 @@ def jobs(size: int) -> Iterator[Job]:
         if cache != "cold":
             found.append(Job("file_sequential_write", {"block": 65536}, {"rw": "write"}))
         if cache == "direct":
-            queue = {"ioengine": "io_uring", "iodepth": 16, "iodepth_batch_submit": 16}
+            queue: dict[str, int | str] = {"ioengine": "io_uring", "iodepth": 16, "iodepth_batch_submit": 16}
             queue |= {"iodepth_batch_complete_min": 1, "iodepth_batch_complete_max": 16}
             found.append(Job("file_queue_read", {"block": 4096, "depth": 16}, {"rw": "randread"} | queue))
         for job in found:
-            where = {"direct": int(cache == "direct"), "invalidate": int(cache != "warm")}
+            where: dict[str, int | str] = {"direct": int(cache == "direct"), "invalidate": 0}
             where |= {"bs": int(job.settings["block"]), "size": size}
             where |= {"fadvise_hint": "random"} if "rand" in str(job.fio["rw"]) else {"fadvise_hint": 0}
             where |= {"end_fsync": 1} if "write" in str(job.fio["rw"]) else {}
@@ -116,12 +120,15 @@ def own_work_ms(job: Job, place: Path) -> float:
     return float(np.median([fio_ms(idle, place) for _ in range(NULL_RUNS)]))
 
 
-def write_file(file: Path, size: int, block: int) -> None:
+def write_file(file: Path, size: int, block: int, *, stays: bool) -> None:
+    """Writes it in such blocks, and drops it from the cache unless it `stays`."""
     pool = [random.randbytes(block) for _ in range(max(1, 262144 // block))]
     made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     for number in range(size // block):
         os.write(made, pool[number % len(pool)])
     os.fsync(made)
+    if not stays:
+        os.posix_fadvise(made, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(made)
 
 
@@ -130,7 +137,7 @@ def by_fio(job: Job, idle_ms: float, place: Path) -> float:
     file = place / "peer"
     size = int(job.settings["size"])
     if not job.is_new:
-        write_file(file, size, int(job.settings["block"]))
+        write_file(file, size, int(job.settings["block"]), stays=job.settings["cache"] == "warm")
     try:
         os.sync()
         return size * int(job.fio["loops"]) / max(fio_ms(job.fio, place) - idle_ms, 1) * 1000
@@ -141,7 +148,18 @@ def by_fio(job: Job, idle_ms: float, place: Path) -> float:
 
 def by_bonnie(size: int, files: int, place: Path) -> dict[str, float]:
     """Bytes or files a second, by phase; a phase that was too short to print is missing."""
-    command = ["bonnie++", "-d", str(place), "-s", f"{size >> 20}:8192", "-r", "0", "-n", str(files // 1024)]
+    command = [
+        "bonnie++",
+        "-d",
+        str(place),
+        "-s",
+        f"{size >> 20}:8192",
+        "-r",
+        "0",
+        "-n",
+        str(files // 1024),
+        "-f",
+    ]
     command += ["-q", *(["-u", "root"] if os.geteuid() == 0 else [])]
     answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     cells = answer.stdout.strip().splitlines()[-1].split(",")
@@ -182,10 +200,10 @@ def in_rounds(rounds: int, one: Callable[[], float], other: Callable[[], float])
     return pairs
 
 
-def on_a_fresh_one(kind: str, images: Path) -> int:
+def on_a_fresh_one(kind: str, images: Path, size: int) -> int:
     """The same program, with its directory on a file system of that kind, which ends with it."""
-    system = systems.find(f"native-{kind}")
-    systems.system.check(system)
+    system = filesystem.mounted(native.NATIVE, FileSystem(kind, size=f"{max(1, size >> 28)}GiB"))
+    check(system)
     with tempfile.TemporaryDirectory(prefix="steelyard-bench-", dir=images) as directory:
         scratch = Path(directory) / "scratch"
         scratch.mkdir()
@@ -203,7 +221,9 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=268435456)
     parser.add_argument("--files", type=int, default=16384)
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()))
-    parser.add_argument("--filesystem", default="", help="ext4, xfs, ...: on a fresh one, of 1 GiB")
+    parser.add_argument(
+        "--filesystem", default="", help="ext4, xfs, ...: on a fresh one, four times as large"
+    )
     parser.add_argument(
         "--images", type=Path, default=Path(tempfile.gettempdir()), help="where its image lies"
     )
@@ -212,8 +232,9 @@ def main() -> int:
     )
     options = parser.parse_args()
     if options.filesystem:
-        return on_a_fresh_one(options.filesystem, options.images)
+        return on_a_fresh_one(options.filesystem, options.images, options.size)
     print(machine.describe())
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     place = Path(tempfile.mkdtemp(prefix="steelyard-bench-", dir=options.directory))
     try:
         if options.only in "resident":

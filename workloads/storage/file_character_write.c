@@ -21,8 +21,8 @@ static FILE *stream;
 static int setup(void)
 {
 	if (!strcmp(area_cache, "direct"))
-		return fail_check("cache is 'direct', and must be warm or limited: the C library's buffer "
-		                  "is not aligned");
+		return fail_check("cache is 'direct', and must be warm or limited: the C library's "
+		                  "buffer is not aligned");
 	return phase_begin_anew();
 }
 

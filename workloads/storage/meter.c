@@ -11,7 +11,7 @@ enum {
 	CLOCK_SHARE      = 100,
 	EVERY_MOST       = 4096,
 	CLOCK_TRIES      = 64,
-	MACHINE_LEAST_NS = 200000000, /* twenty of its ticks: a shorter time would be told by one or none */
+	MACHINE_LEAST_NS = 200000000, /* twenty of its ticks: else one or none would tell */
 };
 
 uint64_t    meter_reported;
@@ -49,8 +49,11 @@ int meter_begin(uint64_t lanes)
 	m.lanes = lanes;
 	m.clock_ns = clock_cost();
 	for (uint64_t i = 0; i < lanes; i++) {
-		meter_lanes[i] = (struct lane){ .latencies = calloc(1, sizeof(struct histogram)),
-			                        .state = (uint32_t)i * 2654435761u | 1, .until = 1 };
+		meter_lanes[i] = (struct lane){
+			.latencies = calloc(1, sizeof(struct histogram)),
+			.state = (uint32_t)i * 2654435761u | 1,
+			.until = 1,
+		};
 		if (!meter_lanes[i].latencies)
 			return fail("calloc");
 	}
@@ -102,7 +105,8 @@ void meter_close(void)
 	m.done += m.operations;
 	m.sum.elapsed_ns += elapsed_ns;
 	m.sum.processor_ns += now.processor_ns - m.before.processor_ns;
-	m.sum.machine_ns += now.machine_ns - m.before.machine_ns; /* may fall: idle time comes in ticks */
+	/* May fall: idle time comes in ticks. */
+	m.sum.machine_ns += now.machine_ns - m.before.machine_ns;
 	m.sum.device.read_bytes += now.device.read_bytes - m.before.device.read_bytes;
 	m.sum.device.written_bytes += now.device.written_bytes - m.before.device.written_bytes;
 }

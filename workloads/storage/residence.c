@@ -94,7 +94,8 @@ static int read_counts(dev_t number, struct device *counted)
 	file = fopen(path, "r");
 	if (!file)
 		return -1;
-	found = fscanf(file, "%*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, &sectors_read, &sectors_written);
+	found = fscanf(file, "%*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, &sectors_read,
+	               &sectors_written);
 	fclose(file);
 	*counted = (struct device){ sectors_read * SECTOR, sectors_written * SECTOR };
 	return found == 2 ? 0 : -1;

@@ -1,7 +1,7 @@
 /* aging.c -- makes a file system old, as filesystem.h says: its free space comes in pieces.
  *
- * The calls are the same on every file system and at each boot. Each round ends with a sync, because
- * delayed allocation would never place what is deleted before it is written.
+ * The calls are the same on every file system and at each boot. Each round ends with a sync,
+ * because delayed allocation would never place what is deleted before it is written.
  */
 #ifdef __linux__
 
@@ -39,7 +39,8 @@ static void name_of(const struct aging *a, uint64_t number, char name[PATH_MAX])
 /* Sizes are even over the doublings from 4 KiB to 1 MiB. */
 static int add(struct aging *a)
 {
-	uint64_t unit = (uint64_t)LEAST << random_next(&a->draws) % DOUBLINGS, size = unit + random_next(&a->draws) % unit;
+	uint64_t unit = (uint64_t)LEAST << random_next(&a->draws) % DOUBLINGS;
+	uint64_t size = unit + random_next(&a->draws) % unit;
 	char     name[PATH_MAX];
 	int      file, status;
 
