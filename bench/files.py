@@ -1,13 +1,24 @@
-"""How far the phases of file work are from fio and from Bonnie++, side by side on one directory.
+"""How far the phases of file work are from fio and from Bonnie++, side by side on one file system.
 
-    python bench/files.py                       fio and Bonnie++, where they are installed; four rounds
-    python bench/files.py --rounds 20 --directory /mnt/disk --size 268435456
+    python bench/files.py                                    in the temporary directory, all jobs
+    python bench/files.py --filesystem xfs --images /dev/shm a fresh one, on an image that lies in memory
+    python bench/files.py --only "warm" --rounds 20          the jobs whose label holds that word
 
 In each round both programs do the same job, in random order: the same size, block, depth and state of the
-cache. The ratio is of rates, ours over theirs, Hodges-Lehmann with its interval of 95 %. fio lays out a file
-of its own, does the job once (with an fsync at the end of writing), and gives advice where we do: for random
-access. Bonnie++ is asked for its block phases and its files alone, over a file that fits into memory, so that
-its reads and ours are warm. Asserts nothing: on a disk that others use a ratio of few rounds says little.
+cache, one pass with an fsync at the end of writing. The ratio is of rates, ours over theirs, Hodges-Lehmann
+with its interval of 95 %. So that the job is the same
+
+- fio's file is written here before each run, as ours is: in blocks of the job's size, and then fsync. A file
+  that fio lays out is cold the first time, whatever `invalidate` says; and of one that was read the cache has
+  large folios, which ext4 takes three times as long to overwrite by blocks of 4 KiB;
+- it is dropped from the cache here, because fio would do that within its time;
+- a new file has no room given beforehand (fallocate=none), and for random access alone advice is given;
+- fio's own work is taken off: what the same job takes with its engine `null`, which does nothing. It is
+  shown, as a share of the job;
+- all that starts is bound to one processor; the kernel's threads are not.
+
+Bonnie++ is asked for its block phases and its files; it prints nothing of what took less than half a second,
+so give it --size 1073741824. Asserts nothing.
 """
 
 import argparse
@@ -18,7 +29,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +38,12 @@ import numpy as np
 
 from steelyard.programs import built
 from steelyard.statistics import signed_rank
+from steelyard.study.model import FileSystem
+from steelyard.systems import filesystem, native
+from steelyard.systems.system import Place, check
 
 MB = 1e6
+NULL_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,40 +53,46 @@ class Job:
     workload: str
     settings: Mapping[str, int | str]
     fio: Mapping[str, int | str]
-    cache: str
 
     @property
     def label(self) -> str:
-        return " ".join((self.workload, *(f"{name}={value}" for name, value in self.settings.items())))
+        said = (f"{name}={value}" for name, value in self.settings.items() if name not in ("size", "batches"))
+        return " ".join((self.workload, *said))
+
+    @property
+    def is_new(self) -> bool:
+        return self.fio["rw"] == "write"
 
 
-def jobs(cache: str) -> list[Job]:
-    """The jobs that fio does too, with the data there."""
-    where: dict[str, int | str] = {"direct": int(cache == "direct"), "invalidate": int(cache != "warm")}
-    found = [
-        Job("file_sequential_read", {"block": 65536}, where | {"rw": "read", "bs": 65536}, cache),
-        Job("file_random_read", {"block": 4096}, where | {"rw": "randread", "bs": 4096}, cache),
-        Job(
-            "file_random_write",
-            {"block": 4096},
-            where | {"rw": "randwrite", "bs": 4096, "end_fsync": 1},
-            cache,
-        ),
-    ]
-    if cache == "direct":
-        queue: dict[str, int | str] = {"rw": "randread", "bs": 4096, "ioengine": "io_uring", "iodepth": 16}
-        found.append(Job("file_queue_read", {"block": 4096, "depth": 16}, where | queue, cache))
-    if cache != "cold":
-        written = where | {"rw": "write", "bs": 65536, "end_fsync": 1, "overwrite": 0}
-        found.append(Job("file_sequential_write", {"block": 65536}, written, cache))
-    return found
+def jobs(size: int) -> Iterator[Job]:
+    for cache in ("warm", "cold", "direct"):
+        found = [
+            Job("file_sequential_read", {"block": 65536}, {"rw": "read"}),
+            Job("file_random_read", {"block": 4096}, {"rw": "randread"}),
+            Job("file_random_write", {"block": 4096}, {"rw": "randwrite"}),
+        ]
+        if cache != "cold":
+            found.append(Job("file_sequential_write", {"block": 65536}, {"rw": "write"}))
+        if cache == "direct":
+            queue: dict[str, int | str] = {"ioengine": "io_uring", "iodepth": 16, "iodepth_batch_submit": 16}
+            queue |= {"iodepth_batch_complete_min": 1, "iodepth_batch_complete_max": 16}
+            found.append(Job("file_queue_read", {"block": 4096, "depth": 16}, {"rw": "randread"} | queue))
+        for job in found:
+            where: dict[str, int | str] = {"direct": int(cache == "direct"), "invalidate": 0}
+            where |= {"bs": int(job.settings["block"]), "size": size}
+            where |= {"fadvise_hint": "random"} if "rand" in str(job.fio["rw"]) else {"fadvise_hint": 0}
+            where |= {"end_fsync": 1} if "write" in str(job.fio["rw"]) else {}
+            # fio counts milliseconds, of which a warm pass takes few.
+            passes = 8 if cache == "warm" and "read" in job.workload else 1
+            settings = {"size": size, "cache": cache, "batches": passes, **job.settings}
+            yield Job(job.workload, settings, {**where, "loops": passes, **job.fio})
 
 
 def ours(workload: str, settings: Mapping[str, int | str], place: Path) -> tuple[float, dict[str, int]]:
     """Operations a second, or bytes where it moves some; and what it reported."""
-    words = [f"{name}={value}" for name, value in settings.items()]
+    words = [f"{name}={value}" for name, value in ({"batches": 1} | dict(settings)).items()]
     answer = subprocess.run(
-        [built.load("glibc"), "run", workload, "batches=1", *words],
+        [built.load("glibc"), "run", workload, *words],
         stdout=subprocess.PIPE,
         env=os.environ | {"TMPDIR": str(place)},
         check=False,
@@ -81,41 +102,51 @@ def ours(workload: str, settings: Mapping[str, int | str], place: Path) -> tuple
         raise RuntimeError(records[-1]["reason"])
     samples = [one for one in records if one["record"] == "samples"]
     timed = next(one for one in samples if one["metric"] in ("time", "bandwidth"))
-    rate = timed["operations"] * (timed["bytes"] or 1) / timed["durations_ns"][0] * 1e9
+    took_ns = timed["durations_ns"]
+    rate = timed["operations"] * (timed["bytes"] or 1) * len(took_ns) / sum(took_ns) * 1e9
     return rate, {one["metric"]: one["durations_ns"][0] for one in samples if one is not timed}
 
 
-def by_fio(job: Job, size: int, place: Path) -> float:
-    """Bytes a second, by fio's own account. Warm data are read once before."""
-    own = {
-        "name": "peer",
-        "directory": place,
-        "size": size,
-        "fadvise_hint": "random" if "rand" in str(job.fio["rw"]) else 0,
-    }
-    words = [f"--{name}={value}" for name, value in (own | {"ioengine": "psync"} | dict(job.fio)).items()]
-    if job.cache == "warm" and job.fio["rw"] != "write":
-        lay = [
-            "fio",
-            "--name=peer",
-            f"--directory={place}",
-            f"--size={size}",
-            "--rw=read",
-            "--bs=65536",
-            "--invalidate=0",
-        ]
-        subprocess.run(lay, stdout=subprocess.DEVNULL, check=True, cwd=place)
-    answer = subprocess.run(
-        ["fio", "--output-format=json", "--refill_buffers", *words],
-        stdout=subprocess.PIPE,
-        check=True,
-        cwd=place,
-    )
+def fio_ms(job: Mapping[str, int | str], place: Path) -> int:
+    """How long fio says that the job took."""
+    options = {"name": "peer", "filename": "peer", "ioengine": "psync", "fallocate": "none", **job}
+    command = ["fio", "--output-format=json", "--gtod_reduce=1"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=place)
     (told,) = json.loads(answer.stdout)["jobs"]
-    direction = "write" if "write" in str(job.fio["rw"]) else "read"
-    for file in place.glob("peer*") if job.fio["rw"] == "write" else ():
-        file.unlink()
-    return float(told[direction]["bw_bytes"])
+    return int(told["write" if "write" in str(job["rw"]) else "read"]["runtime"])
+
+
+def own_work_ms(job: Job, place: Path) -> float:
+    """What fio takes for the job when nothing is read or written."""
+    idle = {**job.fio, "ioengine": "null"}
+    return float(np.median([fio_ms(idle, place) for _ in range(NULL_RUNS)]))
+
+
+def write_file(file: Path, size: int, block: int, *, stays: bool) -> None:
+    """Writes it in such blocks, and drops it from the cache unless it `stays`."""
+    pool = [random.randbytes(block) for _ in range(max(1, 262144 // block))]
+    made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    for number in range(size // block):
+        os.write(made, pool[number % len(pool)])
+    os.fsync(made)
+    if not stays:
+        os.posix_fadvise(made, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(made)
+
+
+def by_fio(job: Job, idle_ms: float, place: Path) -> float:
+    """Bytes a second, without fio's own work."""
+    file = place / "peer"
+    size = int(job.settings["size"])
+    if not job.is_new:
+        write_file(file, size, int(job.settings["block"]), stays=job.settings["cache"] == "warm")
+    try:
+        os.sync()
+        return size * int(job.fio["loops"]) / max(fio_ms(job.fio, place) - idle_ms, 1) * 1000
+    finally:
+        file.unlink(missing_ok=True)
+        os.sync()
 
 
 def by_bonnie(size: int, files: int, place: Path) -> dict[str, float]:
@@ -130,9 +161,9 @@ def by_bonnie(size: int, files: int, place: Path) -> dict[str, float]:
         "0",
         "-n",
         str(files // 1024),
-        "-q",
+        "-f",
     ]
-    command += ["-u", "root"] if os.geteuid() == 0 else []
+    command += ["-q", *(["-u", "root"] if os.geteuid() == 0 else [])]
     answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     cells = answer.stdout.strip().splitlines()[-1].split(",")
     # format, version, name, concurrency, seed, size, chunk, seeks, processes; then rate and share by phase
@@ -140,8 +171,8 @@ def by_bonnie(size: int, files: int, place: Path) -> dict[str, float]:
         "file_sequential_write": (11, 1024),
         "file_rewrite": (13, 1024),
         "file_sequential_read": (17, 1024),
+        "directory_create": (26, 1),
     }
-    places |= {"directory_create": (26, 1)}
     found = {}
     for name, (index, unit) in places.items():
         try:
@@ -155,11 +186,8 @@ def compared(label: str, pairs: list[tuple[float, float]], unit: str, scale: flo
     """Prints one line: both medians, and the ratio."""
     logs = np.log([one / other for one, other in pairs])
     estimate = signed_rank.estimate(logs, alpha=0.05)
-    ratio = f"{np.exp(estimate.value):.3f}"
-    if estimate.low is not None and estimate.high is not None:
-        ratio += f" [{np.exp(estimate.low):.3f}, {np.exp(estimate.high):.3f}]"
     own, peer = (np.median([pair[side] for pair in pairs]) / scale for side in (0, 1))
-    print(f"{label:62} {own:10.1f} {peer:10.1f} {unit:7} {ratio}", flush=True)
+    print(f"{label:58} {own:10.1f} {peer:10.1f} {unit:7} {machine.ratio(estimate)}", flush=True)
 
 
 def in_rounds(rounds: int, one: Callable[[], float], other: Callable[[], float]) -> list[tuple[float, float]]:
@@ -175,24 +203,47 @@ def in_rounds(rounds: int, one: Callable[[], float], other: Callable[[], float])
     return pairs
 
 
+def on_a_fresh_one(kind: str, images: Path, size: int) -> int:
+    """The same program, with its directory on a file system of that kind, which ends with it."""
+    system = filesystem.mounted(native.NATIVE, FileSystem(kind, size=f"{max(1, size >> 28)}GiB"))
+    check(system)
+    with tempfile.TemporaryDirectory(prefix="steelyard-bench-", dir=images) as directory:
+        scratch = Path(directory) / "scratch"
+        scratch.mkdir()
+        made = system.command(Place(built.load("glibc"), scratch))
+        words = made[: made.index("--") + 1]
+        again = [sys.executable, *sys.argv, f"--directory={scratch}", "--filesystem="]
+        return subprocess.run([*words, *again], check=False).returncode
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--size", type=int, default=67108864)
+    parser.add_argument("--size", type=int, default=268435456)
     parser.add_argument("--files", type=int, default=16384)
     parser.add_argument("--directory", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument(
-        "--cold", action="store_true", help="only: what cold reads find in the cache and fetch"
+        "--filesystem", default="", help="ext4, xfs, ...: on a fresh one, four times as large"
+    )
+    parser.add_argument(
+        "--images", type=Path, default=Path(tempfile.gettempdir()), help="where its image lies"
+    )
+    parser.add_argument(
+        "--only", default="", help="jobs whose label holds this; 'resident' and 'Bonnie++' too"
     )
     options = parser.parse_args()
+    if options.filesystem:
+        return on_a_fresh_one(options.filesystem, options.images, options.size)
     print(machine.describe())
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     place = Path(tempfile.mkdtemp(prefix="steelyard-bench-", dir=options.directory))
     try:
-        cold_reads(options.rounds, options.size, place)
-        if not options.cold:
-            beside_fio(options.rounds, options.size, place)
+        if options.only in "resident":
+            cold_reads(options.rounds, options.size, place)
+        beside_fio(options.rounds, options.size, place, options.only)
+        if options.only in "Bonnie++":
             beside_bonnie(options.rounds, options.size, options.files, place)
     finally:
         shutil.rmtree(place)
@@ -208,27 +259,30 @@ def cold_reads(rounds: int, size: int, place: Path) -> None:
             print(f"  {workload:24} {told['resident'] / size:8.4%} {told.get('device_read', 0) / block:8.4f}")
 
 
-def beside_fio(rounds: int, size: int, place: Path) -> None:
+def beside_fio(rounds: int, size: int, place: Path, only: str) -> None:
     if shutil.which("fio") is None:
         print("fio is not installed")
         return
-    print(f"{'beside fio':62} {'ours':>10} {'fio':>10}")
-    for cache in ("warm", "cold", "direct"):
-        for job in jobs(cache):
-            settings = {"size": size, "cache": cache, **job.settings}
-            pairs = in_rounds(
-                rounds,
-                lambda job=job, settings=settings: ours(job.workload, settings, place)[0],  # type: ignore[misc]
-                lambda job=job: by_fio(job, size, place),  # type: ignore[misc]
-            )
-            compared(f"{job.label} cache={cache}", pairs, "MB/s", MB)
+    print(f"{'beside fio':58} {'ours':>10} {'fio':>10}")
+    for job in jobs(size):
+        if only not in job.label:
+            continue
+        idle_ms = own_work_ms(job, place)
+        pairs = in_rounds(
+            rounds,
+            lambda job=job: ours(job.workload, job.settings, place)[0],  # type: ignore[misc]
+            lambda job=job, idle_ms=idle_ms: by_fio(job, idle_ms, place),  # type: ignore[misc]
+        )
+        compared(job.label, pairs, "MB/s", MB)
+        taken_ms = size * int(job.fio["loops"]) / float(np.median([peer for _, peer in pairs])) * 1000
+        print(f"{'':58} {'fio itself':>21} {idle_ms / (idle_ms + taken_ms):8.1%}")
 
 
 def beside_bonnie(rounds: int, size: int, files: int, place: Path) -> None:
     if shutil.which("bonnie++") is None:
         print("Bonnie++ is not installed")
         return
-    print(f"{'beside Bonnie++':62} {'ours':>10} {'theirs':>10}")
+    print(f"{'beside Bonnie++':58} {'ours':>10} {'theirs':>10}")
     pairs: dict[str, list[tuple[float, float]]] = {}
     for _ in range(rounds):
         for name, theirs in by_bonnie(size, files, place).items():

@@ -25,7 +25,7 @@ from steelyard.study import study_file
 from steelyard.study.model import FileSystem, SystemDefinition
 from steelyard.systems import filesystem
 from steelyard.systems.agent import Agent, descendants
-from steelyard.systems.system import System, check
+from steelyard.systems.system import Place, System, check
 
 pytestmark = [pytest.mark.root, pytest.mark.boots]
 root = test_userlands.root  # a userland
@@ -149,6 +149,38 @@ def test_options_of_mkfs_and_mount_are_used_and_told(place: Path) -> None:
         assert os.statvfs(inside(agent)).f_frsize == 1024
         assert {"noatime", "data=journal"} <= set(agent.fingerprint["file_system_options"].split(","))
         assert "-b 1024, mounted with noatime,data=journal" in agent.fingerprint["file_system_made"]
+
+
+def on_btrfs(scratch: Path, workload: str, *before: str) -> list[dict]:
+    """The records of one trial, of 4 MiB, whose files are on a fresh one; made ready by these words."""
+    scratch.mkdir()
+    command = named("native-btrfs").command(Place(built.load("glibc"), scratch))
+    trial = [built.load("glibc"), "run", workload, "size=4194304", "block=65536", "batches=1"]
+    answer = subprocess.run(
+        [*command[: command.index("--") + 1], *before, *trial],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(scratch), "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"},
+        check=False,
+    )
+    return [json.loads(line) for line in answer.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("workload", ["file_sequential_read", "file_sequential_write"])
+def test_a_quota_that_is_used_up_in_the_middle_is_named(workload: str, tmp_path: Path) -> None:
+    quota = 'btrfs quota enable "$0" && btrfs qgroup limit 1M 0/5 "$0" && exec "$@"'
+    scratch = tmp_path / "scratch"
+    end = on_btrfs(scratch, workload, "sh", "-c", quota, str(scratch))[-1]
+
+    assert end["status"] == "failed"
+    assert "quota" in end["reason"]
+
+
+def test_a_device_is_counted_below_a_name_with_a_space(tmp_path: Path) -> None:
+    """Of btrfs, whose files have a device number of their own, only the mount's line tells the device."""
+    records = on_btrfs(tmp_path / "a disk", "file_sequential_write")
+    (written,) = [one for one in records if one.get("metric") == "device_written" and "durations_ns" in one]
+
+    assert written["durations_ns"][0] >= 65536
 
 
 def test_an_aged_one_holds_the_same_old_files_at_each_start(place: Path) -> None:

@@ -44,6 +44,9 @@ const char *outcome_why(void);
 /* A directory for this trial alone, in which it may make files. */
 const char *trial_directory(void);
 
+/* When all copies began to measure; 0: they have not. Batches before that only find a size. */
+uint64_t trial_start_ns(void);
+
 /* Keeps a computed value: makes the compiler believe that something reads it. */
 #define keep(value) __asm__ volatile("" : : "r,m"(value) : "memory")
 

@@ -54,6 +54,11 @@ const char *trial_directory(void)
 	return t.directory;
 }
 
+uint64_t trial_start_ns(void)
+{
+	return t.start_ns;
+}
+
 /* This process and the children it has waited for, since the last call; added to a phase's use. A
  * partner process counts when teardown waits for it, and so for the last phase. */
 static void use_add(struct use *use)

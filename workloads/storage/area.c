@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../api/handle.h"
+#include "../api/mounts.h"
 #include "../api/system.h"
 #include "residence.h"
 
@@ -24,7 +25,7 @@ static const char name[] = "area";
 static struct {
 	int      file; /* for residence and fsync */
 	int      is_made;
-	uint64_t read_before, read_wanted; /* of the batch that is not checked yet; wanted 0: none */
+	uint64_t read_before, read_wanted; /* of the batch that is not checked yet; 0: none is */
 } s = { .file = -1 };
 
 static int is(const char *level)
@@ -73,14 +74,15 @@ static int check_parameters(void)
 	if (area_block % 512 || area_size % area_block)
 		return fail_check("size is not a multiple of block, or block not of 512");
 	if (!is("warm") && !is("cold") && !is("direct") && !is("limited"))
-		return fail_check("cache is '%s', and must be warm, cold, direct or limited", area_cache);
+		return fail_check("cache is '%s', and must be warm, cold, direct or limited",
+		                  area_cache);
 	area_blocks = area_size / area_block;
 	if (area_blocks > UINT32_MAX)
 		return fail_check("size is more than %u blocks", UINT32_MAX);
 	/* A quarter of this system's memory may be taken: so half of the file is twice that. */
 	if (is("limited") && area_size / 8 < memory_allowed())
-		return unsupported("the file is not twice as large as this system's memory: give the system "
-		                   "memory = \"%lluM\" (or the file a size of %llu)",
+		return unsupported("the file is not twice as large as this system's memory: give "
+		                   "the system memory = \"%lluM\" (or the file a size of %llu)",
 		                   (unsigned long long)(area_size / 2 >> 20),
 		                   (unsigned long long)memory_allowed() * 8);
 	return 0;
@@ -145,7 +147,8 @@ static int drop(void)
 
 	for (int i = 0; i < DROPS_MOST; i++) {
 		if ((errno = posix_fadvise(s.file, 0, 0, POSIX_FADV_DONTNEED)))
-			return unsupported("the cache cannot be emptied of a file: %s", system_error(errno));
+			return unsupported("the cache cannot be emptied of a file: %s",
+			                   system_error(errno));
 		resident = residence_bytes(s.file, area_size);
 		if (resident == UINT64_MAX)
 			return unsupported("this system does not say what it keeps in memory: "
@@ -190,7 +193,8 @@ static int warm(void)
 		return outcome;
 	resident = residence_bytes(s.file, area_size);
 	if (resident * 200 < area_size * 199)
-		return fail_check("asked for warm, but only %.1f %% of the file is in the cache", percent(resident));
+		return fail_check("asked for warm, but only %.1f %% of the file is in the cache",
+		                  percent(resident));
 	return 0;
 }
 
@@ -201,8 +205,8 @@ int area_came(void)
 
 	s.read_wanted = 0;
 	if (wanted && came < wanted / 100 * 99)
-		return fail_check("asked for %s, but only %.1f %% of what was read came from the device", area_cache,
-		                  100.0 * (double)came / (double)wanted);
+		return fail_check("asked for %s, but only %.1f %% of what was read came from the "
+		                  "device", area_cache, 100.0 * (double)came / (double)wanted);
 	return 0;
 }
 
@@ -214,27 +218,23 @@ int area_arrange(uint64_t operations, uint64_t bytes)
 	if (outcome)
 		return outcome;
 	if ((is("cold") || is("direct")) && bytes && operations > area_blocks)
-		return fail_check("a batch of %llu operations is more than the %llu blocks of the file: the rest "
-		                  "would not be %s", (unsigned long long)operations,
+		return fail_check("a batch of %llu operations is more than the %llu blocks of the "
+		                  "file: the rest would not be %s", (unsigned long long)operations,
 		                  (unsigned long long)area_blocks, area_cache);
-	if (s.file >= 0 && fsync(s.file)) /* of dirty pages none is dropped, and their writing would disturb */
+	/* Of dirty pages none is dropped, and their writing would disturb. */
+	if (s.file >= 0 && fsync(s.file))
 		return fail("fsync");
 	outcome = s.file < 0 ? 0 : is("warm") ? warm() : is("limited") ? 0 : drop();
 	s.read_before = process_read_bytes();
-	if ((is("cold") || is("direct")) && s.read_before != UINT64_MAX && !device_counted(&counted))
+	if ((is("cold") || is("direct")) && s.read_before != UINT64_MAX &&
+	    !device_counted(&counted))
 		s.read_wanted = bytes;
 	return outcome;
 }
 
 int area_synced(void)
 {
-	int directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), outcome = 0;
-
-	if (directory < 0 || syncfs(directory))
-		outcome = fail("syncfs");
-	if (directory >= 0)
-		close(directory);
-	return outcome;
+	return sync_file_system(".") ? fail("syncfs") : 0;
 }
 
 int area_renew(void)

@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "../api/workload.h"
@@ -24,11 +25,12 @@ extern uint64_t area_size, area_block, area_blocks; /* the last: how many blocks
 extern uint64_t area_seed;
 extern char     area_cache[AREA_CACHE_ROOM];
 
-#define AREA_PARAMETERS                                                                             \
-	NUMBER("size", "bytes in the file, a multiple of block", &area_size, 512, UINT64_C(1) << 40), \
-	NUMBER("block", "bytes in a block, a multiple of 512", &area_block, 512, AREA_BLOCK_MOST),  \
-	NUMBER("data_seed", "of the data and of the order", &area_seed, 0, UINT32_MAX),             \
-	STRING("cache", "where the data are: warm, cold, direct or limited", area_cache,            \
+#define AREA_PARAMETERS                                                                            \
+	NUMBER("size", "bytes in the file, a multiple of block", &area_size, 512,                  \
+	       UINT64_C(1) << 40),                                                                 \
+	NUMBER("block", "bytes in a block, a multiple of 512", &area_block, 512, AREA_BLOCK_MOST), \
+	NUMBER("data_seed", "of the data and of the order", &area_seed, 0, UINT32_MAX),            \
+	STRING("cache", "where the data are: warm, cold, direct or limited", area_cache,           \
 	       AREA_CACHE_ROOM - 1)
 
 /* First in setup: makes the trial's directory the working directory, and checks the parameters.
@@ -97,11 +99,13 @@ INLINED int area_check(const void *block, uint64_t number)
 /* What a read or write of a whole block returned. */
 INLINED int area_whole(ssize_t done, const char *call)
 {
+	const char *room = strstr(call, "read") ? "" : ": the disk or a quota is full";
+
 	if (done < 0)
 		return fail(call);
 	return (uint64_t)done == area_block ? 0
-	                                    : fail_check("%s: %zd of %llu bytes", call, done,
-	                                                 (unsigned long long)area_block);
+	                                    : fail_check("%s: %zd of %llu bytes%s", call, done,
+	                                                 (unsigned long long)area_block, room);
 }
 
 /* Memory for a block, fit for O_DIRECT; or NULL with errno. Given back with aligned_give. */

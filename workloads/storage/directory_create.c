@@ -24,7 +24,8 @@ static int run(uint64_t operations)
 
 	for (uint64_t i = 0; i < operations; i++) {
 		uint64_t began = lane_began(&meter_lanes[0]);
-		int      file = open(entries_name(i, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		int      file = open(entries_name(i, name),
+		                     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 		if (file < 0)
 			return fail("creating a file");

@@ -32,14 +32,16 @@ APART int directory_list(void)
 	if (closedir(directory))
 		return fail("closedir");
 	return found == expected ? 0
-	                         : fail_check("%llu entries were listed, not %llu", (unsigned long long)found,
+	                         : fail_check("%llu entries were listed, not %llu",
+		                             (unsigned long long)found,
 	                                      (unsigned long long)expected);
 }
 
 static int before(uint64_t operations)
 {
 	expected = entries_count + 2; /* and the directory itself, and the one above */
-	return entries_shared ? fail_check("shared is 1, but copies that come and go change what is listed")
+	return entries_shared ? fail_check("shared is 1, but copies that come and go change what "
+	                                   "is listed")
 	                      : entries_before_asking(operations);
 }
 

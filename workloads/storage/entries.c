@@ -107,7 +107,8 @@ static int arrange(uint64_t count)
 	if (s.exist != count || s.beyond != count)
 		outcome = remove_all();
 	for (; !outcome && s.beyond < count; s.beyond++, s.exist++) {
-		int file = open(name_of(s.beyond, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		int file = open(name_of(s.beyond, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		                0600);
 
 		if (file < 0)
 			outcome = fail("creating a file");
@@ -125,7 +126,8 @@ static int before(uint64_t operations, uint64_t count, uint64_t exist)
 
 	meter_close();
 	if (count > ENTRIES_MOST)
-		return fail_check("a batch of %llu files is more than %d", (unsigned long long)count, ENTRIES_MOST);
+		return fail_check("a batch of %llu files is more than %d",
+		                  (unsigned long long)count, ENTRIES_MOST);
 	if ((outcome = arrange_order(count)) || (outcome = arrange(exist)))
 		return outcome;
 	s.beyond = count;

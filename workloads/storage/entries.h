@@ -15,12 +15,14 @@ enum { ENTRIES_MOST = 1000000, ENTRY_NAME = 24 };
 
 extern uint64_t entries_count, entries_random, entries_beside, entries_shared, entries_sync;
 
-#define ENTRIES_PARAMETERS                                                                                   \
-	NUMBER("files", "that a pass is about", &entries_count, 1, ENTRIES_MOST),                            \
-	NUMBER("random", "1: in a random order; 0: in the order of their names", &entries_random, 0, 1),     \
+#define ENTRIES_PARAMETERS                                                                \
+	NUMBER("files", "that a pass is about", &entries_count, 1, ENTRIES_MOST),         \
+	NUMBER("random", "1: in a random order; 0: in the order of their names",          \
+	       &entries_random, 0, 1),                                                    \
 	NUMBER("shared", "1: all copies in one directory", &entries_shared, 0, 1)
-#define BESIDE_PARAMETER \
-	NUMBER("files", "in the directory beside what is worked on", &entries_beside, 0, ENTRIES_MOST)
+#define BESIDE_PARAMETER                                                                  \
+	NUMBER("files", "in the directory beside what is worked on", &entries_beside, 0,  \
+	       ENTRIES_MOST)
 #define ENTRIES_SYNC_PARAMETER \
 	NUMBER("sync", "1: a batch ends when all is on the device (syncfs)", &entries_sync, 0, 1)
 

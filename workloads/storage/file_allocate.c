@@ -21,11 +21,13 @@ static int run(uint64_t operations)
 #ifdef __linux__
 	for (uint64_t i = 0; i < operations; i++) {
 		uint64_t began = lane_began(&meter_lanes[0]);
-		int      failed = fallocate(phase_file, 0, (off_t)(i * area_block), (off_t)area_block);
+		int      failed = fallocate(phase_file, 0, (off_t)(i * area_block),
+		                            (off_t)area_block);
 
 		lane_ended(&meter_lanes[0], began);
 		if (failed)
-			return errno == EOPNOTSUPP || errno == ENOSYS ? unsupported("there is no fallocate here")
+			return errno == EOPNOTSUPP || errno == ENOSYS
+			               ? unsupported("there is no fallocate here")
 			                                              : fail("fallocate");
 	}
 #else

@@ -19,7 +19,8 @@ static int run(uint64_t operations)
 {
 	for (uint64_t i = 0; i < operations; i++) {
 		uint64_t began = lane_began(&meter_lanes[0]);
-		int      outcome = area_whole(write(phase_file, filler_block(&area_filler, i), area_block), "write");
+		ssize_t  put = write(phase_file, filler_block(&area_filler, i), area_block);
+		int      outcome = area_whole(put, "write");
 
 		lane_ended(&meter_lanes[0], began);
 		if (outcome)

@@ -34,8 +34,9 @@ static int read_block(uint64_t number)
 		int found = getc(stream);
 
 		if (found == EOF)
-			return ferror(stream) ? fail("getc") : fail_check("the file ended in block %llu",
-			                                                  (unsigned long long)number);
+			return ferror(stream) ? fail("getc")
+			                      : fail_check("the file ended in block %llu",
+			                                   (unsigned long long)number);
 		into[i] = (unsigned char)found;
 	}
 	return area_check(phase_room, number);
@@ -45,7 +46,7 @@ static int before(uint64_t operations)
 {
 	int outcome = phase_before_reading(operations);
 
-	if (!outcome && fseek(stream, 0, SEEK_SET)) /* lets go of what the stream has in its buffer */
+	if (!outcome && fseek(stream, 0, SEEK_SET)) /* lets go of what is in the buffer */
 		return fail("fseek");
 	return outcome;
 }

@@ -12,10 +12,19 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "phase.h"
 
 static FILE *stream;
+
+static int setup(void)
+{
+	if (!strcmp(area_cache, "direct"))
+		return fail_check("cache is 'direct', and must be warm or limited: the C library's "
+		                  "buffer is not aligned");
+	return phase_begin_anew();
+}
 
 static int write_block(const unsigned char *from)
 {
@@ -73,7 +82,7 @@ const struct workload workload_file_character_write = {
 	.group        = "storage",
 	.summary      = "a new large file written character by character (putc)",
 	.operation    = "block of characters",
-	.setup        = phase_begin_anew,
+	.setup        = setup,
 	.before       = phase_before_anew,
 	.phases       = phases,
 	.teardown     = phase_end,

@@ -39,7 +39,8 @@ static int before(uint64_t operations)
 static int commit(uint64_t number)
 {
 	const void *from = filler_block(&area_filler, number);
-	int         outcome = area_whole(pwrite(phase_file, from, area_block, (off_t)(number * area_block)), "pwrite");
+	ssize_t     put = pwrite(phase_file, from, area_block, (off_t)(number * area_block));
+	int         outcome = area_whole(put, "pwrite");
 
 	if (outcome || method[0] == 'd')
 		return outcome;
@@ -64,7 +65,8 @@ static const struct phase phases[] = { { .metric = "time", .run = run }, METER_P
 
 static const struct parameter parameters[] = {
 	AREA_PARAMETERS,
-	STRING("method", "what brings it there: fsync, fdatasync or dsync", method, sizeof(method) - 1),
+	STRING("method", "what brings it there: fsync, fdatasync or dsync", method,
+	       sizeof(method) - 1),
 	NUMBER("append", "1: each block makes the file longer", &is_appending, 0, 1),
 	{ 0 },
 };

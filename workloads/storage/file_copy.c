@@ -59,7 +59,8 @@ static int setup(void)
 	else if (!strcmp(method, "read"))
 		copy_block = by_read;
 	else
-		return fail_check("method is '%s', and must be copy_file_range, sendfile or read", method);
+		return fail_check("method is '%s', and must be copy_file_range, sendfile or read",
+		                  method);
 	return phase_begin(O_RDONLY, 1);
 }
 
@@ -84,7 +85,8 @@ static int before(uint64_t operations)
 
 static int check_copy(uint64_t number)
 {
-	int outcome = area_whole(pread(copy, phase_room, area_block, (off_t)(number * area_block)), "pread");
+	ssize_t got = pread(copy, phase_room, area_block, (off_t)(number * area_block));
+	int     outcome = area_whole(got, "pread");
 
 	return outcome ? outcome : area_check(phase_room, number);
 }
@@ -98,10 +100,12 @@ static int run(uint64_t operations)
 		ssize_t  done = copy_block();
 
 		lane_ended(&meter_lanes[0], began);
-		if (done < 0 && (errno == ENOSYS || errno == EOPNOTSUPP || errno == EXDEV || errno == EINVAL))
+		if (done < 0 && (errno == ENOSYS || errno == EOPNOTSUPP || errno == EXDEV ||
+		                 errno == EINVAL))
 			return unsupported("there is no %s of files here", method);
 		outcome = area_whole(done, method);
-		if ((i + 1) % area_blocks == 0 && (lseek(phase_file, 0, SEEK_SET) || lseek(copy, 0, SEEK_SET)))
+		if ((i + 1) % area_blocks == 0 &&
+		    (lseek(phase_file, 0, SEEK_SET) || lseek(copy, 0, SEEK_SET)))
 			return fail("lseek");
 	}
 	if (!outcome && phase_sync && fsync(copy))

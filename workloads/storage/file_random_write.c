@@ -6,7 +6,9 @@
  * Leaves out   finding room, except where a file system never overwrites (btrfs).
  * Beware       while the data are cold, a block that is no whole page must be read first. Latencies
  *              are those of pwrite, without the fsync. Threads that write one file take turns where
- *              it has one lock (ext4, xfs).
+ *              it has one lock (ext4, xfs). Warm data are in the cache as they were written there,
+ *              in pieces of `block`: what was read ahead is there in larger pieces (folios), in
+ *              which ext4 changes 4 KiB in three times the time, and xfs in no more.
  * After        fio's randwrite.
  */
 #include "random.h"

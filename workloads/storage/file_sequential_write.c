@@ -17,6 +17,7 @@ static int write_blocks(uint64_t operations)
 {
 	for (uint64_t i = 0, number = 0; i < operations; i++, number++) {
 		uint64_t began;
+		ssize_t  put;
 		int      outcome;
 
 		if (number == area_blocks) {
@@ -25,7 +26,8 @@ static int write_blocks(uint64_t operations)
 				return fail("lseek");
 		}
 		began = lane_began(&meter_lanes[0]);
-		outcome = area_whole(write(phase_file, filler_block(&area_filler, number), area_block), "write");
+		put = write(phase_file, filler_block(&area_filler, number), area_block);
+		outcome = area_whole(put, "write");
 		lane_ended(&meter_lanes[0], began);
 		if (outcome)
 			return outcome;

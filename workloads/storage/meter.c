@@ -9,10 +9,9 @@
 
 enum {
 	CLOCK_SHARE      = 100,
-	EVERY_FIRST      = 16,
 	EVERY_MOST       = 4096,
 	CLOCK_TRIES      = 64,
-	MACHINE_LEAST_NS = 200000000, /* twenty of its ticks: a shorter time would be told by one or none */
+	MACHINE_LEAST_NS = 200000000, /* twenty of its ticks: else one or none would tell */
 };
 
 uint64_t    meter_reported;
@@ -25,7 +24,7 @@ struct counts {
 };
 
 static struct {
-	uint64_t      lanes, clock_ns, every;
+	uint64_t      lanes, clock_ns;
 	uint64_t      operations, done; /* in a batch, in all measured ones */
 	uint64_t      resident_most, began_ns;
 	struct counts before, sum;
@@ -49,10 +48,12 @@ int meter_begin(uint64_t lanes)
 {
 	m.lanes = lanes;
 	m.clock_ns = clock_cost();
-	m.every = EVERY_FIRST;
 	for (uint64_t i = 0; i < lanes; i++) {
-		meter_lanes[i] = (struct lane){ .latencies = calloc(1, sizeof(struct histogram)),
-			                        .state = (uint32_t)i * 2654435761u | 1, .until = 1 };
+		meter_lanes[i] = (struct lane){
+			.latencies = calloc(1, sizeof(struct histogram)),
+			.state = (uint32_t)i * 2654435761u | 1,
+			.until = 1,
+		};
 		if (!meter_lanes[i].latencies)
 			return fail("calloc");
 	}
@@ -67,9 +68,16 @@ void meter_end(void)
 
 void lane_note(struct lane *lane, uint64_t began_ns)
 {
-	histogram_add(lane->latencies, clock_ns() - began_ns);
+	uint64_t took_ns = clock_ns() - began_ns, every;
+
+	histogram_add(lane->latencies, took_ns);
+	lane->timed++;
+	lane->timed_ns += took_ns;
+	every = 1 + 2 * m.clock_ns * CLOCK_SHARE * lane->timed / (lane->timed_ns + 1);
+	if (every > EVERY_MOST)
+		every = EVERY_MOST;
 	/* At random, because a file system may do its work at every so manyth. */
-	lane->until = 1 + next_number(&lane->state) % (uint32_t)(2 * m.every - 1);
+	lane->until = 1 + next_number(&lane->state) % (uint32_t)(2 * every - 1);
 }
 
 /* ---- What it costs ---- */
@@ -97,17 +105,15 @@ void meter_close(void)
 	m.done += m.operations;
 	m.sum.elapsed_ns += elapsed_ns;
 	m.sum.processor_ns += now.processor_ns - m.before.processor_ns;
-	m.sum.machine_ns += now.machine_ns - m.before.machine_ns; /* may fall: idle time comes in ticks */
+	/* May fall: idle time comes in ticks. */
+	m.sum.machine_ns += now.machine_ns - m.before.machine_ns;
 	m.sum.device.read_bytes += now.device.read_bytes - m.before.device.read_bytes;
 	m.sum.device.written_bytes += now.device.written_bytes - m.before.device.written_bytes;
-	m.every = 1 + 2 * m.clock_ns * CLOCK_SHARE * m.operations / (elapsed_ns * m.lanes + 1);
-	if (m.every > EVERY_MOST)
-		m.every = EVERY_MOST;
 }
 
 void meter_open(uint64_t operations, uint64_t resident)
 {
-	if (operations != m.operations) {
+	if (operations != m.operations || m.began_ns < trial_start_ns()) {
 		m.operations = operations;
 		m.done = m.resident_most = 0;
 		m.sum = (struct counts){ 0 };

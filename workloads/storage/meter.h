@@ -23,7 +23,8 @@ enum { LANES_MOST = 64 };
 /* Where one thread counts its latencies. */
 struct lane {
 	struct histogram *latencies;
-	uint32_t          state, until; /* the latter: operations until the next that is timed */
+	uint64_t          timed, timed_ns; /* how many were, and how long they took */
+	uint32_t          state, until;    /* the latter: operations until the next that is timed */
 };
 
 /* In setup: so many threads will count. */
@@ -64,12 +65,14 @@ int meter_resident(uint64_t operations);
 #define METERED(name, function, unit_) \
 	{ .metric = (name), .run = (function), .reported = &meter_reported, .unit = (unit_) }
 /* After the timed phase. `latency_50` is meter_latency_50, or a function that ends with it. */
-#define METER_PHASES                                                                                       \
-	METERED("latency_50", meter_latency_50, NULL), METERED("latency_99", meter_latency_99, NULL),      \
-		METERED("latency_99_9", meter_latency_99_9, NULL),                                         \
-		METERED("processor", meter_processor, NULL), METERED("machine", meter_machine, NULL),      \
-		METERED("device_read", meter_device_read, "bytes per operation"),                                        \
-		METERED("device_written", meter_device_written, "bytes per operation"),                                  \
+#define METER_PHASES                                                                    \
+	METERED("latency_50", meter_latency_50, NULL),                                  \
+		METERED("latency_99", meter_latency_99, NULL),                          \
+		METERED("latency_99_9", meter_latency_99_9, NULL),                      \
+		METERED("processor", meter_processor, NULL),                            \
+		METERED("machine", meter_machine, NULL),                                \
+		METERED("device_read", meter_device_read, "bytes per operation"),       \
+		METERED("device_written", meter_device_written, "bytes per operation"), \
 		METERED("resident", meter_resident, "bytes of the file")
 
 #endif

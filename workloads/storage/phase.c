@@ -19,7 +19,8 @@ int phase_begin(int flags, uint64_t lanes)
 
 int phase_begin_cached(int flags, const char *why)
 {
-	return area_is_direct() ? fail_check("cache is 'direct', and must be warm, cold or limited: %s", why)
+	return area_is_direct() ? fail_check("cache is 'direct', and must be warm, cold or "
+	                                     "limited: %s", why)
 	                        : phase_begin(flags, 1);
 }
 
@@ -30,8 +31,8 @@ int phase_begin_anew(void)
 	if (outcome)
 		return outcome;
 	if (!strcmp(area_cache, "cold"))
-		return fail_check("cache is 'cold', and must be warm, direct or limited: of a new file nothing is "
-		                  "in the cache");
+		return fail_check("cache is 'cold', and must be warm, direct or limited: of a new "
+		                  "file nothing is in the cache");
 	return meter_begin(1);
 }
 

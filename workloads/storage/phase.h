@@ -23,8 +23,8 @@ extern uint64_t phase_sync; /* 1: a batch ends when its data are on the device *
 int phase_begin(int flags, uint64_t lanes);
 /* The same, of one thread, where "direct" cannot be, with the reason. */
 int phase_begin_cached(int flags, const char *why);
-/* The same for a workload that makes the file itself in each batch: it is not there yet. And for one
- * whose file is there and grows from nothing in each. */
+/* The same for a workload that makes the file itself in each batch: it is not there yet. And for
+ * one whose file is there and grows from nothing in each. */
 int phase_begin_anew(void);
 int phase_begin_empty(int flags);
 

@@ -16,12 +16,13 @@ enum { OP_READ = 22, OP_WRITE = 23, ENTER_GETEVENTS = 1 };
 enum { RING_SUBMITTED = 0, RING_COMPLETED = 0x8000000, RING_ENTRIES = 0x10000000 };
 
 struct ring_offsets {
-	uint32_t head, tail, mask, entries, flags_or_overflow, dropped_or_completions, array_or_flags, reserved;
+	uint32_t head, tail, mask, entries, flags_or_overflow, dropped_or_completions;
+	uint32_t array_or_flags, reserved;
 	uint64_t address;
 };
 struct ring_parameters {
-	uint32_t            submissions, completions, flags, thread_processor, thread_idle, features, shared_queue;
-	uint32_t            reserved[3];
+	uint32_t            submissions, completions, flags, thread_processor, thread_idle;
+	uint32_t            features, shared_queue, reserved[3];
 	struct ring_offsets submitted, completed;
 };
 struct submission {
@@ -56,7 +57,8 @@ static struct {
 
 static void *map(size_t bytes, off_t what)
 {
-	void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s.ring, what);
+	void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s.ring,
+	                   what);
 
 	return start == MAP_FAILED ? NULL : start;
 }
@@ -65,9 +67,12 @@ static int start_ring(void)
 {
 	s.ring = (int)syscall(SYS_io_uring_setup, (unsigned)queue_depth, &s.about);
 	if (s.ring < 0)
-		return errno == ENOSYS || errno == EPERM ? unsupported("there is no io_uring") : fail("io_uring_setup");
-	s.submitted_bytes = s.about.submitted.array_or_flags + s.about.submissions * sizeof(uint32_t);
-	s.completed_bytes = s.about.completed.dropped_or_completions + s.about.completions * sizeof(struct completion);
+		return errno == ENOSYS || errno == EPERM ? unsupported("there is no io_uring")
+		                                         : fail("io_uring_setup");
+	s.submitted_bytes = s.about.submitted.array_or_flags +
+	                    s.about.submissions * sizeof(uint32_t);
+	s.completed_bytes = s.about.completed.dropped_or_completions +
+	                    s.about.completions * sizeof(struct completion);
 	s.entries_bytes = s.about.submissions * sizeof(struct submission);
 	s.submitted = map(s.submitted_bytes, RING_SUBMITTED);
 	s.completed = map(s.completed_bytes, RING_COMPLETED);
@@ -134,10 +139,12 @@ APART int queue_done(unsigned slot, int32_t result)
 	lane_ended(&meter_lanes[0], s.slots[slot].began_ns);
 	if (result < 0)
 		errno = -result;
-	outcome = area_whole(result < 0 ? -1 : result, s.is_writing ? "io_uring write" : "io_uring read");
+	outcome = area_whole(result < 0 ? -1 : result,
+	                     s.is_writing ? "io_uring write" : "io_uring read");
 	if (result == -EINVAL)
 		return unsupported("io_uring has no such request here");
-	return outcome || s.is_writing ? outcome : area_check(s.slots[slot].room, s.slots[slot].block);
+	return outcome || s.is_writing ? outcome
+	                               : area_check(s.slots[slot].room, s.slots[slot].block);
 }
 
 /* Takes what is done, and asks for as much again while there is any left to ask for. */

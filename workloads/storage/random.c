@@ -37,7 +37,8 @@ void random_end(void)
 
 int random_read(unsigned member, uint64_t block)
 {
-	int outcome = area_whole(pread(phase_file, random_rooms[member], area_block, random_place(block)), "pread");
+	ssize_t got = pread(phase_file, random_rooms[member], area_block, random_place(block));
+	int     outcome = area_whole(got, "pread");
 
 	return outcome ? outcome : area_check(random_rooms[member], block);
 }

@@ -10,8 +10,9 @@
 extern void         *random_rooms[LANES_MOST];
 extern struct filler random_fillers[LANES_MOST];
 
-#define RANDOM_PARAMETERS \
-	AREA_PARAMETERS, TEAM_PARAMETER("seekers", "threads that each do one access after the other")
+#define RANDOM_PARAMETERS         \
+	AREA_PARAMETERS,          \
+		TEAM_PARAMETER("seekers", "threads that each do one access after the other")
 
 /* In setup. */
 int random_begin(int flags, int (*perform)(unsigned member, uint64_t number));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../api/handle.h"
+#include "../api/mounts.h"
 #include "../api/system.h"
 
 enum { CACHESTAT = 451, WINDOW = 67108864, SECTOR = 512 };
@@ -82,33 +83,6 @@ uint64_t residence_bytes(int file, uint64_t size)
 
 /* ---- The device ---- */
 
-/* What is mounted where the directory is, by the longest mount point that it begins with: of btrfs,
- * whose files have a device number of their own, only this names the device. */
-static int mounted_source(const char *directory, char source[PATH_MAX])
-{
-	char   line[3 * PATH_MAX], point[PATH_MAX];
-	size_t longest = 0;
-	FILE  *mounts = fopen("/proc/self/mountinfo", "r");
-
-	while (mounts && fgets(line, sizeof(line), mounts)) { /* ID PARENT DEV ROOT POINT ... - TYPE SOURCE ... */
-		char  *rest = strstr(line, " - ");
-		size_t length;
-
-		if (!rest || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1)
-			continue;
-		length = strcmp(point, "/") ? strlen(point) : 0;
-		if (strncmp(point, directory, length) || (directory[length] && directory[length] != '/'))
-			continue;
-		if (length >= longest && sscanf(rest, " - %*s %4095s", source) == 1)
-			longest = length;
-		else if (length >= longest)
-			source[0] = 0;
-	}
-	if (mounts)
-		fclose(mounts);
-	return source[0] ? 0 : -1;
-}
-
 static int read_counts(dev_t number, struct device *counted)
 {
 	char     path[64];
@@ -120,7 +94,8 @@ static int read_counts(dev_t number, struct device *counted)
 	file = fopen(path, "r");
 	if (!file)
 		return -1;
-	found = fscanf(file, "%*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, &sectors_read, &sectors_written);
+	found = fscanf(file, "%*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, &sectors_read,
+	               &sectors_written);
 	fclose(file);
 	*counted = (struct device){ sectors_read * SECTOR, sectors_written * SECTOR };
 	return found == 2 ? 0 : -1;
@@ -129,7 +104,8 @@ static int read_counts(dev_t number, struct device *counted)
 int device_counted(struct device *counted)
 {
 	static dev_t number;
-	char         directory[PATH_MAX], source[PATH_MAX] = "";
+	char         directory[PATH_MAX];
+	struct mount mount;
 	struct stat  about;
 
 	if (number)
@@ -138,8 +114,8 @@ int device_counted(struct device *counted)
 		return -1;
 	if (!read_counts(about.st_dev, counted))
 		number = about.st_dev;
-	else if (getcwd(directory, sizeof(directory)) && !mounted_source(directory, source) &&
-	         !stat(source, &about) && S_ISBLK(about.st_mode))
+	else if (getcwd(directory, sizeof(directory)) && !mount_of(directory, "", &mount) &&
+	         !stat(mount.source, &about) && S_ISBLK(about.st_mode)) /* btrfs */
 		number = about.st_rdev;
 	return number ? read_counts(number, counted) : -1;
 }

@@ -17,7 +17,11 @@ static struct {
 	unsigned        busy;
 	int             is_ending, outcome;
 	char            why[512];
-} s = { .lock = PTHREAD_MUTEX_INITIALIZER, .asked = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
+} s = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.asked = PTHREAD_COND_INITIALIZER,
+	.done = PTHREAD_COND_INITIALIZER,
+};
 
 static int work(unsigned member)
 {
@@ -74,7 +78,8 @@ int team_start(int (*perform)(unsigned member, uint64_t number))
 {
 	s.perform = perform;
 	for (; team_members > 1 && s.started < team_members; s.started++) {
-		errno = pthread_create(&s.threads[s.started], NULL, live, (void *)(uintptr_t)s.started);
+		errno = pthread_create(&s.threads[s.started], NULL, live,
+		                       (void *)(uintptr_t)s.started);
 		if (errno)
 			return fail("pthread_create");
 	}
@@ -99,7 +104,8 @@ int team_run(uint64_t operations)
 	pthread_mutex_unlock(&s.lock);
 	if (!s.outcome)
 		return 0;
-	return s.outcome == OUTCOME_UNSUPPORTED ? unsupported("%s", s.why) : fail_check("%s", s.why);
+	return s.outcome == OUTCOME_UNSUPPORTED ? unsupported("%s", s.why)
+	                                        : fail_check("%s", s.why);
 }
 
 void team_end(void)

@@ -1,7 +1,7 @@
 /* aging.c -- makes a file system old, as filesystem.h says: its free space comes in pieces.
  *
- * The calls are the same on every file system and at each boot. Each round ends with a sync, because
- * delayed allocation would never place what is deleted before it is written.
+ * The calls are the same on every file system and at each boot. Each round ends with a sync,
+ * because delayed allocation would never place what is deleted before it is written.
  */
 #ifdef __linux__
 
@@ -13,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../client/arrivals.h"
+#include "../../api/mounts.h"
 #include "../filesystem.h"
+#include "../system.h"
 
 enum { DIRECTORIES = 64, LEAST = 4096, DOUBLINGS = 8, CONTENT = 2 * (LEAST << (DOUBLINGS - 1)) };
 
@@ -27,41 +30,17 @@ struct aging {
 	char       *content;
 };
 
-/* splitmix64 (Steele, Lea and Flood, 2014) */
-static uint64_t draw(struct aging *a)
-{
-	uint64_t z = a->draws += 0x9e3779b97f4a7c15;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
-}
-
 static void name_of(const struct aging *a, uint64_t number, char name[PATH_MAX])
 {
 	snprintf(name, PATH_MAX, "%s/%02u/%llu", a->directory, (unsigned)(number % DIRECTORIES),
 	         (unsigned long long)number);
 }
 
-static int write_all(int file, const char *from, uint64_t count)
-{
-	while (count) {
-		ssize_t put = write(file, from, count);
-
-		if (put < 0 && errno != EINTR)
-			return -1;
-		if (put > 0) {
-			from += put;
-			count -= (uint64_t)put;
-		}
-	}
-	return 0;
-}
-
 /* Sizes are even over the doublings from 4 KiB to 1 MiB. */
 static int add(struct aging *a)
 {
-	uint64_t unit = (uint64_t)LEAST << draw(a) % DOUBLINGS, size = unit + draw(a) % unit;
+	uint64_t unit = (uint64_t)LEAST << random_next(&a->draws) % DOUBLINGS;
+	uint64_t size = unit + random_next(&a->draws) % unit;
 	char     name[PATH_MAX];
 	int      file, status;
 
@@ -78,7 +57,7 @@ static int add(struct aging *a)
 	file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (file < 0)
 		return -1;
-	status = write_all(file, a->content + draw(a) % (CONTENT - size + 1), size);
+	status = write_all(file, a->content + random_next(&a->draws) % (CONTENT - size + 1), size);
 	if (close(file) || status)
 		return -1;
 	a->sizes[a->next++] = size;
@@ -102,7 +81,7 @@ static int thin(struct aging *a, uint64_t bytes)
 	for (uint64_t at = 0; a->bytes > bytes; at++) {
 		uint64_t number = at % a->next;
 
-		if (!a->sizes[number] || draw(a) & 1)
+		if (!a->sizes[number] || random_next(&a->draws) & 1)
 			continue;
 		name_of(a, number, name);
 		if (unlink(name))
@@ -111,17 +90,6 @@ static int thin(struct aging *a, uint64_t bytes)
 		a->sizes[number] = 0;
 	}
 	return 0;
-}
-
-static int sync_all(const char *directory)
-{
-	int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status;
-
-	if (file < 0)
-		return -1;
-	status = syncfs(file);
-	close(file);
-	return status;
 }
 
 static int make_directories(const struct aging *a)
@@ -146,14 +114,14 @@ int filesystem_age(const char *directory, uint64_t bytes, uint64_t rounds)
 	if (!a.content)
 		return -1;
 	for (size_t i = 0; i < CONTENT; i++)
-		a.content[i] = (char)draw(&a);
-	if (make_directories(&a) || fill(&a, full) || sync_all(directory))
+		a.content[i] = (char)random_next(&a.draws);
+	if (make_directories(&a) || fill(&a, full) || sync_file_system(directory))
 		goto out;
 	while (rounds--)
-		if (thin(&a, half) || fill(&a, full) || sync_all(directory))
+		if (thin(&a, half) || fill(&a, full) || sync_file_system(directory))
 			goto out;
 	if (thin(&a, half) == 0)
-		status = sync_all(directory);
+		status = sync_file_system(directory);
 out:
 	free(a.sizes);
 	free(a.content);

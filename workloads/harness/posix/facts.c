@@ -15,6 +15,7 @@
 #include <gnu/libc-version.h>
 #endif
 
+#include "../../api/mounts.h"
 #include "../../api/record.h"
 
 enum { FACT_ROOM = 512 };
@@ -173,62 +174,6 @@ void facts_protection(const char *root)
 	record_object_close();
 }
 
-/* /proc/self/mountinfo writes a space in a name as \040. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (; *text; text++) {
-		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
-			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
-			text += 3;
-		} else {
-			*to++ = *text;
-		}
-	}
-	*to = 0;
-}
-
-static int lies_in(const char *directory, const char *mount)
-{
-	size_t length = strlen(mount);
-
-	return !strcmp(mount, "/") ||
-	       (!strncmp(directory, mount, length) &&
-	        (directory[length] == '/' || directory[length] == 0));
-}
-
-/* The word of that number, from 0, in a line of words with one space between; cut off behind. Take
- * later words of a line first. */
-static char *word_of(char *words, int number)
-{
-	while (number--) {
-		words = strchr(words, ' ');
-		if (!words)
-			return NULL;
-		words++;
-	}
-	words[strcspn(words, " \n")] = 0;
-	return *words ? words : NULL;
-}
-
-/* Adds the words of `more`, which commas divide, to those of `words`, but for what is there. */
-static void add_words(char *words, size_t room, char *more)
-{
-	char *word, *rest = more;
-
-	while ((word = strsep(&rest, ","))) {
-		size_t length = strlen(words), size = strlen(word);
-		char  *found = words;
-
-		while ((found = strstr(found, word)) &&
-		       ((found > words && found[-1] != ',') || (found[size] && found[size] != ',')))
-			found++;
-		if (!found && length + size + 1 < room)
-			snprintf(words + length, room - length, ",%s", word);
-	}
-}
-
 /* A fact of a block device's queue; of a partition, it is the whole device's. NULL if it has none. */
 static const char *queue_fact(const char *root, const char *device, const char *name, char *into,
                               size_t room)
@@ -273,50 +218,19 @@ static void facts_device(const char *root, const char *number, const char *sourc
 	            name ? queue_fact(root, device, "write_cache", fact, sizeof(fact)) : NULL);
 }
 
-/* Of the longest mount that holds the directory; of equals, the last. */
 void facts_file_system(const char *directory, const char *root)
 {
-	char   path[PATH_MAX], line[8192], where[PATH_MAX], kind[64] = "", options[FACT_ROOM] = "";
-	char   number[32] = "", from[256] = "";
-	size_t longest = 0;
-	FILE  *mounts;
+	char         where[PATH_MAX];
+	struct mount mount;
+	int          is_known;
 
 	if (!realpath(directory, where))
 		snprintf(where, sizeof(where), "%s", directory);
-	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
-	mounts = fopen(path, "r");
-	while (mounts && fgets(line, sizeof(line), mounts)) {
-		char *dash = strstr(line, " - "), *mount, *mount_options, *device;
-		char *type, *source, *more;
-
-		if (!dash)
-			continue;
-		more = word_of(dash + 3, 2);
-		source = word_of(dash + 3, 1);
-		type = word_of(dash + 3, 0);
-		*dash = 0;
-		mount_options = word_of(line, 5);
-		mount = word_of(line, 4);
-		device = word_of(line, 2);
-		if (!mount || !mount_options || !type || !device)
-			continue;
-		unescape(mount);
-		if (lies_in(where, mount) && strlen(mount) >= longest) {
-			longest = strlen(mount);
-			snprintf(kind, sizeof(kind), "%s", type);
-			snprintf(options, sizeof(options), "%s", mount_options);
-			if (more)
-				add_words(options, sizeof(options), more);
-			snprintf(number, sizeof(number), "%s", device);
-			snprintf(from, sizeof(from), "%s", source ? source : "");
-		}
-	}
-	if (mounts)
-		fclose(mounts);
+	is_known = !mount_of(where, root, &mount);
 	record_text("directory", where);
-	record_text("file_system", *kind ? kind : NULL);
-	record_text("file_system_options", *kind ? options : NULL);
-	facts_device(root, number, from);
+	record_text("file_system", is_known ? mount.type : NULL);
+	record_text("file_system_options", is_known ? mount.options : NULL);
+	facts_device(root, mount.device, mount.source);
 }
 
 void facts_memory(const char *root)
