@@ -84,11 +84,6 @@ struct result {
 
 uint64_t now_ns(void);
 
-/* Raises this process's limit of open files, so that it can have so many connections and
- * FILES_BESIDES, or as near to that as it may. Returns how many connections it can have. */
-enum { FILES_BESIDES = 64 };
-uint64_t files_take(uint64_t connections);
-
 /* Writes the request for that kind of connection into `room` bytes. Returns its length, or -1 with errno. */
 int request_write(const struct options *options, enum connection connection, char *into, size_t room);
 

@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -270,23 +269,6 @@ int exchanges_wait(struct exchanges *exchanges, struct epoll_event *events, uint
 }
 
 /* -- From the beginning to the end -- */
-
-uint64_t files_take(uint64_t connections)
-{
-	struct rlimit limit;
-	rlim_t        needed = (rlim_t)connections + FILES_BESIDES;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur < needed) {
-		limit = (struct rlimit){needed, limit.rlim_max < needed ? needed : limit.rlim_max};
-		if (setrlimit(RLIMIT_NOFILE, &limit)) {
-			getrlimit(RLIMIT_NOFILE, &limit);
-			limit.rlim_cur = limit.rlim_max;
-			setrlimit(RLIMIT_NOFILE, &limit);
-		}
-	}
-	return limit.rlim_cur > FILES_BESIDES ? limit.rlim_cur - FILES_BESIDES : 0;
-}
 
 int exchanges_make(struct exchanges *exchanges, const struct options *options, unsigned count)
 {

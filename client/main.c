@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../workloads/api/record.h"
+#include "../workloads/api/system.h"
 #include "surge/describe.h"
 #include "main_words.h"
 #include "main_records.h"

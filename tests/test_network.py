@@ -27,7 +27,8 @@ from steelyard.study.model import PEER, Study
 
 FEW = ("operations=100", "batches=2", "warmup_ns=0")
 NETWORK = [one for one in built.catalogue().workloads if any(each.name == PEER for each in one.parameters)]
-NAMES = [one.name for one in NETWORK]
+NAMES = [one.name for one in NETWORK if any(each.name == "flows" for each in one.parameters)]
+CURVES = [one.name for one in NETWORK if one.name not in NAMES]
 HERE = Path(__file__).parent
 
 
@@ -69,6 +70,24 @@ def test_every_workload_reaches_its_far_end(workload: str, peer: str, more: str)
 
 
 @pytest.mark.program
+@pytest.mark.parametrize("peer", ["peer=loopback", "peer=namespace"])
+@pytest.mark.parametrize("workload", CURVES)
+def test_curves_have_every_size(workload: str, peer: str) -> None:
+    records = perform(workload, peer, "from=64" if workload == "tcp_send_sizes" else "from=1", "to=256")
+    metrics(records)
+
+    assert {one["point"] for one in records if one["record"] == "samples"} == {
+        size for size in (1, 2, 4, 8, 16, 32, 64, 128, 256) if workload == "tcp_request_flows" or size >= 64
+    }
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("workload", CURVES)
+def test_a_curve_of_more_than_an_end_can_have_is_refused(workload: str) -> None:
+    assert "must be at most" in end_of(workload, "from=16777216", "to=67108864")["reason"]
+
+
+@pytest.mark.program
 def test_both_ends_account_for_themselves_and_the_machine_is_counted_once() -> None:
     """What both ends and the rest have used is all that the machine has used, but where rounding to the
     kernel's steps makes the rest less than nothing."""
@@ -78,6 +97,7 @@ def test_both_ends_account_for_themselves_and_the_machine_is_counted_once() -> N
     assert found["near"] > 1
     assert found["far"] > 1
     assert found["near"] + found["far"] + found["rest"] >= 0.99 * found["demand"]
+    assert 0 <= found["softirq"] <= 1000
 
 
 @pytest.mark.program
@@ -218,6 +238,44 @@ def test_what_is_no_peer_is_quoted(peer: str) -> None:
     assert end["reason"].startswith(
         f"peer is '{peer.replace('%20', ' ')}', and must be loopback, namespace, or"
     )
+
+
+@pytest.mark.program
+def test_more_may_be_under_way_than_both_ends_have_room_for() -> None:
+    """Whoever only writes then would wait for ever."""
+    full = ("outstanding=1024", "request=65507", "response=65507", "operations=2000", "latencies=2000")
+
+    assert metrics(perform("tcp_request", *full))["time"] > 0
+
+
+def room_for_files(count: int, hard: int) -> tuple[str, ...]:
+    """A command under which so many files may be open, and `hard` when that is raised."""
+    return ("sh", "-c", f'ulimit -Sn {count} && ulimit -Hn {hard} && exec "$@"', "sh")
+
+
+@pytest.mark.program
+def test_idle_connections_are_had_at_both_ends_or_refused_in_words() -> None:
+    few = ("idle=300", "latencies=10")
+
+    assert metrics(perform("tcp_request", *few, under=room_for_files(100, 1000)))["time"] > 0
+    end = end_of("tcp_request", *few, under=room_for_files(100, 200))
+    assert end["status"] == "unsupported"
+    assert end["reason"] == "it needs 366 open files, and this system allows 200"
+
+
+def peak_kib(*settings: str) -> int:
+    """What the larger of a trial's processes had in memory at once."""
+    program = str(built.load("glibc"))
+    code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=2, check=True); " + (
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    command = [sys.executable, "-c", code, program, "run", "tcp_request", *FEW, "latencies=10", *settings]
+    return int(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+
+
+@pytest.mark.program
+def test_an_idle_connection_takes_hardly_any_memory() -> None:
+    assert peak_kib("idle=1000") - peak_kib("idle=0") < 1000 * 4
 
 
 @pytest.mark.program
@@ -439,14 +497,27 @@ def test_the_laboratory_is_a_far_end(steelyard: Run, tmp_path: Path) -> None:
     assert all(one["value"] for one in found)
 
 
+NAMED = """
+[system.one]
+base = "ssh:a"
+[system.two]
+base = "ssh:b"
+"""
+
+
 @pytest.mark.ssh
 @pytest.mark.root
-def test_two_hosts_are_compared_with_a_third_as_their_far_end(archive: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pair", "peer"), [(("ssh:a", "ssh:b"), "ssh:control"), (("one", "two"), "laboratory")]
+)
+def test_two_hosts_are_compared_with_a_third_as_their_far_end(
+    pair: tuple[str, str], peer: str, archive: Path, tmp_path: Path
+) -> None:
     """Each with an ssh server in a network namespace of its own, as the paper had its machines."""
     if shutil.which("ip") is None:
         pytest.skip("ip is not installed (iproute2)")
-    (tmp_path / "few.toml").write_text(STUDY)
-    wanted = [COMMAND, "compare", "ssh:a", "ssh:b", "--study", tmp_path / "few.toml", "--peer", "ssh:control"]
+    (tmp_path / "few.toml").write_text(STUDY + NAMED)
+    wanted = [COMMAND, "compare", *pair, "--study", tmp_path / "few.toml", "--peer", peer]
     answer = subprocess.run(
         ["unshare", "--net", sys.executable, HERE / "hosts_in_namespaces.py", tmp_path, *wanted,
          "--format", "json"],
@@ -456,6 +527,6 @@ def test_two_hosts_are_compared_with_a_third_as_their_far_end(archive: Path, tmp
 
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)["comparisons"]
-    assert {(one["system"], one["parameters"]["peer"]) for one in found} == {("ssh:b", "ssh:control")}
+    assert {(one["system"], one["parameters"]["peer"]) for one in found} == {(pair[1], peer)}
     assert {one["metric"] for one in found} >= {"time", "demand", "near", "far", "bandwidth"}
     assert all(one["value"] for one in found)

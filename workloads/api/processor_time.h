@@ -47,4 +47,25 @@ static inline uint64_t machine_busy_ns(void)
 	return all ? clock_ns() * processors - idle_ns : 0;
 }
 
+/* Ticks of 10 ms that the machine's processors were busy, and those of them in soft interrupts,
+ * which the kernel finds by sampling, or exactly with CONFIG_IRQ_TIME_ACCOUNTING. Zeros: not
+ * known. */
+struct busy_ticks {
+	uint64_t all, softirq;
+};
+
+static inline struct busy_ticks machine_busy_ticks(void)
+{
+	FILE             *file = fopen("/proc/stat", "re");
+	uint64_t          user, nice, system, interrupt;
+	struct busy_ticks ticks = { 0 };
+
+	if (file && fscanf(file, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %*u %*u %" SCNu64 " %" SCNu64, &user,
+	                   &nice, &system, &interrupt, &ticks.softirq) == 5)
+		ticks.all = user + nice + system + interrupt + ticks.softirq;
+	if (file)
+		fclose(file);
+	return ticks;
+}
+
 #endif

@@ -31,6 +31,13 @@ const char *self_emulator(void);
  * Returns what unsupported() returns there, and 0 elsewhere. */
 int refuse_emulator(void);
 
+/* ---- Open files ---- */
+
+/* Raises this process's limit of open files, so that it can have so many and FILES_BESIDES, or as
+ * near to that as it may. Returns how many it can have. POSIX only. */
+enum { FILES_BESIDES = 64 };
+uint64_t files_take(uint64_t count);
+
 /* ---- Pipes ---- */
 
 /* A pipe: ends[0] is read, ends[1] is written. The ends of pipe_make_private are inherited only by

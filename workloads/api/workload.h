@@ -159,6 +159,10 @@ int write_whole(int file, const void *from, size_t bytes);
  * tenths of memory and swap in a guest that was started in order to page (docs/measurement.md). */
 uint64_t memory_allowed(void);
 
+/* Lets this process have so many open files beside the usual ones. Returns 0, or what unsupported()
+ * returned. POSIX only. */
+int files_allow(uint64_t count);
+
 /* Reads a decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1 if
  * `text` contains anything but digits, or a number that is too large. */
 int parse_number(const char *text, uint64_t *value);

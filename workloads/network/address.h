@@ -46,9 +46,10 @@ static inline int address_read(const char *numbers, uint16_t port, struct addres
 /* In numbers, without the port. */
 static inline const char *address_text(const struct address *one, char text[ADDRESS_ROOM])
 {
-	const void *numbers = one->is.ss_family == AF_INET6
-	                              ? (const void *)&((const struct sockaddr_in6 *)&one->is)->sin6_addr
-	                              : (const void *)&((const struct sockaddr_in *)&one->is)->sin_addr;
+	const void *numbers =
+		one->is.ss_family == AF_INET6
+			? (const void *)&((const struct sockaddr_in6 *)&one->is)->sin6_addr
+			: (const void *)&((const struct sockaddr_in *)&one->is)->sin_addr;
 
 	return inet_ntop(one->is.ss_family, numbers, text, ADDRESS_ROOM) ? text : "?";
 }
@@ -60,7 +61,8 @@ static inline int address_same_host(const struct address *one, const struct addr
 		return 0;
 	if (one->is.ss_family == AF_INET6)
 		return !memcmp(&((const struct sockaddr_in6 *)&one->is)->sin6_addr,
-		               &((const struct sockaddr_in6 *)&other->is)->sin6_addr, sizeof(struct in6_addr));
+		               &((const struct sockaddr_in6 *)&other->is)->sin6_addr,
+		               sizeof(struct in6_addr));
 	return ((const struct sockaddr_in *)&one->is)->sin_addr.s_addr ==
 	       ((const struct sockaddr_in *)&other->is)->sin_addr.s_addr;
 }

@@ -18,8 +18,9 @@ static inline int contents_make(void)
 
 	contents = memfd_create("steelyard", MFD_CLOEXEC);
 	if (contents < 0)
-		return errno == ENOSYS ? unsupported("this kernel has no files in memory (memfd_create)")
-		                       : fail("memfd_create");
+		return errno == ENOSYS
+		               ? unsupported("this kernel has no files in memory (memfd_create)")
+		               : fail("memfd_create");
 	memset(bytes, 0x33, sizeof(bytes));
 	for (uint64_t at = 0; at < size; at += sizeof(bytes))
 		if (write_whole(contents, bytes, sizeof(bytes)))

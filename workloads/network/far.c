@@ -18,7 +18,7 @@
 #include "address.h"
 #include "options.h"
 
-enum { BACKLOG = 512, READ_LEAST = 131072, STACK_BYTES = 262144, DATAGRAM_MOST = 65535, TELL_AGAIN = 64 };
+enum { BACKLOG = 512, STACK_BYTES = 262144, DATAGRAM_MOST = 65535, TELL_AGAIN = 64 };
 
 static struct order   order;
 static struct address near_end;
@@ -57,13 +57,13 @@ static void answer_requests(int flow, unsigned char *bytes)
 }
 
 /* The near end's data, batch by batch: how much comes, it says before. */
-static void take_stream(int flow, unsigned char *bytes, size_t room)
+static void take_stream(int flow, unsigned char *bytes)
 {
 	uint64_t left;
 
 	while (!read_whole(flow, &left, sizeof(left))) {
 		for (left = order_of_net(left); left;) {
-			ssize_t got = read(flow, bytes, left < room ? left : room);
+			ssize_t got = read(flow, bytes, left < order.read ? left : order.read);
 
 			if (got <= 0)
 				return;
@@ -88,8 +88,7 @@ static void give_stream(int flow, unsigned char *bytes)
 		}
 }
 
-/* A connection that was just made: says what it is for, and hears that it is served. */
-static void serve_flow(int flow, unsigned char *bytes, size_t room)
+static void serve_flow(int flow, unsigned char *bytes)
 {
 	char role;
 
@@ -98,11 +97,9 @@ static void serve_flow(int flow, unsigned char *bytes, size_t room)
 	if (role == ROLE_TRANSACTIONS)
 		answer_requests(flow, bytes);
 	else if (role == ROLE_SEND)
-		take_stream(flow, bytes, room);
+		take_stream(flow, bytes);
 	else if (role == ROLE_RECEIVE)
 		give_stream(flow, bytes);
-	else
-		read_whole(flow, &role, 1); /* idle: until its end */
 }
 
 /* An answer goes to whom the question came from. */
@@ -114,7 +111,8 @@ static void answer_datagrams(int flow, unsigned char *bytes)
 		ssize_t got;
 
 		from.length = sizeof(from.is);
-		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is, &from.length);
+		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is,
+		               &from.length);
 		if (got < 0 && errno != EINTR)
 			return;
 		if (got < 1 || !address_same_host(&from, &near_end))
@@ -137,7 +135,8 @@ static void count_datagrams(int flow, unsigned char *bytes)
 		ssize_t got;
 
 		from.length = sizeof(from.is);
-		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is, &from.length);
+		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is,
+		               &from.length);
 		if (got < 0 && errno != EINTR)
 			return;
 		if (got < (ssize_t)sizeof(head) || !address_same_host(&from, &near_end))
@@ -148,26 +147,24 @@ static void count_datagrams(int flow, unsigned char *bytes)
 			batch = head.batch;
 			arrived = beyond = 0;
 		}
-		if (++arrived == ntohl(head.goal) || (arrived > ntohl(head.goal) && ++beyond % TELL_AGAIN == 0))
-			sendto(flow, &head, sizeof(head), 0, (struct sockaddr *)&from.is, from.length);
+		if (++arrived == ntohl(head.goal) ||
+		    (arrived > ntohl(head.goal) && ++beyond % TELL_AGAIN == 0))
+			sendto(flow, &head, sizeof(head), 0, (struct sockaddr *)&from.is,
+			       from.length);
 	}
 }
 
 static void *serve_socket(void *argument)
 {
 	int            flow = (int)(intptr_t)argument;
-	size_t         room = READ_LEAST;
-	unsigned char *bytes;
+	size_t         room = order_room(&order);
+	unsigned char *bytes = malloc(room);
 
-	if (order.request > room)
-		room = order.request;
-	if (order.response > room)
-		room = order.response;
-	bytes = malloc(room);
 	if (bytes) {
-		memset(bytes, 0x55, room); /* else one page of zeros would be sent again and again */
+		/* Else one page of zeros would be sent again and again. */
+		memset(bytes, 0x55, room);
 		if (order.service != SERVE_DATAGRAMS)
-			serve_flow(flow, bytes, room);
+			serve_flow(flow, bytes);
 		else if (order.role == ROLE_TRANSACTIONS)
 			answer_datagrams(flow, bytes);
 		else
@@ -210,12 +207,22 @@ static int accept_near(int listener)
 	}
 }
 
+/* An idle connection needs no thread: it stays open as long as this process. */
+static int serve_connection(int one)
+{
+	char role;
+
+	if (socket_options(one, &order) || recv(one, &role, 1, MSG_PEEK) != 1)
+		return -1;
+	return role == ROLE_IDLE ? write_whole(one, &role, 1) : serve_apart(serve_socket, one);
+}
+
 static void *accept_flows(void *argument)
 {
 	int one;
 
 	while ((one = accept_near((int)(intptr_t)argument)) >= 0)
-		if (socket_options(one, &order) || serve_apart(serve_socket, one))
+		if (serve_connection(one))
 			close(one);
 	return NULL;
 }
@@ -223,14 +230,15 @@ static void *accept_flows(void *argument)
 /* One connection after another, as a server without threads has them. */
 static void *accept_connections(void *argument)
 {
-	unsigned char *bytes = calloc(1, (order.request > order.response ? order.request : order.response) + 1);
+	unsigned char *bytes =
+		calloc(1, (order.request > order.response ? order.request : order.response) + 1);
 	int            one;
 
 	while (bytes && (one = accept_near((int)(intptr_t)argument)) >= 0) {
 		if (!order.request)
 			socket_end_by_reset(one);
-		else if (!read_whole(one, bytes, order.request) && !write_whole(one, bytes, order.response) &&
-		         !order.goodbye)
+		else if (!read_whole(one, bytes, order.request) &&
+		         !write_whole(one, bytes, order.response) && !order.goodbye)
 			(void)!read(one, bytes, 1); /* until the near end resets it */
 		close(one);
 	}
@@ -242,7 +250,7 @@ static void *accept_connections(void *argument)
 
 static int open_datagrams(struct address *own)
 {
-	/* Ports one after another, from one that the system chooses: somebody may have one of them. */
+	/* Ports one after another, from one that the system chooses: one may be taken. */
 	for (int again = 0; again < 16; again++) {
 		int      sockets[FLOWS_MOST];
 		uint64_t made = 0;
@@ -258,7 +266,8 @@ static int open_datagrams(struct address *own)
 			*address_port(own) = htons((uint16_t)(ntohs(*address_port(own)) + 1));
 		}
 		if (made == order.flows) {
-			*address_port(own) = htons((uint16_t)(ntohs(*address_port(own)) - order.flows));
+			*address_port(own) =
+				htons((uint16_t)(ntohs(*address_port(own)) - order.flows));
 			for (uint64_t i = 0; i < made; i++)
 				if (serve_apart(serve_socket, sockets[i]))
 					return -1;
@@ -275,6 +284,10 @@ static int open_service(struct address *own)
 {
 	int listener;
 
+	if (files_take(order_connections(&order)) < order_connections(&order)) {
+		errno = EMFILE;
+		return -1;
+	}
 	if (order.service == SERVE_DATAGRAMS)
 		return open_datagrams(own);
 	*address_port(own) = 0;
@@ -284,19 +297,24 @@ static int open_service(struct address *own)
 	    bind(listener, (struct sockaddr *)&own->is, own->length) || listen(listener, BACKLOG) ||
 	    address_own(listener, own))
 		return -1;
-	return serve_apart(order.service == SERVE_FLOWS ? accept_flows : accept_connections, listener);
+	return serve_apart(order.service == SERVE_FLOWS ? accept_flows : accept_connections,
+	                   listener);
 }
 
 static int take_order(const char *line, const char *token)
 {
 	char     said[TOKEN_ROOM], congestion[CONGESTION_ROOM];
 	unsigned service, role;
+	int      at, step;
 
-	if (sscanf(line, "order %64s %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %16s",
-	           said, &service, &role, &order.request, &order.response, &order.buffer, &order.at_once,
-	           &order.goodbye, &order.flows, congestion) != 10 || strcmp(said, token) ||
-	    service > SERVE_DATAGRAMS || order.request > SIZE_MOST || order.response > SIZE_MOST ||
-	    order.flows > FLOWS_MOST)
+	if (sscanf(line, "order %64s %u %u %16s%n", said, &service, &role, congestion, &at) != 4 ||
+	    strcmp(said, token) || service > SERVE_DATAGRAMS)
+		return -1;
+	for (unsigned i = 0; i < ORDER_NUMBERS; i++, at += step)
+		if (sscanf(line + at, " %" SCNu64 "%n", order_number(&order, i), &step) != 1)
+			return -1;
+	if (order.request > SIZE_MOST || order.response > SIZE_MOST || order.flows > FLOWS_MOST ||
+	    order.idle > IDLE_MOST || order.read > SIZE_MOST)
 		return -1;
 	order.service = (enum service)service;
 	order.role = (enum role)role;
@@ -368,7 +386,8 @@ static void choose_address(const char *asked, char chosen[FAR_ADDRESS_ROOM])
 		strcpy(chosen, "127.0.0.1");
 }
 
-int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRESS_ROOM], uint16_t *port)
+int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRESS_ROOM],
+                  uint16_t *port)
 {
 	pid_t maker = getpid(), server;
 	int   listener;

@@ -10,7 +10,7 @@
 
 #include "../api/system.h"
 
-enum { WORKERS_MOST = 2 * FLOWS_MOST, STACK_BYTES = 262144, BYTES_LEAST = 65536, WHY_MOST = 512 };
+enum { WORKERS_MOST = 2 * FLOWS_MOST, STACK_BYTES = 262144, WHY_MOST = 512, TICKS_LEAST = 10 };
 
 uint64_t        flows_reported_ns, flows_latencies = 2000;
 const uint64_t *flows_unit_bytes;
@@ -29,7 +29,9 @@ static struct {
 	unsigned            busy;
 	int                 is_ending, outcome;
 	char                why[WHY_MOST];
-} s = { .lock = PTHREAD_MUTEX_INITIALIZER, .asked = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
+} s = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	.asked = PTHREAD_COND_INITIALIZER,
+	.done = PTHREAD_COND_INITIALIZER };
 
 /* ---- Threads ---- */
 
@@ -92,7 +94,8 @@ static int run_by(perform_t *perform, uint64_t operations)
 	pthread_mutex_unlock(&s.lock);
 	if (!s.outcome)
 		return 0;
-	return s.outcome == OUTCOME_UNSUPPORTED ? unsupported("%s", s.why) : fail_check("%s", s.why);
+	return s.outcome == OUTCOME_UNSUPPORTED ? unsupported("%s", s.why)
+	                                        : fail_check("%s", s.why);
 }
 
 static int start_threads(void)
@@ -104,7 +107,8 @@ static int start_threads(void)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	for (; s.started < s.count; s.started++) {
-		errno = pthread_create(&s.threads[s.started], &attributes, work, &s.workers[s.started]);
+		errno = pthread_create(&s.threads[s.started], &attributes, work,
+		                       &s.workers[s.started]);
 		if (errno)
 			break;
 	}
@@ -126,16 +130,16 @@ static void end_threads(void)
 
 static int flow_open(struct flow *flow, unsigned worker, unsigned lanes)
 {
-	size_t room = BYTES_LEAST;
+	size_t room = order_room(&peer_order);
 	int    outcome = 0;
 
-	if (peer_order.request > room)
-		room = peer_order.request;
-	if (peer_order.response > room)
-		room = peer_order.response;
-	*flow = (struct flow){ .number = worker / lanes, .lane = worker % lanes, .socket = -1,
-		               .bytes = aligned_take(4096, (room + 4095) / 4096 * 4096),
-		               .latencies = s.flows->perform_each ? calloc(1, sizeof(struct histogram)) : NULL };
+	*flow = (struct flow){ .number = worker / lanes,
+		               .lane = worker % lanes,
+		               .socket = -1,
+		               .bytes = aligned_take(4096, room),
+		               .latencies = s.flows->perform_each
+		                                    ? calloc(1, sizeof(struct histogram))
+		                                    : NULL };
 	if (!flow->bytes || (s.flows->perform_each && !flow->latencies))
 		return fail("calloc");
 	memset(flow->bytes, 0xaa, room);
@@ -148,7 +152,8 @@ static int flow_open(struct flow *flow, unsigned worker, unsigned lanes)
 
 int flows_open(const struct flows *flows)
 {
-	unsigned lanes = flows->lanes ? flows->lanes : 1, wanted = (unsigned)peer_order.flows * lanes;
+	unsigned lanes = flows->lanes ? flows->lanes : 1,
+		 wanted = (unsigned)peer_order.flows * lanes;
 	int      outcome;
 
 	s.flows = flows;
@@ -171,7 +176,9 @@ void flows_close(void)
 		aligned_give(s.workers[i].bytes);
 		free(s.workers[i].latencies);
 	}
-	s.count = 0;
+	s.count = s.started = 0;
+	s.generation = 0;
+	s.is_ending = 0;
 	peer_close();
 }
 
@@ -180,6 +187,7 @@ void flows_close(void)
 static struct {
 	struct cost near, far;
 	uint64_t    machine_ns, at_ns; /* of all of this machine; 0: it does not say */
+	struct busy_ticks ticks;
 } mark, used;
 static uint64_t counted_operations, done_operations;
 
@@ -197,6 +205,7 @@ int flows_before(uint64_t operations)
 		counted_operations = operations;
 		done_operations = 0;
 		outcome = take_costs(&mark.near, &mark.far);
+		mark.ticks = machine_busy_ticks();
 		mark.machine_ns = machine_busy_ns();
 		mark.at_ns = clock_ns();
 	}
@@ -231,7 +240,8 @@ static int report(double total_ns)
 
 static double busy_ns(void)
 {
-	return (double)(int64_t)(used.machine_ns - mark.machine_ns); /* of a moment: by ticks, either way */
+	/* Of a moment: by ticks, either way. */
+	return (double)(int64_t)(used.machine_ns - mark.machine_ns);
 }
 
 /* The first of them: takes what all of them report. */
@@ -241,6 +251,7 @@ int flows_report_demand(uint64_t operations)
 
 	(void)operations;
 	used.machine_ns = machine_busy_ns();
+	used.ticks = machine_busy_ticks();
 	used.at_ns = clock_ns();
 	outcome = take_costs(&used.near, &used.far);
 	if (outcome)
@@ -276,6 +287,17 @@ int flows_report_rest(uint64_t operations)
 	return mark.machine_ns ? report(busy_ns() - ends_ns) : not_known();
 }
 
+int flows_report_softirq(uint64_t operations)
+{
+	uint64_t all = used.ticks.all - mark.ticks.all;
+
+	(void)operations;
+	flows_reported_ns = all < TICKS_LEAST
+	                            ? UINT64_MAX
+	                            : 1000 * (used.ticks.softirq - mark.ticks.softirq) / all;
+	return 0;
+}
+
 #ifdef __linux__
 static int ask_tcp(const struct flow *flow, struct tcp_info *info)
 {
@@ -303,8 +325,9 @@ int flows_report_retransmits(uint64_t operations)
 	(void)operations;
 	flows_reported_ns = 0;
 	for (unsigned i = 0; i < s.count && flows_reported_ns != UINT64_MAX; i++)
-		flows_reported_ns = ask_tcp(&s.workers[i], &info) ? UINT64_MAX
-		                                                  : flows_reported_ns + info.tcpi_total_retrans;
+		flows_reported_ns = ask_tcp(&s.workers[i], &info)
+		                            ? UINT64_MAX
+		                            : flows_reported_ns + info.tcpi_total_retrans;
 	return 0;
 }
 
@@ -314,7 +337,9 @@ int flows_report_window(uint64_t operations)
 	struct tcp_info info;
 
 	(void)operations;
-	flows_reported_ns = ask_tcp(&s.workers[0], &info) || !info.tcpi_snd_cwnd ? UINT64_MAX : info.tcpi_snd_cwnd;
+	flows_reported_ns = ask_tcp(&s.workers[0], &info) || !info.tcpi_snd_cwnd
+	                            ? UINT64_MAX
+	                            : info.tcpi_snd_cwnd;
 	return 0;
 }
 #else

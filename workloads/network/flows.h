@@ -16,7 +16,7 @@ struct flow {
 	uint64_t          sent;     /* datagrams */
 	uint64_t          lost;     /* those without an answer in time */
 	int               answered; /* whether any has been */
-	unsigned char    *bytes;    /* the larger of request and response, at least 64 KiB */
+	unsigned char    *bytes;    /* order_room() */
 	struct histogram *latencies;
 };
 
@@ -36,7 +36,7 @@ int flows_open(const struct flows *flows);
 /* A workload's before and run: the operations are divided among the flows. */
 int flows_before(uint64_t operations);
 int flows_run(uint64_t operations);
-/* In teardown; safe after half a setup. */
+/* In teardown; safe after half a setup. Then they may be opened again. */
 void flows_close(void);
 
 /* What is reported covers the batches of the last size: all processor time of this machine for a
@@ -49,6 +49,8 @@ int flows_report_demand(uint64_t operations);
 int flows_report_near(uint64_t operations);
 int flows_report_far(uint64_t operations);
 int flows_report_rest(uint64_t operations);
+/* Of all of this machine's busy time: what was in soft interrupts, in whichever part above. */
+int flows_report_softirq(uint64_t operations);
 int flows_report_round_trip(uint64_t operations);
 int flows_report_retransmits(uint64_t operations);
 int flows_report_window(uint64_t operations);
@@ -62,25 +64,26 @@ extern uint64_t flows_latencies;
 
 #define FLOWS_REPORT(name, function, unit) \
 	{ .metric = (name), .run = (function), .reported = &flows_reported_ns, .per = (unit) }
+#define FLOWS_COUNT(name, function, unit_) \
+	{ .metric = (name), .run = (function), .reported = &flows_reported_ns, .unit = (unit_) }
 #define FLOWS_COSTS(unit)                                                \
 	FLOWS_REPORT("demand", flows_report_demand, unit),               \
 		FLOWS_REPORT("near", flows_report_near, unit),           \
 		FLOWS_REPORT("far", flows_report_far, unit),             \
-		FLOWS_REPORT("rest", flows_report_rest, unit)
+		FLOWS_REPORT("rest", flows_report_rest, unit),           \
+		FLOWS_COUNT("softirq", flows_report_softirq, "per mille of demand")
 #define FLOWS_LATENCIES                                                           \
 	FLOWS_REPORT("latency_50", flows_report_latency_50, NULL),                \
 		FLOWS_REPORT("latency_90", flows_report_latency_90, NULL),        \
 		FLOWS_REPORT("latency_99", flows_report_latency_99, NULL),        \
 		FLOWS_REPORT("latency_99_9", flows_report_latency_99_9, NULL)
 /* What TCP says of its flows at the end, and which share of the datagrams of a stream was lost. */
-#define FLOWS_COUNT(name, function, unit_) \
-	{ .metric = (name), .run = (function), .reported = &flows_reported_ns, .unit = (unit_) }
 #define FLOWS_TCP                                                                      \
 	FLOWS_REPORT("round_trip", flows_report_round_trip, "segment"),                \
 		FLOWS_COUNT("retransmits", flows_report_retransmits, "segments"),      \
 		FLOWS_COUNT("window", flows_report_window, "segments")
 #define FLOWS_LOSS FLOWS_COUNT("lost", flows_report_lost, "datagrams per million")
-#define FLOWS_LATENCY_PARAMETER                                                                      \
+#define FLOWS_LATENCY_PARAMETER                                                                    \
 	NUMBER("latencies", "operations more, each with its time", &flows_latencies, 1, 10000000)
 
 #endif

@@ -30,16 +30,20 @@ static struct nlmsghdr *head_of(struct message *message)
 	return (struct nlmsghdr *)message->bytes;
 }
 
-static void message_begin(struct message *message, uint16_t type, uint16_t flags, const void *body, size_t count)
+static void message_begin(struct message *message, uint16_t type, uint16_t flags, const void *body,
+                          size_t count)
 {
 	memset(message, 0, sizeof(*message));
-	*head_of(message) = (struct nlmsghdr){ .nlmsg_len = (uint32_t)(sizeof(struct nlmsghdr) + count), .nlmsg_type = type,
-		                               .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags) };
+	*head_of(message) =
+		(struct nlmsghdr){ .nlmsg_len = (uint32_t)(sizeof(struct nlmsghdr) + count),
+		                   .nlmsg_type = type,
+		                   .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags) };
 	memcpy(head_of(message) + 1, body, count);
 }
 
 /* Adds an attribute. Returns its place, for message_close where others follow within it. */
-static struct rtattr *message_add(struct message *message, uint16_t type, const void *value, size_t count)
+static struct rtattr *message_add(struct message *message, uint16_t type, const void *value,
+                                  size_t count)
 {
 	uint32_t       at = NETLINK_ALIGN(head_of(message)->nlmsg_len);
 	struct rtattr *added = (struct rtattr *)(message->bytes + at);
@@ -110,7 +114,8 @@ static int become_root(void)
 
 int namespace_enter(int may_be_root)
 {
-	if (!unshare(CLONE_NEWNET) || (errno == EPERM && may_be_root && !become_root() && !unshare(CLONE_NEWNET)))
+	if (!unshare(CLONE_NEWNET) ||
+	    (errno == EPERM && may_be_root && !become_root() && !unshare(CLONE_NEWNET)))
 		return 0;
 	return unsupported("no network namespace of its own can be made here: %s", strerror(errno));
 }
@@ -120,7 +125,9 @@ int namespace_enter(int may_be_root)
 static int set_link(const char *name, uint64_t mtu)
 {
 	struct message   message;
-	struct ifinfomsg up = { .ifi_index = (int)if_nametoindex(name), .ifi_flags = IFF_UP, .ifi_change = IFF_UP };
+	struct ifinfomsg up = { .ifi_index = (int)if_nametoindex(name),
+		                .ifi_flags = IFF_UP,
+		                .ifi_change = IFF_UP };
 	uint32_t         bytes = (uint32_t)mtu;
 
 	message_begin(&message, RTM_NEWLINK, 0, &up, sizeof(up));
@@ -137,7 +144,7 @@ static int add_address(int family, const char *numbers, uint8_t prefix)
 		                 .ifa_index = if_nametoindex(end_name) };
 	uint32_t         at_once = IFA_F_NODAD; /* nobody else can have it */
 	unsigned char    address[sizeof(struct in6_addr)];
-	size_t           bytes = family == AF_INET6 ? sizeof(struct in6_addr) : sizeof(struct in_addr);
+	size_t bytes = family == AF_INET6 ? sizeof(struct in6_addr) : sizeof(struct in_addr);
 
 	inet_pton(family, numbers, address);
 	message_begin(&message, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &one, sizeof(one));
@@ -173,7 +180,8 @@ static int make_pair(pid_t far_end)
 	if (errno == EOPNOTSUPP || errno == ENODEV)
 		return unsupported("this kernel has no pairs of network devices (veth)");
 	if (errno == EPERM)
-		return unsupported("no pair of network devices may be made here: %s", strerror(errno));
+		return unsupported("no pair of network devices may be made here: %s",
+		                   strerror(errno));
 	return fail("netlink: making a veth pair");
 }
 
@@ -194,7 +202,8 @@ static double ticks_in_us(void)
 
 static int begin_queue(struct message *message, const char *kind)
 {
-	struct tcmsg queue = { .tcm_ifindex = (int)if_nametoindex(end_name), .tcm_parent = TC_H_ROOT,
+	struct tcmsg queue = { .tcm_ifindex = (int)if_nametoindex(end_name),
+		               .tcm_parent = TC_H_ROOT,
 		               .tcm_handle = 1 << 16 };
 
 	if (!queue.tcm_ifindex)
@@ -224,7 +233,8 @@ static int set_netem(const struct wire *wire)
 	if (!ask(&message))
 		return 0;
 	if (errno == ENOENT || errno == EOPNOTSUPP)
-		return unsupported("this kernel cannot delay or lose packets (it has no netem, sch_netem): only "
+		return unsupported("this kernel cannot delay or lose packets (it has no netem, "
+		                   "sch_netem): only "
 		                   "rate_mbit can be set");
 	return fail("netlink: setting netem");
 }
@@ -243,11 +253,13 @@ static int set_rate(uint64_t rate_mbit)
 
 	if (outcome)
 		return outcome;
-	options.rate = (struct tc_ratespec){ .rate = (uint32_t)(rate_mbit * 125000), .cell_log = CELL_LOG,
+	options.rate = (struct tc_ratespec){ .rate = (uint32_t)(rate_mbit * 125000),
+		                             .cell_log = CELL_LOG,
 		                             .linklayer = TC_LINKLAYER_ETHERNET };
 	options.buffer = (uint32_t)(BURST * ns_a_byte / 1000 * ticks_in_us());
 	for (uint32_t i = 0; i < 256; i++)
-		times[i] = (uint32_t)((i + 1) * (1u << CELL_LOG) * ns_a_byte / 1000 * ticks_in_us());
+		times[i] =
+			(uint32_t)((i + 1) * (1u << CELL_LOG) * ns_a_byte / 1000 * ticks_in_us());
 	within = message_add(&message, TCA_OPTIONS, NULL, 0);
 	message_add(&message, TCA_TBF_PARMS, &options, sizeof(options));
 	message_add(&message, TCA_TBF_RTAB, times, sizeof(times));

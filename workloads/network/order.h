@@ -13,8 +13,8 @@ enum { TOKEN_ROOM = 65, CONGESTION_ROOM = 17, ORDER_LINE = 512 };
 
 /* What waits at the port. */
 enum service {
-	SERVE_FLOWS,       /* TCP: the first byte of each connection is its role, which is answered by itself */
-	SERVE_CONNECTIONS, /* TCP: a request and its response over each connection; without one, its end alone */
+	SERVE_FLOWS,       /* TCP: the first byte of a connection is its role, and is answered */
+	SERVE_CONNECTIONS, /* TCP: a request and its response over each; without one, its end */
 	SERVE_DATAGRAMS,   /* UDP: `flows` sockets, at ports one after another */
 };
 
@@ -29,13 +29,33 @@ enum role {
 struct order {
 	enum service service;
 	enum role    role;     /* of datagrams */
-	uint64_t     request, response; /* bytes; in a stream, of each write of the near and the far end */
+	uint64_t     request, response; /* bytes; of a stream, in a write of the near and far end */
 	uint64_t     buffer;   /* of a socket, in bytes; 0: the system's */
 	uint64_t     at_once;  /* TCP_NODELAY */
 	uint64_t     goodbye;  /* of connections: 0: the near end resets them */
 	uint64_t     flows;
+	uint64_t     idle;     /* connections beside */
+	uint64_t     read;     /* of a stream: bytes of a read, at most */
 	char         congestion[CONGESTION_ROOM]; /* "": the system's */
 };
+
+/* Its numbers, in the order in which they are told. */
+enum { ORDER_NUMBERS = 8 };
+static inline uint64_t *order_number(struct order *order, unsigned which)
+{
+	uint64_t *const numbers[ORDER_NUMBERS] = { &order->request, &order->response,
+		                                   &order->buffer,  &order->at_once,
+		                                   &order->goodbye, &order->flows,
+		                                   &order->idle,    &order->read };
+
+	return numbers[which];
+}
+
+/* At most; either end has them. */
+static inline uint64_t order_connections(const struct order *order)
+{
+	return order->idle + 2 * order->flows;
+}
 
 /* What the process of an end has used so far, all its threads. How this divides into user and
  * system time is known only from samples, tick by tick; the sum is the scheduler's, to the

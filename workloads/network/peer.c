@@ -16,7 +16,7 @@ enum { PATIENCE_S = 5, WHY_MOST = 400 };
 char         peer_name[PEER_MOST + 1] = "loopback";
 struct order peer_order = { .flows = 1, .at_once = 1 };
 struct wire  peer_wire;
-uint64_t     peer_by_ipv6, peer_idle;
+uint64_t     peer_by_ipv6;
 
 /* What passes between this process and its partner before there is a network. */
 struct news {
@@ -32,7 +32,7 @@ static struct {
 	int            control;
 	FILE          *from, *to;
 	struct address service;
-	int            idle[10000];
+	int            idle[IDLE_MOST];
 	char           token[TOKEN_ROOM], where[ADDRESS_ROOM];
 } p = { .partner = -1, .ends = { -1, -1 }, .control = -1 };
 
@@ -57,9 +57,12 @@ int peer_lost(const char *call)
 	if (error == ECONNREFUSED)
 		return fail_check("%s: nobody listens at the far end (%s)", call, p.where);
 	if (error == ETIMEDOUT || error == EINPROGRESS || error == EAGAIN)
-		return fail_check("%s: the far end (%s) does not answer: is there a firewall between?", call, p.where);
+		return fail_check(
+			"%s: the far end (%s) does not answer: is there a firewall between?", call,
+			p.where);
 	if (error == ECONNRESET || error == EPIPE)
-		return fail_check("%s: the far end (%s) has gone: %s", call, p.where, strerror(error));
+		return fail_check("%s: the far end (%s) has gone: %s", call, p.where,
+		                  strerror(error));
 	errno = error;
 	return fail(call);
 }
@@ -100,8 +103,10 @@ static int listen_here(uint16_t *port)
 	if (listener >= 0)
 		return listener;
 	if (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)
-		return unsupported("there is no IPv%d on this system (%s): %s", peer_by_ipv6 ? 6 : 4, own_address(),
-		                   peer_by_ipv6 ? "ipv6=0 measures by IPv4" : "ipv6=1 measures by IPv6");
+		return unsupported("there is no IPv%d on this system (%s): %s",
+		                   peer_by_ipv6 ? 6 : 4, own_address(),
+		                   peer_by_ipv6 ? "ipv6=0 measures by IPv4"
+		                                : "ipv6=1 measures by IPv6");
 	return fail("bind");
 }
 
@@ -140,7 +145,8 @@ static int start_partner(uint16_t *port)
 		return fail("making the partner");
 	close_one(&p.ends[1]);
 	if (p.is_private) {
-		if ((outcome = hear_news(p.ends[0], &none)) || (outcome = namespace_join(p.partner, &peer_wire)))
+		if ((outcome = hear_news(p.ends[0], &none)) ||
+		    (outcome = namespace_join(p.partner, &peer_wire)))
 			return outcome;
 		if (write(p.ends[0], "g", 1) != 1)
 			return fail("write");
@@ -153,14 +159,17 @@ static int start_partner(uint16_t *port)
 static int refused_option(const struct order *options)
 {
 	if (errno == ENOENT)
-		return unsupported("this kernel has no congestion control '%s'", options->congestion);
+		return unsupported("this kernel has no congestion control '%s'",
+		                   options->congestion);
 	if (errno == EPERM)
-		return unsupported("the congestion control '%s' may not be chosen here", options->congestion);
+		return unsupported("the congestion control '%s' may not be chosen here",
+		                   options->congestion);
 	return fail("setsockopt");
 }
 
 /* Options come before the connection: a window follows from the buffers. */
-static int connect_to(const struct address *address, const struct order *options, int kind, int *one)
+static int connect_to(const struct address *address, const struct order *options, int kind,
+                      int *one)
 {
 	static const struct timeval patience = { .tv_sec = PATIENCE_S }, for_ever;
 
@@ -183,7 +192,8 @@ int peer_connect(uint64_t number, enum role role, int *one)
 	int            outcome;
 
 	if (peer_order.service == SERVE_DATAGRAMS)
-		*address_port(&address) = htons((uint16_t)(ntohs(*address_port(&address)) + number));
+		*address_port(&address) =
+			htons((uint16_t)(ntohs(*address_port(&address)) + number));
 	outcome = connect_to(&address, &peer_order,
 	                     peer_order.service == SERVE_DATAGRAMS ? SOCK_DGRAM : SOCK_STREAM, one);
 	if (outcome || peer_order.service != SERVE_FLOWS)
@@ -197,7 +207,8 @@ int peer_connect_only(void)
 {
 	int one = socket(p.service.is.ss_family, SOCK_STREAM, 0), kept;
 
-	if (one < 0 || !connect(one, (struct sockaddr *)&p.service.is, p.service.length))
+	if (one < 0 || (!socket_buffers(one, peer_order.buffer) &&
+	                !connect(one, (struct sockaddr *)&p.service.is, p.service.length)))
 		return one;
 	kept = errno;
 	close(one);
@@ -219,10 +230,11 @@ static int give_order(const struct address *control)
 	unsigned port;
 	int      outcome;
 
-	fprintf(p.to, "order %s %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
-	        p.token, (unsigned)peer_order.service, (unsigned)peer_order.role, peer_order.request,
-	        peer_order.response, peer_order.buffer, peer_order.at_once, peer_order.goodbye, peer_order.flows,
-	        *peer_order.congestion ? peer_order.congestion : "-");
+	fprintf(p.to, "order %s %u %u %s", p.token, (unsigned)peer_order.service,
+	        (unsigned)peer_order.role, *peer_order.congestion ? peer_order.congestion : "-");
+	for (unsigned i = 0; i < ORDER_NUMBERS; i++)
+		fprintf(p.to, " %" PRIu64, *order_number(&peer_order, i));
+	fputc('\n', p.to);
 	if (fflush(p.to))
 		return peer_lost("write");
 	if ((outcome = hear_line(line, sizeof(line))))
@@ -252,15 +264,18 @@ static int find_peer(struct address *control)
 
 	p.is_private = !strcmp(peer_name, "namespace");
 	if (is_on_wire() && !p.is_private)
-		return unsupported("delay_us, rate_mbit, loss_ppm and mtu are set on a wire of ours: peer=namespace");
+		return unsupported("delay_us, rate_mbit, loss_ppm and mtu are set on a wire of "
+		                   "ours: peer=namespace");
 	strcpy(p.token, "-");
 	if (is_local || p.is_private) {
 		if ((outcome = start_partner(&port)))
 			return outcome;
 		address_read(own_address(), port, control);
-	} else if (sscanf(peer_name, "%45s %u %64s", numbers, &far_port, p.token) != 3 || far_port > UINT16_MAX ||
-	           address_read(numbers, (uint16_t)far_port, control)) {
-		return fail_check("peer is '%.60s', and must be loopback, namespace, or ADDRESS PORT TOKEN", peer_name);
+	} else if (sscanf(peer_name, "%45s %u %64s", numbers, &far_port, p.token) != 3 ||
+	           far_port > UINT16_MAX || address_read(numbers, (uint16_t)far_port, control)) {
+		return fail_check(
+			"peer is '%.60s', and must be loopback, namespace, or ADDRESS PORT TOKEN",
+			peer_name);
 	}
 	address_text(control, p.where);
 	return 0;
@@ -269,7 +284,8 @@ static int find_peer(struct address *control)
 /* Here, before the far end is asked for the same: whose kernel lacks it can then be said. */
 static int check_options(void)
 {
-	int one = socket(peer_by_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), outcome = 0;
+	int one = socket(peer_by_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int outcome = 0;
 
 	if (one >= 0 && socket_options(one, &peer_order))
 		outcome = refused_option(&peer_order);
@@ -282,7 +298,7 @@ static int open_idle(void)
 {
 	int outcome = 0;
 
-	for (uint64_t i = 0; i < peer_idle && !outcome; i++)
+	for (uint64_t i = 0; i < peer_order.idle && !outcome; i++)
 		outcome = peer_connect(0, ROLE_IDLE, &p.idle[i]);
 	return outcome;
 }
@@ -293,8 +309,11 @@ int peer_open(void)
 	int            outcome;
 
 	memset(p.idle, -1, sizeof(p.idle));
+	if ((outcome = files_allow(order_connections(&peer_order))))
+		return outcome;
 	if (strchr(peer_order.congestion, '\n') || strchr(peer_order.congestion, ' '))
-		return fail_check("congestion is '%s', and must be one word", peer_order.congestion);
+		return fail_check("congestion is '%s', and must be one word",
+		                  peer_order.congestion);
 	if ((outcome = check_options()) || (outcome = find_peer(&control)) ||
 	    (outcome = connect_to(&control, NULL, SOCK_STREAM, &p.control)))
 		return outcome;
@@ -308,7 +327,7 @@ int peer_open(void)
 
 void peer_close(void)
 {
-	for (uint64_t i = 0; i < peer_idle; i++)
+	for (uint64_t i = 0; i < peer_order.idle; i++)
 		if (p.idle[i] > 0)
 			close_one(&p.idle[i]);
 	if (p.to)
@@ -318,6 +337,7 @@ void peer_close(void)
 	else
 		close_one(&p.control);
 	p.from = p.to = NULL;
+	p.control = -1;
 	close_one(&p.ends[0]);
 	close_one(&p.ends[1]);
 	partner_end(&p.partner);

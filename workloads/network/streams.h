@@ -12,7 +12,7 @@
 
 #include "flows.h"
 
-static uint64_t size = 16384;
+static uint64_t size = 16384, read_most = 131072;
 
 /* Announces a batch. Returns an outcome. */
 static inline int stream_announce(struct flow *flow, uint64_t operations)
@@ -24,7 +24,8 @@ static inline int stream_announce(struct flow *flow, uint64_t operations)
 
 /* Announces a batch, sends each of its pieces by that function, and waits until all of it was read
  * there. */
-INLINED int stream_send_by(struct flow *flow, uint64_t operations, int (*send_once)(struct flow *flow))
+INLINED int stream_send_by(struct flow *flow, uint64_t operations,
+                           int (*send_once)(struct flow *flow))
 {
 	int  outcome = stream_announce(flow, operations);
 	char done;
@@ -52,8 +53,8 @@ static inline int stream_receive(struct flow *flow, uint64_t operations)
 	int      outcome = stream_announce(flow, operations);
 
 	while (left && !outcome) {
-		size_t  room = 65536 > peer_order.request ? 65536 : peer_order.request;
-		ssize_t got = read(flow->socket, flow->bytes, left < room ? left : room);
+		ssize_t got = read(flow->socket, flow->bytes,
+		                   left < peer_order.read ? left : peer_order.read);
 
 		if (got <= 0) {
 			errno = got ? errno : 0;
@@ -69,6 +70,7 @@ static inline int stream_open_of(const struct flows *flows, const uint64_t *move
 {
 	peer_order.service = SERVE_FLOWS;
 	peer_order.request = peer_order.response = size;
+	peer_order.read = read_most;
 	flows_unit_bytes = moved;
 	return flows_open(flows);
 }
@@ -78,8 +80,9 @@ static inline int stream_open(const struct flows *flows)
 	return stream_open_of(flows, &size);
 }
 
-#define STREAM_PARAMETERS(least, most)                                                                \
-	NUMBER("size", "bytes in a write", &size, (least), (most)), PEER_TCP_PARAMETERS
+#define STREAM_READ NUMBER("read", "bytes in a read, at most", &read_most, 1, SIZE_MOST)
+#define STREAM_PARAMETERS(least, most)                                                             \
+	NUMBER("size", "bytes in a write", &size, (least), (most)), STREAM_READ, PEER_TCP_PARAMETERS
 #define STREAM_PHASES { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), FLOWS_TCP
 
 #endif

@@ -20,7 +20,9 @@ static int perform(struct flow *flow, uint64_t operations)
 
 static int setup(void)
 {
-	static const struct flows flows = { .lanes = 2, .roles = { ROLE_SEND, ROLE_RECEIVE }, .perform = perform };
+	static const struct flows flows = { .lanes = 2,
+		                            .roles = { ROLE_SEND, ROLE_RECEIVE },
+		                            .perform = perform };
 
 	both_sizes = 2 * size;
 	return stream_open_of(&flows, &both_sizes);

@@ -61,7 +61,8 @@ static int make_and_end(void)
 		return fail("socket");
 	if (socket_connect(connection, s.port) == 0)
 		outcome = wait_for_end(connection);
-	else if (socket_trouble(errno) != SOCKET_RESET) /* a connection that nobody accepts is refused */
+	else if (socket_trouble(errno) !=
+	         SOCKET_RESET) /* a connection that nobody accepts is refused */
 		outcome = fail("connect");
 	if (socket_close(connection) && !outcome)
 		outcome = fail("close");

@@ -69,7 +69,9 @@ static int perform_each(struct flow *flow, uint64_t operations)
 
 static int setup(void)
 {
-	static const struct flows flows = { .perform = perform, .perform_each = perform_each, .is_connecting = 1 };
+	static const struct flows flows = { .perform = perform,
+		                            .perform_each = perform_each,
+		                            .is_connecting = 1 };
 
 	peer_order.service = SERVE_CONNECTIONS;
 	peer_order.request = request;
@@ -83,14 +85,15 @@ static const struct phase phases[] = { { .metric = "time", .run = flows_run }, F
 static const struct parameter parameters[] = {
 	NUMBER("request", "bytes in a request", &request, 1, 65507),
 	NUMBER("response", "bytes in a response", &response, 1, 65507),
-	NUMBER("goodbye", "1: the far end says goodbye first; 0: this end resets", &peer_order.goodbye, 0, 1),
+	NUMBER("goodbye", "1: the far end says goodbye first; 0: this end resets",
+	       &peer_order.goodbye, 0, 1),
 	FLOWS_LATENCY_PARAMETER,
 	PEER_PARAMETERS,
 	{ 0 },
 };
 
-static const struct call calls[] = { { "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "write", 2 },
-	                             { "close", 2 },  { 0 } };
+static const struct call calls[] = { { "socket", 1 }, { "connect", 1 }, { "accept", 1 },
+	                             { "write", 2 },  { "close", 2 },   { 0 } };
 
 const struct workload workload_tcp_connect_request = {
 	.name       = "tcp_connect_request",

@@ -52,10 +52,13 @@ static int setup(void)
 	return flows_open(&flows);
 }
 
-static const struct phase     phases[] = { { .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL), { 0 } };
+static const struct phase     phases[] = { { .metric = "time", .run = flows_run },
+	                                   FLOWS_COSTS(NULL),
+	                                   { 0 } };
 static const struct parameter parameters[] = { PEER_PARAMETERS, { 0 } };
-static const struct call      calls[] = { { "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "close", 2 },
-	                                  { 0 } };
+static const struct call      calls[] = {
+        { "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "close", 2 }, { 0 }
+};
 
 const struct workload workload_tcp_connection = {
 	.name       = "tcp_connection",

@@ -1,8 +1,8 @@
 /* tcp_receive -- a stream of writes received over TCP from the far end (netperf's TCP_MAERTS).
  *
- * Measures     how fast the far end's writes of `size` bytes arrive and are read here, into 64 KiB
- *              or the size of a write if that is more. A batch is ordered by its number of bytes,
- *              and ends when all of them have been read. "demand" and its parts are as in tcp_send.
+ * Measures     how fast the far end's writes of `size` bytes arrive and are read here, `read` bytes
+ *              at once at most. A batch is ordered by its number of bytes, and ends when all of them
+ *              have been read. "demand" and its parts are as in tcp_send.
  * Leaves out   making the connections (in setup). The disk.
  * Beware       a batch begins with half a round trip and an empty connection: batch_ns=100000000.
  *              The bytes are not compared: that would measure memcmp.

@@ -7,10 +7,10 @@
  *              into that of both ends' processes and the rest.
  * Leaves out   making the connections (in setup). The disk: what is sent is in memory.
  * Beware       a batch begins with an empty connection and ends with a round trip, so batches must
- *              be long against that: batch_ns=100000000. The far end reads into 128 KiB, or the
- *              size of a write if that is more. With nodelay=1, which is the default, small writes
- *              become small packets where the receiver keeps up. Of "demand" and "rest", see
- *              tcp_request.
+ *              be long against that: batch_ns=100000000. The far end reads `read` bytes at once at
+ *              most; iperf3's reads as many as a write has, after a select. With nodelay=1, which
+ *              is the default, small writes become small packets where the receiver keeps up. Of
+ *              "demand" and "rest", see tcp_request.
  * After        TCP_STREAM of netperf (Jones).
  */
 #include "streams.h"

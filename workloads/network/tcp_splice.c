@@ -27,7 +27,8 @@ static int send_once(struct flow *flow)
 	if (taken != (ssize_t)size)
 		return taken < 0 ? fail("splice") : fail_check("splice took %zd bytes", taken);
 	while (taken) {
-		ssize_t sent = splice(ends[0], NULL, flow->socket, NULL, (size_t)taken, SPLICE_F_MOVE);
+		ssize_t sent =
+			splice(ends[0], NULL, flow->socket, NULL, (size_t)taken, SPLICE_F_MOVE);
 
 		if (sent <= 0)
 			return peer_lost("splice");
@@ -51,7 +52,9 @@ static int begin(struct flow *flow)
 
 static int setup(void)
 {
-	static const struct flows flows = { .roles = { ROLE_SEND }, .begin = begin, .perform = perform };
+	static const struct flows flows = { .roles = { ROLE_SEND },
+		                            .begin = begin,
+		                            .perform = perform };
 	int                       outcome = contents_make();
 
 	return outcome ? outcome : stream_open(&flows);

@@ -34,7 +34,7 @@ static int hear_sent(struct flow *flow, uint64_t most)
 {
 	while (ahead[flow->number] > most) {
 		_Alignas(struct cmsghdr) char bytes[256];
-		struct msghdr                 message = { .msg_control = bytes, .msg_controllen = sizeof(bytes) };
+		struct msghdr message = { .msg_control = bytes, .msg_controllen = sizeof(bytes) };
 		struct extended_error         told;
 		const struct cmsghdr         *one;
 
@@ -43,7 +43,8 @@ static int hear_sent(struct flow *flow, uint64_t most)
 
 			if ((errno != EAGAIN && errno != EINTR) || poll(&asked, 1, LOST_MS) == 0)
 				return is_told ? peer_lost("recvmsg")
-				               : unsupported("MSG_ZEROCOPY is taken, but nothing tells when the "
+				               : unsupported("MSG_ZEROCOPY is taken, but nothing "
+				                             "tells when the "
 				                             "pages are free");
 			continue;
 		}
@@ -95,7 +96,8 @@ static int begin(struct flow *flow)
 
 	if (!setsockopt(flow->socket, SOL_SOCKET, ZEROCOPY, &on, sizeof(on)))
 		return 0;
-	return unsupported("this kernel cannot send without copying (SO_ZEROCOPY): %s", strerror(errno));
+	return unsupported("this kernel cannot send without copying (SO_ZEROCOPY): %s",
+	                   strerror(errno));
 }
 #else
 static int perform(struct flow *flow, uint64_t operations)
@@ -114,7 +116,9 @@ static int begin(struct flow *flow)
 
 static int setup(void)
 {
-	static const struct flows flows = { .roles = { ROLE_SEND }, .begin = begin, .perform = perform };
+	static const struct flows flows = { .roles = { ROLE_SEND },
+		                            .begin = begin,
+		                            .perform = perform };
 
 	return stream_open(&flows);
 }

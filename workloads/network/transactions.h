@@ -4,6 +4,9 @@
 #ifndef STEELYARD_TRANSACTIONS_H
 #define STEELYARD_TRANSACTIONS_H
 
+#include <errno.h>
+#include <poll.h>
+
 #include "../api/system.h"
 #include "flows.h"
 
@@ -11,11 +14,12 @@ enum { OUTSTANDING_MOST = 1024 };
 
 static uint64_t request = 1, response = 1, outstanding = 1;
 
-#define TRANSACTION_PARAMETERS(outstanding_most)                                                     \
-	NUMBER("request", "bytes in a request", &request, 1, 65507),                      \
-	NUMBER("response", "bytes in a response", &response, 1, 65507),                   \
-	NUMBER("outstanding", "requests under way in each flow", &outstanding, 1, outstanding_most), \
-	FLOWS_LATENCY_PARAMETER
+#define TRANSACTION_SHAPE(outstanding_most)                               \
+	NUMBER("request", "bytes in a request", &request, 1, 65507),      \
+	NUMBER("response", "bytes in a response", &response, 1, 65507),   \
+	NUMBER("outstanding", "requests under way in each flow", &outstanding, 1, outstanding_most)
+#define TRANSACTION_PARAMETERS(outstanding_most) \
+	TRANSACTION_SHAPE(outstanding_most), FLOWS_LATENCY_PARAMETER
 
 /* The workload's own. Return outcomes. */
 typedef int send_t(struct flow *flow);
@@ -23,16 +27,6 @@ typedef int receive_t(struct flow *flow);
 
 static send_t    *transaction_send;
 static receive_t *transaction_receive;
-
-static inline int request_write(struct flow *flow)
-{
-	return write_whole(flow->socket, flow->bytes, peer_order.request) ? peer_lost("write") : 0;
-}
-
-static inline int response_read(struct flow *flow)
-{
-	return read_whole(flow->socket, flow->bytes, peer_order.response) ? peer_lost("read") : 0;
-}
 
 static int transactions_perform(struct flow *flow, uint64_t operations)
 {
@@ -71,7 +65,8 @@ static int transactions_perform_each(struct flow *flow, uint64_t operations)
 }
 
 /* `begin` is as in struct flows. */
-static inline int transactions_open(send_t *send, receive_t *receive, int (*begin)(struct flow *flow))
+static inline int transactions_open(send_t *send, receive_t *receive,
+                                    int (*begin)(struct flow *flow))
 {
 	static struct flows flows = { .roles = { ROLE_TRANSACTIONS },
 		                            .perform = transactions_perform,
@@ -83,6 +78,60 @@ static inline int transactions_open(send_t *send, receive_t *receive, int (*begi
 	transaction_send = send;
 	transaction_receive = receive;
 	return flows_open(&flows);
+}
+
+/* Over TCP. Responses of each flow that were read early: where all buffers are full this end must
+ * read, or both would wait for ever. */
+static uint64_t early[FLOWS_MOST];
+
+static inline int response_come(struct flow *flow)
+{
+	return read_whole(flow->socket, flow->bytes, peer_order.response) ? peer_lost("read") : 0;
+}
+
+static inline int response_read(struct flow *flow)
+{
+	if (!early[flow->number])
+		return response_come(flow);
+	early[flow->number]--;
+	return 0;
+}
+
+static inline int request_write_some(struct flow *flow, uint64_t *done)
+{
+	struct pollfd one = { .fd = flow->socket, .events = POLLIN | POLLOUT };
+	ssize_t sent = send(flow->socket, flow->bytes, peer_order.request - *done, MSG_DONTWAIT);
+
+	if (sent >= 0) {
+		*done += (uint64_t)sent;
+		return 0;
+	}
+	if (errno != EAGAIN && errno != EINTR)
+		return peer_lost("send");
+	if (poll(&one, 1, -1) < 0 || !(one.revents & POLLIN))
+		return 0;
+	early[flow->number]++;
+	return response_come(flow);
+}
+
+static inline int request_write(struct flow *flow)
+{
+	uint64_t done = 0;
+	int      outcome = 0;
+
+	if (outstanding == 1)
+		return write_whole(flow->socket, flow->bytes, peer_order.request)
+		               ? peer_lost("write")
+		               : 0;
+	while (done < peer_order.request && !outcome)
+		outcome = request_write_some(flow, &done);
+	return outcome;
+}
+
+static inline int requests_open(void)
+{
+	peer_order.service = SERVE_FLOWS;
+	return transactions_open(request_write, response_read, NULL);
 }
 
 #endif

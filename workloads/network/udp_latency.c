@@ -59,7 +59,8 @@ static int setup(void)
 static void teardown(void)
 {
 	if (s.ends[0] >= 0)
-		(void)socket_send(s.ends[0], "", 0); /* may be lost: partner_end waits no longer than 1 s */
+		(void)socket_send(s.ends[0], "",
+		                  0); /* may be lost: partner_end waits no longer than 1 s */
 	echo_end();
 }
 

@@ -23,7 +23,8 @@ static int send_number(struct flow *flow, unsigned char number)
 {
 	flow->bytes[0] = number;
 	flow->sent++;
-	return write(flow->socket, flow->bytes, request) == (ssize_t)request ? 0 : peer_lost("write");
+	return write(flow->socket, flow->bytes, request) == (ssize_t)request ? 0
+	                                                                     : peer_lost("write");
 }
 
 static int send_next(struct flow *flow)
@@ -37,7 +38,8 @@ static int send_again(struct flow *flow)
 	int outcome = 0;
 
 	if (++flow->lost > 5000 / timeout_ms + 5 && !flow->answered)
-		return fail_check("no datagram came back from the far end: is there a firewall between?");
+		return fail_check(
+			"no datagram came back from the far end: is there a firewall between?");
 	for (unsigned char one = oldest[flow->number]; one != next[flow->number] && !outcome; one++)
 		outcome = send_number(flow, one);
 	return outcome;
@@ -52,7 +54,9 @@ static int receive_oldest(struct flow *flow)
 		if (got > 0 && flow->bytes[0] == oldest[flow->number]) {
 			oldest[flow->number]++;
 			flow->answered = 1;
-			return got == (ssize_t)response ? 0 : fail_check("a response had %zd bytes", got);
+			return got == (ssize_t)response
+			               ? 0
+			               : fail_check("a response had %zd bytes", got);
 		}
 		if (got < 0 && errno == EAGAIN && (outcome = send_again(flow)))
 			return outcome;
@@ -68,7 +72,9 @@ static int begin(struct flow *flow)
 	struct timeval patience = { .tv_sec = (time_t)(timeout_ms / 1000),
 		                    .tv_usec = (suseconds_t)(timeout_ms % 1000 * 1000) };
 
-	return setsockopt(flow->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ? fail("setsockopt") : 0;
+	return setsockopt(flow->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience))
+	               ? fail("setsockopt")
+	               : 0;
 }
 
 static int setup(void)
@@ -87,7 +93,9 @@ static const struct parameter parameters[] = {
 	{ 0 },
 };
 
-static const struct call calls[] = { { "write", 1 }, { "read", 1 }, { "recvfrom", 1 }, { "sendto", 1 }, { 0 } };
+static const struct call calls[] = {
+	{ "write", 1 }, { "read", 1 }, { "recvfrom", 1 }, { "sendto", 1 }, { 0 }
+};
 
 const struct workload workload_udp_request = {
 	.name       = "udp_request",

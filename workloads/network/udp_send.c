@@ -47,10 +47,12 @@ static int send_one(struct flow *flow, const struct datagram_head *head)
 {
 	memcpy(flow->bytes, head, sizeof(*head));
 	/* A queue that is full throws them away, as it does without saying so. */
-	if (write(flow->socket, flow->bytes, size) != (ssize_t)size && errno != ENOBUFS && errno != EAGAIN) {
+	if (write(flow->socket, flow->bytes, size) != (ssize_t)size && errno != ENOBUFS &&
+	    errno != EAGAIN) {
 		if (errno == EMSGSIZE)
-			return unsupported("a datagram of %llu bytes is larger than a packet may be here",
-			                   (unsigned long long)size);
+			return unsupported(
+				"a datagram of %llu bytes is larger than a packet may be here",
+				(unsigned long long)size);
 		return peer_lost("write");
 	}
 	return 0;
@@ -58,7 +60,8 @@ static int send_one(struct flow *flow, const struct datagram_head *head)
 
 static int perform(struct flow *flow, uint64_t operations)
 {
-	struct datagram_head head = { .batch = ++batches[flow->number], .goal = htonl((uint32_t)operations) };
+	struct datagram_head head = { .batch = ++batches[flow->number],
+		                      .goal = htonl((uint32_t)operations) };
 	uint64_t             began = clock_ns(), sent = 0;
 	int                  is_over = 0, outcome = 0;
 
@@ -68,11 +71,13 @@ static int perform(struct flow *flow, uint64_t operations)
 		flow->sent++;
 		if (rate)
 			wait_until(began + sent * 1000000000u / rate);
-		if (!outcome && sent >= operations && (rate || sent == operations || sent % LOOK_EACH == 0))
+		if (!outcome && sent >= operations &&
+		    (rate || sent == operations || sent % LOOK_EACH == 0))
 			outcome = is_there(flow, &head, &is_over);
 		if (!outcome && (rate || sent % 1024 == 0) && sent > 8 * operations &&
 		    clock_ns() - began > PATIENCE_MS * (uint64_t)1000000)
-			return fail_check("of %llu datagrams not %llu have come to the far end: is there a firewall between?",
+			return fail_check("of %llu datagrams not %llu have come to the far end: is "
+			                  "there a firewall between?",
 			                  (unsigned long long)sent, (unsigned long long)operations);
 	}
 	return outcome;
@@ -88,11 +93,14 @@ static int setup(void)
 	return flows_open(&flows);
 }
 
-static const struct phase phases[] = { { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), FLOWS_LOSS, { 0 } };
+static const struct phase phases[] = {
+	{ .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), FLOWS_LOSS, { 0 }
+};
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in a datagram", &size, sizeof(struct datagram_head), 65507),
-	NUMBER("rate", "datagrams a second in each flow; 0: as fast as it can", &rate, 0, 100000000),
+	NUMBER("rate", "datagrams a second in each flow; 0: as fast as it can", &rate, 0,
+	       100000000),
 	PEER_PARAMETERS,
 	{ 0 },
 };

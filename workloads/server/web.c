@@ -54,16 +54,6 @@ static int fill_page(struct reference *page)
 	return server_file("content/page", page->body, page->length);
 }
 
-int web_take_descriptors(uint64_t connections)
-{
-	uint64_t most = files_take(connections);
-
-	if (most >= connections)
-		return 0;
-	return unsupported("%llu connections need as many open files, and this system allows %llu",
-	                   (unsigned long long)connections, (unsigned long long)(most + FILES_BESIDES));
-}
-
 int web_outcome(const struct result *found, uint64_t asked)
 {
 	char     kinds[200] = "";
@@ -99,7 +89,7 @@ int web_serve(struct reference *page)
 {
 	int outcome;
 
-	if ((outcome = web_take_descriptors(web_order.clients)) || (outcome = server_prepare()) ||
+	if ((outcome = files_allow(web_order.clients)) || (outcome = server_prepare()) ||
 	    (outcome = fill_page(page)))
 		return outcome;
 	return server_start();

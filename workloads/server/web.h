@@ -23,12 +23,11 @@ extern struct web_order {
 		       &web_order.connection, 0, 2),                                             \
 		NUMBER("timeout_ms", "after which a request has failed", &web_order.timeout_ms, 1, 600000)
 
-/* What a load of this group's own needs: the server's address and the document's path, descriptors for so many
- * connections, and what to return after requests that may have failed. */
+/* What a load of this group's own needs: the server's address and the document's path, and what to
+ * return after requests that may have failed. */
 struct options;
 struct result;
 void web_options(struct options *options, const char *path);
-int  web_take_descriptors(uint64_t connections);
 int  web_outcome(const struct result *found, uint64_t asked);
 
 /* Starts the server with the document, which the caller frees. */

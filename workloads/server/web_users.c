@@ -66,7 +66,7 @@ static int setup(void)
 {
 	int outcome;
 
-	if ((outcome = web_take_descriptors(user_equivalents * parallel)) || (outcome = server_prepare()) ||
+	if ((outcome = files_allow(user_equivalents * parallel)) || (outcome = server_prepare()) ||
 	    (outcome = server_file("content/page", "ready", 5)) || (outcome = write_files()) ||
 	    (outcome = server_start()))
 		return outcome;

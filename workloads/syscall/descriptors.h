@@ -15,13 +15,12 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "../api/workload.h"
 
-enum { DESCRIPTORS_MOST = 1000, DESCRIPTORS_BESIDE = 64, PATIENCE_MS = 10000 };
+enum { DESCRIPTORS_MOST = 1000, PATIENCE_MS = 10000 };
 
 struct descriptors {
 	uint64_t watched_count, peer_count; /* open ones */
@@ -29,27 +28,9 @@ struct descriptors {
 	int      has_file; /* to be removed */
 };
 
-/* Raises this process's limit if it does not allow so many, besides the descriptors that are open
- * anyhow. */
-static inline int descriptors_allow(uint64_t count)
-{
-	struct rlimit limit;
-	rlim_t        needed = (rlim_t)count + DESCRIPTORS_BESIDE;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return fail("getrlimit");
-	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= needed)
-		return 0;
-	if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < needed)
-		return unsupported("it needs %llu descriptors, and may have %llu",
-		                   (unsigned long long)needed, (unsigned long long)limit.rlim_max);
-	limit.rlim_cur = needed;
-	return setrlimit(RLIMIT_NOFILE, &limit) ? fail("setrlimit") : 0;
-}
-
 static inline int descriptors_open_files(struct descriptors *d, uint64_t count)
 {
-	int outcome = descriptors_allow(count);
+	int outcome = files_allow(count);
 
 	if (outcome)
 		return outcome;
@@ -123,7 +104,7 @@ static inline int descriptors_connect_all(struct descriptors *d, int listener)
 
 static inline int descriptors_connect_sockets(struct descriptors *d, uint64_t count)
 {
-	int listener = -1, outcome = descriptors_allow(2 * count);
+	int listener = -1, outcome = files_allow(2 * count);
 
 	while (!outcome && d->watched_count < count)
 		if ((outcome = descriptors_make_socket(&d->watched[d->watched_count])) == 0 ||

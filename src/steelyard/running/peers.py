@@ -16,7 +16,7 @@ from steelyard import systems
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.study import model
-from steelyard.study.model import LABORATORY, LOOPBACK, NAMESPACE, PEER, SSH, Catalogue, Study
+from steelyard.study.model import LABORATORY, LOOPBACK, NAMESPACE, PEER, Catalogue, Study
 from steelyard.study.plan import Plan
 from steelyard.systems import ssh
 from steelyard.systems.agent import Agent
@@ -119,11 +119,7 @@ def far_ends(
 
 def _laboratory_for(system: System) -> str:
     """The laboratory's address for what runs in that system."""
-    if system.here:
-        return "127.0.0.1"
-    return ssh.laboratory_as_seen_from(
-        system.name.partition("#")[0].partition("+")[0].removeprefix(f"{SSH}:")
-    )
+    return "127.0.0.1" if system.here else ssh.laboratory_as_seen_from(system.host)
 
 
 def _serve(agent: Agent, peer: str, address: str) -> str:

@@ -234,6 +234,7 @@ def to_host(name: str, host: str) -> System:
         needs=(("ssh", "openssh-client"), ("sftp", "openssh-client")),
         prepare=partial(_prepare, host),
         here=False,
+        host=host,
         peers=EVERY_PEER,
     )
 

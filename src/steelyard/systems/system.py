@@ -75,6 +75,7 @@ class System:
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
+    host: str = ""  # of a system on another host: its name as ssh knows it
     # Where the far end of a network workload can be.
     peers: tuple[str, ...] = (LOOPBACK,)
     seat: Seat | None = None  # of a system whose start is a boot of a whole machine

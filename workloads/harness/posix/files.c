@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,23 @@ int directory_make(const char *directory)
 int directory_make_fresh(char *name)
 {
 	return mkdtemp(name) ? 0 : -1;
+}
+
+uint64_t files_take(uint64_t count)
+{
+	struct rlimit limit;
+	rlim_t        needed = (rlim_t)count + FILES_BESIDES;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < needed) {
+		limit = (struct rlimit){ needed, limit.rlim_max < needed ? needed : limit.rlim_max };
+		if (setrlimit(RLIMIT_NOFILE, &limit)) {
+			getrlimit(RLIMIT_NOFILE, &limit);
+			limit.rlim_cur = limit.rlim_max;
+			setrlimit(RLIMIT_NOFILE, &limit);
+		}
+	}
+	return limit.rlim_cur > FILES_BESIDES ? limit.rlim_cur - FILES_BESIDES : 0;
 }
 
 int pipe_make(int ends[2])

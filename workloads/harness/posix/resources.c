@@ -1,6 +1,7 @@
-/* resources.c -- what processes have used, by getrusage. See ../system.h. */
+/* resources.c -- what processes have used, by getrusage, and may use. See ../system.h. */
 #include <sys/resource.h>
 
+#include "../../api/workload.h"
 #include "../system.h"
 
 static uint64_t timeval_ns(struct timeval time)
@@ -41,4 +42,15 @@ uint64_t resource_faults_major(void)
 
 	getrusage(RUSAGE_SELF, &now);
 	return (uint64_t)now.ru_majflt;
+}
+
+int files_allow(uint64_t count)
+{
+	uint64_t most = files_take(count);
+
+	if (most >= count)
+		return 0;
+	return unsupported("it needs %llu open files, and this system allows %llu",
+	                   (unsigned long long)(count + FILES_BESIDES),
+	                   (unsigned long long)(most + FILES_BESIDES));
 }
