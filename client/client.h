@@ -53,6 +53,8 @@ enum failure {
 };
 extern const char *const failure_names[FAILURES];
 
+/* After its window an open load goes on for up to this part of it, by what waits for a client. */
+enum { DRAIN_PART = 4 };
 enum { SECONDS_MOST = 3600, REFERENCE_REQUESTS = 2, REQUEST_MOST = 8192 };
 
 /* What one second of the window saw. */
@@ -61,18 +63,19 @@ struct second {
 };
 
 /* What one loop found in the window. An answer counts where it came; its latency is kept if it was
- * to start in the window, and so is that of a request that failed. */
+ * to start in the window, and so is that of a request that failed. A failure counts if any of its time
+ * was in the window: of a server that hangs there is nothing else. */
 struct result {
 	uint64_t         answers, bytes, failures[FAILURES], verified;
 	uint64_t         connections;
 	uint64_t         requests;     /* that ended at any time, before and after the window too */
 	uint64_t         started;      /* requests whose time was in the window */
-	uint64_t         unsent;       /* of these, those for which no client was free until the end */
+	uint64_t         unsent;       /* more of these, for which no client was free until the end */
 	uint64_t         waited;       /* and those that had to wait for a free client */
 	uint64_t         latency_ns;   /* of all that latency counts, together */
 	uint64_t         user_ns, system_ns;
 	struct histogram latency;      /* from the moment when it was sent */
-	struct histogram intended;     /* from the moment when it was to be sent */
+	struct histogram intended;     /* from the moment when it was to be sent; of one unsent, to the end */
 	struct histogram lag;          /* the same to the sending, where a client was free; of a schedule or pauses */
 	struct histogram object;       /* of SURGE: while files of an object were under way */
 	uint64_t         objects;      /* that ended in the window, */

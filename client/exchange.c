@@ -11,6 +11,8 @@
 
 enum {
 	SKIP_LEAST = 4096,    /* so much of a body is left to the kernel to throw away */
+	LONG_LEAST = 32768,   /* of a body that long only the head is read, and what comes with it */
+	HEAD_READ = 1024,
 	PORTS_EACH = 16000,   /* connections from one address: Linux gives out 28,232 ports */
 };
 
@@ -178,7 +180,8 @@ static ssize_t read_some(struct exchanges *exchanges, struct exchange *exchange)
 {
 	struct response *response = &exchange->response;
 	uint64_t         skippable = exchange->is_compared ? 0 : response_skippable(response);
-	ssize_t          got;
+	size_t           room = sizeof(exchanges->buffer);
+	ssize_t          got, more;
 
 	if (skippable >= SKIP_LEAST && skippable != UINT64_MAX) {
 		got = recv(exchange->file, NULL, skippable < 1 << 30 ? (size_t)skippable : 1 << 30, MSG_TRUNC);
@@ -187,13 +190,18 @@ static ssize_t read_some(struct exchanges *exchanges, struct exchange *exchange)
 		if (got >= 0 || errno != EFAULT)
 			return got;
 	}
-	got = recv(exchange->file, exchanges->buffer, sizeof(exchanges->buffer), 0);
+	if (!exchange->is_compared && response->state == RESPONSE_HEAD && exchange->expected >= LONG_LEAST)
+		room = HEAD_READ;
+	got = recv(exchange->file, exchanges->buffer, room, 0);
 	if (got > 0) {
 		struct comparison comparison = {exchanges, exchange};
 
 		response_take(response, exchanges->buffer, (size_t)got, exchange->is_compared ? compare : NULL,
 		              &comparison);
 	}
+	if (got == HEAD_READ && room == HEAD_READ && response_skippable(response) &&
+	    (more = read_some(exchanges, exchange)) > 0)
+		return got + more;
 	return got;
 }
 

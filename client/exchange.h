@@ -26,6 +26,7 @@ struct exchange {
 	uint32_t            request_length, sent;
 	uint32_t            what;           /* for who uses it, as is_pausing */
 	uint64_t            intended, started;
+	uint64_t            expected;       /* the body's length, if the caller knows it: only makes reading cheap */
 	struct response     response;
 };
 

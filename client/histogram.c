@@ -32,6 +32,24 @@ uint64_t histogram_value(unsigned bucket)
 	return (uint64_t)(bucket - octave * HALF) << octave;
 }
 
+unsigned histogram_wide(const struct histogram *histogram, uint64_t values[], uint64_t counts[])
+{
+	enum { EACH = HISTOGRAM_BUCKETS / HISTOGRAM_WIDE };
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i += EACH) {
+		uint64_t count = 0;
+
+		for (unsigned part = i; part < i + EACH; part++)
+			count += histogram->counts[part];
+		if (count) {
+			values[found] = histogram_value(i);
+			counts[found++] = count;
+		}
+	}
+	return found;
+}
+
 uint64_t histogram_quantile(const struct histogram *histogram, double share)
 {
 	uint64_t total = 0, below = 0;

@@ -19,6 +19,11 @@ void     histogram_add(struct histogram *histogram, uint64_t value);
 void     histogram_merge(struct histogram *into, const struct histogram *from);
 /* The least value of a bucket. */
 uint64_t histogram_value(unsigned bucket);
+/* The buckets that hold something, 16 of them as one, so that one is at most 1/64 as wide as its values
+ * are large: the least value of each and how many there are. Both have room for HISTOGRAM_WIDE.
+ * Returns how many. */
+enum { HISTOGRAM_WIDE = HISTOGRAM_BUCKETS / 16 };
+unsigned histogram_wide(const struct histogram *histogram, uint64_t values[], uint64_t counts[]);
 /* What this share of all values does not exceed, and the mean, by the least values of buckets; of
  * none 0. */
 uint64_t histogram_quantile(const struct histogram *histogram, double share);

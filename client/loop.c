@@ -54,6 +54,7 @@ static void begin(struct loop *loop, struct exchange *client, uint64_t intended)
 
 	loop->left--; /* of a load by time, nobody asks */
 	client->intended = intended;
+	client->expected = loop->reference->is_fixed ? loop->reference->length : 0;
 	client->is_compared = loop->reference->is_fixed && options->verified > 0 &&
 	                      random_share(&loop->random) < options->verified;
 	if (window_has(&loop->window, intended))
@@ -65,6 +66,15 @@ static void begin(struct loop *loop, struct exchange *client, uint64_t intended)
 static int is_done(const struct loop *loop)
 {
 	return loop->is_by_number && (!loop->left || loop->window.has_failed);
+}
+
+/* Its intended time; the caller counts it out. */
+static uint64_t next_in_backlog(struct loop *loop)
+{
+	uint64_t intended = loop->backlog[loop->backlog_first];
+
+	loop->backlog_first = (loop->backlog_first + 1) % BACKLOG_MOST;
+	return intended;
 }
 
 /* The client may send again, but not before `earliest`. */
@@ -90,11 +100,8 @@ static void make_free(struct loop *loop, struct exchange *client, uint64_t earli
 	} else if (earliest > now) {
 		pauses_add(&loop->pauses, earliest, own);
 	} else if (loop->backlog_count && !is_done(loop)) {
-		uint64_t intended = loop->backlog[loop->backlog_first];
-
-		loop->backlog_first = (loop->backlog_first + 1) % BACKLOG_MOST;
 		loop->backlog_count--;
-		begin(loop, client, intended);
+		begin(loop, client, next_in_backlog(loop));
 	} else {
 		loop->free[loop->free_count++] = own;
 	}
@@ -135,8 +142,8 @@ static void arrive(struct loop *loop)
 				uint64_t last = loop->backlog_first + loop->backlog_count++;
 
 				loop->backlog[last % BACKLOG_MOST] = intended;
-			} else if (window_has(&loop->window, intended)) {
-				result->unsent++;
+			} else {
+				window_count_unsent(&loop->window, intended, loop->window.drains);
 			}
 		}
 		/* Each loop has its share of the rate. */
@@ -170,10 +177,12 @@ static uint64_t next_time(const struct loop *loop)
 {
 	uint64_t next = exchanges_overdue(&loop->exchanges), wakes = pauses_first(&loop->pauses);
 
-	if (loop->exchanges.now >= loop->window.closes)
+	if (loop->exchanges.now >= loop->window.closes && !loop->backlog_count)
 		return next;
-	if (loop->window.closes < next)
+	if (loop->exchanges.now < loop->window.closes && loop->window.closes < next)
 		next = loop->window.closes;
+	if (loop->backlog_count && loop->window.drains < next)
+		next = loop->window.drains;
 	if (wakes < next)
 		next = wakes;
 	if (loop->exchanges.options->rate != 0 && are_coming(loop) && loop->arrives < next)
@@ -186,7 +195,7 @@ static int is_over(const struct loop *loop)
 {
 	if (loop->is_by_number ? !is_done(loop) : loop->exchanges.now < loop->window.closes)
 		return 0;
-	return !loop->exchanges.under_way;
+	return !loop->exchanges.under_way && (loop->is_by_number || !loop->backlog_count);
 }
 
 static void go_on(struct loop *loop)
@@ -199,13 +208,12 @@ static void go_on(struct loop *loop)
 
 		exchanges->now = now_ns();
 		window_look(&loop->window, exchanges);
-		if (exchanges->now >= loop->window.closes) {
-			loop->window.result->unsent += loop->backlog_count;
-			loop->backlog_count = 0;
-		}
 		if (exchanges->options->rate != 0)
 			arrive(loop);
 		wake(loop);
+		if (exchanges->now >= loop->window.drains)
+			for (; loop->backlog_count; loop->backlog_count--)
+				window_count_unsent(&loop->window, next_in_backlog(loop), exchanges->now);
 		exchanges_give_up_overdue(exchanges);
 		if (is_over(loop))
 			return;

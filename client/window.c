@@ -17,7 +17,7 @@ uint64_t now_ns(void)
 
 void window_always(struct window *window, struct result *result)
 {
-	*window = (struct window){.began = now_ns(), .closes = UINT64_MAX / 2, .result = result};
+	*window = (struct window){.began = now_ns(), .closes = UINT64_MAX / 2, .drains = UINT64_MAX / 2, .result = result};
 	prctl(PR_SET_TIMERSLACK, 1);
 }
 
@@ -27,6 +27,7 @@ void window_begin(struct window *window, const struct options *options, uint64_t
 		.began = began,
 		.opens = began + options->warmup_ns,
 		.closes = began + options->warmup_ns + options->window_ns,
+		.drains = began + options->warmup_ns + options->window_ns + options->window_ns / DRAIN_PART,
 		.has_seconds = 1,
 		.result = result,
 	};
@@ -51,21 +52,28 @@ void window_count(struct window *window, const struct exchanges *exchanges, cons
 		result->latency_ns += exchanges->now - exchange->started;
 		histogram_add(&result->intended, exchanges->now - exchange->intended);
 	}
-	if (!window_has(window, exchanges->now))
-		return;
-	if (window->has_seconds)
+	if (window->has_seconds && window_has(window, exchanges->now))
 		second = &result->seconds[(exchanges->now - window->opens) / SECOND_NS];
-	if (failure != FAILURES) {
+	if (failure != FAILURES && exchange->intended < window->closes && exchanges->now >= window->opens) {
 		window->has_failed = 1;
 		result->failures[failure]++;
 		second->failures++;
-		return;
 	}
+	if (failure != FAILURES || !window_has(window, exchanges->now))
+		return;
 	result->answers++;
 	result->bytes += exchange->response.received;
 	result->verified += exchange->is_compared;
 	second->answers++;
 	second->bytes += exchange->response.received;
+}
+
+void window_count_unsent(struct window *window, uint64_t intended, uint64_t now)
+{
+	if (!window_has(window, intended))
+		return;
+	window->result->unsent++;
+	histogram_add(&window->result->intended, now - intended);
 }
 
 void window_look(struct window *window, const struct exchanges *exchanges)

@@ -8,6 +8,7 @@
 
 struct window {
 	uint64_t       began, opens, closes;
+	uint64_t       drains; /* until then a request is still sent that waited for a client when it closed */
 	uint64_t       connections_before;
 	int            has_seconds;
 	int            has_failed; /* some request in it; where every one must be answered, that is the end */
@@ -23,6 +24,8 @@ int  window_has(const struct window *window, uint64_t time);
 /* Counts a request that has ended now. */
 void window_count(struct window *window, const struct exchanges *exchanges, const struct exchange *exchange,
                   enum failure failure);
+/* Counts a request for which no client was free by now: it takes at least as long as it has waited. */
+void window_count_unsent(struct window *window, uint64_t intended, uint64_t now);
 /* Once in each turn of a loop. */
 void window_look(struct window *window, const struct exchanges *exchanges);
 /* The load is over: what the thread used, and how many connections it made. */

@@ -43,7 +43,7 @@ METRICS = {
     "linpack_processes": ("time",),
     "linpack_limit": ("count",),
     "web_requests": ("time", "server", "client"),
-    "web_saturation": ("request", "beyond_server", "beyond_client", "beyond_wait"),
+    "web_saturation": ("request", "beyond_server", "beyond_client", "beyond_wait", "beyond_late"),
 }
 REPORTED = {
     ("web_requests", "server"),

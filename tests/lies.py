@@ -232,6 +232,14 @@ LIES: dict[str, Lie] = {
     "a group of a workload that has none": Lie(
         _before("end", line({"record": "group", "copy": 0, "metric": "together"})), "'group' cannot be right"
     ),
+    "a histogram of a workload that has none": Lie(
+        _before("end", b'{"record":"histogram","copy":0,"metric":"latency","values_ns":[1],"counts":[1]}'),
+        "'histogram' .* metric is 'latency', .* of another workload",
+    ),
+    "a histogram of nothing": Lie(
+        _before("end", b'{"record":"histogram","copy":0,"metric":"latency","values_ns":[1],"counts":[0]}'),
+        r"'histogram' .* counts\[0\] is 0",
+    ),
     "hello in the midst": Lie(_before("end", b'{"record":"clock","clock_ns":5}'), "'clock' in the midst"),
     # Bytes that are no record.
     "half a line": Lie(_cut("samples"), r"cannot be read \(cut short"),

@@ -27,7 +27,7 @@ from steelyard.study.plan import Plan, Trial
 
 PLAN = building.plan("sieve", "disktest", copies=(1, 2), blocks=3)
 TABLES = (
-    "trials", "samples", "members", "counts", "costs", "accountings", "host_calls", "watches",
+    "trials", "samples", "members", "histograms", "counts", "costs", "accountings", "host_calls", "watches",
     "systems", "events",
 )  # fmt: skip
 
@@ -75,6 +75,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
         "trials": 3 * 4 * 2,
         "samples": (1 + 2) * 5 * (3 + 1) + (1 + 2) * 2 * 5 * (3 + 3),
         "members": 0,
+        "histograms": 0,
         "counts": 0,
         "costs": 0,
         "accountings": 0,

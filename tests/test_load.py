@@ -175,7 +175,17 @@ def test_a_request_without_an_answer_fails_in_time_and_keeps_its_time() -> None:
         found = loaded(port, Pattern("keep-alive", None, "constant", 0, "constant", 0.0, 300), window_s=0.8)
 
     assert found.failures["timeout"] >= 4
+    assert sum(found.latency.counts.values()) <= found.failures["timeout"]
     assert (found.latency.quantile(0.0) or 0) >= 290e6
+
+
+def test_a_request_of_the_window_that_fails_after_it_is_a_failure() -> None:
+    with server(whole, silent) as port:
+        pattern = Pattern("keep-alive", 20.0, "constant", 0, "constant", 0.0, 1000)
+        found = loaded(port, pattern, clients=16, window_s=0.5)
+
+    assert found.answers == 0
+    assert found.failures["timeout"] >= 4
 
 
 def test_an_open_load_keeps_to_its_times_and_counts_from_them() -> None:
@@ -193,6 +203,22 @@ def test_an_open_load_keeps_to_its_times_and_counts_from_them() -> None:
     assert found.waited >= 40
     assert (found.intended.quantile(0.9) or 0) > 5 * (found.latency.quantile(0.9) or 0)
     assert found.started + found.unsent >= 95
+    assert sum(found.intended.counts.values()) == found.started + found.unsent
+
+
+def test_what_only_waits_when_the_window_closes_is_still_sent() -> None:
+    """One client and answers of 50 ms, asked 18 times a second at random: some request always waits."""
+
+    def slow(connection: socket.socket, number: int) -> bool:
+        time.sleep(0.05)
+        return whole(connection, number)
+
+    with server(whole, slow) as port:
+        pattern = Pattern("keep-alive", 18.0, "exponential", 0, "constant", 0.0, 5000)
+        found = loaded(port, pattern, clients=1, window_s=4.0)
+
+    assert found.waited > 10
+    assert found.unsent == 0
 
 
 def test_arrivals_at_random_are_as_many_as_asked_for() -> None:
@@ -307,6 +333,35 @@ def test_levels_and_costs_are_said(steelyard: Run) -> None:
     for level in found["levels"]:
         assert level["rate"]["value"] > 0
         assert list(level["latency_ns"]) == ["0.5", "0.9", "0.99", "0.999"]
+
+
+def test_a_server_that_hangs_has_served_nothing(steelyard: Run) -> None:
+    with server(whole, silent) as port:
+        url = f"http://127.0.0.1:{port}/"
+        answer = steelyard("load", url, "--for", "500ms", "--trials", "1", "--timeout", "300ms")
+    with server(whole, silent) as port:
+        words = ("--for", "25s", "--timeout", "300ms", "--saturation", "10ms")
+        searched = steelyard("load", f"http://127.0.0.1:{port}/", *words)
+
+    assert answer.returncode == searched.returncode == 1
+    assert f"{url} answered no request (1 client)." in answer.stdout
+    assert "requests failed: " in answer.stdout
+    assert "the server does not answer: not in time" in searched.stderr
+
+
+def test_what_was_measured_before_a_server_dies_is_printed(steelyard: Run) -> None:
+    """It closes connections after the first trial's three, of which two fetch the body."""
+    came = iter(range(1_000_000))
+
+    def until_it_dies(connection: socket.socket, number: int) -> bool:
+        return (number > 0 or next(came) < 3) and whole(connection, number)
+
+    with server(until_it_dies) as port:
+        answer = steelyard("load", f"http://127.0.0.1:{port}/", "--for", "1s", "--trials", "2")
+
+    assert answer.returncode == 1
+    assert "what was measured before that:" in answer.stderr
+    assert "served at most" in answer.stdout
 
 
 def test_histograms_add_up_and_give_quantiles() -> None:

@@ -276,6 +276,17 @@ def test_every_verdict_has_a_shape_of_its_own() -> None:
     assert len(set(looks)) == len(looks)
 
 
+def test_a_long_label_is_wrapped_where_the_page_is_narrow() -> None:
+    """A phone's 390 pixels have room for some 50 letters."""
+    label = "messages to a mail server: the server's processor time, 16 clients, postfix"
+    spec = charts.forest([replace(row(2.0), label=label)], baseline="a", is_wide=False)
+    lines = [one for one in json.dumps(spec).split('"') if one and one in label and len(one) > 10]
+
+    assert len(lines) > 1
+    assert " ".join(dict.fromkeys(lines)) == label
+    assert max(map(len, lines)) <= charts.LINE_NARROW
+
+
 @pytest.mark.parametrize("is_wide", [True, False])
 def test_a_forest_plot_holds_every_interval_and_the_line_at_one(is_wide: bool) -> None:
     spec = charts.forest([row(0.002), row(3.0, group="file")], baseline="a", is_wide=is_wide)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ ORDER = Order(
     None,
 )
 LIMIT = Limit(10_000_000, 0.99)
+LATE: dict[str, object] = {"intended": Histogram({20_000_000: 10})}
 
 
 def trial(rate: float, latency_ns: int, **changes: object) -> Trial:
@@ -51,7 +53,9 @@ def trial(rate: float, latency_ns: int, **changes: object) -> Trial:
     return replace(found, **changes)  # type: ignore[arg-type]
 
 
-def searched(monkeypatch: pytest.MonkeyPatch, serve: "Serve", seed: int = 1) -> saturation.Saturation:
+def searched(
+    monkeypatch: pytest.MonkeyPatch, serve: Callable[[float | None], Trial], seed: int = 1
+) -> saturation.Saturation:
     monkeypatch.setattr(trials, "watched", lambda order: nullcontext())
     monkeypatch.setattr(trials, "perform", lambda order, *_: serve(order.pattern.rate))
     *_, found = saturation.search(replace(ORDER, seed=seed), LIMIT, lambda *_: None)
@@ -106,8 +110,10 @@ def test_the_interval_holds_the_truth_where_the_server_scatters(monkeypatch: pyt
     ("change", "what"),
     [
         ({"failures": {"timeout": 1}}, saturation.FAILED),
-        ({"unsent": 1}, saturation.UNSENT),
-        ({"busy_most": 0.9}, saturation.CLIENT),
+        ({"unsent": 1_000_000}, saturation.UNSENT),
+        (LATE, saturation.LATE),
+        ({"busy_most": 0.9}, saturation.CLIENT_BUSY),
+        (LATE | {"lag": Histogram({2_000_000: 10})}, saturation.CLIENT_LATE),
     ],
 )
 def test_what_gave_way_is_said_and_no_rate_is_made_of_it(
@@ -121,3 +127,33 @@ def test_what_gave_way_is_said_and_no_rate_is_made_of_it(
 
     assert found.gave_way == {what: saturation.SEARCHES * saturation.STEPS}
     assert found.below is None
+    assert found.is_client_limited == (what in (saturation.CLIENT_BUSY, saturation.CLIENT_LATE))
+
+
+@pytest.mark.parametrize("change", [{"unsent": 9}, {"lag": Histogram({2_000_000: 10})}])
+def test_what_does_not_keep_a_request_in_a_hundred_above_the_limit_holds(
+    change: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few that found no client free when the window closed; and a lag that is within the limit."""
+    found = searched(monkeypatch, lambda rate: trial(1000.0, 1_000_000, **change))
+
+    assert not found.gave_way
+    assert found.below is not None
+
+
+def test_a_rate_at_which_the_load_generator_was_late_once_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slips = LATE | {"lag": Histogram({20_000_000: 10})}
+    serve, tries = Serve(4000.0, 0.0), 0
+
+    def slipping(rate: float | None) -> Trial:
+        nonlocal tries
+        tries += 1
+        return trial(rate or 1000.0, 1_000_000, **slips) if rate and tries % 3 else serve(rate)
+
+    found = searched(monkeypatch, slipping)
+
+    assert found.rate is not None
+    assert found.rate.value == pytest.approx(3600, rel=0.02)
+    assert saturation.CLIENT_LATE not in found.gave_way

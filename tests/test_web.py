@@ -71,6 +71,9 @@ def test_what_a_request_costs_its_server_is_counted_call_by_call(steelyard: Run,
     answer = steelyard("run", str(study), "--format", "json")
 
     (account,) = json.loads(answer.stdout)["accounts"]
+    (kept,) = json.loads(answer.stdout)["latencies"]
+    assert kept["requests"] > 0
+    assert list(kept["quantiles_ns"]) == ["0.5", "0.9", "0.99", "0.999"]
     assert account["metric"] == "time"
     assert {name for name in account["calls"] if not name.startswith("server ")} == {"all"}
     # Each request is one recvfrom, and the page's file is opened for it.

@@ -136,6 +136,16 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Histogram:
+    """How long single requests of one copy took, in all measured batches together."""
+
+    copy: int
+    metric: str  # "latency": of it the metrics "latency_50" and so on are quantiles
+    values_ns: Annotated[tuple[Natural, ...], Each("value_ns")]  # the least that belongs to the bucket
+    counts: Annotated[tuple[Positive, ...], Each("requests")]  # that took so long
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """What one copy counted, where that is the workload's result."""
 
@@ -204,6 +214,7 @@ class Outcome:
     usage: tuple[Usage, ...] = ()  # as the records have it
     processes: tuple[CopyProcess, ...] = ()  # as the records have it
     groups: tuple[Group, ...] = ()
+    histograms: tuple[Histogram, ...] = ()
     counts: tuple[Count, ...] = ()
     costs: tuple[Figure, ...] = ()  # what the system's processes on this host cost meanwhile, if watched
 

@@ -232,6 +232,7 @@ struct workload {
 	void (*teardown)(void);
 	/* Called last, whatever happened: writes records (record.h) to `file`; or NULL. */
 	void (*tell)(uint64_t copy, int file);
+	const char *tells;      /* the kind of these records; only with tell */
 	/* Called in a process that the workload has started by "member NAME ARGUMENT ...": does the
 	 * work of that process, and returns its exit status. Or NULL. */
 	int (*member)(int argc, char *argv[]);

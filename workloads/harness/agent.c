@@ -142,7 +142,7 @@ static void workload_write(const struct workload *w)
 	record_text("measure", w->bytes ? "bandwidth" : w->count ? "count" : "time");
 	record_text("counts", w->counts);
 	record_text("code_sha256", w->code ? w->code->sha256 : NULL);
-	record_truth("groups", w->tell != NULL);
+	record_truth("groups", w->tells && strcmp(w->tells, "group") == 0);
 	record_text("sweeps", w->sweep ? w->sweep->name : NULL);
 	record_text("sweep_unit", w->sweep ? w->sweep->unit : NULL);
 	record_list("parameters");

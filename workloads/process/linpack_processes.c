@@ -69,6 +69,7 @@ const struct workload workload_linpack_processes = {
 	.parameters   = parameters,
 	.performances = 1,
 	.tell         = group_tell,
+	.tells        = "group",
 	.member       = group_member_main,
 	.code         = &linp_code,
 };

@@ -60,5 +60,7 @@ const struct workload workload_database_insert = {
 	.before     = crowd_before,
 	.phases     = phases,
 	.teardown   = database_end,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

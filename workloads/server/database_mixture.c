@@ -176,5 +176,7 @@ const struct workload workload_database_mixture = {
 	.before     = crowd_before,
 	.phases     = phases,
 	.teardown   = database_end,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

@@ -55,5 +55,7 @@ const struct workload workload_database_select = {
 	.before     = crowd_before,
 	.phases     = phases,
 	.teardown   = database_end,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

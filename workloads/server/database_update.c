@@ -57,5 +57,7 @@ const struct workload workload_database_update = {
 	.before     = crowd_before,
 	.phases     = phases,
 	.teardown   = database_end,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

@@ -164,5 +164,7 @@ const struct workload workload_mail_messages = {
 	.before     = crowd_before,
 	.phases     = phases,
 	.teardown   = teardown,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

@@ -4,12 +4,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "../api/record.h"
 #include "server.h"
 
 uint64_t reported_ns;
 
 static struct {
 	struct histogram *latencies;
+	struct histogram  told; /* what they were when they were reported: they may be gone by then */
 	uint64_t          operations, requests;
 	uint64_t          server_ns, server_before_ns, client_ns, client_before_ns;
 	int               is_open; /* a batch's server time has not been added yet */
@@ -89,6 +91,7 @@ int report_quantile(const struct histogram *latencies, double share)
 int report_latency_50(uint64_t operations)
 {
 	(void)operations;
+	s.told = *s.latencies;
 	return report_quantile(s.latencies, 0.5);
 }
 
@@ -108,4 +111,19 @@ int report_latency_99_9(uint64_t operations)
 {
 	(void)operations;
 	return report_quantile(s.latencies, 0.999);
+}
+
+void reports_tell(uint64_t copy, int file)
+{
+	static uint64_t values[HISTOGRAM_WIDE], counts[HISTOGRAM_WIDE];
+	unsigned        count = histogram_wide(&s.told, values, counts);
+
+	if (!count)
+		return;
+	record_open("histogram");
+	record_number("copy", copy);
+	record_text("metric", "latency");
+	record_numbers("values_ns", values, count);
+	record_numbers("counts", counts, count);
+	record_close(file);
 }

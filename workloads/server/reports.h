@@ -25,6 +25,8 @@ int report_latency_50(uint64_t operations);
 int report_latency_90(uint64_t operations);
 int report_latency_99(uint64_t operations);
 int report_latency_99_9(uint64_t operations);
+/* A workload's tell, which tells "histogram": all latencies that report_latency_50 took its from. */
+void reports_tell(uint64_t copy, int file);
 
 /* For phases of a workload's own: a time (0: not known), or what this share of all times does not
  * exceed. Both return 0. */

@@ -44,5 +44,7 @@ const struct workload workload_web_requests = {
 	.before     = web_before,
 	.phases     = phases,
 	.teardown   = web_teardown,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

@@ -37,5 +37,7 @@ const struct workload workload_web_series = {
 	.before     = web_before,
 	.phases     = phases,
 	.teardown   = web_teardown,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

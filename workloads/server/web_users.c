@@ -158,5 +158,7 @@ const struct workload workload_web_users = {
 	.before     = before,
 	.phases     = phases,
 	.teardown   = teardown,
+	.tell       = reports_tell,
+	.tells      = "histogram",
 	.parameters = parameters,
 };

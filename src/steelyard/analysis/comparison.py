@@ -242,6 +242,8 @@ class _Comparing:
             if share is not None and share > loads.BUSY_MOST:
                 worked = f"the load's generator worked {share:.0%} of the time on {system}"
                 yield f"{worked}: this is no verdict on the server"
+            if self.observations.was_late(cell, system):
+                yield f"the load's generator was late on {system}: this is no verdict on the server"
 
     def _few(self, draft: _Draft, word: str, found: Judgement) -> Iterable[str]:
         """What a verdict from few units rests on, or what holds it back."""

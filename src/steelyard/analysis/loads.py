@@ -6,8 +6,10 @@ from statistics import median
 TIME, CLIENT, SERVER = "time", "client", "server"  # metrics, in ns a request
 # At the lowest rate that a server did not hold: processor time in each second, and a wait in ns.
 BEYOND = BEYOND_SERVER, BEYOND_CLIENT, BEYOND_WAIT = "beyond_server", "beyond_client", "beyond_wait"
+# How late requests left there, where that is why it was not held, in ns; else 0.
+BEYOND_LATE = "beyond_late"
 # More or less of these is not better by itself: the generator's cost, what was offered, what gave way.
-NEUTRAL = (CLIENT, "offered", *BEYOND)
+NEUTRAL = (CLIENT, "offered", *BEYOND, BEYOND_LATE)
 # A generator that is busier than that may be what is measured, and not the server.
 BUSY_MOST = 0.8
 # Whose clients are all one event loop, and so have one processor at most.

@@ -348,6 +348,20 @@ class ProcessorTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Latencies:
+    """How long single requests of one cell took on one system: of all its trials together."""
+
+    system: str
+    workload: str
+    parameters: tuple[tuple[str, int | str], ...]
+    cell: str
+    metric: str
+    trials: int
+    requests: int
+    quantiles_ns: Mapping[float, Estimate]  # by share; with the interval that the trials' own quantiles give
+
+
+@dataclass(frozen=True, slots=True)
 class UsageFigure:
     """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
     monitor said of them. The median over trials."""
@@ -420,6 +434,7 @@ class Weighing:
     blocks: int
     trials: int
     warnings: tuple[str, ...]
+    latencies: tuple[Latencies, ...] = ()
     accounts: tuple[HostCost, ...] = ()  # with --watch
     left_out: tuple[str, ...] = ()  # cells that the time did not reach
     marks: tuple[PlotMark, ...] = ()

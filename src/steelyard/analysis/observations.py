@@ -191,6 +191,11 @@ class Observations:
         )
         return loads.busy(self.cells[cell].workload, times, clients, beyond)
 
+    def was_late(self, cell: str, system: str) -> bool:
+        """Whether the load's generator, being late, was what gave way in most trials."""
+        late, beyond = (self._by_block(cell, one, system) for one in (loads.BEYOND_LATE, loads.BEYOND_CLIENT))
+        return 2 * sum(one > 0 for one in late.values()) > len(beyond)
+
     def gave_way(self, key: Key, system: str) -> str | None:
         """What is known of the rate that a server did not hold; None where none was looked for."""
         cell, metric = key

@@ -63,6 +63,14 @@ _CROWDS = """
     GROUP BY t.trial, t.block, t.system, t.boot, t.cell, t.status, m.metric, m.batch
     ORDER BY t.block, m.metric, m.batch"""
 
+# Of all copies together, a row a trial: buckets and how many requests each holds.
+_HISTOGRAMS = """
+    SELECT system, cell, metric, list(value_ns ORDER BY value_ns), list(requests ORDER BY value_ns)
+    FROM (SELECT h.trial, t.block, t.system, t.cell, h.metric, h.value_ns, sum(h.requests)::BIGINT AS requests
+          FROM histograms h JOIN trials t USING (trial) WHERE t.status = 'ok'
+          GROUP BY h.trial, t.block, t.system, t.cell, h.metric, h.value_ns)
+    GROUP BY trial, block, system, cell, metric ORDER BY block"""
+
 _REMARKS = "SELECT note FROM events WHERE kind = 'damage' ORDER BY recorded"
 
 # What only a report asks for.
@@ -193,6 +201,17 @@ class CrowdRow(NamedTuple):
     reasons: list[str | None]
 
 
+class HistogramRow(NamedTuple):
+    """How long the requests of one trial took: what each bucket begins with, ascending, and how many it
+    holds."""
+
+    system: str
+    cell: str
+    metric: str
+    values_ns: list[int]
+    requests: list[int]
+
+
 class SystemRow(NamedTuple):
     """A start of a system, and what it said of itself, as JSON."""
 
@@ -281,6 +300,7 @@ class Rows:
     failed_boots: Sequence[str] = ()  # why
     systems: Sequence[SystemRow] = ()
     usage: Sequence[UsageRow] = ()
+    histograms: Sequence[HistogramRow] = ()
     faults: Sequence[FaultRow] = ()
     costs: Sequence[CostRow] = ()
     setups: Sequence[SetupRow] = ()
@@ -310,6 +330,7 @@ def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = (
     rows.systems = _read(connection, _SYSTEMS, SystemRow._make)
     rows.failed_boots = [reason for (reason,) in connection.execute(_FAILED_BOOTS).fetchall()]
     rows.usage = _read(connection, _USAGE, UsageRow._make)
+    rows.histograms = _read(connection, _HISTOGRAMS, HistogramRow._make)
     rows.faults = _read(connection, _FAULTS, FaultRow._make)
     rows.costs = _read(connection, _COSTS, CostRow._make)
     rows.setups = _read(connection, _SETUPS, SetupRow._make)

@@ -15,6 +15,7 @@ from steelyard.events import (
     Each,
     Figure,
     Group,
+    Histogram,
     JournalOnly,
     Moment,
     Noted,
@@ -184,7 +185,7 @@ def text(value: str) -> str:
 
 _RECORDED = _ALL[1:]
 # A line's lists that are tables of their own.
-_LISTS = {"trial": ("samples", "groups", "counts", "costs"), "accounting": ("calls",)}
+_LISTS = {"trial": ("samples", "groups", "histograms", "counts", "costs"), "accounting": ("calls",)}
 # The last one's file closes the experiment.
 TABLES = {
     one.name: one
@@ -192,6 +193,7 @@ TABLES = {
         _table("trials", "trial", number="trial"),
         _table("samples", "trial", of=Samples, list="samples", number="trial", position="batch"),
         _table("members", "trial", of=Group, list="groups", number="trial", position="member", first=0),
+        _table("histograms", "trial", of=Histogram, list="histograms", number="trial", position="bucket"),
         _table("counts", "trial", of=Count, list="counts", number="trial"),
         _table("costs", "trial", of=Figure, list="costs", number="trial"),
         _table("accountings", "accounting", number="accounting", besides=_RECORDED),

@@ -6,7 +6,7 @@ A column that was added since has a default (`events`), and needs nothing here.
 from dataclasses import dataclass, field
 from typing import Any
 
-VERSION = 5
+VERSION = 6
 
 
 @dataclass
@@ -46,7 +46,12 @@ def _from_4(one: Written) -> None:
     one.header.setdefault("blocks", max(one.header.get("looks", [0])))
 
 
-_UPGRADES = (_from_1, _from_2, _from_3, _from_4)
+def _from_5(one: Written) -> None:
+    """It kept quantiles of latencies alone."""
+    one.absent.add("histograms")
+
+
+_UPGRADES = (_from_1, _from_2, _from_3, _from_4, _from_5)
 
 
 def as_of_today(header: dict[str, Any]) -> Written:

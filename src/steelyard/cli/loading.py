@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, option
 from steelyard.cli.watch_options import duration_ns, number, process, share
-from steelyard.errors import Ended, UsageError
+from steelyard.errors import Ended, SystemFailed, UsageError
 from steelyard.text import quoted
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _load(options: LoadOptions) -> int:
     done, status = _until_interrupted(trials.run(order, notify))
     show = console.print_json if options.format == "json" else console.print_levels
     show(trials.levels(done), order.server, pattern)
-    return status
+    return status if any(one.answers for one in done) else status or 1
 
 
 def _saturate(options: LoadOptions, order: "trials.Order") -> int:
@@ -207,7 +207,8 @@ def _saturate(options: LoadOptions, order: "trials.Order") -> int:
 
 
 def _until_interrupted(steps: Iterator[_Step]) -> tuple[list[_Step], int]:
-    """All of them, or those before a Ctrl-C; and the exit status. Before the first, a Ctrl-C is the end."""
+    """All of them, or those before a Ctrl-C or a failure; and the exit status. Before the first, that is the
+    end."""
     done: list[_Step] = []
     try:
         done.extend(steps)
@@ -217,6 +218,11 @@ def _until_interrupted(steps: Iterator[_Step]) -> tuple[list[_Step], int]:
         if not done:
             raise
         return done, output.INTERRUPTED
+    except SystemFailed as error:
+        if not done:
+            raise
+        output.say(f"steelyard: {error}; what was measured before that:")
+        return done, 1
     return done, 0
 
 

@@ -6,6 +6,7 @@ validation is skipped: it costs more than the rest of the report, and the tests 
 """
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,6 +83,7 @@ def spec_of(chart: alt.LayerChart | alt.FacetChart | alt.VConcatChart) -> Spec:
 
 _ROW, _LABEL, _HEADING = 20, 19, 30  # heights in pixels
 LETTER = 7.2  # a letter's mean width at 12 pixels
+LINE_NARROW = 48  # letters of a label where the page is narrow: 345 pixels
 _NEAR = 1.25  # ratios within this factor of 1 are worth a picture of their own ...
 _FAR = 3.0  # ... if the whole picture spans more than this
 
@@ -159,9 +161,11 @@ def _laid_out(rows: Sequence[Row], *, is_wide: bool) -> tuple[Records, Records, 
             y += _HEADING
             last = None
         if last is None or row.label != last.label:
-            y += 0 if is_wide else _LABEL
-            place = y + _ROW / 2 if is_wide else y - _LABEL / 2 + 2
-            labels.append({"y": place, "text": row.label, "role": "label"})
+            lines = [row.label] if is_wide else textwrap.wrap(row.label, LINE_NARROW)
+            for line in lines:
+                y += 0 if is_wide else _LABEL
+                place = y + _ROW / 2 if is_wide else y - _LABEL / 2 + 2
+                labels.append({"y": place, "text": line, "role": "label"})
         marks.append(_mark(row, y + _ROW / 2, several))
         y += _ROW
         bands[-1]["bottom"] = y

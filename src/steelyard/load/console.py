@@ -53,7 +53,8 @@ _GAVE_WAY = {
     saturation.LATE: "latency rose above the limit",
     saturation.FAILED: "requests failed",
     saturation.UNSENT: "requests piled up unsent",
-    saturation.CLIENT: "the load generator had no time left",
+    saturation.CLIENT_BUSY: "the load generator had no time left",
+    saturation.CLIENT_LATE: "the load generator was late",
 }
 
 
@@ -68,7 +69,8 @@ def print_saturation(found: Saturation, server: Target) -> None:
         console.print(Text(f"{url} held none of {len(found.probes)} rates with {within}"))
     else:
         rate = _with(found.rate, digits)
-        held = f"{url} holds {rate} requests a second with {within} ({found.clients:,} connections)."
+        least = "at least " if found.is_client_limited else ""
+        held = f"{url} holds {least}{rate} requests a second with {within} ({found.clients:,} connections)."
         console.print(Text(held))
     for what, many in sorted(found.gave_way.items(), key=lambda one: -one[1]):
         console.print(Text(f"Beyond it {_GAVE_WAY[what]} (in {many} of {len(found.probes)} trials)."))
@@ -109,6 +111,8 @@ def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
     tail = best.latency_ns.get(_TAIL)
     within = f", 99 % of them within {time_ns(tail.value)}" if tail else ""
     url, rate, clients = shown(server.url), _with(best.rate, digits), _clients(best.clients, pattern)
+    if not best.rate.value:
+        return f"{url} answered no request ({clients})."
     if pattern.rate:
         answered = f"answered {rate} of the {digits(pattern.rate)} requests a second that were due"
         return f"{url} {answered} (with {clients}{within})."

@@ -1,5 +1,5 @@
-"""Finds the highest rate that a server holds: at which a quantile of its latencies stays below a limit, no
-request fails and none is left unsent.
+"""Finds the highest rate that a server holds: at which a quantile of its latencies stays below a limit and no
+request fails.
 
 Several searches, each for itself, halve the range between a rate that is held and one that is not, by
 short trials of an open load at random moments. Each begins at another point. What they end at scatters as
@@ -9,27 +9,31 @@ the server does, so their median has an interval (order statistics).
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
 
+from steelyard.analysis.loads import BUSY_MOST
+from steelyard.errors import SystemFailed
 from steelyard.load import trials
 from steelyard.load.model import Trial
 from steelyard.load.trials import Order
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
+from steelyard.text import quoted
 
 SEARCHES = 6  # the fewest whose median has a 95 % interval
 STEPS = 7  # of each: the last step halves a range of 3 %
 CAPACITY_TRIALS = 2  # by clients that ask as fast as they can: what the range is chosen by
 TRIALS = CAPACITY_TRIALS + SEARCHES * STEPS
 _FROM, _TO = 0.1, 1.5  # of that capacity
-_ACHIEVED_LEAST = 0.95  # of what was asked for; arrivals at random scatter
+_TRIES = 3  # of a rate at which the load generator was late
+_LATE_MOST = 0.1  # of the limit
 
 # Why a rate is not held.
-LATE, FAILED, UNSENT, CLIENT = "latency", "failures", "unsent", "client"
+LATE, FAILED, UNSENT, CLIENT_BUSY, CLIENT_LATE = "latency", "failures", "unsent", "busy", "late"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,15 @@ class Saturation:
         return order_statistics.median(np.array(self.ends)) if self.ends else None
 
     @property
-    def gave_way(self) -> Mapping[str, int]:
+    def gave_way(self) -> Counter[str]:
         """How many of the trials at a rate that was not held failed for what."""
         return Counter(one.gave_way for one in self.probes if one.gave_way)
+
+    @property
+    def is_client_limited(self) -> bool:
+        """Whether the load generator gave way more often than the server, which then holds at least that."""
+        own = self.gave_way[CLIENT_BUSY] + self.gave_way[CLIENT_LATE]
+        return 2 * own > sum(self.gave_way.values())
 
     @property
     def below(self) -> Probe | None:
@@ -75,7 +85,7 @@ class Saturation:
 
 def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) -> Iterator[Saturation]:
     """Yields what is known after each trial. `notify` is told before each: what it is, how many trials are
-    done, how many there are. Raises as trials.run does."""
+    done, how many there are. Raises as trials.run does, and SystemFailed where nothing is answered."""
     chance = random.Random(order.seed)
     clients = order.levels[0]
     found = Saturation(limit, clients)
@@ -83,18 +93,24 @@ def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) 
     with trials.watched(order) as watch:
 
         def tried(rate: float | None) -> Trial:
-            notify(f"{rate:,.0f} a second" if rate else "as fast as it goes", next(done), TRIALS)
+            so_far = min(next(done), TRIALS - 1)
+            notify(f"{rate:,.0f} a second" if rate else "as fast as it goes", so_far, TRIALS)
             pattern = replace(order.pattern, rate=rate, arrivals="exponential" if rate else "constant")
             return trials.perform(replace(order, pattern=pattern), clients, chance.getrandbits(32), watch)
 
-        capacity = max(max(tried(None).rate for _ in range(CAPACITY_TRIALS)), 1.0)
+        capacity = max(tried(None).rate for _ in range(CAPACITY_TRIALS))
+        if not capacity:
+            raise SystemFailed(f"{quoted(order.server.url)} answers no request")
         for _ in range(SEARCHES):
             low, high = math.log(_FROM * capacity), math.log(_TO * capacity)
             where = chance.uniform(0.3, 0.7)
             for _ in range(STEPS):
                 rate = math.exp(low + where * (high - low))
-                trial = tried(rate)
-                probe = Probe(rate, trial, _what_gave_way(trial, rate, limit))
+                for _ in range(_TRIES):
+                    trial = tried(rate)
+                    probe = Probe(rate, trial, _what_gave_way(trial, limit))
+                    if probe.gave_way != CLIENT_LATE:
+                        break
                 found.probes.append(probe)
                 low, high = (low, math.log(rate)) if probe.gave_way else (math.log(rate), high)
                 where = 0.5
@@ -103,12 +119,17 @@ def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) 
             yield found
 
 
-def _what_gave_way(trial: Trial, rate: float, limit: Limit) -> str | None:
-    latency = trial.intended.quantile(limit.share)
+def _what_gave_way(trial: Trial, limit: Limit) -> str | None:
+    """What was left unsent is among the latencies by the time that it waited. A limit can be longer than that
+    time, so the share that was unsent counts by itself too."""
+    latency, late = trial.intended.quantile(limit.share), trial.lag.quantile(0.99)
+    are_unsent = trial.unsent > (1 - limit.share) * (trial.started + trial.unsent)
     if any(trial.failures.values()):
         return FAILED
-    if trial.is_client_limited:
-        return CLIENT
-    if trial.unsent or trial.rate < _ACHIEVED_LEAST * rate:
-        return UNSENT
-    return LATE if latency is None or latency > limit.latency_ns else None
+    if trial.busy_most > BUSY_MOST:
+        return CLIENT_BUSY
+    if latency is not None and latency <= limit.latency_ns and not are_unsent:
+        return None
+    if late is not None and late > _LATE_MOST * limit.latency_ns:
+        return CLIENT_LATE
+    return UNSENT if are_unsent else LATE

@@ -140,15 +140,8 @@ def _quantiles(histograms: Sequence[Histogram]) -> Mapping[float, Estimate]:
         value = together.quantile(share)
         own = [one for each in histograms if (one := each.quantile(share)) is not None]
         if value is not None:
-            found[share] = _holding(_median(own), value)
+            found[share] = order_statistics.around(value, np.array(own))
     return found
-
-
-def _holding(around: Estimate, value: float) -> Estimate:
-    """The value, with that interval as far as it goes to the value."""
-    if around.low is None or around.high is None:
-        return Estimate(value)
-    return Estimate(value, min(value, around.low), max(value, around.high), around.level)
 
 
 def _costs(trials: Sequence[Trial]) -> Mapping[str, Estimate]:

@@ -213,6 +213,7 @@ def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Show
         yield from gains
     if not is_paper:
         yield _multiprogramming(weighing)
+    yield _Shown(_latencies(weighing), rows_most=0)
     yield _Shown(_accounts(weighing))
 
 
@@ -268,6 +269,21 @@ def _levels(weighing: Weighing) -> Table:
             wording.value(one.value.value, one.unit),
             Text(wording.value_interval(one.value, one.unit)),
         )
+    return table
+
+
+def _latencies(weighing: Weighing) -> Table:
+    """A row a cell and system: what so many of its requests do not exceed, by merged histograms."""
+    shares = list(weighing.latencies[0].quantiles_ns) if weighing.latencies else []
+    table = _table("Latencies of all trials together (with 95 % intervals)", "workload", "system", "requests")
+    for share in shares:
+        table.add_column(f"{100 * share:g} %", justify="right")
+    for one in weighing.latencies:
+        told = [
+            Text(f"{wording.value(each.value, 'ns')} {wording.value_interval(each, 'ns')}")
+            for each in one.quantiles_ns.values()
+        ]
+        table.add_row(Text(one.cell), one.system, f"{one.requests:,}", *told)
     return table
 
 

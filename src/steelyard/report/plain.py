@@ -45,6 +45,9 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         ],
         "scalings": [dataclasses.asdict(one) for one in weighing.scalings],
         "costs": [dataclasses.asdict(one) for one in weighing.costs],
+        "latencies": [
+            {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.latencies
+        ],
         "accounts": [
             {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.accounts
         ],

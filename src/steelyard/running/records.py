@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from steelyard.analysis.crowds import ALONE, TOGETHER
-from steelyard.events import CopyProcess, Count, Group, Outcome, Samples, Usage
+from steelyard.events import CopyProcess, Count, Group, Histogram, Outcome, Samples, Usage
 from steelyard.programs import built
 from steelyard.study.plan import Trial
 from steelyard.systems import door
@@ -25,7 +25,8 @@ _OPERATIONS_MOST, _BYTES_MOST = 10_000, 1_000_000
 _PROCESSORS_MOST = 4096  # of whose time a trial can have used
 _POINTS_MOST, _GROUPS_MOST = 512, 1000  # of a curve, and of a copy: as the load program has them
 
-_Kept = TypeVar("_Kept", Samples, Usage, Count, Group)
+_Kept = TypeVar("_Kept", Samples, Usage, Count, Group, Histogram)
+_MEDIAN = "_50"  # a metric of that name is the median of what a histogram may tell of
 _GROUP_TIMES = ("asked_ns", "began_ns", "ended_ns", "reaped_ns")
 
 
@@ -120,7 +121,7 @@ class Hearing:
             case "end":
                 self._is_of_this_trial(record)
                 self._end = record
-            case "samples" | "value" | "usage" | "group" | "told":
+            case "samples" | "value" | "usage" | "group" | "histogram" | "told":
                 self._hear_of_copy(record)
             case _:
                 raise Refused(f"it said '{kind}' in the midst of a trial")
@@ -159,6 +160,8 @@ class Hearing:
         metrics = self._metrics
         if kind == "group":
             metrics = (ALONE, TOGETHER) if workload.groups else ()
+        if kind == "histogram":
+            metrics = tuple(name.removesuffix(_MEDIAN) for name in self._metrics if name.endswith(_MEDIAN))
         if kind == ("value" if workload.measure != "count" else "samples"):
             metrics = ()
         if kind != "told" and one["metric"] not in metrics:
@@ -168,6 +171,8 @@ class Hearing:
             self._check_samples(one)
         elif kind == "group":
             self._check_group(one)
+        elif kind == "histogram":
+            _check_histogram(one)
         elif kind == "value":
             _must(one, "unit", one["unit"] == workload.counts, f"'{workload.counts}'")
             _must(one, "value", one["value"] > 0, "more than 0")
@@ -251,6 +256,7 @@ class Hearing:
             usage=tuple(_kept(Usage, one) for one in self._all("usage")),
             processes=tuple(CopyProcess(**one) for one in self._processes),
             groups=tuple(_group(one) for one in self._all("group")),
+            histograms=tuple(_kept(Histogram, one) for one in self._all("histogram")),
             counts=tuple(_kept(Count, one) for one in self._all("value", "told")),
         )
 
@@ -298,6 +304,10 @@ class Hearing:
             latest = max((moment or 0 for column in columns for moment in column), default=0)
             if latest > within_ns:
                 raise cannot_be("group", "a moment", latest, f"at most {within_ns}, when its trial ended")
+        for one in self._all("histogram"):
+            if one["values_ns"][-1] > most_ns:
+                what = f"at most {most_ns}, as its trial took"
+                raise cannot_be("histogram", "values_ns", one["values_ns"][-1], what)
         for one in self._all("usage"):
             used_ns = one["user_ns"] + one["system_ns"]
             if used_ns > _PROCESSORS_MOST * (RATE_MOST * host_ns + _SLACK_NS):
@@ -348,6 +358,15 @@ def _must_not_exceed(samples: Record, most_ns: int) -> None:
 def _must(record: Record, key: str, is_right: bool, allowed: str) -> None:
     if not is_right:
         raise cannot_be(record["record"], key, record[key], allowed)
+
+
+def _check_histogram(one: Record) -> None:
+    values = one["values_ns"]
+    if len(one["counts"]) != len(values):
+        raise cannot_be("histogram", "the length of counts", len(one["counts"]), f"{len(values)}")
+    for number, (lower, upper) in enumerate(pairwise(values), start=1):
+        if upper <= lower:
+            raise cannot_be("histogram", f"values_ns[{number}]", upper, f"more than {lower}, the one before")
 
 
 def _check_life(group: Record, member: int) -> None:

@@ -24,6 +24,15 @@ def median(values: Array, *, alpha: float = 0.05) -> Estimate:
     return Estimate(value, float(ordered[outside - 1]), float(ordered[-outside]), 1 - alpha)
 
 
+def around(value: float, values: Array) -> Estimate:
+    """The value of all data together, with the interval of the median of the parts' own values, as far as it
+    goes to that value."""
+    found = median(values)
+    if found.low is None or found.high is None:
+        return Estimate(value)
+    return Estimate(value, min(value, found.low), max(value, found.high), found.level)
+
+
 def robust_deviation(values: Array) -> float:
     """1.4826 times the median absolute deviation: the standard deviation, were they normal."""
     return float(1.4826 * np.median(np.abs(values - np.median(values))))

@@ -26,7 +26,8 @@ REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
 ADDED = ("tuning", "file_system_made")  # to a system's record, by the laboratory
 _DIGITS_MOST = 40
 _NESTED_MOST = 8  # brackets in one another; no record has more than four
-_COPIES_MOST, _BATCHES_MOST, _MEMBERS_MOST, _MARKS = 1024, 10000, 20000, 16  # as the load program has them
+# As the load program has them.
+_COPIES_MOST, _BATCHES_MOST, _MEMBERS_MOST, _MARKS, _BUCKETS_MOST = 1024, 10000, 20000, 16, 1728
 
 
 class Refused(SystemFailed):
@@ -294,6 +295,12 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
             ),
             most=_MEMBERS_MOST,
         ),
+    },
+    "histogram": {
+        "copy": _COPY,
+        "metric": text(),
+        "values_ns": listed(whole(), least=1, most=_BUCKETS_MOST),
+        "counts": listed(whole(1), least=1, most=_BUCKETS_MOST),
     },
     "usage": {
         "copy": _COPY,

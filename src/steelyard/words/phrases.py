@@ -3,7 +3,7 @@
 The one table of such phrases. tests/test_findings.py holds that every workload has one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.quantities import size_bytes
@@ -199,6 +199,8 @@ _LEVELS: Mapping[str, Callable[[int], str]] = {
     "size": lambda level: "no data" if level == 0 else size_bytes(level),
     "memory": lambda level: f"{level} KiB of memory",
     "requests": lambda level: f"{level:,} requests",
+    "clients": lambda level: "1 client" if level == 1 else f"{level:,} clients",
+    "user_equivalents": lambda level: f"{level:,} users",
     "library": lambda level: "through stdio" if level else "by sockets alone",
     "random": lambda level: "at random" if level else "in order",
     "shared": lambda level: "in one directory" if level else "in directories of their own",
@@ -243,8 +245,21 @@ def of_metric(workload: str, parameters: Parameters, metric: str, *, told: Itera
     return f"{phrase}: {', '.join(words)}" if words else phrase
 
 
+def shared(told: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What is measured, and what else all these phrases of one workload have in common."""
+    heads, parts = zip(*(_taken_apart(one) for one in told), strict=True)
+    return heads[0], tuple(part for part in parts[0] if all(part in others for others in parts))
+
+
+def _taken_apart(phrase: str) -> tuple[str, list[str]]:
+    head, _, rest = phrase.partition(": ")
+    return head, rest.split(", ") if rest else []
+
+
 def _level(name: str, level: int | str) -> str:
     said = _LEVELS.get(name)
+    if name == "server" and isinstance(level, str):
+        return level
     return said(level) if said and isinstance(level, int) else f"{name.replace('_', ' ')} {level}"
 
 

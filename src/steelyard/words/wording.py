@@ -42,7 +42,8 @@ LAWS = {"universal": "universal", "amdahl": "Amdahl", "": "none"}
 
 def title(names: Sequence[str], baseline: str | None) -> str:
     """What a page is about: the systems that were compared with the baseline, if there is one."""
-    return " and ".join(names) + (f" weighed against {baseline}" if baseline else "")
+    listed = " and ".join([*[", ".join(names[:-1])] * (len(names) > 1), *names[-1:]])
+    return listed + (f" weighed against {baseline}" if baseline else "")
 
 
 def label(cell: str, metric: str) -> str:

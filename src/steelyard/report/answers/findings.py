@@ -74,8 +74,9 @@ def _finding(compared: Compared, cluster: Sequence[Item]) -> Finding:
 def _several(compared: Compared, cluster: Sequence[Item]) -> str:
     workloads = {one.workload for one in cluster}
     if len(workloads) == 1:
-        phrase = phrases.of_metric(cluster[0].workload, (), "time")
-        return f"{phrase}, {len(cluster)} cases"
+        phrase, common = phrases.shared([one.phrase for one in cluster])
+        every = f": {', '.join(common)}" if common else ""
+        return f"{phrase}{every}, {len(cluster)} cases"
     group = cluster[0].group
     named = phrases.of_group(group)
     members = sum(one.group == group for one in compared.metrics)

@@ -3,8 +3,9 @@
 import itertools
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from steelyard.analysis.model import Comparison
@@ -28,6 +29,7 @@ class _Topic:
     ratios: tuple[float, ...]
     metrics: int
     groups: frozenset[str]  # that it stands for as a whole
+    phrases: tuple[str, ...] = ()  # of its metrics, where it is no group
 
     @property
     def far(self) -> float:
@@ -228,7 +230,7 @@ def _of_group(compared: Compared, group: str, better: bool) -> _Topic:
 
 
 def _of_item(one: Item) -> _Topic:
-    return _Topic(one.phrase, (one.ratio.value,), 1, frozenset())
+    return _Topic(one.phrase, (one.ratio.value,), 1, frozenset(), (one.phrase,))
 
 
 def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
@@ -242,8 +244,16 @@ def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
         else:
             other = found[akin]
             ratios, metrics = other.ratios + topic.ratios, other.metrics + topic.metrics
-            found[akin] = _Topic(_general(other.name), ratios, metrics, frozenset())
-    return found
+            told = other.phrases + topic.phrases
+            found[akin] = _Topic(_general(other.name), ratios, metrics, frozenset(), told)
+    names = Counter(topic.name for topic in found)
+    return [_told_apart(topic) if names[topic.name] > 1 else topic for topic in found]
+
+
+def _told_apart(topic: _Topic) -> _Topic:
+    """The topic, with what all that belongs to it has in common."""
+    _, common = phrases.shared(topic.phrases)
+    return replace(topic, name=f"{topic.name} ({', '.join(common)})") if common else topic
 
 
 def _are_akin(one: _Topic, other: _Topic) -> bool:
