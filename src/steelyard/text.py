@@ -104,8 +104,8 @@ def cell(value: object) -> object:
 def _readable(error: UnicodeError) -> tuple[str, int]:
     """For characters that a stream cannot show: others in place of ours, escapes in place of the rest."""
     assert isinstance(error, UnicodeEncodeError)
-    found = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(each) or _written_out(each) for each in found), error.end
+    part = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(each) or _written_out(each) for each in part), error.end
 
 
 READABLE = "steelyard-readable"  # the name of that handling

@@ -67,8 +67,8 @@ def _check(text: str, *, file: str) -> None:
     """Raises UsageError where the TOML nests deeper, or has longer numbers, than its parser should be given.
     What is no TOML at all is the parser's to say."""
     depth = dots = at = 0
-    while found := _TOKEN.search(text, at):
-        token, at = found[0], found.end()
+    while match := _TOKEN.search(text, at):
+        token, at = match[0], match.end()
         if token in _ENDS:
             end = _ENDS[token].match(text, at)
             if end is None:

@@ -90,9 +90,9 @@ class _Comparing:
     def all(self) -> tuple[Comparison, ...]:
         margins = [math.log1p(self._margin(draft.key[0])) for draft in self.drafts.values()]
         judged = judgement.judged(self.pairs(), margins)
-        found = dict(zip(self.drafts, judged.all, strict=True))
+        by_key = dict(zip(self.drafts, judged.all, strict=True))
         return tuple(
-            self._finish(self.drafts[what], found[what], judged) if what in found else self._empty(*what)
+            self._finish(self.drafts[what], by_key[what], judged) if what in by_key else self._empty(*what)
             for what in self.keys
         )
 
@@ -122,34 +122,34 @@ class _Comparing:
         if look in (0, units):
             return logs
         reached: dict[tuple[int, ...] | int, None] = {}
-        kept: dict[int, tuple[float, float]] = {}
+        blocks: dict[int, tuple[float, float]] = {}
         for block, both in logs.items():
             reached[block if units == len(logs) else self.observations.boots_of(key, system, block)] = None
             if len(reached) > look:
                 break
-            kept[block] = both
-        return kept
+            blocks[block] = both
+        return blocks
 
-    def _finish(self, draft: _Draft, found: Judgement, judged: Judged) -> Comparison:
+    def _finish(self, draft: _Draft, result: Judgement, judged: Judged) -> Comparison:
         margin = self._margin(draft.key[0])
-        bound = _bound(found.shown)
+        bound = _bound(result.shown)
         word = verdict.UNRESOLVED
-        if found.is_claimed:
-            word = claimed_word(found.shown, margin)
-        elif found.is_equivalent:
+        if result.is_claimed:
+            word = claimed_word(result.shown, margin)
+        elif result.is_equivalent:
             word = verdict.EQUIVALENT
         elif bound is not None and bound <= BOUND_MOST:
             word = verdict.BOUNDED
         limited = tuple(self._limited(draft))
-        flags = self._flags(draft, word, margin, found, judged) + limited
+        flags = self._flags(draft, word, margin, result, judged) + limited
         if limited or _DISTURBED in flags:
             word = verdict.UNRESOLVED
-        needed = self._blocks_needed(draft, word, found, margin, judged)
+        needed = self._blocks_needed(draft, word, result, margin, judged)
         return replace(
             self._empty(draft.key, draft.system),
-            ratio=exp(found.shown),
+            ratio=exp(result.shown),
             verdict=word,
-            p_adjusted=found.p_adjusted,
+            p_adjusted=result.p_adjusted,
             blocks=len(draft.by_block),
             blocks_needed=needed,
             seconds_needed=self._seconds_needed(draft, needed),
@@ -158,17 +158,17 @@ class _Comparing:
         )
 
     def _blocks_needed(
-        self, draft: _Draft, word: str, found: Judgement, margin: float, judged: Judged
+        self, draft: _Draft, word: str, result: Judgement, margin: float, judged: Judged
     ) -> int | None:
         """The blocks at the first look that would settle an open comparison, if the noise stays as it is;
         None for a firm verdict, and where none of the looks would."""
         if word in verdict.FIRM:
             return None
         units = prospects.units_needed(
-            found.mean if draft.pairs.units > 1 else _guessed(found, judged),
+            result.mean if draft.pairs.units > 1 else _guessed(result, judged),
             draft.pairs.units,
             far=math.log1p(margin),
-            spread=found.spread if math.isfinite(found.spread) else 0.0,
+            spread=result.spread if math.isfinite(result.spread) else 0.0,
             prior=judged.noise.prior(draft.pairs.units).freedom,
             claims=sum(one.is_claimed for one in judged.all),
             comparisons=len(judged.all),
@@ -213,11 +213,11 @@ class _Comparing:
         )
 
     def _flags(
-        self, draft: _Draft, word: str, margin: float, found: Judgement, judged: Judged
+        self, draft: _Draft, word: str, margin: float, result: Judgement, judged: Judged
     ) -> tuple[str, ...]:
         label, _ = draft.key
         flags = list(self._trouble_flags(label, draft.system))
-        flags += self._few(draft, word, found)
+        flags += self._few(draft, word, result)
         for system in (self.observations.baseline, draft.system):
             if system in self.observations.boot_systems and self.observations.boots(system, draft.key) == 1:
                 flags.append("holds for this boot only")
@@ -245,15 +245,15 @@ class _Comparing:
             if self.observations.was_late(cell, system):
                 yield f"the load's generator was late on {system}: this is no verdict on the server"
 
-    def _few(self, draft: _Draft, word: str, found: Judgement) -> Iterable[str]:
+    def _few(self, draft: _Draft, word: str, result: Judgement) -> Iterable[str]:
         """What a verdict from few units rests on, or what holds it back."""
         units = draft.pairs.units
         what = "blocks" if units == len(draft.by_block) else "boots"
         if units == 1:
             yield f"one {what[:-1]} alone has no interval"
-        elif units <= guard.LAST and math.isfinite(found.spread):
-            apart = f"up to {math.exp(found.spread):.3g} times"
-            if found.is_held_back:
+        elif units <= guard.LAST and math.isfinite(result.spread):
+            apart = f"up to {math.exp(result.spread):.3g} times"
+            if result.is_held_back:
                 yield f"{units} {what} are too few: one system's own trials differ by {apart} here"
             elif word in verdict.FIRM:
                 yield f"rests on {units} {what}; one system's own trials differ by {apart} here"
@@ -282,17 +282,17 @@ class _Comparing:
 
     def _disturbance(self, draft: _Draft, word: str, margin: float) -> Iterable[str]:
         """What would change if the disturbed blocks were left out. None is left out; the remark says so."""
-        kept = {
+        rest = {
             block: difference
             for block, difference in draft.by_block.items()
             if not {(block, name, draft.key[0]) for name in (self.observations.baseline, draft.system)}
             & self.observations.disturbed
         }
-        away = len(draft.by_block) - len(kept)
+        away = len(draft.by_block) - len(rest)
         if not away:
             return
         many = f"{away} of {len(draft.by_block)} blocks disturbed by other work"
-        units = self.observations.units(draft.key, draft.system, kept) if kept else np.array([])
+        units = self.observations.units(draft.key, draft.system, rest) if rest else np.array([])
         if not len(units):
             yield f"{many}; none without them to check"
         elif _agrees(float(np.median(signed_rank.walsh_averages(units))), word, margin):
@@ -323,13 +323,13 @@ def family(members: Sequence[Pairs], *, margin: float, noise: Noise) -> list[tup
     if not members:
         return []
     judged = judgement.judged(members, [math.log1p(margin)] * len(members), noise=noise)
-    found = []
+    results = []
     for one in judged.all:
         word = claimed_word(one.shown, margin) if one.is_claimed else verdict.UNRESOLVED
         if one.is_equivalent:
             word = verdict.EQUIVALENT
-        found.append((one.shown, word, one.p_adjusted))
-    return found
+        results.append((one.shown, word, one.p_adjusted))
+    return results
 
 
 def claimed_word(shown: Estimate, margin: float) -> str:
@@ -340,11 +340,11 @@ def claimed_word(shown: Estimate, margin: float) -> str:
     return verdict.FASTER_OPEN if shown.value > 0 else verdict.SLOWER_OPEN
 
 
-def _guessed(found: Judgement, judged: Judged) -> Mean:
+def _guessed(result: Judgement, judged: Judged) -> Mean:
     """What one pair alone lets expect: its difference, with the scatter that others have in the middle."""
     known = [one.mean.deviation for one in judged.all if math.isfinite(one.mean.deviation)]
     deviation = float(np.median(known)) if known else _DEVIATION
-    return Mean(found.shown.value, deviation, 1.0, deviation)
+    return Mean(result.shown.value, deviation, 1.0, deviation)
 
 
 def _bound(shown: Estimate) -> float | None:

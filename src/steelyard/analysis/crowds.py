@@ -48,10 +48,10 @@ def all_of(rows: Rows) -> dict[tuple[str, str], list[Crowd]]:
     for row in rows.crowds:
         if row.metric == ALONE:
             alone[row.trial] += multiprogramming.elapsed(_moments(row)).tolist()
-    found: dict[tuple[str, str], list[Crowd]] = defaultdict(list)
+    by_cell: dict[tuple[str, str], list[Crowd]] = defaultdict(list)
     for row in rows.crowds:
         if row.metric == TOGETHER:
-            found[row.cell, row.system].append(
+            by_cell[row.cell, row.system].append(
                 Crowd(
                     row.trial,
                     row.block,
@@ -64,7 +64,7 @@ def all_of(rows: Rows) -> dict[tuple[str, str], list[Crowd]]:
                     float(np.median(alone[row.trial])) if alone[row.trial] else math.nan,
                 )
             )
-    return found
+    return by_cell
 
 
 def derived(crowd: Crowd, metric: str) -> float:

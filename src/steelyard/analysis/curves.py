@@ -128,13 +128,13 @@ def matrix(observations: Observations, key: Key, system: str) -> tuple[list[int]
 
 def _paging_from(observations: Observations, key: Key, system: str) -> int | None:
     """The smallest size from which every size pages; None if the largest does not."""
-    found = None
+    size = None
     rows = [row for row in observations.rows.faults if (row.cell, row.metric, row.system) == (*key, system)]
     for row in reversed(rows):
         if row.faults is None or row.faults < _FAULTS_LEAST:
             break
-        found = row.point
-    return found
+        size = row.point
+    return size
 
 
 # Systems against the baseline
@@ -152,9 +152,9 @@ def _point_ratios(observations: Observations, key: Key, system: str, noise: Nois
     """Size by size, corrected over the sizes of this curve."""
     points = observations.common_points(key)
     members = [_pairs(observations, key, system, [point], [point]) for point in points]
-    found = comparison.family(members if _blocks(observations, key, system) else [], margin=0.01, noise=noise)
+    tests = comparison.family(members if _blocks(observations, key, system) else [], margin=0.01, noise=noise)
     return tuple(
-        PointRatio(point, exp(ratio), p) for point, (ratio, _, p) in zip(points, found, strict=False)
+        PointRatio(point, exp(ratio), p) for point, (ratio, _, p) in zip(points, tests, strict=False)
     )
 
 
@@ -207,7 +207,7 @@ def _part_ratios(
         for number, other in pairs
     ]
     judged = comparison.family(members if blocks else [], margin=margin, noise=noise)
-    found = [
+    ratios = [
         PartRatio(
             "plateau",
             number,
@@ -219,7 +219,7 @@ def _part_ratios(
         )
         for (number, _), (ratio, word, _) in zip(pairs, judged, strict=False)
     ]
-    return (*found, *_knee_ratios(ours, theirs, pairs, margin, len(blocks)))
+    return (*ratios, *_knee_ratios(ours, theirs, pairs, margin, len(blocks)))
 
 
 def _within(line: CurveLine, plateau: Plateau) -> list[int]:
@@ -230,28 +230,28 @@ def _matched(ours: Sequence[Plateau], theirs: Sequence[Plateau]) -> list[tuple[i
     """Which plateau stands against which: by order where there are as many, else by the sizes they share."""
     if len(ours) == len(theirs):
         return [(number, number) for number in range(len(ours))]
-    found = []
+    matches = []
     for number, one in enumerate(ours):
         shares = [
             math.log2(min(one.high, other.high)) - math.log2(max(one.low, other.low)) for other in theirs
         ]
         if shares and max(shares) > 0:
-            found.append((number, shares.index(max(shares))))
-    return found
+            matches.append((number, shares.index(max(shares))))
+    return matches
 
 
 def _knee_ratios(
     ours: CurveLine, theirs: CurveLine, pairs: Sequence[tuple[int, int]], margin: float, blocks: int
 ) -> list[PartRatio]:
     """Further is better. The interval of the difference comes from both intervals (Zou and Donner, 2008)."""
-    found = []
+    ratios = []
     for number, other in pairs:
         one = next((knee.place for knee in ours.knees if knee.plateau == number), None)
         two = next((knee.place for knee in theirs.knees if knee.plateau == other), None)
         if one is None or two is None:
             continue
         ratio = _difference(two, one)
-        found.append(
+        ratios.append(
             PartRatio(
                 "knee",
                 number,
@@ -262,7 +262,7 @@ def _knee_ratios(
                 blocks,
             )
         )
-    return found
+    return ratios
 
 
 def _difference(two: Estimate, one: Estimate) -> Estimate:

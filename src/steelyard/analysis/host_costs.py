@@ -131,15 +131,15 @@ class Costs:
         trials = [one.calls for one in self.calls.get((system, cell), [])]
         if not trials:
             return None
-        found: dict[str, tuple[float, float | None]] = {}
+        by_call: dict[str, tuple[float, float | None]] = {}
         for call in sorted({name for one in trials for name in one}):
             each = [one.get(call, (0.0, 0.0)) for one in trials]
             errors = [failed for _, failed in each if failed is not None]
-            found[call] = (
+            by_call[call] = (
                 median(calls for calls, _ in each),
                 median(errors) if len(errors) == len(each) else None,
             )
-        return found
+        return by_call
 
     def explained(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
         """The comparisons, each with its why where both systems were accounted for. Costs are claimed of
@@ -222,7 +222,7 @@ class Costs:
         base, other = self.calls.get((self.observations.baseline, cell)), self.calls.get((system, cell))
         if not base or not other:
             return []
-        found = []
+        differences = []
         for call in {name for one in (*base, *other) for name in one.calls}:
             ours, theirs = (
                 sorted(one.calls.get(call, (0.0, 0.0))[0] for one in side) for side in (other, base)
@@ -231,9 +231,9 @@ class Costs:
             differs = (ours[0] > theirs[-1] or ours[-1] < theirs[0]) and apart >= _least_apart(
                 call, base, other, max(median(ours), median(theirs))
             )
-            found.append(CallDifference(call, median(theirs), median(ours), differs))
+            differences.append(CallDifference(call, median(theirs), median(ours), differs))
         return sorted(
-            found,
+            differences,
             key=lambda each: (
                 each.call != ALL_CALLS,
                 not each.differs,
@@ -322,15 +322,15 @@ class _Setup:
 def _usual(setups: Sequence[tuple[float, Mapping[str, tuple[int, int | None]]]]) -> _Setup | None:
     if not setups:
         return None
-    found: dict[str, tuple[float, float | None]] = {}
+    by_call: dict[str, tuple[float, float | None]] = {}
     doubt: dict[str, float] = {}
     for call in {name for _, calls in setups for name in calls}:
         each = [calls.get(call, (0, 0)) for _, calls in setups]
         errors = [failed for _, failed in each if failed is not None]
-        found[call] = median(n for n, _ in each), median(errors) if len(errors) == len(each) else None
+        by_call[call] = median(n for n, _ in each), median(errors) if len(errors) == len(each) else None
         doubt[call] = _doubt([n for n, _ in each])
     doubt[ALL_CALLS] = _doubt([sum(n for n, _ in calls.values()) for _, calls in setups])
-    return _Setup(median(operations for operations, _ in setups), found, doubt)
+    return _Setup(median(operations for operations, _ in setups), by_call, doubt)
 
 
 def _doubt(counts: Sequence[int]) -> float:
@@ -358,16 +358,16 @@ def _an_operation(
     operations: float,
 ) -> dict[str, tuple[float, float | None]]:
     """Calls and errors an operation, `setup` taken away; all calls together as ALL_CALLS."""
-    found: dict[str, tuple[float, float | None]] = {}
+    by_call: dict[str, tuple[float, float | None]] = {}
     for name in {*calls, *setup}:
         count, errors = calls.get(name, (0, 0))
         less, less_errors = setup.get(name, (0, 0))
         failed = None if errors is None or less_errors is None else (errors - less_errors) / operations
         # A call of set-up alone may happen once more or less often: below 0 is noise about nothing.
-        found[name] = (max(0.0, (count - less) / operations), None if failed is None else max(0.0, failed))
-    known = [errors for _, errors in found.values()]
-    found[ALL_CALLS] = (
-        sum(count for count, _ in found.values()),
+        by_call[name] = (max(0.0, (count - less) / operations), None if failed is None else max(0.0, failed))
+    known = [errors for _, errors in by_call.values()]
+    by_call[ALL_CALLS] = (
+        sum(count for count, _ in by_call.values()),
         None if None in known else sum(one for one in known if one is not None),
     )
-    return found
+    return by_call

@@ -26,14 +26,14 @@ _ONE_CHAIN = "chains_1"
 
 
 def findings(
-    observations: Observations, found: Sequence[CurveComparison], facts: Sequence[SystemFacts]
+    observations: Observations, comparisons: Sequence[CurveComparison], facts: Sequence[SystemFacts]
 ) -> Iterable[MachineFact]:
     """Every property that the experiment has the measurements for."""
     for key in observations.cells_and_metrics():
         for one in facts:
             if observations.curves.get(key, {}).get(one.name):
                 yield from _of_curve(observations, key, one)
-    yield from _overlapping_loads(found)
+    yield from _overlapping_loads(comparisons)
     yield from _overlapping_operations(observations)
 
 
@@ -52,25 +52,25 @@ def _caches(observations: Observations, key: Key, system: SystemFacts) -> Iterab
     sizes, rows = curves.matrix(observations, key, system.name)
     if len(sizes) < _POINTS_LEAST:
         return
-    found = capacities.estimate(np.array(sizes, float), rows, chance=np.random.default_rng(curves.SEED))
+    model = capacities.estimate(np.array(sizes, float), rows, chance=np.random.default_rng(curves.SEED))
     stated = dict(system.fingerprint.get("caches") or {})
-    names = _named([step.capacity for step in found.fit.steps], stated)
-    for number, step in enumerate(found.fit.steps):
-        value = found.capacities[number]
+    names = _named([step.capacity for step in model.fit.steps], stated)
+    for number, step in enumerate(model.fit.steps):
+        value = model.capacities[number]
         name = names.get(number)
         what = f"cache {name}" if name else f"step {number + 1} of the latency"
         yield MachineFact(
-            system.name, what, value, "bytes", key[0], stated[name] if name else None, _step_note(step, found)
+            system.name, what, value, "bytes", key[0], stated[name] if name else None, _step_note(step, model)
         )
 
 
 def _line(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
     strides, rows = curves.matrix(observations, key, system.name)
-    found = lines.line(np.array(strides, float), rows)
-    if found is not None:
+    line = lines.line(np.array(strides, float), rows)
+    if line is not None:
         stated = system.fingerprint.get("cache_line_bytes")
-        note = f"by {found.agreement:.0%} of trials on their own"
-        yield MachineFact(system.name, "cache line", Estimate(found.size), "bytes", key[0], stated, note)
+        note = f"by {line.agreement:.0%} of trials on their own"
+        yield MachineFact(system.name, "cache line", Estimate(line.size), "bytes", key[0], stated, note)
 
 
 def _reach(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
@@ -87,19 +87,19 @@ def _reach(observations: Observations, key: Key, system: SystemFacts) -> Iterabl
         yield MachineFact(system.name, "address translation", reach, "pages", key[0], None, note)
 
 
-def _step_note(step: capacities.Step, found: capacities.Estimated) -> str:
+def _step_note(step: capacities.Step, model: capacities.Estimated) -> str:
     kind = (
         "a sharp step" if step.is_sharp else f"gradual, over {step.width:.1f} octaves: an effective capacity"
     )
-    share = "" if found.agreement is None else f"; as many steps in {found.agreement:.0%} of resamples"
+    share = "" if model.agreement is None else f"; as many steps in {model.agreement:.0%} of resamples"
     return f"{kind}, {step.factor:.1f} times slower beyond{share}"
 
 
-def _named(found: Sequence[float], stated: Mapping[str, float]) -> dict[int, str]:
+def _named(sizes: Sequence[float], stated: Mapping[str, float]) -> dict[int, str]:
     """Which of the steps is which of the kernel's caches: the nearest, in order, each once."""
     names: dict[int, str] = {}
     left = list(stated.items())
-    for number, size in enumerate(found):
+    for number, size in enumerate(sizes):
         near = [
             (abs(math.log2(size / held)), place)
             for place, (_, held) in enumerate(left)
@@ -133,10 +133,10 @@ def _overlapping_operations(observations: Observations) -> Iterable[MachineFact]
                 )
 
 
-def _overlapping_loads(found: Sequence[CurveComparison]) -> Iterable[MachineFact]:
+def _overlapping_loads(comparisons: Sequence[CurveComparison]) -> Iterable[MachineFact]:
     """The time of a load in one chain over the least with several chains, at each size. Reported at the
     largest size that all have, where every load misses, and where the ratio is largest (after par_mem)."""
-    chains = [one for one in found if one.metric.startswith("chains_")]
+    chains = [one for one in comparisons if one.metric.startswith("chains_")]
     for one in chains:
         if one.metric != _ONE_CHAIN:
             continue

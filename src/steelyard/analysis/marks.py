@@ -18,7 +18,7 @@ def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tup
     for row in values:
         if row.point is None:
             by_key[row.cell, row.metric].append(row)
-    found = []
+    marks = []
     for (cell, metric), rows in sorted(by_key.items()):
         width = -(-(max(row.block for row in rows) + 1) // _MOST)
         by_mark: dict[tuple[str, int], list[ValueRow]] = defaultdict(list)
@@ -30,8 +30,8 @@ def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tup
             low = min(row.low / row.copies for row in members)
             high = max(row.high / row.copies for row in members)
             if min(value, low) > 0:
-                found.append(PlotMark(cell, metric, system, number, width, value, low, high))
-    return tuple(found)
+                marks.append(PlotMark(cell, metric, system, number, width, value, low, high))
+    return tuple(marks)
 
 
 def _shown(row: ValueRow, lens: str) -> float:

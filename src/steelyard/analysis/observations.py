@@ -84,7 +84,7 @@ class Observations:
     def _values_of(self, rows: Rows) -> dict[Key, dict[str, dict[int, Value]]]:
         """For each cell and metric, for each system, for each block: the trial's numbers. A curve's are
         kept in `curves` as well; here it is the geometric mean over the points that every system has."""
-        found: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
+        values: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
         timeless: Counter[tuple[str, str, str]] = Counter()
         for row in rows.values:
             lenses = lenses_of(row)
@@ -93,7 +93,7 @@ class Observations:
                 continue
             value = Value(row.boot, lenses, row.bytes)
             if row.point is None:
-                found[row.cell, row.metric][row.system][row.block] = value
+                values[row.cell, row.metric][row.system][row.block] = value
             else:
                 self.curves[row.cell, row.metric][row.system].setdefault(row.block, {})[row.point] = value
         self.troubles += [
@@ -104,16 +104,16 @@ class Observations:
             points = self.common_points(key)
             for system, by_block in by_system.items():
                 for block, curve in by_block.items() if points else ():
-                    found[key][system][block] = _geometric_mean([curve[point] for point in points])
-        self._subtract(found)
+                    values[key][system][block] = _geometric_mean([curve[point] for point in points])
+        self._subtract(values)
         for count in rows.counts:
             if count.value > 0 and self.workload(count.cell)["measure"] == "count":  # else a monitor's
                 value = _plain(count.boot, 1 / count.value)
-                found[count.cell, count.metric][count.system][count.block] = value
-        self._derive(found)
-        return found
+                values[count.cell, count.metric][count.system][count.block] = value
+        self._derive(values)
+        return values
 
-    def _derive(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
+    def _derive(self, values: dict[Key, dict[str, dict[int, Value]]]) -> None:
         """Adds the metrics that follow from the moments of each trial's processes; the median where a
         trial has several groups. Failed trials yield none, because they did a different amount of work."""
         for (cell, system), members in self.crowds.items():
@@ -125,14 +125,14 @@ class Observations:
                 for metric in DERIVED:
                     number = float(np.median([crowds.derived(crowd, metric) for crowd in ones]))
                     if number > 0:
-                        found[cell, metric][system][block] = _plain(ones[0].boot, number)
+                        values[cell, metric][system][block] = _plain(ones[0].boot, number)
 
     def common_points(self, key: Key) -> list[int]:
         """The points that every trial of the curve has, on every system that has any."""
         curves = [curve for by_block in self.curves[key].values() for curve in by_block.values()]
         return sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
 
-    def _subtract(self, found: dict[Key, dict[str, dict[int, Value]]]) -> None:
+    def _subtract(self, values: dict[Key, dict[str, dict[int, Value]]]) -> None:
         """Subtracts a metric's declared overhead, trial by trial. A metric that is not more than its
         overhead is left out, and reported as trouble."""
         unresolved: Counter[tuple[str, str, str]] = Counter()
@@ -140,8 +140,8 @@ class Observations:
             for metric in self.experiment.header["workloads"][cell.workload]["metrics"]:
                 if metric["less"] is None:
                     continue
-                for system, by_block in found[label, metric["name"]].items():
-                    over = found[label, metric["less"]].get(system, {})
+                for system, by_block in values[label, metric["name"]].items():
+                    over = values[label, metric["less"]].get(system, {})
                     for block in list(by_block):
                         net = _less(by_block[block], over[block]) if block in over else None
                         if net is None:
@@ -159,8 +159,8 @@ class Observations:
 
     def workload(self, cell: str) -> Mapping[str, Any]:
         """What the header says of the cell's workload."""
-        found: Mapping[str, Any] = self.experiment.header["workloads"][self.cells[cell].workload]
-        return found
+        workload: Mapping[str, Any] = self.experiment.header["workloads"][self.cells[cell].workload]
+        return workload
 
     def unit(self, key: Key) -> tuple[str, str]:
         """The unit that the metric's values are shown in, and which direction is better."""
@@ -170,14 +170,14 @@ class Observations:
             return DERIVED[metric], "none" if metric in crowds.NEUTRAL else "lower"
         if workload["measure"] == "count":
             return str(workload["counts"]), "higher"
-        found = next(one for one in workload["metrics"] if one["name"] == metric)
-        unit, is_reported = self._unit_of(cell, metric), found.get("reported", False)
+        entry = next(one for one in workload["metrics"] if one["name"] == metric)
+        unit, is_reported = self._unit_of(cell, metric), entry.get("reported", False)
         if unit != "ns":
             return unit, "none"
         if workload["measure"] == "bandwidth" and not is_reported:
             return "MB/s", "higher"
         is_neutral = metric in loads.NEUTRAL and is_reported
-        return f"ns per {found.get('per') or workload['operation']}", "none" if is_neutral else "lower"
+        return f"ns per {entry.get('per') or workload['operation']}", "none" if is_neutral else "lower"
 
     def _unit_of(self, cell: str, metric: str) -> str:
         """The unit in which the load program measures it."""
@@ -199,8 +199,8 @@ class Observations:
     def gave_way(self, key: Key, system: str) -> str | None:
         """What is known of the rate that a server did not hold; None where none was looked for."""
         cell, metric = key
-        found = (list(self._by_block(cell, one, system).values()) for one in loads.BEYOND)
-        return loads.gave_way(metric, *(float(np.median(one)) if one else None for one in found))
+        numbers = (list(self._by_block(cell, one, system).values()) for one in loads.BEYOND)
+        return loads.gave_way(metric, *(float(np.median(one)) if one else None for one in numbers))
 
     def _by_block(self, cell: str, metric: str, system: str) -> dict[int, float]:
         lens = self.lens(cell)

@@ -57,9 +57,9 @@ def _within(system: str, fingerprints: Sequence[Mapping[str, Any]]) -> Iterable[
         values = [one.get(fact) for one in fingerprints]
         if fact == _MEMORY and _near([value for value in values if value]):
             continue
-        found = Counter(map(_told, values))
-        if len(found) > 1:
-            counts = ", ".join(f"{value} in {_boots(many)}" for value, many in found.most_common())
+        tally = Counter(map(_told, values))
+        if len(tally) > 1:
+            counts = ", ".join(f"{value} in {_boots(many)}" for value, many in tally.most_common())
             yield f"the boots of {system} were not alike: {fact} was {counts}"
 
 
@@ -69,7 +69,7 @@ def _among(machine: str, systems: Sequence[str], first: Mapping[str, Mapping[str
     differ = [fact for fact in SETTINGS if len({_told(one.get(fact)) for _, one in known}) > 1]
     if not _near([one[_MEMORY] for _, one in known if one.get(_MEMORY)]):
         differ.append(_MEMORY)
-    kept = [
+    mitigations = [
         name
         for name in dict.fromkeys(name for _, one in known for name in one.get("mitigations") or {})
         if len({(one.get("mitigations") or {}).get(name) for _, one in known}) > 1
@@ -78,9 +78,9 @@ def _among(machine: str, systems: Sequence[str], first: Mapping[str, Mapping[str
         f"{fact} ({', '.join(f'{_told(one.get(fact))} on {system}' for system, one in known)})"
         for fact in differ
     ]
-    if kept:
-        more = f" and {len(kept) - _NAMED} more" if len(kept) > _NAMED else ""
-        facts.append(f"mitigations ({', '.join(kept[:_NAMED])}{more})")
+    if mitigations:
+        more = f" and {len(mitigations) - _NAMED} more" if len(mitigations) > _NAMED else ""
+        facts.append(f"mitigations ({', '.join(mitigations[:_NAMED])}{more})")
     if facts:
         yield (
             f"besides the system, these differ on {machine}: {'; '.join(facts)}: part of a difference may be "

@@ -36,15 +36,15 @@ def all_of(observations: Observations, facts: Sequence[SystemFacts]) -> tuple[Sc
     `facts` say how many processors a system has. If a figure cannot be computed, a sentence says why.
     """
     processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
-    found = []
+    laws = []
     for (label, metric), ladder in _ladders(observations).items():
         for system in observations.names:
             measured = {
                 copies: key for copies, key in sorted(ladder.items()) if observations.values[key].get(system)
             }
             if len(measured) > 1:
-                found.append(_scaling(observations, label, metric, measured, system, processors.get(system)))
-    return tuple(found)
+                laws.append(_scaling(observations, label, metric, measured, system, processors.get(system)))
+    return tuple(laws)
 
 
 def _without_copies(cell: Cell) -> Cell:
@@ -53,11 +53,11 @@ def _without_copies(cell: Cell) -> Cell:
 
 def _ladders(observations: Observations) -> dict[Key, _Ladder]:
     """The cells that differ in nothing but their copies, by their label without those, and metric."""
-    found: dict[Key, _Ladder] = {}
+    ladders: dict[Key, _Ladder] = {}
     for label, metric in observations.cells_and_metrics():
         cell = observations.cells[label]
-        found.setdefault((_without_copies(cell).label, metric), {}).setdefault(cell.copies, (label, metric))
-    return {key: ladder for key, ladder in found.items() if len(ladder) > 1}
+        ladders.setdefault((_without_copies(cell).label, metric), {}).setdefault(cell.copies, (label, metric))
+    return {key: ladder for key, ladder in ladders.items() if len(ladder) > 1}
 
 
 def _gains(observations: Observations) -> Iterable[Gain]:
@@ -86,12 +86,12 @@ def _divided(estimate: Estimate, by: float) -> Estimate:
 
 
 def beyond_full(
-    observations: Observations, found: Sequence[Gain], facts: Sequence[SystemFacts]
+    observations: Observations, rows: Sequence[Gain], facts: Sequence[SystemFacts]
 ) -> Iterable[str]:
     """A sentence for each gain that lies, with its interval, beyond what copies and processors can give: then
     the copy alone was slower than each of several, and what is wrong is the one, not the several."""
     processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
-    for one in found:
+    for one in rows:
         has = processors.get(one.system)
         full = min(one.copies, has or one.copies)
         low, high = one.gain.low, one.gain.high
@@ -171,8 +171,8 @@ def _scaling(
 def _throughputs(observations: Observations, ladder: _Ladder, system: str) -> Array:
     """A row for each block that holds every number of copies: operations a second, or MB/s."""
     by_copies = [observations.values[key][system] for key in ladder.values()]
-    shared = sorted(set.intersection(*(set(found) for found in by_copies)))
-    rows = [[_throughput(found[block]) for found in by_copies] for block in shared]
+    shared = sorted(set.intersection(*(set(by_block) for by_block in by_copies)))
+    rows = [[_throughput(by_block[block]) for by_block in by_copies] for block in shared]
     return np.array(rows).reshape(len(shared), len(ladder))
 
 
@@ -218,13 +218,13 @@ def _saturation(
     too_few = _too_few("a saturation", len(throughputs))
     if too_few:
         return None, too_few
-    found = scalability.saturation(
+    saturation = scalability.saturation(
         np.array(copies, float),
         throughputs,
         processors=processors,
         law=law,
         chance=np.random.default_rng(_SEED),
     )
-    if found is None:
+    if saturation is None:
         return None, f"throughput still grows with {max(copies)} copies, as far as can be told"
-    return found, ""
+    return saturation, ""

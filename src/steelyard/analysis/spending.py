@@ -98,7 +98,7 @@ def spent(
 def _noise(figures: Mapping[str, int], operations: float) -> dict[str, float]:
     """The variance of an operation's costs by how they are counted: whole events, as if they came by chance,
     and clock ticks that each meet one mode or the other."""
-    found = {
+    variances = {
         name: sum(figures[part] for part in parts) * _GRAINS.get(name, 1) / operations**2
         for name, parts in COUNTS.items()
         if all(part in figures for part in parts)
@@ -107,7 +107,7 @@ def _noise(figures: Mapping[str, int], operations: float) -> dict[str, float]:
     ticks = (user + system) / _TICK_NS
     share = (user / _TICK_NS + 1) / (ticks + 2)  # never 0 or 1: a tick more could have met the other
     split = (user + system) * _TICK_NS * share * (1 - share) / operations**2
-    return found | {"user": split, "system": split}
+    return variances | {"user": split, "system": split}
 
 
 def common(trials: Sequence[Spent]) -> list[str]:

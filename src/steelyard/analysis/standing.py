@@ -44,7 +44,7 @@ class Judge:
 
 def _boot_ratio(observations: Observations) -> float | None:
     """How trials within a boot differ, beside boots, on machines that are booted: the median over metrics."""
-    found = []
+    ratios = []
     for key in filter(observations.is_judged, observations.cells_and_metrics()):
         for system in observations.experiment.header.get("machines", {}):
             by_boot: dict[int, list[float]] = defaultdict(list)
@@ -52,8 +52,8 @@ def _boot_ratio(observations: Observations) -> float | None:
                 by_boot[one.boot].append(math.log(one.lenses[observations.lens(key[0])]))
             ratio = boots.ratio([np.array(logs) for logs in by_boot.values()])
             if ratio is not None:
-                found.append(ratio)
-    return statistics.median(found) if found else None
+                ratios.append(ratio)
+    return statistics.median(ratios) if ratios else None
 
 
 def standing(comparisons: tuple[Comparison, ...], cells: dict[str, Cell]) -> Standing:

@@ -16,42 +16,42 @@ _PRESSURE_LEAST = 0.05  # below that share of waiting, a trial is not called dis
 def troubles(rows: Rows) -> list[Trouble]:
     """How often trials of each system and cell ended in each other way than well; the first reason in order
     of the alphabet stands for all."""
-    found: dict[tuple[str, str, str], list[str | None]] = defaultdict(list)
+    by_status: dict[tuple[str, str, str], list[str | None]] = defaultdict(list)
     for one in rows.trials:
         if one.status != "ok":
             reason = one.reason or (f"signal {one.signal}" if one.signal else None)
-            found[one.system, one.cell, one.status].append(reason)
+            by_status[one.system, one.cell, one.status].append(reason)
     return [
         Trouble(*what, len(reasons), shortened(reason, _REASON_SHOWN) if reason else None)
-        for what, reasons in sorted(found.items())
+        for what, reasons in sorted(by_status.items())
         for reason in [min((one for one in reasons if one), default=None)]
     ]
 
 
 def codes(rows: Rows) -> dict[tuple[str, str], tuple[str, ...]]:
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    by_cell: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one in rows.trials:
         if one.code_sha256 is not None:
-            found[one.system, one.cell].add(one.code_sha256)
-    return {where: tuple(sorted(codes)) for where, codes in found.items()}
+            by_cell[one.system, one.cell].add(one.code_sha256)
+    return {where: tuple(sorted(codes)) for where, codes in by_cell.items()}
 
 
 def clocks(rows: Rows) -> dict[tuple[str, str], float]:
     """How far a system's clock is from the laboratory's, as a fraction: the median over trials."""
-    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    by_cell: dict[tuple[str, str], list[float]] = defaultdict(list)
     for one in rows.trials:
         if one.status == "ok" and one.clock_apart is not None:
-            found[one.system, one.cell].append(one.clock_apart)
-    return {where: float(np.median(apart)) for where, apart in found.items()}
+            by_cell[one.system, one.cell].append(one.clock_apart)
+    return {where: float(np.median(apart)) for where, apart in by_cell.items()}
 
 
 def seconds(rows: Rows) -> dict[tuple[str, str], float]:
     """What a trial of a cell takes on a system, by the laboratory's clock: the median."""
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    by_cell: dict[tuple[str, str], list[int]] = defaultdict(list)
     for one in rows.trials:
         if one.host_ns is not None:
-            found[one.system, one.cell].append(one.host_ns)
-    return {where: float(np.median(spans)) / 1e9 for where, spans in found.items()}
+            by_cell[one.system, one.cell].append(one.host_ns)
+    return {where: float(np.median(spans)) / 1e9 for where, spans in by_cell.items()}
 
 
 def disturbed(rows: Rows) -> set[tuple[int, str, str]]:
@@ -61,11 +61,11 @@ def disturbed(rows: Rows) -> set[tuple[int, str, str]]:
     for one in rows.trials:
         if one.status == "ok" and one.pressure is not None:
             by_cell[one.system, one.cell].append((one.block, one.pressure))
-    found = set()
+    trials = set()
     for (system, cell), pressures in by_cell.items():
         shares = np.array([pressure for _, pressure in pressures])
         limit = float(np.median(shares)) + 4 * order_statistics.robust_deviation(shares)
-        found |= {
+        trials |= {
             (block, system, cell) for block, pressure in pressures if pressure > max(limit, _PRESSURE_LEAST)
         }
-    return found
+    return trials

@@ -27,16 +27,16 @@ def all_of(observations: Observations) -> Iterable[UsageFigure]:
     wanted = {table.workload for table in made_from.figure_tables} if made_from else set()
     if not wanted:
         return
-    found = _read(observations)
+    by_cell = _read(observations)
     for label, cell in observations.cells.items():
         for system in observations.names if cell.workload in wanted else ():
-            figures = _with_all_calls(found[system, label])
+            figures = _with_all_calls(by_cell[system, label])
             _add_shares(figures)
-            _add_own_calls(figures, _around(observations, found, system))
+            _add_own_calls(figures, _around(observations, by_cell, system))
             for what, by_block in figures.items():
                 yield _tally(system, label, cell, what, _unit(what), by_block)
             if system != observations.baseline:
-                yield from _added(system, label, cell, figures, found[observations.baseline, label])
+                yield from _added(system, label, cell, figures, by_cell[observations.baseline, label])
 
 
 def added(time: float, untraced: float, reading: str) -> float:
@@ -47,7 +47,7 @@ def added(time: float, untraced: float, reading: str) -> float:
 
 def _read(observations: Observations) -> dict[tuple[str, str], _Figures]:
     """By system and cell. Times are per operation, over all metrics of a trial."""
-    found: dict[tuple[str, str], _Figures] = defaultdict(lambda: defaultdict(dict))
+    by_cell: dict[tuple[str, str], _Figures] = defaultdict(lambda: defaultdict(dict))
     by_trial: dict[tuple[int, str, str], list[UsageRow]] = defaultdict(list)
     for used in observations.rows.usage:
         by_trial[used.block, used.system, used.cell].append(used)
@@ -55,11 +55,11 @@ def _read(observations: Observations) -> dict[tuple[str, str], _Figures]:
         operations = sum(one.operations for one in members)
         times = (sum(one.user_ns for one in members), sum(one.system_ns for one in members))
         for what, time in zip(TIMES, times, strict=True):
-            found[system, cell][what][block] = time / operations
+            by_cell[system, cell][what][block] = time / operations
     for count in observations.rows.counts:
         what = f"{count.metric}, watched" if count.metric in TIMES else count.metric
-        found[count.system, count.cell][what][count.block] = float(count.value)
-    return found
+        by_cell[count.system, count.cell][what][count.block] = float(count.value)
+    return by_cell
 
 
 def _add_shares(figures: _Figures) -> None:
@@ -89,14 +89,14 @@ def _with_all_calls(figures: _Figures) -> _Figures:
 
 
 def _around(
-    observations: Observations, found: Mapping[tuple[str, str], _Figures], system: str
+    observations: Observations, by_cell: Mapping[tuple[str, str], _Figures], system: str
 ) -> dict[str, float]:
     """How often the process of a trial that does nothing makes each call: the median of its trials."""
     return {
         what: float(np.median(list(by_block.values())))
         for label, cell in observations.cells.items()
         if cell.workload == SURROUNDING
-        for what, by_block in _with_all_calls(found[system, label]).items()
+        for what, by_block in _with_all_calls(by_cell[system, label]).items()
         if _is_calls(what)
     }
 

@@ -403,8 +403,8 @@ def _given(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iter
 
 def _machines(header: Mapping[str, Any]) -> Mapping[str, str]:
     """Of the systems that exclude each other, what each runs on."""
-    found: Mapping[str, str] = header.get("machines", {})
-    return found
+    machines: Mapping[str, str] = header.get("machines", {})
+    return machines
 
 
 def _here(header: Mapping[str, Any]) -> Collection[str]:

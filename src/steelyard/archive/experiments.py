@@ -140,7 +140,7 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
 
 def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
     """Every experiment of the archive, the oldest first. Calls `tell` for each that cannot be read."""
-    found = []
+    entries = []
     paths, others = files.directories(root / "experiments")
     for sentence in others:
         tell(sentence)
@@ -148,10 +148,10 @@ def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
         if not os.path.lexists(path / HEADER):
             continue  # an earlier version was killed while it was being made: nothing was measured yet
         try:
-            found.append(_open(path))
+            entries.append(_open(path))
         except ArchiveError as error:
             tell(str(error))
-    return sorted(found, key=lambda one: (one.header["created"], one.name))
+    return sorted(entries, key=lambda one: (one.header["created"], one.name))
 
 
 def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
@@ -159,17 +159,17 @@ def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
     others that cannot be read. Raises UnknownName, ArchiveError."""
     if name is not None and (Path(name) / HEADER).exists():
         return _open(Path(name))
-    found = experiments(root, tell)
-    if name is None and found:
-        return found[-1]
+    entries = experiments(root, tell)
+    if name is None and entries:
+        return entries[-1]
     if name is None:
         raise ArchiveError(f"archive {root} holds no experiment yet; run one: steelyard compare native uml")
-    for one in found:
+    for one in entries:
         if one.name == name:
             return one
     if "/" not in name and os.path.lexists(root / "experiments" / name / HEADER):
         return _open(root / "experiments" / name)
-    raise UnknownName("experiment", name, (one.name for one in found), where=f"archive {root}: ")
+    raise UnknownName("experiment", name, (one.name for one in entries), where=f"archive {root}: ")
 
 
 def unfinished(root: Path, same: str, tell: Tell = refuse) -> Experiment | None:
@@ -243,11 +243,11 @@ def close(experiment: Experiment) -> Experiment:
     with _readable(path), journal.explained(path), ExitStack() as held:
         held.callback(_remove, path, drafts.values())
         promised = promise.Promise()
-        kept = tables.Lines(promised.noting(lines(experiment, damaged=damaged.append)), held)
-        with tables.connection() as found:
-            kept.load(found)
+        store = tables.Lines(promised.noting(lines(experiment, damaged=damaged.append)), held)
+        with tables.connection() as database:
+            store.load(database)
             for name, table in TABLES.items():
-                files.write_synced(path / drafts[name], tables.parquet(found, table))
+                files.write_synced(path / drafts[name], tables.parquet(database, table))
         difference = promised.first_difference(path, drafts)
         if difference:
             raise ArchiveError(
@@ -270,12 +270,12 @@ def reopen(experiment: Experiment, tell: Tell = refuse) -> None:
     if not experiment.closed:
         raise ArchiveError(f"experiment {path} is open: the command that began it goes on with it")
     with _readable(path), journal.explained(path):
-        with connect(experiment) as found:
-            made = (json.dumps(line, separators=(",", ":")).encode() for line in reopening.lines(found))
-            files.write(path / journal.NAME, (line + b"\n" for line in made))
+        with connect(experiment) as database:
+            records = (json.dumps(line, separators=(",", ":")).encode() for line in reopening.lines(database))
+            files.write(path / journal.NAME, (line + b"\n" for line in records))
             with tables.of_lines(lines(experiment)) as again:
-                lost = reopening.lost(found, again)
-            remarks = found.execute("SELECT note FROM events WHERE kind = 'damage'").fetchall()
+                lost = reopening.lost(database, again)
+            remarks = database.execute("SELECT note FROM events WHERE kind = 'damage'").fetchall()
         if lost:
             files.remove(path / journal.NAME)
             raise ArchiveError(f"experiment {path} stays closed: no journal could hold its {lost[0]}")
@@ -374,8 +374,8 @@ def export(experiment: Experiment, table: str, file: Path) -> None:
     """Writes one table of the experiment to the file, by the file's ending. Raises UsageError for another
     ending, ArchiveError if the file cannot be written."""
     exports.check(file)
-    with connect(experiment) as found:
-        exports.write(found, table, file)
+    with connect(experiment) as database:
+        exports.write(database, table, file)
 
 
 @contextmanager
@@ -389,14 +389,14 @@ def connect(experiment: Experiment) -> Iterator[tables.Connection]:
                 opened = tables.of_files(path, absent=experiment.absent, known=_known(experiment))
             else:
                 opened = tables.of_lines(lines(experiment))
-            found = held.enter_context(opened)
+            database = held.enter_context(opened)
         except FileNotFoundError as error:
             raise ArchiveError(
                 f"experiment {path} is damaged: it has no {Path(error.filename).name}"
             ) from error
         except OSError as error:
             raise ArchiveError(f"{error.filename or path} cannot be read: {error.strerror}") from error
-        yield found
+        yield database
 
 
 @contextmanager
@@ -419,5 +419,5 @@ class Growing:
         """A database with the tables of what was added since the last time. Raises ArchiveError."""
         begin = self._read
         self._read = os.stat(self.experiment.path / journal.NAME).st_size
-        with _readable(self.experiment.path), tables.of_lines(lines(self.experiment, begin=begin)) as found:
-            yield found
+        with _readable(self.experiment.path), tables.of_lines(lines(self.experiment, begin=begin)) as data:
+            yield data

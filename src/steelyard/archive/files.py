@@ -172,7 +172,7 @@ def directories(folder: Path) -> tuple[list[Path], list[str]]:
     sentences that name what is none. Nothing where there is no such folder. Raises ArchiveError."""
     if folder.is_symlink():
         raise ArchiveError(f"{folder} is a link, and links are not followed")
-    found: list[Path] = []
+    paths: list[Path] = []
     others: list[str] = []
     try:
         with calls.scandir(folder) as entries:
@@ -180,7 +180,7 @@ def directories(folder: Path) -> tuple[list[Path], list[str]]:
                 if entry.name.startswith("."):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    found.append(Path(entry.path))
+                    paths.append(Path(entry.path))
                 elif entry.is_symlink():
                     others.append(f"{entry.path} is left out: it is a link, and links are not followed")
                 else:
@@ -189,4 +189,4 @@ def directories(folder: Path) -> tuple[list[Path], list[str]]:
         return [], []
     except OSError as error:
         raise ArchiveError(f"{folder} cannot be read: {error.strerror}") from error
-    return sorted(found), sorted(others)
+    return sorted(paths), sorted(others)

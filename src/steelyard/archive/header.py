@@ -67,15 +67,15 @@ class Header(TypedDict):
 def read(path: Path) -> versions.Written:
     """The header of the experiment in that directory, as of today. Raises ArchiveError."""
     try:
-        found = json.loads(files.read(path / NAME, most=_BYTES_MOST))
-        version = found["version"]
+        header = json.loads(files.read(path / NAME, most=_BYTES_MOST))
+        version = header["version"]
         if type(version) is not int or version < 1:
             raise Wrong(version, "a whole number from 1", "version")
         if version > versions.VERSION:
             raise ArchiveError(
                 f"experiment {path} is of version {version}; this Steelyard reads up to {versions.VERSION}"
             )
-        written = versions.as_of_today(found)
+        written = versions.as_of_today(header)
         shape.checker(Header)(written.header)
         _check(written.header)
     except Wrong as wrong:

@@ -253,13 +253,13 @@ def _read(line: bytes, check: Callable[[Line], None]) -> Line:
     if len(line) > _LINE_MOST:
         raise Wrong(line[:_LINE_MOST], f"of at most {_LINE_MOST} bytes")
     try:
-        found: Line = _JSON.decode(line.decode(errors="strict"))
+        record: Line = _JSON.decode(line.decode(errors="strict"))
     except (ValueError, RecursionError):
         raise Wrong(line, "JSON") from None
     if b"\\ud" in line or b"\\uD" in line:
-        found = shape.without_halves(found)
-    check(found)
-    return found
+        record = shape.without_halves(record)
+    check(record)
+    return record
 
 
 def _refuse(constant: str) -> None:

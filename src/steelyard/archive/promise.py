@@ -48,11 +48,11 @@ class Promise:
     def first_difference(self, directory: Path, names: Mapping[str, str]) -> str | None:
         """Where the files of that directory, by the tables' names, do not hold these rows in this order; None
         if they do. Raises duckdb.Error, OSError."""
-        with tables.connection() as found:
+        with tables.connection() as database:
             for name, file in names.items():
                 promised = list(map(np.concatenate, zip(*self._parts[name], strict=True)))
                 with files.opened(directory / file) as handle:
-                    if difference := _difference(found, handle, TABLES[name], promised):
+                    if difference := _difference(database, handle, TABLES[name], promised):
                         return f"{name} {difference}"
         return None
 

@@ -9,38 +9,38 @@ from steelyard.archive import schema, tables
 from steelyard.archive.schema import TABLES, Line, Table
 
 
-def lines(found: tables.Connection) -> Iterator[Line]:
+def lines(database: tables.Connection) -> Iterator[Line]:
     """The lines, in the order of their tables and of time. What no table has is as if nobody had known it.
     Raises duckdb.Error."""
-    return heapq.merge(*(_of_form(found, form) for form in schema.FORMS), key=itemgetter("recorded"))
+    return heapq.merge(*(_of_form(database, form) for form in schema.FORMS), key=itemgetter("recorded"))
 
 
-def lost(found: tables.Connection, again: tables.Connection) -> list[str]:
+def lost(database: tables.Connection, again: tables.Connection) -> list[str]:
     """The tables that do not hold the same, but for the number of each trial, and for what is of no trial."""
-    return [name for name in TABLES if _known(found, name) != _known(again, name)]
+    return [name for name in TABLES if _known(database, name) != _known(again, name)]
 
 
-def _known(found: tables.Connection, name: str) -> list[tuple[Any, ...]]:
+def _known(database: tables.Connection, name: str) -> list[tuple[Any, ...]]:
     table = TABLES[name]
     number = schema.quoted(table.number or "")
     without = f" EXCLUDE ({number})" if table.number else ""
     there = f" WHERE {number} IN (SELECT {number} FROM {_main(table.form).name})" if table.number else ""
     query = f"SELECT *{without} FROM {schema.quoted(name)}{there}"
-    return sorted(found.execute(query).fetchall(), key=repr)
+    return sorted(database.execute(query).fetchall(), key=repr)
 
 
 def _main(form: str) -> Table:
     return next(one for one in TABLES.values() if one.form == form and one.list is None)
 
 
-def _of_form(found: tables.Connection, form: str) -> Iterator[Line]:
+def _of_form(database: tables.Connection, form: str) -> Iterator[Line]:
     table = _main(form)
     lists = [one for one in TABLES.values() if one.form == form and one.list is not None]
     held: dict[tuple[str | None, int], list[dict[str, Any]]] = {}
     for one in lists:
-        for row in _rows(found, one):
+        for row in _rows(database, one):
             held.setdefault((one.list, row[one.number or ""]), []).append(row)
-    rows = _rows(found, table)
+    rows = _rows(database, table)
     for row in sorted(rows, key=itemgetter(table.number)) if table.number else rows:
         line = {"kind": form, **_renamed(table, row)}
         for one in lists:
@@ -50,9 +50,9 @@ def _of_form(found: tables.Connection, form: str) -> Iterator[Line]:
         yield line
 
 
-def _rows(found: tables.Connection, table: Table) -> Iterator[dict[str, Any]]:
+def _rows(database: tables.Connection, table: Table) -> Iterator[dict[str, Any]]:
     names = [one.name for one in table.columns]
-    for row in tables.rows(found.cursor(), f"SELECT * FROM {schema.quoted(table.name)}", table):
+    for row in tables.rows(database.cursor(), f"SELECT * FROM {schema.quoted(table.name)}", table):
         yield dict(zip(names, row, strict=True))
 
 
@@ -70,14 +70,14 @@ def _elements(table: Table, rows: Iterable[dict[str, Any]]) -> Iterator[Line]:
         return
     each = [one for one in table.columns if one.is_each]
     same = [one.name for one in table.columns if not one.is_each and one.name != table.position]
-    found: dict[str, list[dict[int, dict[str, Any]]]] = {}
+    groups: dict[str, list[dict[int, dict[str, Any]]]] = {}
     for row in rows:
-        elements = found.setdefault(repr([row[name] for name in same]), [])
+        elements = groups.setdefault(repr([row[name] for name in same]), [])
         element = next((one for one in elements if row[table.position] not in one), None)
         if element is None:
             elements.append(element := {})
         element[row[table.position]] = row
-    for element in (one for elements in found.values() for one in elements):
+    for element in (one for elements in groups.values() for one in elements):
         ordered = [element[position] for position in sorted(element)]
         lists = {one.source: [row[one.name] for row in ordered] for one in each}
         yield _counted(_renamed(table, ordered[0]) | lists)

@@ -140,20 +140,20 @@ def _condition(name: str, kind: Any) -> str:
     kind, may_be_none = shape.without_none(kind)
     kind, inner = shape.without_marks(kind)
     column = quoted(name)
-    found = []
+    terms = []
     for mark in (*marks, *inner):
         if isinstance(mark, Range):
-            found.append(f"{column} BETWEEN {mark.least:.0f} AND {mark.most:.0f}")
+            terms.append(f"{column} BETWEEN {mark.least:.0f} AND {mark.most:.0f}")
         if isinstance(mark, OneOf):
-            found.append(f"{column} IN ({', '.join(map(text, mark.texts))})")
+            terms.append(f"{column} IN ({', '.join(map(text, mark.texts))})")
     if kind is float:
-        found.append(f"isfinite({column})")
+        terms.append(f"isfinite({column})")
     if sql(kind) == JSON:
-        found.append(f"json_valid({column})")
+        terms.append(f"json_valid({column})")
     if name in KNOWN:
         # As a list, because a join would not keep the order of rows.
-        found.append(f"list_contains((SELECT list(name) FROM known WHERE kind = '{name}'), {column})")
-    limits = " AND ".join(found) or "true"
+        terms.append(f"list_contains((SELECT list(name) FROM known WHERE kind = '{name}'), {column})")
+    limits = " AND ".join(terms) or "true"
     if may_be_none or kind is Any:
         return f"({column} IS NULL OR {limits})"
     return f"({column} IS NOT NULL AND {limits})"

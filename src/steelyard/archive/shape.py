@@ -69,11 +69,11 @@ def members(kind: Any) -> tuple[Member, ...]:
     if is_typeddict(kind):
         required = kind.__required_keys__
         return tuple(Member(name, _told_apart(hint), name in required) for name, hint in hints.items())
-    found = []
+    entries = []
     for one in fields(kind):
         is_required = one.default is MISSING and one.default_factory is MISSING
-        found.append(Member(one.name, hints[one.name], is_required, None if is_required else one.default))
-    return tuple(found)
+        entries.append(Member(one.name, hints[one.name], is_required, None if is_required else one.default))
+    return tuple(entries)
 
 
 def _told_apart(hint: Any) -> Any:

@@ -76,10 +76,10 @@ class Lines:
 def of_lines(lines: Iterable[Line]) -> Iterator[Connection]:
     """A database with every table of these lines of a journal. Raises duckdb.Error."""
     with ExitStack() as held:
-        kept = Lines(lines, held)
-        found = held.enter_context(connection())
-        kept.load(found)
-        yield found
+        store = Lines(lines, held)
+        database = held.enter_context(connection())
+        store.load(database)
+        yield database
 
 
 def _of_form(form: str) -> list[Table]:
@@ -168,21 +168,21 @@ def of_files(directory: Path, *, absent: Collection[str], known: Known) -> Itera
     """A database with every table of a closed experiment, but for rows that hold what no journal may: those
     are left out, and that is said among the events. `absent` are the tables that its version did not have.
     Raises ArchiveError, duckdb.Error, OSError."""
-    with connection() as found, ExitStack() as held:
-        found.execute("CREATE TABLE known (kind VARCHAR, name VARCHAR)")
+    with connection() as database, ExitStack() as held:
+        database.execute("CREATE TABLE known (kind VARCHAR, name VARCHAR)")
         for kind in KNOWN:
-            found.execute("INSERT INTO known SELECT ?, unnest(?)", [kind, list(known[kind])])
+            database.execute("INSERT INTO known SELECT ?, unnest(?)", [kind, list(known[kind])])
         damage: list[str] = []
         for name, table in TABLES.items():
             path = directory / f"{name}.parquet"
             if name in absent and not path.exists():
-                found.execute(f"CREATE TABLE {quoted(name)} ({_declared(table)})")
+                database.execute(f"CREATE TABLE {quoted(name)} ({_declared(table)})")
                 continue
             handle = held.enter_context(files.opened(path))
-            damage += _view(found, table, handle, path, kind="TABLE" if name == "events" else "VIEW")
+            damage += _view(database, table, handle, path, kind="TABLE" if name == "events" else "VIEW")
         for sentence in damage:
-            found.execute("INSERT INTO events (kind, recorded, note) VALUES ('damage', 0, ?)", [sentence])
-        yield found
+            database.execute("INSERT INTO events (kind, recorded, note) VALUES ('damage', 0, ?)", [sentence])
+        yield database
 
 
 def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: str = "VIEW") -> list[str]:
@@ -227,15 +227,15 @@ def _declared(table: Table) -> str:
 def of_file(path: Path, table: Table) -> Iterator[tuple[Connection, list[str]]]:
     """A database with the table that one Parquet file holds, and sentences that say what of it is left out.
     Raises ArchiveError, OSError, duckdb.Error."""
-    with files.opened(path) as handle, connection() as found:
-        yield found, _view(found, table, handle, path)
+    with files.opened(path) as handle, connection() as database:
+        yield database, _view(database, table, handle, path)
 
 
 def of_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> Iterator[bytes]:
     """A Parquet file of these rows, bit by bit; they may be more than memory holds. Raises duckdb.Error."""
-    with connection() as found, _unnamed() as file:
+    with connection() as data, _unnamed() as file:
         longest = max((file.write(_as_json(row) + b"\n") for row in rows), default=0)
         file.flush()
         columns = {one.name: one.type for one in table.columns}
-        _read_lines(found, quoted(table.name), columns, file.fileno(), longest=longest)
-        yield from parquet(found, table)
+        _read_lines(data, quoted(table.name), columns, file.fileno(), longest=longest)
+        yield from parquet(data, table)

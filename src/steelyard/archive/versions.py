@@ -57,8 +57,8 @@ _UPGRADES = (_from_1, _from_2, _from_3, _from_4, _from_5)
 def as_of_today(header: dict[str, Any]) -> Written:
     """What the header says, as today's version would have written it. Raises KeyError, TypeError or the like
     where it is no header."""
-    found = Written(header)
+    draft = Written(header)
     for upgrade in _UPGRADES[header["version"] - 1 :]:
-        upgrade(found)
-    found.header.setdefault("watched", False)
-    return found
+        upgrade(draft)
+    draft.header.setdefault("watched", False)
+    return draft

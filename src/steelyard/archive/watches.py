@@ -151,51 +151,51 @@ def _readings(watch: Watch) -> Iterable[dict[str, Any]]:
             yield moment | {"call": name, "value": calls, "errors": errors}
 
 
-def read(kept: Kept) -> Watch:
+def read(entry: Kept) -> Watch:
     """The watch as it was kept, but for its marks, which are not. Raises ArchiveError."""
-    header = kept.header
+    header = entry.header
     head = header["head"]
-    calls = _calls_by_process(kept)
+    calls = _calls_by_process(entry)
     return Watch(
         head=Head(
             **head
             | {"refused": tuple(Refused(**one) for one in head["refused"]), "missing": tuple(head["missing"])}
         ),
-        processes=tuple(_process(row, calls) for row in _rows(kept, "processes")),
+        processes=tuple(_process(row, calls) for row in _rows(entry, "processes")),
         windows=tuple(Window(**one) for one in header["windows"]),
         marks=(),
         monitor=_monitor(header["monitor"]) if header["monitor"] else None,
-        readings=_Readings(kept),
+        readings=_Readings(entry),
     )
 
 
 @contextmanager
-def opened(kept: Kept, table: str) -> Iterator[tables.Connection]:
+def opened(entry: Kept, table: str) -> Iterator[tables.Connection]:
     """A database with that table of the watch. Raises ArchiveError, also for rows that are none."""
-    path = kept.path / _file_of(table)
+    path = entry.path / _file_of(table)
     try:
-        with tables.of_file(path, TABLES[table]) as (found, damage):
+        with tables.of_file(path, TABLES[table]) as (database, damage):
             if damage:
-                raise ArchiveError(f"watch {kept.path} is damaged: {damage[0]}")
-            yield found
+                raise ArchiveError(f"watch {entry.path} is damaged: {damage[0]}")
+            yield database
     except tables.FAULTS as error:
-        raise ArchiveError(f"watch {kept.path} is damaged: {path.name}: {tables.said(error)}") from error
+        raise ArchiveError(f"watch {entry.path} is damaged: {path.name}: {tables.said(error)}") from error
     except OSError as error:
-        raise ArchiveError(f"watch {kept.path} is damaged: {path.name}: {error.strerror}") from error
+        raise ArchiveError(f"watch {entry.path} is damaged: {path.name}: {error.strerror}") from error
 
 
-def export(kept: Kept, table: str, file: Path) -> None:
+def export(entry: Kept, table: str, file: Path) -> None:
     """Writes one table of the watch to the file, by the file's ending. Raises UsageError, ArchiveError."""
     exports.check(file)
-    with opened(kept, table) as found:
-        exports.write(found, table, file)
+    with opened(entry, table) as database:
+        exports.write(database, table, file)
 
 
-def _rows(kept: Kept, table: str) -> Iterator[dict[str, Any]]:
+def _rows(entry: Kept, table: str) -> Iterator[dict[str, Any]]:
     """The rows in the order in which they were written. Raises ArchiveError."""
     names = [one.name for one in TABLES[table].columns]
-    with opened(kept, table) as found:
-        for row in tables.rows(found, f"SELECT * FROM {table}", TABLES[table]):
+    with opened(entry, table) as database:
+        for row in tables.rows(database, f"SELECT * FROM {table}", TABLES[table]):
             yield dict(zip(names, row, strict=True))
 
 
@@ -206,14 +206,14 @@ def _who(row: Mapping[str, Any]) -> _Who:
     return row["pid"], row["thread"], row["begin_ns"]
 
 
-def _calls_by_process(kept: Kept) -> dict[_Who, dict[str, Call]]:
-    found: dict[_Who, dict[str, Call]] = {}
-    for row in _rows(kept, "calls"):
+def _calls_by_process(entry: Kept) -> dict[_Who, dict[str, Call]]:
+    by_process: dict[_Who, dict[str, Call]] = {}
+    for row in _rows(entry, "calls"):
         # Earlier versions kept fewer.
         fields = {field.name: row[field.name] for field in dataclasses.fields(Call) if field.name in row}
         histogram = None if row["histogram"] is None else tuple(row["histogram"])
-        found.setdefault(_who(row), {})[row["call"]] = Call(**fields | {"histogram": histogram})
-    return found
+        by_process.setdefault(_who(row), {})[row["call"]] = Call(**fields | {"histogram": histogram})
+    return by_process
 
 
 def _process(row: Mapping[str, Any], calls: Mapping[_Who, Mapping[str, Call]]) -> Process:
@@ -238,8 +238,8 @@ def _monitor(record: Mapping[str, Any]) -> Monitor:
 class _Readings:
     """The readings of a kept watch, read from its file whenever they are wanted."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
+    def __init__(self, entry: Kept) -> None:
+        self._kept = entry
 
     def __iter__(self) -> Iterator[Reading]:
         same = itertools.groupby(
@@ -258,16 +258,16 @@ class _Readings:
 
 def kept(root: Path, tell: Tell = experiments.refuse) -> list[Kept]:
     """Every watch of the archive, the oldest first. Calls `tell` for each that cannot be read."""
-    found = []
+    entries = []
     paths, others = files.directories(root / _FOLDER)
     for sentence in others:
         tell(sentence)
     for path in paths:
         try:
-            found.append(_open(path))
+            entries.append(_open(path))
         except ArchiveError as error:
             tell(str(error))
-    return sorted(found, key=lambda one: (one.header["created"], one.name))
+    return sorted(entries, key=lambda one: (one.header["created"], one.name))
 
 
 def find(root: Path, name: str, tell: Tell = experiments.refuse) -> Kept:

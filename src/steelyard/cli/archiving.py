@@ -100,13 +100,13 @@ def _show(options: ShowOptions) -> int:
     from steelyard.archive import experiments
     from steelyard.report import listing
 
-    found = experiments.find(output.archive(options.archive), options.experiment, output.tell)
+    experiment = experiments.find(output.archive(options.archive), options.experiment, output.tell)
     if options.format == "json":
-        print(json.dumps(dict(found.header), indent=1))
+        print(json.dumps(dict(experiment.header), indent=1))
         return 0
     rows = [
         {"key": key, "value": value if isinstance(value, str) else json.dumps(value)}
-        for key, value in found.header.items()
+        for key, value in experiment.header.items()
         if key not in ("study_text", "workloads", "host", "cells")
     ]
     listing.print_table(rows, form=options.format)
@@ -128,10 +128,10 @@ def _reopen(options: ReopenOptions) -> int:
     from steelyard.archive import experiments
 
     root = output.archive(options.archive)
-    found = experiments.find(root, options.experiment, output.tell)
+    experiment = experiments.find(root, options.experiment, output.tell)
     with experiments.measuring(root):
-        experiments.reopen(found, output.tell)
-    output.say(f"steelyard: {found.name} is open again; the command that began it goes on with it")
+        experiments.reopen(experiment, output.tell)
+    output.say(f"steelyard: {experiment.name} is open again; the command that began it goes on with it")
     return 0
 
 
@@ -140,11 +140,11 @@ def _export(options: ExportOptions) -> int:
 
     root = output.archive(options.archive)
     if options.table in _WATCH_TABLES:
-        kept = watches.find(root, options.experiment, output.tell)
-        watches.export(kept, options.table, options.file)
+        watch = watches.find(root, options.experiment, output.tell)
+        watches.export(watch, options.table, options.file)
     else:
-        found = experiments.find(root, options.experiment, output.tell)
-        experiments.export(found, options.table, options.file)
+        experiment = experiments.find(root, options.experiment, output.tell)
+        experiments.export(experiment, options.table, options.file)
     return 0
 
 

@@ -185,21 +185,21 @@ def _run(options: CompareOptions | RunOptions) -> int:
         watch=measuring.watch,
     )
     done = experiment.carry_out(order, report.onlooker(reporting.html))
-    found = _print_report(done, reporting)
+    weighing = _print_report(done, reporting)
     if not done.closed:
         return output.INTERRUPTED
-    return _status(found)
+    return _status(weighing)
 
 
-def _status(found: "Weighing") -> int:
+def _status(weighing: "Weighing") -> int:
     """Whether any trial went well; else it is said why none did."""
-    if found.went_well or not found.trials:
+    if weighing.went_well or not weighing.trials:
         return 0
-    one = found.troubles[0]
+    one = weighing.troubles[0]
     reason = f": {one.reason}" if one.reason else ""
     failed = f"{one.cell} {one.status} on {one.system}{reason}"
-    output.say(f"steelyard: none of {found.trials} trials went well; {failed}")
-    is_unsupported = {each.status for each in found.troubles} == {"unsupported"}
+    output.say(f"steelyard: none of {weighing.trials} trials went well; {failed}")
+    is_unsupported = {each.status for each in weighing.troubles} == {"unsupported"}
     return Unsupported.exit_status if is_unsupported else 1
 
 
@@ -235,12 +235,12 @@ def _print_report(experiment: "Experiment", options: Reporting) -> "Weighing":
     margin = model.fraction(options.margin) if options.margin else None
     if options.html:
         report.prepare_html()
-    found = weigh.of(experiment, baseline=options.baseline, margin=margin)
+    result = weigh.of(experiment, baseline=options.baseline, margin=margin)
     if options.html:
-        report.write_html(found, options.html, reference=options.reference)
+        report.write_html(result, options.html, reference=options.reference)
         output.say(f"steelyard: the report is in {options.html}")
-    report.print_out(found, form=options.format, reference=options.reference, everything=options.everything)
-    return found
+    report.print_out(result, form=options.format, reference=options.reference, everything=options.everything)
+    return result
 
 
 COMPARE = Verb(

@@ -29,19 +29,19 @@ def _reboots(options: RebootsOptions) -> int:
     if options.kernel is not None:
         this_machine.boot_into(options.kernel)
         return 0
-    found = continuation.standing()
-    if found is None:
+    run = continuation.standing()
+    if run is None:
         told = f"; what the last one said is in {continuation.LOG}" if continuation.LOG.exists() else ""
         print(f"no experiment reboots this machine{told}")
         return 0
     if options.what == "stop":
-        ends = f"process {found.process} ends, and " if continuation.stop(found) else ""
+        ends = f"process {run.process} ends, and " if continuation.stop(run) else ""
         output.say(
             f"steelyard: {ends}this machine is not rebooted any more; what was measured is kept, and the "
             "same command goes on with it"
         )
         return 0
-    facts = continuation.facts(found)
+    facts = continuation.facts(run)
     if options.format != "text":
         plain.print_rows([facts], form=options.format)
         return 0

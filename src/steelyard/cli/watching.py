@@ -57,9 +57,9 @@ def _report_kept(options: WatchOptions, name: str, *, top: int) -> int:
 
     if also := [*(["a command"] if options.command else []), *given_to_steer(options)]:
         raise UsageError(f"--kept reports a watch that is over, and goes without {also[0]}")
-    kept = watches.find(output.archive(options.archive), name, output.tell)
+    entry = watches.find(output.archive(options.archive), name, output.tell)
     with _report_file(options) as file:
-        _report(watches.read(kept), kept.header["watched"], options, top=top, file=file)
+        _report(watches.read(entry), entry.header["watched"], options, top=top, file=file)
     return 0
 
 
@@ -92,8 +92,8 @@ def _report(watch: "Watch", watched: str, options: WatchOptions, *, top: int, fi
         from steelyard.archive import watches
 
         root = output.archive(options.archive)
-        kept = watches.keep(root, watch, watched=watched)
-        advice.append(f"steelyard: the watch is kept as {kept.name} in {root}")
+        entry = watches.keep(root, watch, watched=watched)
+        advice.append(f"steelyard: the watch is kept as {entry.name} in {root}")
     if options.format == "json":
         plain.print_json(account, file)
     elif options.format == "csv":

@@ -203,9 +203,9 @@ def _ticks(low: float, high: float) -> list[float]:
     powers = range(math.ceil(math.log10(max(high, 1 / low))) + 1)
     for between in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         above = {factor * 10.0**power for power in powers for factor in between}
-        found = [value for value in sorted(above | {1 / value for value in above}) if low <= value <= high]
-        if len(found) >= 4:
-            return found
+        ticks = [value for value in sorted(above | {1 / value for value in above}) if low <= value <= high]
+        if len(ticks) >= 4:
+            return ticks
     reach = max(high - 1, 1 - low)
     step = next(size for size in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if reach / size <= 4 or size == 0.5)
     return [round(1 + step * count, 6) for count in range(-8, 9) if low <= 1 + step * count <= high]
@@ -260,8 +260,8 @@ def _intervals(marks: Records, scale: Any, y: Any) -> Iterable[alt.Chart]:
 def coded(field: str, names: Sequence[str], shapes: Sequence[Shape]) -> Spec:
     """The channels by which the field's values look like these shapes."""
 
-    def scale(found: Iterable[str]) -> alt.Scale:
-        return alt.Scale(domain=list(names), range=list(found))
+    def scale(codes: Iterable[str]) -> alt.Scale:
+        return alt.Scale(domain=list(names), range=list(codes))
 
     paper = "var(--paper)"
     return {

@@ -37,10 +37,10 @@ def curve(one: CurveComparison, systems: Sequence[str]) -> Spec:
     y = _value_axis(one.unit, marks)
     look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
     stroke = look.pop("stroke")
-    found = alt.Chart(alt.InlineData(values=knees))
+    chart = alt.Chart(alt.InlineData(values=knees))
     layers = [
-        found.mark_rect(opacity=0.14).encode(x=alt.X("low:Q"), x2="high:Q", fill=_filled(systems)),
-        found.mark_rule(strokeDash=[4, 3]).encode(x="x:Q", stroke=stroke),
+        chart.mark_rect(opacity=0.14).encode(x=alt.X("low:Q"), x2="high:Q", fill=_filled(systems)),
+        chart.mark_rule(strokeDash=[4, 3]).encode(x="x:Q", stroke=stroke),
         alt.Chart(alt.InlineData(values=segments)).mark_line(strokeWidth=1.6).encode(x=x, y=y, stroke=stroke),
         *_intervals(marks, one.unit, x, stroke, look),
     ]
@@ -113,8 +113,8 @@ def _ticks(values: Sequence[float]) -> list[float]:
     decades = math.log10(high / low)
     factors = (1,) if decades > 3 else (1, 3) if decades > 1.8 else (1, 2, 5) if decades > 0.7 else _FINE
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [factor * 10.0**power for power in powers for factor in factors]
-    return [value for value in found if low <= value <= high]
+    ticks = [factor * 10.0**power for power in powers for factor in factors]
+    return [value for value in ticks if low <= value <= high]
 
 
 # Bars
@@ -271,7 +271,7 @@ _LOG_FROM = 16  # with more copies than this, both axes are on log scales
 _STEPS = 60  # of a law's line
 
 
-def gains(found: Sequence[Gain], scalings: Sequence[Scaling], systems: Sequence[str]) -> Spec:
+def gains(rows: Sequence[Gain], scalings: Sequence[Scaling], systems: Sequence[str]) -> Spec:
     """Gain over copies with intervals; dashed, what the processors could give at most; and through the marks
     the fitted law as far as it holds, or else min(N, saturation)."""
     ones = [{"x": 1, "system": name, "value": 1.0, "low": 1.0, "high": 1.0} for name in systems]
@@ -281,14 +281,14 @@ def gains(found: Sequence[Gain], scalings: Sequence[Scaling], systems: Sequence[
             "system": one.system,
             **_bounded(one.gain.value, one.gain.low, one.gain.high),
         }
-        for one in found
+        for one in rows
     ]
-    most = max(one.copies for one in found)
+    most = max(one.copies for one in rows)
     known = [one.processors for one in scalings if one.processors]
     processors = min(max(known, default=most), most)
     ideal = [{"x": count, "value": min(count, processors)} for count in sorted({1, processors, most})]
     kind: Spec = {"type": "log", "base": 2} if most > _LOG_FROM else {"type": "linear", "zero": False}
-    ticks = sorted({1, *(one.copies for one in found)})
+    ticks = sorted({1, *(one.copies for one in rows)})
     plain: Spec = {"grid": False, "labelOverlap": "greedy", "format": "d"}
     x_axis = alt.Axis(values=ticks, title="copies", **plain)
     x = alt.X("x:Q", scale=alt.Scale(nice=False, padding=10, **kind), axis=x_axis)

@@ -8,10 +8,10 @@ from steelyard.analysis.model import PlotMark
 
 def placed(marks: Iterable[PlotMark], systems: Sequence[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """By cell and metric, what `charts.samples` shows."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    by_key: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for mark in marks:
         aside = (systems.index(mark.system) - (len(systems) - 1) / 2) * 0.7 / len(systems)
-        found.setdefault((mark.cell, mark.metric), []).append(
+        by_key.setdefault((mark.cell, mark.metric), []).append(
             {
                 "x": round((mark.number + 0.5 + aside) * mark.blocks + 0.5, 2),
                 "system": mark.system,
@@ -19,4 +19,4 @@ def placed(marks: Iterable[PlotMark], systems: Sequence[str]) -> dict[tuple[str,
                 **{name: float(f"{getattr(mark, name):.4g}") for name in ("value", "low", "high")},
             }
         )
-    return found
+    return by_key

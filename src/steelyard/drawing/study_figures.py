@@ -78,7 +78,7 @@ def of_processes(members: Sequence[Multiprogramming]) -> list[Chart]:
 def of_gains(weighing: Weighing) -> list[Chart]:
     """A chart of gain over copies for each workload and metric that has enough numbers of copies for one."""
     systems = [system.name for system in weighing.systems]
-    found = []
+    charts = []
     for cell, metric in dict.fromkeys((one.cell, one.metric) for one in weighing.gains):
         gains = [one for one in weighing.gains if (one.cell, one.metric) == (cell, metric)]
         scalings = [one for one in weighing.scalings if (one.cell, one.metric) == (cell, metric)]
@@ -88,15 +88,15 @@ def of_gains(weighing: Weighing) -> list[Chart]:
                 f"{one.system} with {one.copies} copies: {wording.factor(one.gain.value)}" for one in gains
             )
             spec = figures.gains(gains, scalings, systems)
-            found.append(Chart(title, f"Gain of {title} over copies. {summary}", {"wide": spec}))
-    return found
+            charts.append(Chart(title, f"Gain of {title} over copies. {summary}", {"wide": spec}))
+    return charts
 
 
 def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:
     """The study's own figures, in its order; one without a value that was measured is left out."""
     systems = [system.name for system in weighing.systems]
-    found = [_figure(weighing, figure, systems) for figure in (study.figures if study else ())]
-    return [picture for picture in found if picture.panels]
+    pictures = [_figure(weighing, figure, systems) for figure in (study.figures if study else ())]
+    return [picture for picture in pictures if picture.panels]
 
 
 def is_drawn(one: CurveComparison, study: Study | None) -> bool:

@@ -64,18 +64,18 @@ def _ranks(count: int) -> list[int]:
 
 
 def _bars(members: Sequence[Life]) -> Records:
-    found: Records = []
+    bars: Records = []
     for number, life in enumerate(members):
         place = {"top": number, "bottom": number + 1, "about": _about(number, life)}
         if life.asked_ns is None:
             continue
         began = life.began_ns if life.began_ns is not None else life.ended_ns
         if began is not None and began > life.asked_ns:
-            found.append({**place, "from": _s(life.asked_ns), "to": _s(began), "state": "waiting"})
+            bars.append({**place, "from": _s(life.asked_ns), "to": _s(began), "state": "waiting"})
         if life.began_ns is not None and life.ended_ns is not None:
             state = "running" if life.status == "ok" else "lost"
-            found.append({**place, "from": _s(life.began_ns), "to": _s(life.ended_ns), "state": state})
-    return found
+            bars.append({**place, "from": _s(life.began_ns), "to": _s(life.ended_ns), "state": state})
+    return bars
 
 
 def _about(number: int, life: Life) -> str:

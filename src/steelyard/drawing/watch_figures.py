@@ -165,7 +165,7 @@ def _thinned(
         yield begins_s[first], _number(mean), _number(min(some)), _number(max(some))
 
 
-def bars(found: Sequence[Bar]) -> Spec:
+def bars(rows: Sequence[Bar]) -> Spec:
     """How often each type of call was made, and of that how often it failed; intervals of estimates."""
     values: Records = [
         {
@@ -179,11 +179,11 @@ def bars(found: Sequence[Bar]) -> Spec:
             "middle": number + 0.5,
             "bottom": number + 0.88,
         }
-        for number, one in enumerate(found)
+        for number, one in enumerate(rows)
     ]
-    most = max((one.high or one.count for one in found), default=1) or 1
+    most = max((one.high or one.count for one in rows), default=1) or 1
     base = alt.Chart(alt.InlineData(values=values))
-    y_scale = alt.Scale(domain=[len(found), 0], nice=False)
+    y_scale = alt.Scale(domain=[len(rows), 0], nice=False)
     scale = alt.Scale(domain=[0, most], nice=False)
     middle = alt.Y("middle:Q", scale=y_scale, axis=None)
 
@@ -209,9 +209,9 @@ def bars(found: Sequence[Bar]) -> Spec:
             x=at_pixels({"expr": "width + 6"}), y=middle, text="text:N"
         ),
     ]
-    left = max((len(one.name) for one in found), default=0) * LETTER + 10
-    right = max((len(digits(one.count)) for one in found), default=0) * LETTER + 8
-    spec = spec_of(alt.layer(*layers, height=_BAR * len(found)))
+    left = max((len(one.name) for one in rows), default=0) * LETTER + 10
+    right = max((len(digits(one.count)) for one in rows), default=0) * LETTER + 8
+    spec = spec_of(alt.layer(*layers, height=_BAR * len(rows)))
     return spec | {"autosize": "none", "padding": {"left": left, "right": right, "top": 2, "bottom": 2}}
 
 

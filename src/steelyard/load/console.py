@@ -58,24 +58,24 @@ _GAVE_WAY = {
 }
 
 
-def print_saturation(found: Saturation, server: Target) -> None:
+def print_saturation(result: Saturation, server: Target) -> None:
     """Prints the rate for people, and what gave way beyond it."""
     console = Console()
-    limit, url = found.limit, shown(server.url)
+    limit, url = result.limit, shown(server.url)
     within = f"{100 * limit.share:g} % of requests within {time_ns(limit.latency_ns)}"
-    if found.rate is None:
+    if result.rate is None:
         console.print(Text(f"{url}: no search was done before the interruption"))
-    elif found.below is None:
-        console.print(Text(f"{url} held none of {len(found.probes)} rates with {within}"))
+    elif result.below is None:
+        console.print(Text(f"{url} held none of {len(result.probes)} rates with {within}"))
     else:
-        rate = _with(found.rate, digits)
-        least = "at least " if found.is_client_limited else ""
-        held = f"{url} holds {least}{rate} requests a second with {within} ({found.clients:,} connections)."
+        rate = _with(result.rate, digits)
+        least = "at least " if result.is_client_limited else ""
+        held = f"{url} holds {least}{rate} requests a second with {within} ({result.clients:,} connections)."
         console.print(Text(held))
-    for what, many in sorted(found.gave_way.items(), key=lambda one: -one[1]):
-        console.print(Text(f"Beyond it {_GAVE_WAY[what]} (in {many} of {len(found.probes)} trials)."))
-    if found.below is not None:
-        best = found.below
+    for what, many in sorted(result.gave_way.items(), key=lambda one: -one[1]):
+        console.print(Text(f"Beyond it {_GAVE_WAY[what]} (in {many} of {len(result.probes)} trials)."))
+    if result.below is not None:
+        best = result.below
         busy = f"the load generator was busy {best.trial.busy_most:.0%} of the time{_server_busy(best.trial)}"
         console.print(Text(f"At the highest rate held, {digits(best.rate)} a second, {busy}."))
 
@@ -87,16 +87,16 @@ def _server_busy(trial: Trial) -> str:
     return f", the server {used / (trial.window_ns / (1 - WARMUP_SHARE)):.0%} of one processor"
 
 
-def print_saturation_json(found: Saturation, server: Target) -> None:
+def print_saturation_json(result: Saturation, server: Target) -> None:
     """Prints everything as one JSON object; unrounded."""
     record = {
         "target": dataclasses.asdict(server),
-        "limit": dataclasses.asdict(found.limit),
-        "clients": found.clients,
-        "rate": dataclasses.asdict(found.rate) if found.rate else None,
-        "searches": found.ends,
-        "gave_way": dict(found.gave_way),
-        "probes": [dataclasses.asdict(one) for one in found.probes],
+        "limit": dataclasses.asdict(result.limit),
+        "clients": result.clients,
+        "rate": dataclasses.asdict(result.rate) if result.rate else None,
+        "searches": result.ends,
+        "gave_way": dict(result.gave_way),
+        "probes": [dataclasses.asdict(one) for one in result.probes],
     }
     _write(record)
 
@@ -173,8 +173,8 @@ def _object_rates(objects: ObjectLevel) -> tuple[str, str]:
 
 
 def _quantile(level: Level, share: float) -> str:
-    found = level.latency_ns.get(share)
-    return time_ns(found.value) if found else "–"
+    latency = level.latency_ns.get(share)
+    return time_ns(latency.value) if latency else "–"
 
 
 def _processor_time(level: Level) -> str:
@@ -223,7 +223,7 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
 
 def _object_latency(objects: ObjectLevel) -> str:
     quantiles = ", ".join(
-        f"{share * 100:g} % {time_ns(found.value)}" for share, found in objects.latency_ns.items()
+        f"{share * 100:g} % {time_ns(latency.value)}" for share, latency in objects.latency_ns.items()
     )
     failed = f"; {objects.failed:,} failed" if objects.failed else ""
     return f"objects took, while files of them were under way: {quantiles or 'none ended'}{failed}."

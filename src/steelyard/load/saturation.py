@@ -88,7 +88,7 @@ def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) 
     done, how many there are. Raises as trials.run does, and SystemFailed where nothing is answered."""
     chance = random.Random(order.seed)
     clients = order.levels[0]
-    found = Saturation(limit, clients)
+    saturation = Saturation(limit, clients)
     done = count()
     with trials.watched(order) as watch:
 
@@ -111,12 +111,12 @@ def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) 
                     probe = Probe(rate, trial, _what_gave_way(trial, limit))
                     if probe.gave_way != CLIENT_LATE:
                         break
-                found.probes.append(probe)
+                saturation.probes.append(probe)
                 low, high = (low, math.log(rate)) if probe.gave_way else (math.log(rate), high)
                 where = 0.5
-                yield found
-            found.ends.append(math.exp((low + high) / 2))
-            yield found
+                yield saturation
+            saturation.ends.append(math.exp((low + high) / 2))
+            yield saturation
 
 
 def _what_gave_way(trial: Trial, limit: Limit) -> str | None:

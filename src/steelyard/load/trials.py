@@ -65,7 +65,7 @@ def watched(order: Order) -> Iterator[HostMonitor | None]:
 def perform(order: Order, clients: int, seed: int, watch: HostMonitor | None) -> Trial:
     """One trial, and what it cost the server."""
     before = watch.mark() if watch else None
-    found = client.run(
+    trial = client.run(
         order.server,
         order.pattern,
         clients=clients,
@@ -76,8 +76,8 @@ def perform(order: Order, clients: int, seed: int, watch: HostMonitor | None) ->
     )
     after = watch.mark() if watch else None
     if before is None or after is None:
-        return found
-    return replace(found, costs={one.figure: one.value for one in between(before, after).figures})
+        return trial
+    return replace(trial, costs={one.figure: one.value for one in between(before, after).figures})
 
 
 def levels(trials: Sequence[Trial]) -> tuple[Level, ...]:
@@ -115,16 +115,16 @@ def _level(trials: Sequence[Trial]) -> Level:
 
 def _objects(trials: Sequence[Trial]) -> ObjectLevel | None:
     seconds = trials[0].window_ns / 1e9
-    found = [one.objects for one in trials if one.objects]
-    if not found:
+    objects = [one.objects for one in trials if one.objects]
+    if not objects:
         return None
     return ObjectLevel(
-        digest=found[0].digest,
-        rate=_median([one.ended / seconds for one in found]),
-        offered=found[0].offered,
-        failed=sum(one.failed for one in found),
-        sequences=max(one.sequence_permille for one in found) / 1000,
-        latency_ns=_quantiles([one.latency for one in found]),
+        digest=objects[0].digest,
+        rate=_median([one.ended / seconds for one in objects]),
+        offered=objects[0].offered,
+        failed=sum(one.failed for one in objects),
+        sequences=max(one.sequence_permille for one in objects) / 1000,
+        latency_ns=_quantiles([one.latency for one in objects]),
     )
 
 
@@ -135,13 +135,13 @@ def _median(values: Sequence[float]) -> Estimate:
 def _quantiles(histograms: Sequence[Histogram]) -> Mapping[float, Estimate]:
     """Of all together, with the interval that the trials' own quantiles give."""
     together = reduce(add, histograms)
-    found = {}
+    quantiles = {}
     for share in QUANTILES:
         value = together.quantile(share)
         own = [one for each in histograms if (one := each.quantile(share)) is not None]
         if value is not None:
-            found[share] = order_statistics.around(value, np.array(own))
-    return found
+            quantiles[share] = order_statistics.around(value, np.array(own))
+    return quantiles
 
 
 def _costs(trials: Sequence[Trial]) -> Mapping[str, Estimate]:

@@ -67,14 +67,14 @@ def _read_off(weighing: Weighing, workload: str, system: str, shows: str) -> str
     for one in weighing.curves:
         for line in one.lines:
             if one.workload == workload and line.system == system:
-                found = curves.upper_plateau(line) if shows == "plateau" else curves.degradation(line)
-                if found is None:
+                estimate = curves.upper_plateau(line) if shows == "plateau" else curves.degradation(line)
+                if estimate is None:
                     return NOTHING
                 if shows == "plateau":
-                    bounds = wording.value_interval(found, one.unit)
-                    return f"{wording.value(found.value, one.unit)} ({bounds})"
-                bounds = wording.quantity_interval(found, one.sweep_unit)
-                return f"{wording.quantity(found.value, one.sweep_unit)} ({bounds})".removesuffix(" ()")
+                    bounds = wording.value_interval(estimate, one.unit)
+                    return f"{wording.value(estimate.value, one.unit)} ({bounds})"
+                bounds = wording.quantity_interval(estimate, one.sweep_unit)
+                return f"{wording.quantity(estimate.value, one.sweep_unit)} ({bounds})".removesuffix(" ()")
     return NOTHING
 
 
@@ -107,7 +107,7 @@ def _cell_table(weighing: Weighing, table: CellTable) -> Printed:
 
 def _printed_columns(table: CellTable) -> _Columns:
     """The paper's own. Raises UnknownName where it has nothing of that workload over that parameter."""
-    found: _Columns = {}
+    columns: _Columns = {}
     levels = {str(level): level for level in table.levels}
     rows = source.rows_of(table.paper, table.name)
     known = {f"{row['workload']} over {row['parameter']}" for row in rows}
@@ -118,9 +118,9 @@ def _printed_columns(table: CellTable) -> _Columns:
         if (row["workload"], row["parameter"]) == (table.published, table.over) and row["level"] in levels:
             for figure in table.figures:
                 if row["metric"] == figure.published:
-                    cells = found.setdefault(row["system"], {})
+                    cells = columns.setdefault(row["system"], {})
                     cells[levels[row["level"]], figure] = source.as_printed(row, rows)
-    return found
+    return columns
 
 
 def _today_s_columns(weighing: Weighing, table: CellTable) -> _Columns:
@@ -145,14 +145,14 @@ def _today_s_cell(
 ) -> str:
     """The figure with its interval, of the cell that has these parameters and the fewest others."""
     stated = {table.over: level, **dict(fixed)}
-    found = [
+    matches = [
         one
         for one in _measured(weighing, system, table.workload, figure.metric)
         if stated.items() <= one.parameters.items()
     ]
-    if not found:
+    if not matches:
         return NOTHING
-    nearest = min(found, key=lambda one: len(one.parameters))
+    nearest = min(matches, key=lambda one: len(one.parameters))
     value, unit = _stated_otherwise(nearest, figure)
     text = wording.value(value.value, unit)
     return text if value.low is None else f"{text} ({wording.value_interval(value, unit)})"
@@ -295,12 +295,12 @@ class _Today:
 
     def _costs(self, system: str, workload: str, copies: int) -> list[ProcessorTime]:
         """The costs of every metric of the workload's first cell with so many copies."""
-        found = [
+        costs = [
             cost
             for cost in self._weighing.costs
             if cost.system == system and cost.workload == workload and cost.copies == copies
         ]
-        return [cost for cost in found if cost.cell == found[0].cell]
+        return [cost for cost in costs if cost.cell == costs[0].cell]
 
     def _real(self, system: str, workload: str, copies: int) -> float | None:
         return sum(cost.real_ns for cost in self._costs(system, workload, copies)) or None
@@ -317,10 +317,10 @@ class _Today:
         return f"{wording.time_ns(real)} ({wording.time_ns(user)}+{wording.time_ns(kernel)})"
 
     def _gain(self, system: str, workload: str) -> str:
-        found: list[Gain] = [
+        gains: list[Gain] = [
             gain for gain in self._weighing.gains if gain.system == system and gain.workload == workload
         ]
-        if not found:
+        if not gains:
             return NOTHING
-        logs = [math.log(gain.gain.value) for gain in found]
+        logs = [math.log(gain.gain.value) for gain in gains]
         return f"{math.exp(sum(logs) / len(logs)):.1f}"

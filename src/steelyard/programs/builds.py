@@ -132,8 +132,8 @@ def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
     files.append(_machine_code(build, source, draft) if is_foreign else built.machine_code())
     objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
     commands = [
-        [*_compiler(build), *flags, "-c", str(file), "-o", str(made)]
-        for file, made in zip(files, objects, strict=True)
+        [*_compiler(build), *flags, "-c", str(file), "-o", str(output)]
+        for file, output in zip(files, objects, strict=True)
     ]
     with ThreadPoolExecutor(os.cpu_count()) as several:
         for _ in several.map(_call, commands):
@@ -164,10 +164,10 @@ def sources(build: Build, source: Path) -> list[Path]:
 
 def _machine_code(build: Build, source: Path, draft: Path) -> Path:
     """The machine code that all programs of another architecture than this one share."""
-    made = draft / "linp_code.c"
-    script = [sys.executable, str(source / "build-code"), "linp", str(source / "cpu" / "linp.c"), str(made)]
+    file = draft / "linp_code.c"
+    script = [sys.executable, str(source / "build-code"), "linp", str(source / "cpu" / "linp.c"), str(file)]
     _call([*script, *_compiler(build)])
-    return made
+    return file
 
 
 def _compiler(build: Build) -> list[str]:
@@ -206,7 +206,7 @@ def _libraries(build: Build) -> list[str]:
 
 def _rpc() -> tuple[list[str], list[str]] | None:
     """How to compile and link with the system's RPC library, as pkg-config knows it."""
-    found = []
+    flags = []
     for what in ("--cflags", "--libs"):
         try:
             answer = text.answer_of(["pkg-config", what, "libtirpc"])
@@ -214,8 +214,8 @@ def _rpc() -> tuple[list[str], list[str]] | None:
             return None
         if answer.returncode:
             return None
-        found.append(answer.stdout.split())
-    return found[0], found[1]
+        flags.append(answer.stdout.split())
+    return flags[0], flags[1]
 
 
 def _call(command: list[str]) -> None:

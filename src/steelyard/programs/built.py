@@ -157,8 +157,8 @@ def builds() -> tuple[str, ...]:
     """The names of all builds for this kernel. Builds for Windows are not among them."""
     own = [name for name, file in _FILES.items() if name != "windows" and _built("workloads", file).is_file()]
     root = build_place("x").parent
-    made = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
-    return (*own, *made)
+    others = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
+    return (*own, *others)
 
 
 def _how_to_make(name: str) -> str:
@@ -177,8 +177,8 @@ def greeting(build: str) -> dict[str, Any]:
     answer = subprocess.run(
         [load(build), "--version"], stdout=subprocess.PIPE, check=True, stdin=subprocess.DEVNULL
     )
-    found: dict[str, Any] = json.loads(answer.stdout)
-    return found
+    record: dict[str, Any] = json.loads(answer.stdout)
+    return record
 
 
 @cache

@@ -103,14 +103,14 @@ def _print(
     *,
     everything: bool = False,
 ) -> None:
-    found = answers.all_of(weighing)
+    results = answers.all_of(weighing)
     if tables:
         _print_shown(console, _multiprogramming(weighing))
     for printed in tables:
         _print_published(console, printed, in_full=everything or console.width >= _WIDTH_OF_VALUES)
-    if not found:
+    if not results:
         console.print(Text(_of_no_answer(weighing), style="bold"))
-    for answer in found:
+    for answer in results:
         _print_answer(console, answer, length)
     shown = [
         one

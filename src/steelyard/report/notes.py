@@ -66,12 +66,12 @@ _FORMS = (
 def of(weighing: Weighing, *, everything: bool = False) -> tuple[str, ...]:
     """The notes, the most important first. What monitors cannot see, and what is as it should be, is
     included only with `everything`."""
-    found = [one for one in weighing.warnings if everything or not one.startswith(_OF_MONITORS)]
-    found += _of_troubles(weighing.troubles)
-    found += _of_flags(weighing, everything)
+    notes = [one for one in weighing.warnings if everything or not one.startswith(_OF_MONITORS)]
+    notes += _of_troubles(weighing.troubles)
+    notes += _of_flags(weighing, everything)
     if not weighing.experiment.closed:
-        found.append("the experiment is not finished; the command that began it goes on with it")
-    return tuple(found)
+        notes.append("the experiment is not finished; the command that began it goes on with it")
+    return tuple(notes)
 
 
 def of_monitors(weighing: Weighing) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def _in_form(form: _Form, flags: Sequence[str], labels: Sequence[str]) -> str:
 def _ranged(flags: Sequence[str]) -> str:
     """Remarks that differ in numbers alone as one, with each number's range."""
     numbers = zip(*([match[0] for match in _NUMBER.finditer(flag)] for flag in flags), strict=True)
-    ranges = iter([_range(found) for found in numbers])
+    ranges = iter([_range(values) for values in numbers])
     return _NUMBER.sub(lambda _: next(ranges), flags[0])
 
 

@@ -164,12 +164,12 @@ def _figure_specs(
     drawn: Sequence[study_figures.Picture],
 ) -> dict[str, Any]:
     """Every picture's chart by the name that the page calls it."""
-    found = {f"curve {panel.title}": panel.specs for panel in curves}
-    found |= {f"gain {panel.title}": panel.specs for panel in gains}
+    by_name = {f"curve {panel.title}": panel.specs for panel in curves}
+    by_name |= {f"gain {panel.title}": panel.specs for panel in gains}
     for number, picture in enumerate(drawn):
         for position, panel in enumerate(picture.panels):
-            found[f"figure {number} {position}"] = panel.specs
-    return {name: specs for name, specs in found.items() if specs}
+            by_name[f"figure {number} {position}"] = panel.specs
+    return {name: specs for name, specs in by_name.items() if specs}
 
 
 def _forests(
@@ -192,12 +192,12 @@ def _samples(weighing: Weighing, placed: Mapping[tuple[str, str], list[Any]]) ->
     """What the plots of samples show, in the study's order, by group of workloads."""
     blocks = {(mark.cell, mark.metric): mark.blocks for mark in weighing.marks}
     workloads = weighing.experiment.header["workloads"]
-    found: dict[str, list[Any]] = {}
+    by_group: dict[str, list[Any]] = {}
     for cell in weighing.experiment.cells:
         workload = workloads[cell.workload]
         for metric in (one["name"] for one in workload["metrics"]):
             if (cell.label, metric) in placed:
-                found.setdefault(workload["group"], []).append(
+                by_group.setdefault(workload["group"], []).append(
                     {
                         "label": wording.label(cell.label, metric),
                         "operation": workload["operation"],
@@ -208,7 +208,7 @@ def _samples(weighing: Weighing, placed: Mapping[tuple[str, str], list[Any]]) ->
                         "summary": workload["summary"],
                     }
                 )
-    return found
+    return by_group
 
 
 def _numbers(placed: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -287,10 +287,10 @@ def _processes(
 
 def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Gain]]:
     """By workload (and metric) and copies: each system's gain."""
-    found: dict[tuple[str, int], dict[str, Gain]] = {}
+    by_label: dict[tuple[str, int], dict[str, Gain]] = {}
     for one in gains:
-        found.setdefault((wording.label(one.cell, one.metric), one.copies), {})[one.system] = one
-    return found
+        by_label.setdefault((wording.label(one.cell, one.metric), one.copies), {})[one.system] = one
+    return by_label
 
 
 def again(header: Mapping[str, Any]) -> str | None:

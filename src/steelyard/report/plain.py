@@ -65,8 +65,8 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 
 def _curve(one: CurveComparison) -> dict[str, Any]:
-    ratios = {name: [dataclasses.asdict(each) for each in found] for name, found in one.ratios.items()}
-    parts = {name: [dataclasses.asdict(each) for each in found] for name, found in one.parts.items()}
+    ratios = {name: [dataclasses.asdict(each) for each in rows] for name, rows in one.ratios.items()}
+    parts = {name: [dataclasses.asdict(each) for each in rows] for name, rows in one.parts.items()}
     lines = [dataclasses.asdict(line) for line in one.lines]
     plain = dataclasses.replace(one, lines=(), ratios={}, parts={})
     return {

@@ -166,10 +166,10 @@ class Screen:
         yield from (lines + rest)[:room]
 
     def _findings(
-        self, console: Console, options: ConsoleOptions, found: Sequence[Finding], room: int
+        self, console: Console, options: ConsoleOptions, findings: Sequence[Finding], room: int
     ) -> list[Line]:
         """An empty line, and a line each; the last one counts those that there is no room for."""
-        shown = found if len(found) < room else found[: max(1, room - 2)]
+        shown = findings if len(findings) < room else findings[: max(1, room - 2)]
         sizes = [
             f"{one.size} {one.interval}".rstrip() if options.max_width >= _INTERVALS_FROM else one.size
             for one in shown
@@ -183,6 +183,6 @@ class Screen:
             label = answers.labelled(one, phrase - 2)
             table.add_row(Text.assemble((wording.MARKS[one.verdict], style), " ", label), Text(size, style))
         lines: list[Line] = [[], *console.render_lines(table, options, pad=False)]
-        if more := len(found) - len(shown):
+        if more := len(findings) - len(shown):
             lines.append(self._line(console, options, Text(f"  and {more} more", style="dim")))
         return lines

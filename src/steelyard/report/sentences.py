@@ -19,8 +19,8 @@ def tallies(comparisons: Sequence[Comparison]) -> list[tuple[str, list[tuple[str
     for one in comparisons:
         counts.setdefault(one.system, Counter())[one.verdict] += 1
     return [
-        (system, [(word, found[word]) for word in charts.VERDICTS if found[word]])
-        for system, found in counts.items()
+        (system, [(word, tally[word]) for word in charts.VERDICTS if tally[word]])
+        for system, tally in counts.items()
     ]
 
 
@@ -37,13 +37,13 @@ def facts(systems: Sequence[SystemFacts]) -> tuple[dict[str, list[str]], dict[st
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{name}: ")
+            by_name |= _flat(value, f"{prefix}{name}: ")
         elif name not in _SILENT:
-            found[prefix + name] = NOTHING if value is None else str(value)
-    return found
+            by_name[prefix + name] = NOTHING if value is None else str(value)
+    return by_name
 
 
 def tally_of(members: Sequence[Comparison]) -> str:
@@ -53,10 +53,10 @@ def tally_of(members: Sequence[Comparison]) -> str:
 
 
 def by_group(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
-    found: dict[str, list[Comparison]] = {}
+    groups: dict[str, list[Comparison]] = {}
     for one in comparisons:
-        found.setdefault(one.group, []).append(one)
-    return found
+        groups.setdefault(one.group, []).append(one)
+    return groups
 
 
 def level(estimate: Estimate) -> str:

@@ -41,8 +41,8 @@ class PageSoFar:
 
     def stop(self) -> None:
         """The last page of a run that is not reported any more: it waits for nothing. Raises OSError."""
-        found = weigh.so_far(self._standing.judge)
-        template.write(self._path, html(found, self._standing, is_over=True))
+        weighing = weigh.so_far(self._standing.judge)
+        template.write(self._path, html(weighing, self._standing, is_over=True))
 
 
 def html(weighing: Weighing, standing: RunState, *, is_over: bool = False) -> str:

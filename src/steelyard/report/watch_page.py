@@ -177,12 +177,12 @@ def _panels(series: Series) -> list[SeriesChart]:
     begins, ends = (
         [(at - began_ns) / 1e9 for at in moments] for moments in (series.begins_ns, series.ends_ns)
     )
-    found = []
+    panels = []
 
     def add(title: str, unit: str, lines: Sequence[watch_figures.StepLine]) -> None:
         averages = "; ".join(f"{line.name}: {_on_average(line.values, unit)} on average" for line in lines)
         spec = watch_figures.lines(lines, begins, ends, unit=unit)
-        found.append(
+        panels.append(
             SeriesChart(title, tuple(line.name for line in lines), f"{title} over time. {averages}", spec)
         )
 
@@ -202,7 +202,7 @@ def _panels(series: Series) -> list[SeriesChart]:
     if often:
         title = "System calls a second, the most frequent"
         add(title, "count", [watch_figures.StepLine(name, one.values) for name, one in often])
-    return found
+    return panels
 
 
 def _on_average(values: Sequence[float], unit: str) -> str:
@@ -222,14 +222,14 @@ def _swatch(number: int) -> Markup:
 
 
 def _bars(calls: Mapping[str, CallSum], account: Account) -> list[watch_figures.Bar]:
-    found = []
+    bars = []
     for name, one in list(calls.items())[:_CALLS_DRAWN]:
         if one.samples is not None:
-            found.append(watch_figures.Bar(name, one.samples, None, None, 0))
+            bars.append(watch_figures.Bar(name, one.samples, None, None, 0))
         elif one.calls is not None:
             errors = one.errors.value if one.errors else 0
-            found.append(watch_figures.Bar(name, one.calls.value, one.calls.low, one.calls.high, errors))
-    return found
+            bars.append(watch_figures.Bar(name, one.calls.value, one.calls.low, one.calls.high, errors))
+    return bars
 
 
 # Rows

@@ -118,12 +118,12 @@ class Agenda:
         """The system's trials of a round; none if a run that was interrupted began them already."""
         if any(system == one for _, one, _ in self._unfinished):
             return []
-        found = [
+        trials = [
             next(trial for trial in plans.visit(self.plan, cell, block) if trial.system == system)
             for cell, block in slots
             if system in self.systems_of(cell)
         ]
-        return [replace(trial, position=position) for trial in found]
+        return [replace(trial, position=position) for trial in trials]
 
     def complete_round(self, slots: Sequence[Slot]) -> None:
         """All that the round could hold is done."""

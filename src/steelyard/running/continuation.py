@@ -135,9 +135,9 @@ def remove() -> None:
     _STATE.unlink(missing_ok=True)
 
 
-def facts(found: Continuation) -> dict[str, Any]:
+def facts(run: Continuation) -> dict[str, Any]:
     """Where it stands."""
-    experiment = Path(found.experiment)
+    experiment = Path(run.experiment)
     lines = list(journal.lines(experiment))
     kinds = Counter(line["kind"] for line in lines)
     boots = Counter(line["system"] for line in lines if line["kind"] == "system")
@@ -148,7 +148,7 @@ def facts(found: Continuation) -> dict[str, Any]:
         "boots": ", ".join(f"{many} of {system}" for system, many in boots.items()) or "none",
         "failed": kinds["unbooted"],
         "booting": next((line["system"] for line in reversed(lines) if line["kind"] == "switch"), "nothing"),
-        "command": shlex.join(found.command),
+        "command": shlex.join(run.command),
         "log": str(LOG),
     }
 

@@ -139,8 +139,8 @@ class Counting:
             after = counting.mark()
             if before is None or after is None:
                 return
-            found = host_monitor.between(before, after)
-            calls = found.calls
+            difference = host_monitor.between(before, after)
+            calls = difference.calls
             if calls is not None and has_server:
                 calls = host_monitor.apart(calls, counting.ended)
             done: dict[str, int] = {}
@@ -156,7 +156,7 @@ class Counting:
                 outcome.status,
                 outcome.reason,
                 tuple(Done(*one) for one in done.items()),
-                found.figures,
+                difference.figures,
                 calls,
             )
             if outcome.status != "ok" or sum(done.values()) <= 2 * cell.copies:

@@ -107,7 +107,7 @@ class Silent(Exception):
 
 
 def _read_clocks(agent: AgentLike, deadline: float) -> ClockReading:
-    asked = time.monotonic_ns()
+    begin = time.monotonic_ns()
     agent.send("clock")
     astray: str | None = None
     for record in agent.records(deadline):
@@ -117,7 +117,7 @@ def _read_clocks(agent: AgentLike, deadline: float) -> ClockReading:
             raise Refused(f"it said '{astray}' when it was asked for its clock")
         else:
             heard = time.monotonic_ns()
-            return ClockReading(record["clock_ns"], (asked + heard) // 2, (heard - asked) // 2)
+            return ClockReading(record["clock_ns"], (begin + heard) // 2, (heard - begin) // 2)
     raise Silent
 
 

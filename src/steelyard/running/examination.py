@@ -60,8 +60,8 @@ def examine() -> Iterator[Diagnosis]:
 
 def _asked(*words: str) -> Record:
     answer = subprocess.run([built.load("glibc"), *words], stdout=subprocess.PIPE, check=True)
-    found: Record = json.loads(answer.stdout)
-    return found
+    record: Record = json.loads(answer.stdout)
+    return record
 
 
 def _machine(fingerprint: Record) -> str:
@@ -88,7 +88,7 @@ def _monitors() -> Iterator[Diagnosis]:
         yield Diagnosis(MONITOR, "steelyard-watch", False, str(error))
         return
     for number, first in enumerate(probes[DETAILS[0]]):
-        works = [detail for detail, found in probes.items() if found[number].works]
+        works = [detail for detail, backends in probes.items() if backends[number].works]
         yield Diagnosis(MONITOR, first.backend, bool(works), ", ".join(works) or first.why or "")
 
 

@@ -82,16 +82,16 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
     """The experiment, closed. If it is interrupted it stays open, and the same order goes on with it: where
     that was by one Ctrl-C (KeyboardInterrupt, but not Ended) and something was measured, it is returned so.
     """
-    made = plan_of(order)
-    members = _members(made)
+    schedule = plan_of(order)
+    members = _members(schedule)
     is_this = any(system.seat and system.seat.is_here for system in members.values())
     if is_this and not order.reboots:
-        (sentence, *_) = progress.reboots(made)
+        (sentence, *_) = progress.reboots(schedule)
         raise UsageError(f"{sentence}; to allow that, with the end of all that runs here, add --reboots")
     directory = _directory(order)
     same = experiments.identity(
-        made,
-        budget_s=made.study.design.budget_s,
+        schedule,
+        budget_s=schedule.study.design.budget_s,
         programs=[_digest_of(built.load(system.program)) for system in members.values()],
     )
     if order.seed is not None:
@@ -99,11 +99,11 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
     if not order.watch:
         same = f"{same}-unwatched"
     with experiments.measuring(order.archive), seats.held(members):
-        found = experiments.unfinished(order.archive, same, _tell) if order.resume else None
+        experiment = experiments.unfinished(order.archive, same, _tell) if order.resume else None
         is_new = True
-        if found is not None:
-            made = replace(made, seed=found.header["seed"])
-            streams.say(f"steelyard: going on with {found.name}")
+        if experiment is not None:
+            schedule = replace(schedule, seed=experiment.header["seed"])
+            streams.say(f"steelyard: going on with {experiment.name}")
             is_new = False
         elif continuation.is_asked_for():
             continuation.remove()
@@ -113,30 +113,30 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
             )
         else:
             details = _details(members, directory, order.command) | {"watched": order.watch}
-            found = experiments.create(
-                order.archive, made, budget_s=made.study.design.budget_s, same=same, details=details
+            experiment = experiments.create(
+                order.archive, schedule, budget_s=schedule.study.design.budget_s, same=same, details=details
             )
         try:
-            with continuation.over_reboots(found.path) if is_this else nullcontext():
-                _measure(found, made, members, directory, onlooker, watch=order.watch, is_new=is_new)
+            with continuation.over_reboots(experiment.path) if is_this else nullcontext():
+                _measure(experiment, schedule, members, directory, onlooker, watch=order.watch, is_new=is_new)
         except (Ended, Rebooting):
             raise
         except KeyboardInterrupt:
-            if experiments.is_empty(found):
+            if experiments.is_empty(experiment):
                 raise
-            return found
+            return experiment
         except TooShort:
-            experiments.discard(found)
+            experiments.discard(experiment)
             raise
         except SteelyardError:
-            experiments.discard_if_empty(found)
+            experiments.discard_if_empty(experiment)
             raise
-        return experiments.close(found)
+        return experiments.close(experiment)
 
 
 def _measure(
     experiment: Experiment,
-    made: Plan,
+    schedule: Plan,
     members: Mapping[str, System],
     directory: Path,
     onlooker: MakeOnlooker,
@@ -168,11 +168,11 @@ def _measure(
 
     with (
         closing(journal),
-        peers.far_ends(made, members, directory) as far_ends,
-        onlooker(made, judge) as watcher,
+        peers.far_ends(schedule, members, directory) as far_ends,
+        onlooker(schedule, judge) as watcher,
     ):
         events = runner.run(
-            replace(made, far_ends=far_ends),
+            replace(schedule, far_ends=far_ends),
             start=start,
             boots_afresh=frozenset(name for name, system in members.items() if system.boot),
             judge=judge,
@@ -204,11 +204,11 @@ def _are_watched(members: Mapping[str, System]) -> bool:
     return any(system.is_watched for system in members.values())
 
 
-def _members(made: Plan) -> dict[str, System]:
+def _members(schedule: Plan) -> dict[str, System]:
     """The system behind each label. Raises, before anything is measured, if one is not to be had."""
     members = {}
-    for label in made.systems:
-        system = systems.find(label.partition("#")[0], made.study.definitions)
+    for label in schedule.systems:
+        system = systems.find(label.partition("#")[0], schedule.study.definitions)
         check(system)
         members[label] = replace(system, name=label)
     return members

@@ -114,10 +114,10 @@ class Fleet:
         self._boot_costs[system] = self._clock() - begun
         yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
         if self._watch is not None:
-            found, event = self.watched(system, agent, events.LIFE)
+            monitor, event = self.watched(system, agent, events.LIFE)
             yield event
-            if found is not None:
-                self._monitors[system] = found
+            if monitor is not None:
+                self._monitors[system] = monitor
 
     def boot(self, system: str) -> Iterator[Started | Switching | Unbooted | Watched]:
         """Boots the system's machine into it, anew, as often as it takes. Raises Stuck."""
@@ -155,10 +155,10 @@ class Fleet:
         assert self._watch is not None
         boot = self.boots[system]
         try:
-            found = self._watch(system, agent, detail)
+            monitor = self._watch(system, agent, detail)
         except SteelyardError as error:
             return None, Watched(system, boot, detail, None, (), str(error))
-        return found, Watched(system, boot, detail, found.head.backend, found.head.missing, None)
+        return monitor, Watched(system, boot, detail, monitor.head.backend, monitor.head.missing, None)
 
     def _leave(self, system: str) -> None:
         """Ends the system, and what watches it."""

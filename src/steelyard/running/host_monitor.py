@@ -67,28 +67,28 @@ def apart(calls: Iterable[Called], ended: Sequence[Process]) -> tuple[Called, ..
     theirs: dict[str, tuple[int, int]] = {}
     for one in ended:
         for name, call in (one.calls or {}).items() if first and one.program != first.program else ():
-            made, failed = theirs.get(name, (0, 0))
-            theirs[name] = made + (call.calls or 0), failed + (call.errors or 0)
-    found = []
+            count, failed = theirs.get(name, (0, 0))
+            theirs[name] = count + (call.calls or 0), failed + (call.errors or 0)
+    parts = []
     for called in calls:
-        made, failed = theirs.get(called.call, (0, 0))
-        if called.calls > made:
+        count, failed = theirs.get(called.call, (0, 0))
+        if called.calls > count:
             errors = None if called.errors is None else max(0, called.errors - failed)
-            found.append(Called(called.call, called.calls - made, errors))
-        if made:
+            parts.append(Called(called.call, called.calls - count, errors))
+        if count:
             failed_too = None if called.errors is None else failed
-            found.append(Called(OF_SERVER + called.call, min(made, called.calls), failed_too))
-    return tuple(found)
+            parts.append(Called(OF_SERVER + called.call, min(count, called.calls), failed_too))
+    return tuple(parts)
 
 
 def _called(before: _Counts, after: _Counts) -> list[Called]:
-    found = []
+    changes = []
     for name, (calls, errors) in sorted(after.items()):
         first, first_errors = before.get(name, (0, 0))
         more = None if errors is None or first_errors is None else round(errors - first_errors)
         if calls > first:
-            found.append(Called(name, round(calls - first), more))
-    return found
+            changes.append(Called(name, round(calls - first), more))
+    return changes
 
 
 class HostMonitor:

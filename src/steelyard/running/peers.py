@@ -34,7 +34,7 @@ _MEANING = (
 
 def settled(
     study: Study,
-    asked: str | None,
+    choice: str | None,
     members: Sequence[System],
     *,
     catalogue: Catalogue,
@@ -43,15 +43,15 @@ def settled(
     """The study with the far end that was asked for, or else its own. A study's own private network that
     cannot be had becomes loopback, and a sentence says so. Raises UsageError for what is no far end, and
     Unsupported where a system cannot have it."""
-    if asked is not None and not model.is_peer(asked):
-        raise UsageError(f"--peer is {quoted(asked)}, but must be {model.PEERS}")
-    if asked or study.peer:
-        refused = _refusal(asked or study.peer, members)
-        if refused and (asked or study.peer != NAMESPACE):
+    if choice is not None and not model.is_peer(choice):
+        raise UsageError(f"--peer is {quoted(choice)}, but must be {model.PEERS}")
+    if choice or study.peer:
+        refused = _refusal(choice or study.peer, members)
+        if refused and (choice or study.peer != NAMESPACE):
             raise Unsupported(refused)
         if refused:
             tell(f"{refused}; so the study's far ends are at loopback: {_MEANING}")
-        study = model.with_peer(study, LOOPBACK if refused else asked or study.peer, catalogue)
+        study = model.with_peer(study, LOOPBACK if refused else choice or study.peer, catalogue)
     for peer in _peers(study):
         refused = _refusal(peer, members)
         if refused:
@@ -104,7 +104,7 @@ def far_ends(
     peers = [one for one in _peers(plan.study) if one not in (LOOPBACK, NAMESPACE)]
     hosts: dict[str, Agent] = {}
     served: dict[tuple[str, str], str] = {}
-    found: dict[tuple[str, str], str] = {}
+    ends: dict[tuple[str, str], str] = {}
     with ExitStack() as stack:
         for peer in peers:
             host = "native" if peer == LABORATORY else peer
@@ -113,8 +113,8 @@ def far_ends(
                 at = _laboratory_for(system) if peer == LABORATORY else "-"
                 if (peer, at) not in served:
                     served[peer, at] = _serve(hosts[peer], peer, at)
-                found[label, peer] = served[peer, at]
-        yield found
+                ends[label, peer] = served[peer, at]
+        yield ends
 
 
 def _laboratory_for(system: System) -> str:

@@ -116,15 +116,15 @@ class RunState:
     def news(self) -> list[Comparison]:
         """The differences that are claimed now and were not reported before, the largest first. Each is
         reported once, and again if its direction changes."""
-        found = []
+        news = []
         for one in self.judge.comparisons:
             if one.ratio is None or one.verdict not in verdict.CLAIMED:
                 continue
             what = (one.system, one.cell, one.metric, one.ratio.value > 1)
             if what not in self._told:
                 self._told.add(what)
-                found.append(one)
-        return sorted(found, key=_far, reverse=True)
+                news.append(one)
+        return sorted(news, key=_far, reverse=True)
 
     def spent_on(self) -> Iterable[tuple[str, float]]:
         """What the time went to so far, starting left out: it is not counted."""

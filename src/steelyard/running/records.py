@@ -179,28 +179,28 @@ class Hearing:
         self._told[key] = one
 
     def _check_samples(self, one: Record) -> None:
-        asked = self._asked
-        is_curve, is_time = asked.workload.sweeps is not None, asked.unit(one["metric"]) == "ns"
-        moves = asked.workload.measure == "bandwidth" and not asked.is_reported(one["metric"])
-        _must(one, "unit", one["unit"] == asked.unit(one["metric"]), f"'{asked.unit(one['metric'])}'")
-        most = (is_curve and asked.number("to")) or door.WHOLE_MOST
+        request = self._asked
+        is_curve, is_time = request.workload.sweeps is not None, request.unit(one["metric"]) == "ns"
+        moves = request.workload.measure == "bandwidth" and not request.is_reported(one["metric"])
+        _must(one, "unit", one["unit"] == request.unit(one["metric"]), f"'{request.unit(one['metric'])}'")
+        most = (is_curve and request.number("to")) or door.WHOLE_MOST
         _must(one, "point", (one["point"] is not None) == is_curve, "a size" if is_curve else "null")
         _must(one, "point", not is_curve or one["point"] <= most, f"at most {most}")
         _must(one, "bytes", (one["bytes"] is not None) == moves, "a size" if moves else "null")
         operations, durations = one["operations"], one["durations_ns"]
-        wanted, shortest_ns = asked.operations(one["metric"]), asked.shortest_ns(one["metric"])
+        wanted, shortest_ns = request.operations(one["metric"]), request.shortest_ns(one["metric"])
         same = self._operations.setdefault((one["metric"], one["point"]), wanted or operations)
         _must(one, "operations", operations == same, f"{same}, as {'asked' if wanted else 'others'}")
         if len(self._operations) > _POINTS_MOST * len(self._metrics):
             raise cannot_be("samples", "point", one["point"], f"one of at most {_POINTS_MOST}")
-        least, most = asked.batches(one["metric"])
+        least, most = request.batches(one["metric"])
         if not least <= len(durations) <= most:
             raise cannot_be("samples", "the number of durations_ns", len(durations), f"{least} to {most}")
         for number, duration in enumerate(durations):
             if duration < shortest_ns:
                 why = f"at least {shortest_ns}: the clock's resolution"
                 raise cannot_be("samples", f"durations_ns[{number}]", duration, why)
-        if asked.is_timed and is_time:
+        if request.is_timed and is_time:
             most = sum(durations) * _OPERATIONS_MOST // len(durations)
             _must(one, "operations", operations <= most, f"at most {most} in such a time")
             most = sum(durations) * _BYTES_MOST // (len(durations) * operations)
@@ -315,17 +315,17 @@ class Hearing:
 
     def _check_completeness(self) -> None:
         """Checks that a trial that claims to have gone well has sent everything that was asked for."""
-        asked = self._asked
-        copies, is_count = asked.trial.cell.copies, asked.workload.measure == "count"
+        request = self._asked
+        copies, is_count = request.trial.cell.copies, request.workload.measure == "count"
         came: dict[tuple[str, int, str], set[Any]] = defaultdict(set)
         for kind, copy, metric, part in self._told:
             came[kind, copy, metric].add(part)
         wanted = ["value" if is_count else "samples", "usage"]
         for kind, copy, metric in (
             *((kind, copy, metric) for kind in wanted for copy in range(copies) for metric in self._metrics),
-            *(("group", copy, TOGETHER) for copy in range(copies) if asked.workload.groups),
+            *(("group", copy, TOGETHER) for copy in range(copies) if request.workload.groups),
         ):
-            if kind == "samples" and asked.is_reported(metric) and not came[kind, copy, metric]:
+            if kind == "samples" and request.is_reported(metric) and not came[kind, copy, metric]:
                 continue  # the system does not say it
             if not came[kind, copy, metric]:
                 raise Refused(f"no record '{kind}' of copy {copy} and metric '{metric}' came")
@@ -395,11 +395,11 @@ def _as_said(value: int | str) -> int | str:
 
 def _kept(kind: type[_Kept], record: Record) -> _Kept:
     """The object that holds what is kept of the record: all that its type has."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         value = record[field.name]
-        found[field.name] = tuple(value) if isinstance(value, list) else value
-    return kind(**found)
+        values[field.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
 
 
 def _group(record: Record) -> Group:

@@ -37,8 +37,8 @@ class Seats:
     def is_on_its_way(self, system: str) -> bool:
         """Whether a boot into the system was asked for by a run that was interrupted before it came up. What
         did not answer then has to be asked again."""
-        asked = self._switching
-        return asked is not None and asked.system == system and asked.identity is not None
+        switch = self._switching
+        return switch is not None and switch.system == system and switch.identity is not None
 
     def away_s(self) -> float:
         """How long this machine took for the boot that ended the process that asked for it; 0 if none did."""
@@ -51,10 +51,10 @@ class Seats:
     def identity(self, system: str) -> str | None:
         seat = self._seat(system)
         assert seat is not None
-        found = machine.identity(seat) if self._has_failed else machine.await_answer(seat)
-        if found is not None:
-            self._used.add(found)
-        return found
+        identity = machine.identity(seat) if self._has_failed else machine.await_answer(seat)
+        if identity is not None:
+            self._used.add(identity)
+        return identity
 
     def start(self, system: str) -> Agent:
         """The system's agent, on its machine, freshly booted into it. Raises BootFailed, and what Agent does;

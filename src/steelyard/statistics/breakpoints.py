@@ -47,8 +47,8 @@ class Broken:
 
 def find(x: Array, y: Array) -> Array:
     """The breakpoints, ascending; none where a straight line does. Shape: n ascending x, n >= 3, and n y."""
-    found = [_descended(x, y, one, step=_step(x)) for one in _searched(x, y)]
-    return _thinned(x, y, _settled(x, y, min(found, key=lambda one: _criterion(x, one)))).breaks
+    fits = [_descended(x, y, one, step=_step(x)) for one in _searched(x, y)]
+    return _thinned(x, y, _settled(x, y, min(fits, key=lambda one: _criterion(x, one)))).breaks
 
 
 def settle(x: Array, y: Array, *, start: Array) -> Array:
@@ -66,8 +66,8 @@ def ordinates(x: Array, y: Array, *, breaks: Array) -> Array:
 def slopes(x: Array, y: Array, *, breaks: Array) -> Array:
     """The fit's slope in each piece."""
     knots = np.concatenate([x[:1], breaks, x[-1:]])
-    found: Array = np.diff(ordinates(x, y, breaks=breaks)) / np.diff(knots)
-    return found
+    gradients: Array = np.diff(ordinates(x, y, breaks=breaks)) / np.diff(knots)
+    return gradients
 
 
 def pieces(x: Array, breaks: Array) -> list[slice]:
@@ -126,19 +126,19 @@ def _step(x: Array) -> float:
     return float(x[-1] - x[0]) / (len(x) - 1)
 
 
-def _thinned(x: Array, y: Array, found: Broken) -> Broken:
+def _thinned(x: Array, y: Array, fit: Broken) -> Broken:
     """Without breakpoints that stand too close, nor those that are worth it no more once these are gone."""
     thinned = False
-    while len(found.breaks):
-        close = _closest(x, y, found.breaks)
+    while len(fit.breaks):
+        close = _closest(x, y, fit.breaks)
         if not close and not thinned:
             break
-        fewer = _without(x, y, found.breaks, close or range(len(found.breaks)))
+        fewer = _without(x, y, fit.breaks, close or range(len(fit.breaks)))
         best = _least(_settled(x, y, _descended(x, y, one, step=None)) for one in fewer)
-        if not close and _criterion(x, best) > _criterion(x, found):
+        if not close and _criterion(x, best) > _criterion(x, fit):
             break
-        found, thinned = best, True
-    return found
+        fit, thinned = best, True
+    return fit
 
 
 def _closest(x: Array, y: Array, breaks: Array) -> tuple[int, ...]:

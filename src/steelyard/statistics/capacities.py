@@ -112,20 +112,20 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
     is known no better than that. With fewer trials than resampling.FEWEST there are no intervals.
     """
     x, y = np.log2(sizes), np.log(resampling.pooled(curves))
-    found = _found(x, y)
-    described = _described(x, y, found)
+    model = _found(x, y)
+    described = _described(x, y, model)
     onsets, centres = [one.onset for one in described.steps], [one.centre for one in described.steps]
     if len(curves) < resampling.FEWEST:
         return Estimated(described, tuple(map(Estimate, onsets)), tuple(map(Estimate, centres)), None)
     redrawn = np.log(resampling.redrawn(curves, chance))
-    moved = [_refined(x, curve, found).rows[found.is_major] for curve in redrawn]
+    moved = [_refined(x, curve, model).rows[model.is_major] for curve in redrawn]
     reached = np.exp2([_reach(x, rows) for rows in moved])
     freely = [_found(x, curve) for curve in redrawn[: resampling.REFITTED_FREELY]]
     return Estimated(
         described,
         resampling.intervals(onsets, reached[:, 0], reached[:, 1], alpha=alpha),
         resampling.intervals(centres, reached[:, 2], reached[:, 3], alpha=alpha),
-        float(np.mean([one.is_major.sum() == found.is_major.sum() for one in freely])),
+        float(np.mean([one.is_major.sum() == model.is_major.sum() for one in freely])),
     )
 
 
@@ -159,7 +159,7 @@ def _refined(x: Array, y: Array, start: _Sum) -> _Sum:
     count = len(start.rows)
     low = np.array([-np.inf, *[0.0, x[0], _NARROWEST] * count])
     high = np.array([np.inf, *[np.inf, x[-1], _WIDEST] * count])
-    found = scipy.optimize.least_squares(
+    solution = scipy.optimize.least_squares(
         lambda parameters: _sum(x, parameters) - y,
         np.clip(np.array([start.level, *start.rows.ravel()]), low, high),
         lambda parameters: _slopes(x, parameters),
@@ -169,7 +169,7 @@ def _refined(x: Array, y: Array, start: _Sum) -> _Sum:
         f_scale=_OUTLYING,
         ftol=_ENOUGH,
     )
-    return _Sum(float(found.x[0]), found.x[1:].reshape(-1, 3), 2 * float(found.cost))
+    return _Sum(float(solution.x[0]), solution.x[1:].reshape(-1, 3), 2 * float(solution.cost))
 
 
 def _sum(x: Array, parameters: Array) -> Array:
@@ -184,9 +184,9 @@ def _slopes(x: Array, parameters: Array) -> Array:
     away = (x[:, None] - c) / w
     done = scipy.special.expit(away)
     rate = done * (1 - done) * h / w
-    found = np.ones((len(x), len(parameters)))
-    found[:, 1::3], found[:, 2::3], found[:, 3::3] = done, -rate, -rate * away
-    return found
+    slopes = np.ones((len(x), len(parameters)))
+    slopes[:, 1::3], slopes[:, 2::3], slopes[:, 3::3] = done, -rate, -rate * away
+    return slopes
 
 
 def _criterion(x: Array, one: _Sum) -> float:
@@ -196,8 +196,8 @@ def _criterion(x: Array, one: _Sum) -> float:
     return float(points * np.log(scatter) + (1 + one.rows.size) * np.log(points) + GAIN * len(one.rows))
 
 
-def _described(x: Array, y: Array, found: _Sum) -> Fit:
-    residual = y - _sum(x, np.array([found.level, *found.rows.ravel()]))
+def _described(x: Array, y: Array, model: _Sum) -> Fit:
+    residual = y - _sum(x, np.array([model.level, *model.rows.ravel()]))
     steps = [
         Step(
             onset=float(np.exp2(c - _TENTH * w)),
@@ -206,10 +206,10 @@ def _described(x: Array, y: Array, found: _Sum) -> Fit:
             factor=float(np.exp(h)),
             is_whole=bool(x[0] <= c - _TENTH * w and c + _TENTH * w <= x[-1]),
         )
-        for h, c, w in found.rows
+        for h, c, w in model.rows
     ]
     return Fit(
-        fastest=float(np.exp(found.level)),
+        fastest=float(np.exp(model.level)),
         steps=tuple(one for one in steps if one.factor >= MAJOR),
         minor=tuple(one for one in steps if one.factor < MAJOR),
         residual=float(np.sqrt(np.mean(residual**2))),

@@ -33,19 +33,19 @@ def ratio(pairs: Sequence[tuple[Rated, Rated]], *, seed: int = 0, level: float =
         return Estimate(float(value))
     chance = np.random.default_rng(seed)
     count = len(pairs)
-    found = _ratios(np.stack([rows[chance.integers(0, count, count)].sum(axis=0) for _ in range(_RESAMPLES)]))
-    if not np.all(found > 0):
+    draws = _ratios(np.stack([rows[chance.integers(0, count, count)].sum(axis=0) for _ in range(_RESAMPLES)]))
+    if not np.all(draws > 0):
         return Estimate(float(value))
     reach = math.sqrt(count / (count - 1)) * student.reach(count - 1, level=level)
     tail = NormalDist().cdf(-reach)
-    low, high = np.quantile(found, [tail, 1 - tail])
+    low, high = np.quantile(draws, [tail, 1 - tail])
     return Estimate(float(value), float(low), float(high), level)
 
 
 def _ratios(sums: Array) -> Array:
     """The ratios of rows of work, time, work, time; not a number where one of them is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = np.where(
+        ratios: Array = np.where(
             np.all(sums > 0, axis=1), sums[:, 0] / sums[:, 1] / (sums[:, 2] / sums[:, 3]), np.nan
         )
-    return found
+    return ratios

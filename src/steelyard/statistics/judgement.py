@@ -108,13 +108,13 @@ def judged(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise |
     claims = [p <= RATE and not back for p, back in zip(p_values, held, strict=True)]
     rate = sum(claims) / max(1, len(members))
     equal = _equivalent(members, means, margins)
-    found = []
+    judgements = []
     for number, (one, mean) in enumerate(zip(members, means, strict=True)):
         usual = paired.usual(one.differences, mean) if one.units > 1 else _alone(one)
         shown = usual
         if claims[number]:
             shown = paired.claimed(one.differences, mean, rate=rate, least=spreads[number])
-        found.append(
+        judgements.append(
             Judgement(
                 shown,
                 usual,
@@ -126,7 +126,7 @@ def judged(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise |
                 mean,
             )
         )
-    return Judged(tuple(found), noise, rate)
+    return Judged(tuple(judgements), noise, rate)
 
 
 def _alone(one: Pairs) -> Estimate:
@@ -150,11 +150,11 @@ def _adjusted(members: Sequence[Pairs], means: Sequence[Mean]) -> list[float]:
         for family in families.values()
     ]
     corrected = false_discovery.two_stage(raw) if raw else []
-    found = [1.0] * len(members)
+    values = [1.0] * len(members)
     for family, p_values in zip(families.values(), corrected, strict=True):
         for number, p in zip(family, p_values, strict=True):
-            found[number] = p
-    return found
+            values[number] = p
+    return values
 
 
 def _equivalent(members: Sequence[Pairs], means: Sequence[Mean], margins: Sequence[float]) -> list[bool]:

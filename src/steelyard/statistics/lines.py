@@ -49,8 +49,8 @@ def tlb_reach(
     """
     fastest = resampling.pooled(dense).min()
     relative = np.maximum(fastest + sparse - dense, _LEAST * fastest) / fastest
-    found = capacities.estimate(pages, relative, chance=chance, alpha=alpha)
-    return found.onsets[0] if found.onsets else None
+    estimate = capacities.estimate(pages, relative, chance=chance, alpha=alpha)
+    return estimate.onsets[0] if estimate.onsets else None
 
 
 def _largest_rise(strides: Array, latencies: Array) -> float | None:

@@ -101,11 +101,11 @@ def trigamma_inverse(value: float) -> float:
         return 1 / math.sqrt(value)
     if value < 1e-6:
         return 1 / value
-    found = 0.5 + 1 / value
+    root = 0.5 + 1 / value
     for _ in range(30):
-        trigamma = float(scipy.special.polygamma(1, found))
-        step = trigamma * (1 - trigamma / value) / float(scipy.special.polygamma(2, found))
-        found += step
-        if abs(step) < 1e-8 * found:
+        trigamma = float(scipy.special.polygamma(1, root))
+        step = trigamma * (1 - trigamma / value) / float(scipy.special.polygamma(2, root))
+        root += step
+        if abs(step) < 1e-8 * root:
             break
-    return found
+    return root

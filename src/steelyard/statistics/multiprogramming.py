@@ -46,15 +46,15 @@ def price(group: Moments, *, alone: float) -> float:
 def start_delays(group: Moments) -> Array:
     """The time from being asked for to beginning to work, of those that began."""
     delays = group.began - group.asked
-    kept: Array = delays[~np.isnan(delays)]
-    return kept
+    times: Array = delays[~np.isnan(delays)]
+    return times
 
 
 def elapsed(group: Moments) -> Array:
     """Each one's own time from its beginning to its end, of those that finished."""
     own = group.ended - group.began
-    kept: Array = own[~np.isnan(own)]
-    return kept
+    times: Array = own[~np.isnan(own)]
+    return times
 
 
 def spread(values: Array) -> float:
@@ -88,12 +88,12 @@ def fairness_over_time(group: Moments, *, windows: int | None = None) -> list[tu
             for start, row in zip(began, marks, strict=True)
         ]
     )
-    found = []
+    points = []
     for number in range(windows):
         there = (began <= edges[number]) & (ended >= edges[number + 1])
         if there.sum() >= 2:
             gained = progress[there, number + 1] - progress[there, number]
             index = jain(gained)
             if not np.isnan(index):
-                found.append((float(edges[number + 1] - edges[0]), index, int(there.sum())))
-    return found
+                points.append((float(edges[number + 1] - edges[0]), index, int(there.sum())))
+    return points

@@ -97,5 +97,5 @@ def _p_outside(differences: bytes, far: float) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def _by_ranks(differences: bytes, alpha: float) -> tuple[float, float | None, float | None]:
-    found = signed_rank.estimate(np.frombuffer(differences), alpha=alpha)
-    return found.value, found.low, found.high
+    estimate = signed_rank.estimate(np.frombuffer(differences), alpha=alpha)
+    return estimate.value, estimate.low, estimate.high

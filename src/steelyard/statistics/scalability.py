@@ -133,8 +133,8 @@ def saturation(
     if law is None and (worth.high is None or worth.high >= copies.max()):
         return None
     beyond = np.flatnonzero(copies > processors)
-    kept = tuple(interval(middle[:, place] - top, redrawn[:, place] - tops) for place in beyond)
-    return Saturation(interval(top, tops), worth, kept)
+    shares = tuple(interval(middle[:, place] - top, redrawn[:, place] - tops) for place in beyond)
+    return Saturation(interval(top, tops), worth, shares)
 
 
 def _without_luck(logs: Array) -> Array:
@@ -160,9 +160,9 @@ def _fitted(copies: Array, throughputs: Array, *, is_universal: bool) -> tuple[f
     target = copies * scale / throughputs
     columns = [np.ones_like(copies), copies, copies * (copies - 1)]
     matrix = np.column_stack(columns[: 3 if is_universal else 2]) / target[:, None]
-    found, _ = scipy.optimize.nnls(matrix, np.ones_like(copies))
-    inverse = max(float(found[0] + found[1]), np.finfo(float).tiny)
-    return scale / inverse, float(found[1]) / inverse, float(found[2]) / inverse if is_universal else 0.0
+    weights, _ = scipy.optimize.nnls(matrix, np.ones_like(copies))
+    inverse = max(float(weights[0] + weights[1]), np.finfo(float).tiny)
+    return scale / inverse, float(weights[1]) / inverse, float(weights[2]) / inverse if is_universal else 0.0
 
 
 def _aicc(copies: Array, logs: Array, fitted: tuple[float, float, float], *, parts: int) -> float:
@@ -223,9 +223,9 @@ def _topped(copies: Array, logs: Array, *, processors: int, is_universal: bool) 
     """ln g and ln c of each row, by the law: c is the most that it gives with any number of copies within."""
     within = copies <= processors
     counts = np.arange(1, processors + 1, dtype=float)
-    found = []
+    pairs = []
     for row in np.exp(logs[:, within]):
         g, a, b = _fitted(copies[within], row, is_universal=is_universal)
-        found.append((g, g * float(speedup(counts, contention=a, coherency=b).max())))
-    slope, top = np.log(np.array(found)).T
+        pairs.append((g, g * float(speedup(counts, contention=a, coherency=b).max())))
+    slope, top = np.log(np.array(pairs)).T
     return slope, top

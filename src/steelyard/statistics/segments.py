@@ -76,12 +76,12 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
         return Estimated(pooled, tuple(map(Estimate, pooled.breakpoints)), tuple(map(Estimate, values)), None)
     x, start = np.log2(sizes), np.log2(pooled.breakpoints)
     redrawn = np.log2(resampling.redrawn(curves, chance))
-    found = [breakpoints.settle(x, y, start=start) for y in redrawn]
-    reached = np.exp2([breakpoints.reach(x, y, breaks=at) for y, at in zip(redrawn, found, strict=True)])
+    breaks = [breakpoints.settle(x, y, start=start) for y in redrawn]
+    reached = np.exp2([breakpoints.reach(x, y, breaks=at) for y, at in zip(redrawn, breaks, strict=True)])
     levels = np.exp2(
         [
             [np.median(y[within]) for within in breakpoints.pieces(x, at)]
-            for y, at in zip(redrawn, found, strict=True)
+            for y, at in zip(redrawn, breaks, strict=True)
         ]
     )
     freely = [breakpoints.find(x, y) for y in redrawn[: resampling.REFITTED_FREELY]]

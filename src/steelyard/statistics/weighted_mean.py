@@ -48,11 +48,11 @@ def estimate(parts: Sequence[Part], *, alpha: float) -> Estimate:
 
 def _sums_of_clusters(parts: Sequence[Part]) -> Mapping[Hashable, float]:
     """For each cluster, how far its differences pull the mean away from where it is."""
-    found: dict[Hashable, float] = defaultdict(float)
+    sums: dict[Hashable, float] = defaultdict(float)
     for one in parts:
         count = len(one.differences)
         mean = float(np.mean(one.differences))
         scale = one.weight / math.sqrt(count * (count - 1))
         for difference, cluster in zip(one.differences, one.clusters, strict=True):
-            found[cluster] += scale * (difference - mean)
-    return found
+            sums[cluster] += scale * (difference - mean)
+    return sums

@@ -315,8 +315,8 @@ def only(study: Study, workloads: Sequence[str]) -> Study:
     for name in workloads:
         if name not in known:
             raise UnknownName("workload", name, known, where=f"study {study.name}: ")
-    kept = tuple(levels for levels in study.workloads if levels.workload in workloads)
-    return replace(study, workloads=kept)
+    choice = tuple(levels for levels in study.workloads if levels.workload in workloads)
+    return replace(study, workloads=choice)
 
 
 def is_peer(text: str) -> bool:
@@ -348,13 +348,13 @@ def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
     if many > bounds.CELLS_MOST:
         many_text = f"{many:,}" if many < 10**12 else "over 10^12"
         raise bounds.refusal(study.name, f"levels that make {many_text} cells", f"{bounds.CELLS_MOST:,}")
-    found: dict[str, Cell] = {}
+    by_label: dict[str, Cell] = {}
     for levels, known in zip(study.workloads, numbers, strict=True):
         names = [name for name, _ in levels.levels]
         for values in product(*known):
             cell = Cell(levels.workload, tuple(sorted(zip(names, values, strict=True))))
-            found.setdefault(cell.label, cell)
-    return tuple(found.values())
+            by_label.setdefault(cell.label, cell)
+    return tuple(by_label.values())
 
 
 def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:

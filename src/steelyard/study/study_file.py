@@ -120,12 +120,12 @@ def parse(text: str, *, file: str) -> Study:
 def _included(reader: Reader) -> tuple[list[tuple[str, Study]], str]:
     """Title and study of each part; and their texts, as one more table, for an archive: a later version's
     parts may be others."""
-    kept = reader.part("included").rest()
+    by_name = reader.part("included").rest()
     parts, texts = [], []
     for part in reader.parts("include"):
         name, title = part.text("study"), part.text("title")
         part.finish()
-        text = kept.get(name)
+        text = by_name.get(name)
         if not isinstance(text, str):
             if name not in bundled():
                 raise UnknownName("study", name, bundled(), where=f"{reader.file}: ")
@@ -339,7 +339,7 @@ def _check_under(part: Reader, definition: SystemDefinition, kind: str) -> None:
 
 
 def _file_system(part: Reader) -> FileSystem:
-    found = FileSystem(
+    wish = FileSystem(
         kind=part.text("filesystem", ""),
         size=part.text("size", ""),
         mkfs=tuple(part.texts("mkfs", ())),
@@ -349,28 +349,28 @@ def _file_system(part: Reader) -> FileSystem:
         device=part.text("device", ""),
     )
     given = {
-        "size": found.size,
-        "mkfs": list(found.mkfs),
-        "mount_options": found.options,
-        "aged": found.aged,
-        "image_directory": found.image_directory,
-        "device": found.device,
+        "size": wish.size,
+        "mkfs": list(wish.mkfs),
+        "mount_options": wish.options,
+        "aged": wish.aged,
+        "image_directory": wish.image_directory,
+        "device": wish.device,
     }
     for key, value in given.items():
-        if value and not found.kind:
+        if value and not wish.kind:
             raise part.wrong(key, value, 'left out, or beside filesystem = "..."')
-        if value and key in _WITHOUT.get(found.kind, ()):
-            raise part.wrong(key, value, f'left out beside filesystem = "{found.kind}"')
-    if found.kind and not re.fullmatch(r"[a-z0-9_]{1,32}", found.kind):
-        raise part.wrong("filesystem", found.kind, 'a name such as "ext4", as /proc/filesystems has it')
-    if found.size and not _is_size(found.size):
-        raise part.wrong("size", found.size, 'a size such as "1GiB"')
+        if value and key in _WITHOUT.get(wish.kind, ()):
+            raise part.wrong(key, value, f'left out beside filesystem = "{wish.kind}"')
+    if wish.kind and not re.fullmatch(r"[a-z0-9_]{1,32}", wish.kind):
+        raise part.wrong("filesystem", wish.kind, 'a name such as "ext4", as /proc/filesystems has it')
+    if wish.size and not _is_size(wish.size):
+        raise part.wrong("size", wish.size, 'a size such as "1GiB"')
     for key in ("size", "image_directory"):
-        if given[key] and found.device:
+        if given[key] and wish.device:
             raise part.wrong(key, given[key], "left out beside a device")
-    if re.search(r"\s", found.options):
-        raise part.wrong("mount_options", found.options, 'a text without spaces, such as "noatime,commit=60"')
-    return found
+    if re.search(r"\s", wish.options):
+        raise part.wrong("mount_options", wish.options, 'a text without spaces, such as "noatime,commit=60"')
+    return wish
 
 
 def _tuning(part: Reader) -> Tuning:

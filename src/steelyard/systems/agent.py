@@ -32,24 +32,24 @@ def descendants(root: int, *, proc: Path = Path("/proc")) -> list[int]:
     User-mode Linux and gVisor hold their guests' processes by ptrace: a signal to one of those would
     be taken for the guest's, and they do not run while their holder is stopped.
     """
-    found: list[int] = []
+    processes: list[int] = []
     waiting = [root]
     while waiting:
         more = [child for child in _children(waiting.pop(0), proc) if not _is_held(child, proc)]
-        found += more
+        processes += more
         waiting += more
-    return found
+    return processes
 
 
 def _children(process: int, proc: Path) -> list[int]:
     """Its children; none if it has ended. Each of its threads lists its own, where the kernel can."""
-    found: list[int] = []
+    children: list[int] = []
     for thread in _listed(f"{proc}/{process}/task"):
         text = _read(f"{proc}/{process}/task/{thread}/children")
         if text is None and _read(f"{proc}/self/task/{os.getpid()}/children") is None:
             return _children_by_parent(process, proc)
-        found += [int(child) for child in (text or "").split()]
-    return found
+        children += [int(child) for child in (text or "").split()]
+    return children
 
 
 def _children_by_parent(process: int, proc: Path) -> list[int]:

@@ -23,17 +23,17 @@ def make(definition: SystemDefinition, base: System | None) -> System:
     a directory that the agent may use and that is removed afterwards. Raises UsageError for a host that
     is to be tuned."""
     if definition.machine is not None:
-        made = machine.seated(definition, definition.machine)
+        system = machine.seated(definition, definition.machine)
     else:
-        made = _by_command(definition) if base is None else _varied(definition, base)
-    made = filesystem.mounted(made, definition.file_system)
+        system = _by_command(definition) if base is None else _varied(definition, base)
+    system = filesystem.mounted(system, definition.file_system)
     if definition.under:
-        made = monitors.under(made, definition.under, definition.reads)
+        system = monitors.under(system, definition.under, definition.reads)
     if not definition.tuning:
-        return made
-    if not made.here:
-        raise UsageError(f"system '{made.name}' runs on another host: what is tuned is this machine")
-    return replace(made, summary=f"{made.summary}; tuned: {definition.tuning}", tuning=definition.tuning)
+        return system
+    if not system.here:
+        raise UsageError(f"system '{system.name}' runs on another host: what is tuned is this machine")
+    return replace(system, summary=f"{system.summary}; tuned: {definition.tuning}", tuning=definition.tuning)
 
 
 def _by_command(definition: SystemDefinition) -> System:

@@ -111,8 +111,8 @@ def one_of(*words: str | int) -> Shape:
     def take(value: Any) -> str | int:
         if type(value) not in (str, int) or value not in words:
             raise _Wrong(value, f"one of {', '.join(map(str, words))}" if len(words) > 1 else str(words[0]))
-        found: str | int = value
-        return found
+        word: str | int = value
+        return word
 
     return take
 
@@ -130,13 +130,13 @@ def listed(shape: Shape, *, most: int, least: int = 0) -> Shape:
     def take(value: Any) -> list[Any]:
         if type(value) is not list or not least <= len(value) <= most:
             raise _Wrong(value, f"a list of {least} to {most}" if least < most else f"a list of {most}")
-        found = []
+        items = []
         for number, one in enumerate(value):
             try:
-                found.append(shape(one))
+                items.append(shape(one))
             except _Wrong as wrong:
                 raise wrong.at(number) from None
-        return found
+        return items
 
     return take
 
@@ -147,13 +147,13 @@ def keyed(shapes: Mapping[str, Shape]) -> Shape:
     def take(value: Any) -> Record:
         if type(value) is not dict:
             raise _Wrong(value, "an object")
-        found = {}
+        members = {}
         for key, shape in shapes.items():
             try:
-                found[key] = shape(value.get(key, _MISSING))
+                members[key] = shape(value.get(key, _MISSING))
             except _Wrong as wrong:
                 raise wrong.at(key) from None
-        return found
+        return members
 
     return take
 
@@ -164,13 +164,13 @@ def named(shape: Shape, *, most: int = 200) -> Shape:
     def take(value: Any) -> Record:
         if type(value) is not dict or len(value) > most:
             raise _Wrong(value, f"an object of at most {most} keys")
-        found = {}
+        members = {}
         for key, one in value.items():
             try:
-                found[_NAME(key)] = shape(one)
+                members[_NAME(key)] = shape(one)
             except _Wrong as wrong:
                 raise wrong.at(key) from None
-        return found
+        return members
 
     return take
 
@@ -352,7 +352,7 @@ def read(line: bytes) -> Record | None:
     try:
         if not _is_flat(line):
             raise ValueError(f"cut short, or of more than {_NESTED_MOST} brackets in one another")
-        found = json.loads(
+        record = json.loads(
             line.decode(errors="strict"),
             object_pairs_hook=_object,
             parse_constant=_no_number,
@@ -362,9 +362,9 @@ def read(line: bytes) -> Record | None:
     except ValueError as error:
         why = f"not UTF-8 at byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
         raise Refused(f"its record cannot be read ({why}): {quoted(line.decode(errors='replace'))}") from None
-    kind = found["record"]
+    kind = record["record"]
     if type(kind) is str:
-        return checked(kind, found) if kind in KINDS else None
+        return checked(kind, record) if kind in KINDS else None
     raise Refused(f"its record is of no kind: record is {quoted(kind)}, but must be a name")
 
 
@@ -376,13 +376,13 @@ def checked(kind: str, record: Mapping[str, Any]) -> Record:
         raise cannot_be(kind, wrong.where, wrong.value, wrong.allowed) from None
 
 
-def known(kind: str, found: object) -> Record:
+def known(kind: str, record: object) -> Record:
     """What can be right of a record that was kept before there was a door."""
     members = {}
     for key, shape in KINDS[kind].items():
         with suppress(_Wrong):
-            if isinstance(found, dict) and key in found:
-                members[key] = shape(found[key])
+            if isinstance(record, dict) and key in record:
+                members[key] = shape(record[key])
     return members
 
 
@@ -399,12 +399,12 @@ def _is_flat(line: bytes) -> bool:
 
 
 def _object(pairs: Iterable[tuple[str, Any]]) -> Record:
-    found: Record = {}
+    record: Record = {}
     for key, value in pairs:
-        if key in found:
+        if key in record:
             raise ValueError(f"the key {quoted(key)} stands there twice")
-        found[key] = value
-    return found
+        record[key] = value
+    return record
 
 
 def _no_number(word: str) -> float:

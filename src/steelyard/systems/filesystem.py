@@ -109,8 +109,8 @@ def _making(wish: FileSystem) -> tuple[str, ...]:
 
 
 def _options(wish: FileSystem) -> str:
-    kept = ["nodiscard"] if wish.kind in _DISCARDING and "discard" not in wish.options else []
-    return ",".join([*kept, *([wish.options] if wish.options else [])])
+    defaults = ["nodiscard"] if wish.kind in _DISCARDING and "discard" not in wish.options else []
+    return ",".join([*defaults, *([wish.options] if wish.options else [])])
 
 
 def _program(wish: FileSystem) -> str | None:

@@ -30,31 +30,31 @@ def wanted(tuning: Tuning, *, proc: Path = _PROC) -> tuple[ControlGroup, ...]:
     Raises Unsupported, and says what is missing."""
     controllers = [*(["memory"] if tuning.memory else []), *(["pids"] if tuning.processes else [])]
     name = f"steelyard-{os.getpid()}-{next(_NUMBERS)}"
-    found: dict[Path, dict[str, str]] = {}
+    by_path: dict[Path, dict[str, str]] = {}
     for controller in controllers:
         version, parent = _parent(controller, controllers, proc)
         if not os.access(parent, os.W_OK):
             raise Unsupported(f"no control group may be made in {parent} (it takes root)")
-        found.setdefault(parent / name, {}).update(_limits(tuning, controller, version))
-    return tuple(ControlGroup(path, limits) for path, limits in found.items())
+        by_path.setdefault(parent / name, {}).update(_limits(tuning, controller, version))
+    return tuple(ControlGroup(path, limits) for path, limits in by_path.items())
 
 
 def make(group: ControlGroup) -> dict[str, int]:
     """Makes the group and sets its limits; returns them as they read back. Raises Unsupported."""
-    found = {}
+    limits = {}
     try:
         group.path.mkdir()
         for name, value in group.limits.items():
             if not (group.path / name).exists():
                 raise Unsupported(_missing(name))
             (group.path / name).write_bytes(value.encode())
-            found[name] = int((group.path / name).read_bytes())
+            limits[name] = int((group.path / name).read_bytes())
             # Memory is limited in whole pages.
-            if not 0 <= int(value) - found[name] < _PAGE:
-                raise Unsupported(f"{group.path / name} was set to {value}, and reads {found[name]}")
+            if not 0 <= int(value) - limits[name] < _PAGE:
+                raise Unsupported(f"{group.path / name} was set to {value}, and reads {limits[name]}")
     except (OSError, ValueError) as error:
         raise Unsupported(f"no control group can be made: {error}") from error
-    return found
+    return limits
 
 
 def mounts(*, proc: Path = _PROC) -> list[Path]:
@@ -64,13 +64,13 @@ def mounts(*, proc: Path = _PROC) -> list[Path]:
 
 def processes(group: Path) -> set[int]:
     """The processes in the group and in the groups below it."""
-    found = set()
+    members = set()
     for directory, _, _ in os.walk(group):
         try:
-            found |= {int(one) for one in (Path(directory) / "cgroup.procs").read_bytes().split()}
+            members |= {int(one) for one in (Path(directory) / "cgroup.procs").read_bytes().split()}
         except OSError:
             continue
-    return found
+    return members
 
 
 def _missing(name: str) -> str:
@@ -142,7 +142,7 @@ def _hierarchies(proc: Path) -> Iterator[tuple[int, Path, str, set[str]]]:
 
 
 def _unescaped(name: str) -> str:
-    return _OCTAL.sub(lambda found: chr(int(found[1], 8)), name)
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), name)
 
 
 def _lines(file: Path) -> list[str]:

@@ -88,22 +88,22 @@ def modules_for(kernel: Path, wanted: Iterable[str]) -> list[Path]:
         raise Unsupported(f"the modules of kernel {version} are not found in {folders[-1]}")
     builtin = {_name(Path(line)) for line in of_file(folder / "modules.builtin").splitlines()}
     files = {_name(file): file for file in folder.rglob("*.ko*")}
-    found: list[Path] = []
+    modules: list[Path] = []
     for name in wanted:
-        _collect(name, builtin, files, found, version)
-    return found
+        _collect(name, builtin, files, modules, version)
+    return modules
 
 
-def _collect(name: str, builtin: set[str], files: dict[str, Path], found: list[Path], version: str) -> None:
+def _collect(name: str, builtin: set[str], files: dict[str, Path], modules: list[Path], version: str) -> None:
     if name in builtin:
         return
     if name not in files:
         raise Unsupported(f"kernel {version} has no module {name}")
-    if files[name] in found:
+    if files[name] in modules:
         return
     for other in _depends(_unpacked(files[name])):
-        _collect(other, builtin, files, found, version)
-    found.append(files[name])
+        _collect(other, builtin, files, modules, version)
+    modules.append(files[name])
 
 
 def _depends(module: bytes) -> list[str]:

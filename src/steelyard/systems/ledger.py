@@ -155,9 +155,9 @@ def _put_back(path: Path) -> list[str]:
     if ["boot", text.of_file(_BOOT).strip()] not in facts:
         return []
     done = []
-    made = [Path(fact[1]) for fact in facts if fact[0] == "group"]
+    folders = [Path(fact[1]) for fact in facts if fact[0] == "group"]
     scratches = [Path(fact[1]) for fact in facts if fact[0] == "scratch"]
-    killed = end_processes(made, naming=scratches)
+    killed = end_processes(folders, naming=scratches)
     if killed:
         done.append(f"{killed} processes that an interrupted run had left were ended")
     for _, name, old in reversed([fact for fact in facts if fact[0] == "set"]):
@@ -177,7 +177,7 @@ def _put_back(path: Path) -> list[str]:
         if kind == "undo":
             _undo(words)
             done.append(f"'{' '.join(words)}' was done for a run that was killed")
-    for group in made:
+    for group in folders:
         _remove(group)
     for scratch in scratches:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -91,9 +91,9 @@ def await_answer(seat: Seat) -> str | None:
     """Which boot the host is in, once it answers: it may still be coming up. None if it does not for as long
     as a boot may take."""
     begun = time.monotonic()
-    while (found := identity(seat)) is None and time.monotonic() - begun < seat.machine.wait_s:
+    while (boot := identity(seat)) is None and time.monotonic() - begun < seat.machine.wait_s:
         time.sleep(_PAUSE_S)
-    return found
+    return boot
 
 
 def switch(seat: Seat) -> None:
@@ -131,10 +131,10 @@ def await_boot(seat: Seat, *, old: Collection[str]) -> str:
     """The identity of the boot that the host comes up with, none of the old ones. Raises BootFailed."""
     begun, answered = time.monotonic(), False
     while time.monotonic() - begun < seat.machine.wait_s:
-        found = identity(seat)
-        if found is not None and found not in old:
-            return found
-        answered = found is not None
+        boot = identity(seat)
+        if boot is not None and boot not in old:
+            return boot
+        answered = boot is not None
         if seat.is_here:
             break  # this process would not see a boot come
         time.sleep(_PAUSE_S)
@@ -190,11 +190,11 @@ def _shares(lines: Iterable[bytes]) -> Iterator[float]:
 def check(seat: Seat, fingerprint: Mapping[str, Any]) -> None:
     """Raises BootFailed unless the host is what it was asked to be."""
     for key, pattern in seat.expect:
-        found: Any = fingerprint
+        value: Any = fingerprint
         for part in key.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if found is None or not fnmatchcase(str(found), pattern):
-            answer = "nothing" if found is None else quoted(found)
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is None or not fnmatchcase(str(value), pattern):
+            answer = "nothing" if value is None else quoted(value)
             raise BootFailed(
                 f"{seat.host} came up as another system: its {key} is {answer}, but {seat.name} expects "
                 f"{quoted(pattern)}"

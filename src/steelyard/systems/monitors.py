@@ -47,7 +47,7 @@ def _command(agent: Callable[[Place], list[str]], words: tuple[str, ...], place:
         "{seen}": str(_seen(place)),
         "{scratch}": str(place.scratch),
     }
-    filled = (re.sub(r"\{\w+\}", lambda found: known.get(found[0], found[0]), word) for word in words)
+    filled = (re.sub(r"\{\w+\}", lambda match: known.get(match[0], match[0]), word) for word in words)
     return ["env", "STEELYARD_UNDER=" + "\n".join(filled), *agent(place)]
 
 
@@ -69,12 +69,12 @@ def _told(reader: Reader, name: str, place: Place) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     try:
-        found = list(reader(text))
+        figures = list(reader(text))
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise SystemFailed(f"what '{name}' wrote after the trial is not understood: {error}") from error
     return [
         {"record": "value", "copy": 0, "metric": metric, "unit": unit, "value": value}
-        for metric, unit, value in found
+        for metric, unit, value in figures
     ]
 
 
@@ -88,12 +88,12 @@ def _strace(text: str) -> Iterator[Figure]:
 
 def _perf_trace(text: str) -> Iterator[Figure]:
     """The tables of perf trace -s, one for each thread: syscall, calls, errors, times."""
-    found: dict[str, int] = {}
+    by_call: dict[str, int] = {}
     for line in text.splitlines():
         words = line.split()
         if len(words) == 8 and words[1].isdigit() and words[2].isdigit():
-            found[words[0]] = found.get(words[0], 0) + int(words[1])
-    for call, calls in found.items():
+            by_call[words[0]] = by_call.get(words[0], 0) + int(words[1])
+    for call, calls in by_call.items():
         yield CALLS + call, "calls", calls
 
 

@@ -32,13 +32,13 @@ class _Machine:
 
     def image(self) -> Path:
         """The kernel's. Raises Unsupported if none is named and none is found."""
-        found = Path(self.kernel).absolute() if self.kernel else initramfs.newest_kernel()
-        if found is None:
+        image = Path(self.kernel).absolute() if self.kernel else initramfs.newest_kernel()
+        if image is None:
             raise Unsupported(
                 "system 'qemu' cannot start: there is no kernel /boot/vmlinuz-*-amd64 that can be read (on "
                 'Debian: apt-get install linux-image-cloud-amd64; or name one: kernel = "FILE")'
             )
-        return found
+        return image
 
     def modules(self) -> list[Path]:
         wanted = [*(_MODULES if self.disk or self.swap else ()), *(["ext4"] if self.disk else [])]
@@ -63,9 +63,9 @@ def _prepare(machine: _Machine, place: Place) -> None:
         disk = _file(place, "disk.img")
         with open(disk, "wb") as file:
             file.truncate(size_bytes(machine.disk))
-        made = answer_of(["mke2fs", "-q", "-F", "-t", "ext4", disk])
-        if made.returncode:
-            raise Unsupported(f"system 'qemu' cannot start: mke2fs: {made.stderr.strip()}")
+        answer = answer_of(["mke2fs", "-q", "-F", "-t", "ext4", disk])
+        if answer.returncode:
+            raise Unsupported(f"system 'qemu' cannot start: mke2fs: {answer.stderr.strip()}")
     if machine.swap:
         make_swap(_file(place, "swap.img"), size_bytes(machine.swap))
 

@@ -103,7 +103,7 @@ def _entries(configuration: str) -> Iterator[tuple[str, str]]:
     """Kernel and name of each entry. A menu ends with a line that is a brace; other blocks are shell."""
     blocks: list[str | None] = []  # names of menus that are open, and None for other blocks
     for line in map(str.strip, configuration.splitlines()):
-        words = [next(filter(None, found), "") for found in re.findall(_WORD, line)]
+        words = [next(filter(None, groups), "") for groups in re.findall(_WORD, line)]
         if words and words[0] in ("submenu", "menuentry") and words[-1] == "{":
             blocks.append(_name(words))
         elif line.endswith("{"):

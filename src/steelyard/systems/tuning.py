@@ -113,8 +113,8 @@ def _neighbours(name: str) -> list[str]:
     folder = _sysctl(name).parent
     if not folder.is_dir():
         folder = _SYSCTLS
-    found = folder.rglob("*") if folder != _SYSCTLS else folder.glob("*/*")
-    return [".".join(one.relative_to(_SYSCTLS).parts) for one in found if one.is_file()]
+    paths = folder.rglob("*") if folder != _SYSCTLS else folder.glob("*/*")
+    return [".".join(one.relative_to(_SYSCTLS).parts) for one in paths if one.is_file()]
 
 
 class _Machine:
@@ -201,12 +201,12 @@ class Tuned:
                 setting.file.write_bytes(os.fsencode(setting.value))
             except OSError as error:
                 raise self._refusal(setting, error) from error
-            found = setting.read()
-            if found.split() != setting.value.split():
+            value = setting.read()
+            if value.split() != setting.value.split():
                 raise UsageError(
-                    f"{self._where}{setting.label} was set to '{setting.value}', but reads '{found}'"
+                    f"{self._where}{setting.label} was set to '{setting.value}', but reads '{value}'"
                 )
-            self._found[setting.label] = found
+            self._found[setting.label] = value
 
     def _refusal(self, setting: _Setting, error: OSError) -> SteelyardError:
         if error.errno in (errno.EPERM, errno.EACCES, errno.EROFS):
@@ -223,11 +223,11 @@ class Tuned:
         for file, old in reversed(self._ledger.held()):
             try:
                 file.write_bytes(os.fsencode(old))
-                found = _read(file)
+                value = _read(file)
             except OSError as error:
                 raise SystemFailed(f"{self._where}{file} cannot be put back to '{old}': {error}") from error
-            if found.split() != old.split():
-                raise SystemFailed(f"{self._where}{file} was put back to '{old}', but reads '{found}'")
+            if value.split() != old.split():
+                raise SystemFailed(f"{self._where}{file} was put back to '{old}', but reads '{value}'")
         self._ledger.release()
 
     def facts(self, process: int) -> dict[str, Any] | None:
@@ -235,16 +235,16 @@ class Tuned:
         first; raises Unsupported if it does not keep to its nice value or its processors."""
         if not self._tuning:
             return None
-        found = dict(self._found)
+        facts = dict(self._found)
         if self._tuning.nice is not None:
-            found["nice"] = os.getpriority(os.PRIO_PROCESS, process)
-            if found["nice"] != self._tuning.nice:
-                raise Unsupported(f"{self._where}nice is {found['nice']}, not {self._tuning.nice}")
+            facts["nice"] = os.getpriority(os.PRIO_PROCESS, process)
+            if facts["nice"] != self._tuning.nice:
+                raise Unsupported(f"{self._where}nice is {facts['nice']}, not {self._tuning.nice}")
         if self._tuning.processors:
-            found["processors"] = sorted(os.sched_getaffinity(process))
-            if not set(found["processors"]) <= set(self._tuning.processors):
-                raise Unsupported(f"{self._where}it runs on processors {found['processors']}")
-        return found
+            facts["processors"] = sorted(os.sched_getaffinity(process))
+            if not set(facts["processors"]) <= set(self._tuning.processors):
+                raise Unsupported(f"{self._where}it runs on processors {facts['processors']}")
+        return facts
 
     def close(self) -> None:
         """After the guard's end. Raises SystemFailed if anything is not as it was before."""

@@ -89,8 +89,8 @@ _ULIMITS = (  # what runc and crun ask for by themselves may be more than the ho
 
 
 def _image_ready(image: str) -> None:
-    found = subprocess.run(["podman", "image", "exists", image], capture_output=True, check=False)
-    if found.returncode:
+    answer = subprocess.run(["podman", "image", "exists", image], capture_output=True, check=False)
+    if answer.returncode:
         raise Unsupported(
             f"podman has no image {quoted(image)} (podman pull {image} brings it, if there is one)"
         )

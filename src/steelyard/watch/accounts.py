@@ -59,8 +59,8 @@ def of(watch: Watch, *, by: str = "process", group_series: bool = True, is_front
     if watch.monitor is None:
         processes += _only_read(watch)
     grouped = _grouped(processes, by)
-    found = [groups.of(name, members, watch, until_ns) for name, members in grouped]
-    found.sort(key=lambda one: (-(one.cpu_ns or 0), one.begin_ns))
+    parts = [groups.of(name, members, watch, until_ns) for name, members in grouped]
+    parts.sort(key=lambda one: (-(one.cpu_ns or 0), one.begin_ns))
     pairs = _pairs(watch.windows)
     total = groups.of_all(ALL, processes, watch, until_ns)
     spread, spread_calls = _spread(processes, until_ns)
@@ -70,7 +70,7 @@ def of(watch: Watch, *, by: str = "process", group_series: bool = True, is_front
         elapsed_ns=until_ns - watch.head.began_ns,
         processes=(*processes, *(one for one in watch.processes if one.thread is not None)),
         total=total,
-        groups=tuple(found),
+        groups=tuple(parts),
         spread=spread,
         spread_calls=spread_calls,
         series=series.of(watch, [(ALL, processes), *(grouped if group_series else ())], until_ns=until_ns),
@@ -94,11 +94,11 @@ def _end_of(watch: Watch) -> int:
 def _only_read(watch: Watch) -> list[Process]:
     """Processes of which there are readings, but no record of their own: the monitor was killed before."""
     keys = {one.key for one in watch.processes}
-    found: dict[tuple[int, int], list[Reading]] = {}
+    by_key: dict[tuple[int, int], list[Reading]] = {}
     for reading in watch.readings:
         if reading.key not in keys:
-            found.setdefault(reading.key, []).append(reading)
-    return [_as_process(readings, watch) for readings in found.values()]
+            by_key.setdefault(reading.key, []).append(reading)
+    return [_as_process(readings, watch) for readings in by_key.values()]
 
 
 def _as_process(readings: Sequence[Reading], watch: Watch) -> Process:
@@ -108,9 +108,9 @@ def _as_process(readings: Sequence[Reading], watch: Watch) -> Process:
     for reading in readings:
         figures |= reading.figures
         program = reading.program or program
-        for name, (made, failed) in reading.calls.items():
+        for name, (count, failed) in reading.calls.items():
             errors = None if failed is None else round(failed)
-            calls[name] = Call(round(made), errors, *[None] * 7)
+            calls[name] = Call(round(count), errors, *[None] * 7)
     is_counted = watch.head.detail in ("calls", "latency")
     begin_ns = readings[0].begin_ns
     return Process(
@@ -127,11 +127,11 @@ def _as_process(readings: Sequence[Reading], watch: Watch) -> Process:
 def _grouped(processes: Sequence[Process], by: str) -> list[tuple[str, list[Process]]]:
     if by == "process":
         return [(f"{one.program}[{one.pid}]", [one]) for one in processes]
-    found: dict[str, list[Process]] = {}
+    by_name: dict[str, list[Process]] = {}
     for one in processes:
         name = f"generation {one.generation}" if by == "generation" else one.program
-        found.setdefault(name, []).append(one)
-    return list(found.items())
+        by_name.setdefault(name, []).append(one)
+    return list(by_name.items())
 
 
 def _spread(
@@ -144,15 +144,15 @@ def _spread(
     }
     figures = {}
     for name, value in columns.items():
-        found = description.of(each for one in processes if (each := value(one)) is not None)
-        if found:
-            figures[name] = found
+        summary = description.of(each for one in processes if (each := value(one)) is not None)
+        if summary:
+            figures[name] = summary
     tallies = [one.calls for one in processes if one.calls is not None]
     calls = {}
     for name in sorted({name for one in tallies for name in one}):
-        found = description.of(_made(one.get(name)) for one in tallies)
-        if found:
-            calls[name] = found
+        summary = description.of(_made(one.get(name)) for one in tallies)
+        if summary:
+            calls[name] = summary
     return figures, calls
 
 

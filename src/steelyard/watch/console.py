@@ -78,8 +78,8 @@ _COLUMNS = (
 
 def _print_groups(console: Console, account: Account, top: int) -> None:
     single = account.by == "process"
-    kept = account.groups[:top]
-    rest = len(account.groups) - len(kept)
+    groups = account.groups[:top]
+    rest = len(account.groups) - len(groups)
     left_out = f"; {count(rest)} more are not shown: --top {len(account.groups)}" if rest else ""
     table = _table(
         account.by,
@@ -87,10 +87,10 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
             *(("ended", "lived") if single else ("processes", "failed")),
             *(heading for heading, least, _ in _COLUMNS if console.width >= least),
         ],
-        longest=max((len(shown(one.name)) for one in kept), default=0),
+        longest=max((len(shown(one.name)) for one in groups), default=0),
     )
     by_key = {(one.pid, one.begin_ns): one for one in account.processes if one.thread is None}
-    for one in kept:
+    for one in groups:
         process = by_key.get((one.pid or 0, one.begin_ns)) if single else None
         cells = _group_cells(one, one.lifetime_ns, width=console.width)
         table.add_row(Text(shown(one.name)), *_life_cells(one, process), *cells)
@@ -134,13 +134,13 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
     often = list(calls.items())[:top]
     rest = f"; {count(len(calls) - len(often))} more types are not shown" if len(calls) > len(often) else ""
     columns = _CALL_COLUMNS["calls" if head.detail == "budget" and account.total.exact else head.detail]
-    kept = [name for name in columns if console.width >= _WIDTH_OF_MOST or name not in ("share", "of time")]
-    table = _table("call", kept, longest=max(len(shown(name)) for name, _ in often))
+    names = [name for name in columns if console.width >= _WIDTH_OF_MOST or name not in ("share", "of time")]
+    table = _table("call", names, longest=max(len(shown(name)) for name, _ in often))
     whole = sum(one.calls.value for one in calls.values() if one.calls)
     times = sum(one.time_ns or 0 for one in calls.values())
     for name, one in often:
         cells = _call_cells(one, account, whole=whole, times=times)
-        texts = (text for column, text in zip(columns, cells, strict=True) if column in kept)
+        texts = (text for column, text in zip(columns, cells, strict=True) if column in names)
         table.add_row(Text(shown(name)), *texts)
     _print(console, f"System calls of all, the most frequent first{rest}", table)
 
@@ -175,9 +175,9 @@ def _print_series(console: Console, account: Account) -> None:
     whole: Series = account.series[0]
     rows: list[tuple[str, Description | None]] = []
     for name in _SERIES:
-        found = whole.rates.get(name) or whole.levels.get(name)
-        if found:
-            rows.append((name, found.over_intervals))
+        figure = whole.rates.get(name) or whole.levels.get(name)
+        if figure:
+            rows.append((name, figure.over_intervals))
     unit = "samples in " if account.watch.head.detail == "profile" else "calls of "
     often = sorted(whole.calls.items(), key=lambda item: -sum(item[1].values))[:_CALLS_IN_SERIES]
     rows += [(f"{unit}{name}", one.over_intervals) for name, one in often]

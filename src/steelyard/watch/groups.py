@@ -115,9 +115,9 @@ def _together(figure: str, members: Iterable[Process]) -> int | None:
 
 def total(values: Iterable[int | None]) -> int | None:
     """The sum; None where one of them is not known."""
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return sum(known) if len(known) == len(found) else None
+    numbers = list(values)
+    known = [value for value in numbers if value is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] | None:
@@ -126,11 +126,11 @@ def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] |
     members = [one for one in processes if one.calls is not None]
     if not any(map(_is_seen, members)):
         return None
-    found: dict[str, list[tuple[Process, Call]]] = {}
+    by_call: dict[str, list[tuple[Process, Call]]] = {}
     for one in members:
         for name, call in (one.calls or {}).items():
-            found.setdefault(name, []).append((one, call))
-    sums = {name: _call_sum(parts, members, watch) for name, parts in found.items()}
+            by_call.setdefault(name, []).append((one, call))
+    sums = {name: _call_sum(parts, members, watch) for name, parts in by_call.items()}
     return dict(sorted(sums.items(), key=lambda item: (-_weight(item[1]), item[0])))
 
 
@@ -180,9 +180,9 @@ def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process],
 def _expanded(calls: Mapping[tuple[int, int], Call], members: Sequence[Process]) -> _Estimates:
     """The calls of all processes and the errors among them: counted while counting went on, and estimated
     from the windows for the rest. Errors have no squares, so they have no interval."""
-    made = [(one, call) for one in members if (call := calls.get(one.key))]
-    sure = sum(_sure(one, call.calls, call.in_windows) for one, call in made)
-    sure_errors = sum(_sure(one, call.errors, call.errors_in_windows) for one, call in made)
+    pairs = [(one, call) for one in members if (call := calls.get(one.key))]
+    sure = sum(_sure(one, call.calls, call.in_windows) for one, call in pairs)
+    sure_errors = sum(_sure(one, call.errors, call.errors_in_windows) for one, call in pairs)
     parts = [_seen(one, calls.get(one.key)) for one in members]
     if not any(part.windows or part.run_all for part in parts):
         return Estimate(float(sure)), Estimate(float(sure_errors))

@@ -71,9 +71,9 @@ class RunningWatch:
             if not line.endswith(b"\n"):
                 return  # the rest of it is not written yet
             self._read_to += len(line)
-            found = records.parse(line)
-            if found is not None:
-                yield found
+            record = records.parse(line)
+            if record is not None:
+                yield record
 
     def mark(self, name: str) -> None:
         """Asks for a record `mark` of that name (no newline in it). A watch that has ended gives none."""
@@ -165,5 +165,5 @@ def probe(*, program: Path | None = None, detail: str = "budget") -> tuple[Probe
         stdin=subprocess.DEVNULL,
         check=False,
     )
-    found = (records.parse(line) for line in answer.stdout.splitlines(keepends=True))
-    return tuple(one for one in found if isinstance(one, Probe))
+    probes = (records.parse(line) for line in answer.stdout.splitlines(keepends=True))
+    return tuple(one for one in probes if isinstance(one, Probe))

@@ -78,8 +78,8 @@ def serve(
     Raises UsageError where it cannot listen there."""
     collector = Collector(tally, monitor_cpu_ns=monitor_cpu_ns)
     try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        family, place = found[0][0], found[0][4]
+        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        family, place = addresses[0][0], addresses[0][4]
         server = _Server((str(place[0]), address.port), _handler(collector), family=family)
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
@@ -134,13 +134,13 @@ class Collector:
             label, words = _FAMILIES.get(family, ("", f"{figures.TITLES[names[0]].capitalize()}."))
             labels = ["program", label] if label else ["program"]
             unit = _UNITS[figures.unit(names[0])]
-            found = CounterMetricFamily(f"steelyard_{family}", words, labels=labels, unit=unit)
+            counter = CounterMetricFamily(f"steelyard_{family}", words, labels=labels, unit=unit)
             for program, sums in self._tally.programs.items():
                 for part, figure in parts.items():
                     if figure in sums.figures:
                         values = [shown(program), part] if label else [shown(program)]
-                        found.add_metric(values, sums.figures[figure] / (1e9 if unit == "seconds" else 1))
-            yield found
+                        counter.add_metric(values, sums.figures[figure] / (1e9 if unit == "seconds" else 1))
+            yield counter
 
     def _calls(self) -> Iterator[Metric]:
         detail = self._tally.head.detail if self._tally.head else ""
@@ -160,11 +160,11 @@ class Collector:
         *,
         of: Callable[[Sums], dict[str, float]] = lambda sums: sums.calls,
     ) -> Metric:
-        found = CounterMetricFamily(name, documentation, labels=["program", "call"])
+        counter = CounterMetricFamily(name, documentation, labels=["program", "call"])
         for program, sums in self._tally.programs.items():
             for call, count in of(sums).items():
-                found.add_metric([shown(program), shown(call)], count)
-        return found
+                counter.add_metric([shown(program), shown(call)], count)
+        return counter
 
     def _monitor(self) -> Iterator[Metric]:
         cpu = CounterMetricFamily(

@@ -78,9 +78,9 @@ def _identity(one: Process, account: Account) -> Row:
 
 
 def _group(one: ProcessGroup) -> Row:
-    found = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-    del found["figures"], found["lacking"], found["calls"]
-    return found | {
+    row = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+    del row["figures"], row["lacking"], row["calls"]
+    return row | {
         "cpu_ns": one.cpu_ns,
         **one.figures,
         "lacking": dict(one.lacking),
@@ -88,8 +88,8 @@ def _group(one: ProcessGroup) -> Row:
     }
 
 
-def _calls(found: Mapping[str, CallSum] | None) -> Row | None:
-    return None if found is None else {name: _call(one) for name, one in found.items()}
+def _calls(calls: Mapping[str, CallSum] | None) -> Row | None:
+    return None if calls is None else {name: _call(one) for name, one in calls.items()}
 
 
 def _call(one: CallSum) -> Row:
@@ -125,10 +125,10 @@ def _series(one: Series) -> Row:
     }
 
 
-def _described(found: Mapping[str, Described]) -> Row:
+def _described(by_name: Mapping[str, Described]) -> Row:
     return {
         name: {"values": list(one.values), **(_description(one.over_intervals) or {})}
-        for name, one in found.items()
+        for name, one in by_name.items()
     }
 
 
@@ -180,8 +180,8 @@ def _call_rows(account: Account) -> Printed:
 def _series_rows(account: Account) -> Printed:
     def rows() -> Iterable[Iterable[object]]:
         for one in account.series:
-            for kind, found in (("rate", one.rates), ("level", one.levels), ("calls", one.calls)):
-                for name, described in found.items():
+            for kind, by_name in (("rate", one.rates), ("level", one.levels), ("calls", one.calls)):
+                for name, described in by_name.items():
                     for begin, end, value in zip(one.begins_ns, one.ends_ns, described.values, strict=True):
                         yield one.name, kind, name, begin, end, value
 

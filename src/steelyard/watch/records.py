@@ -38,9 +38,9 @@ class Readings:
         self._file.seek(0)
         for number, line in enumerate(self._file, 1):
             if line.startswith(_READING):
-                found = parse(line, number=number)
-                if isinstance(found, Reading):
-                    yield found
+                record = parse(line, number=number)
+                if isinstance(record, Reading):
+                    yield record
 
 
 _READING = b'{"record":"reading"'
@@ -80,9 +80,9 @@ def parse(line: bytes, *, number: int = 1) -> Record | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        found = json.loads(line)
-        reader = _READERS.get(found["record"])
-        return reader(found) if reader else None
+        record = json.loads(line)
+        reader = _READERS.get(record["record"])
+        return reader(record) if reader else None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise SystemFailed(
             f"the monitor's record {number} cannot be read ({type(error).__name__}: {error}): {line[:80]!r}"

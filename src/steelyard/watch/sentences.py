@@ -169,15 +169,15 @@ def impact(account: Account) -> Iterable[str]:
     """What --prove has found."""
     if not account.watch.windows:
         return
-    found = account.impact
-    if found is None:
+    ratio = account.impact
+    if ratio is None:
         yield "its impact could not be measured: the windows of one kind, or of both, hold no work"
         return
     pairs = f"over {account.impact_pairs} pairs of windows with the hook and without"
-    if found.low is None or found.high is None:
-        yield f"measured impact: {found.value:.4f} times the work, too few for an interval, {pairs}"
+    if ratio.low is None or ratio.high is None:
+        yield f"measured impact: {ratio.value:.4f} times the work, too few for an interval, {pairs}"
         return
     yield (
-        f"measured impact: with the hook, work per processor time is {found.value:.4f} times "
-        f"[{found.low:.4f}, {found.high:.4f}] what it is without, {pairs}"
+        f"measured impact: with the hook, work per processor time is {ratio.value:.4f} times "
+        f"[{ratio.low:.4f}, {ratio.high:.4f}] what it is without, {pairs}"
     )

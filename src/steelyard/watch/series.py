@@ -122,8 +122,8 @@ def _take_end(
     figures = {name: value for name in COUNTED if (value := one.figures[name]) is not None}
     calls: dict[str, float] = {}
     for name, call in (one.calls or {}).items():
-        found = call.samples if call.samples is not None else call.expanded
-        calls[name] = found if found is not None else call.calls or 0
+        count = call.samples if call.samples is not None else call.expanded
+        calls[name] = count if count is not None else call.calls or 0
     if one.end_ns is not None:
         figures |= {name: 0 for name in ENDS if name in last.figures}
     _add(last, figures, calls, number, tallies)
@@ -160,8 +160,8 @@ def _finished(name: str, tally: _Changes, bounds: Sequence[int], every_ns: int) 
     whole = [length >= every_ns / 2 for length in lengths]
 
     def described(values: Sequence[float]) -> Described:
-        kept = [value for value, counts in zip(values, whole, strict=True) if counts]
-        return Described(tuple(values), description.of(kept))
+        sample = [value for value, counts in zip(values, whole, strict=True) if counts]
+        return Described(tuple(values), description.of(sample))
 
     def per_second(changes: Mapping[int, float]) -> Described:
         return described(
@@ -187,5 +187,5 @@ def _finished(name: str, tally: _Changes, bounds: Sequence[int], every_ns: int) 
         ends_ns=tuple(bounds[number + 1] for number in numbers),
         rates={each: per_second(tally.rates[each]) for each in (CPU_NS, *COUNTED) if each in tally.rates},
         levels={each: summed(tally.levels[each]) for each in ENDS if each in tally.levels},
-        calls={each: per_second(found) for each, found in tally.calls.items()},
+        calls={each: per_second(by_number) for each, by_number in tally.calls.items()},
     )

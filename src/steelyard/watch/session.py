@@ -29,9 +29,9 @@ def wait(
         ended = False
         while not ended:
             ended = running.wait(look_s)
-            found = tuple(running.new_records())
+            records = tuple(running.new_records())
             for onlooker in onlookers:
-                onlooker(found)
+                onlooker(records)
 
 
 @contextmanager

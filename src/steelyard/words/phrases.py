@@ -269,10 +269,10 @@ def varied(cells: Iterable[tuple[str, Parameters]]) -> Mapping[str, frozenset[st
     members: dict[str, list[dict[str, int | str]]] = {}
     for workload, parameters in cells:
         members.setdefault(workload, []).append(dict(parameters))
-    for workload, found in members.items():
-        names = {name for one in found for name in one}
-        levels[workload] = {name: {one.get(name) for one in found} for name in names}
+    for workload, entries in members.items():
+        names = {name for one in entries for name in one}
+        levels[workload] = {name: {one.get(name) for one in entries} for name in names}
     return {
-        workload: frozenset(name for name, values in found.items() if len(values) > 1)
-        for workload, found in levels.items()
+        workload: frozenset(name for name, values in entries.items() if len(values) > 1)
+        for workload, entries in levels.items()
     }

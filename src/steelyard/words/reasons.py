@@ -53,11 +53,11 @@ class _Causes:
 def why(one: Comparison) -> str:
     """One clause for the console, as much as fits: "each call costs this host 6 more system calls, 2 more
     switches; 73 % of the extra time is spent in system mode". Empty where nothing is claimed."""
-    found = _causes(one)
-    if found is None:
+    cause = _causes(one)
+    if cause is None:
         return ""
     clauses = [
-        _joined(_costs(found, times=times, counts=counts, named=named), _shares(found, most=shares), found)
+        _joined(_costs(cause, times=times, counts=counts, named=named), _shares(cause, most=shares), cause)
         for shares, counts, times, named in _WAYS
     ]
     return next((one for one in clauses if 0 < len(one) <= LONGEST), min(filter(None, clauses), key=len))
@@ -73,17 +73,17 @@ _WAYS = (
 def why_long(one: Comparison) -> str:
     """Sentences for the page, with all that differs and what the figures do not say. Empty where nothing is
     claimed."""
-    found = _causes(one)
-    if found is None or one.why is None:
+    cause = _causes(one)
+    if cause is None or one.why is None:
         return ""
-    costs = _costs(found, times=5, counts=9, named=4, in_full=True)
+    costs = _costs(cause, times=5, counts=9, named=4, in_full=True)
     words = []
     if costs:
-        words.append(f"Each {found.operation} costs this host {_listed(costs)} than on {one.baseline}.")
-    shares = _shares(found, most=5, of=f"the {found.time} {'of extra time' if found.is_longer else 'saved'}")
+        words.append(f"Each {cause.operation} costs this host {_listed(costs)} than on {one.baseline}.")
+    shares = _shares(cause, most=5, of=f"the {cause.time} {'of extra time' if cause.is_longer else 'saved'}")
     if shares:
         words.append(shares + ".")
-    words += _limits(one.why, found)
+    words += _limits(one.why, cause)
     return " ".join(word[0].upper() + word[1:] for word in words)
 
 
@@ -119,7 +119,7 @@ def _causes(one: Comparison) -> _Causes | None:
         ),
         reverse=True,
     )
-    found = _Causes(
+    cause = _Causes(
         _operation(one.unit),
         is_longer,
         time_ns(abs(one.why.time.value)),
@@ -130,7 +130,7 @@ def _causes(one: Comparison) -> _Causes | None:
         _calls(one.why),
         tuple(_counts(differs)),
     )
-    return found if found.shares or found.times or found.counts or any(found.calls) else None
+    return cause if cause.shares or cause.times or cause.counts or any(cause.calls) else None
 
 
 def _times(differs: Sequence[CostDifference], why: Why) -> Iterable[str]:

@@ -180,8 +180,8 @@ def gained(gains: Sequence[Gain], system: str) -> str:
         if one.system == system:
             by_copies.setdefault(one.copies, []).append(one.gain.value)
     phrases = []
-    for copies, found in by_copies.items():
-        low, high = (digits(one, count=2) for one in (min(found), max(found)))
+    for copies, values in by_copies.items():
+        low, high = (digits(one, count=2) for one in (min(values), max(values)))
         phrases.append(
             f"{copies} copies {low} to {high} times" if low != high else f"{copies} copies {low} times"
         )

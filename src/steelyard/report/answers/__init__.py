@@ -39,14 +39,14 @@ def blocks_of(weighing: Weighing) -> str:
 
 
 def _answer(compared: Compared, lines: int, *, is_first: bool) -> Answer:
-    found = findings.of(compared, lines)
+    results = findings.of(compared, lines)
     same = tuple(rest.groups(compared))
     several = len(compared.metrics) > 1
     return Answer(
         compared.system,
-        sentence.of(compared, found, same),
+        sentence.of(compared, results, same),
         _whole(compared),
-        found if several or len(found) > 1 else (),
+        results if several or len(results) > 1 else (),
         same if several else (),
         rest.sentence(same) if several else "",
         rest.unsettled(compared),

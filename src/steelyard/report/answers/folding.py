@@ -26,18 +26,18 @@ def folded(items: Sequence[Item], lines: int) -> list[list[Item]]:
         if nearest is None or (clusters <= lines and nearest[0] > alike):
             break
         _, kind, number = nearest
-        found = by_kind[kind]
-        found[number : number + 2] = [found[number] + found[number + 1]]
+        series = by_kind[kind]
+        series[number : number + 2] = [series[number] + series[number + 1]]
         clusters -= 1
-    every = [cluster for found in by_kind.values() for cluster in found]
+    every = [cluster for series in by_kind.values() for cluster in series]
     return sorted(every, key=lambda cluster: (cluster[0].sense in PLACES, -max(one.sure for one in cluster)))
 
 
 def _neighbours(by_kind: Mapping[_Kind, Sequence[Sequence[Item]]]) -> Iterable[tuple[float, _Kind, int]]:
     """For every two neighbouring clusters, how far the two together would spread; half that if they are
     cases of one workload."""
-    for kind, found in by_kind.items():
-        for number, (above, below) in enumerate(itertools.pairwise(found)):
+    for kind, clusters in by_kind.items():
+        for number, (above, below) in enumerate(itertools.pairwise(clusters)):
             spread = above[0].far - below[-1].far
             workloads = {one.workload for one in (*above, *below)}
             yield (spread if len(workloads) > 1 else spread / 2), kind, number

@@ -38,11 +38,11 @@ def groups(compared: Compared) -> Iterable[Same]:
 
 def nearly(compared: Compared, group: str, same: Sequence[Same]) -> Same | None:
     """The group as one that is the same: most of it is, the rest differs by little or is not settled."""
-    found = next((one for one in same if one.group == group), None)
+    match = next((one for one in same if one.group == group), None)
     items = [one for one in compared.items if one.group == group]
-    if found is None or found.metrics < _WIDELY * found.of or any(one.most > _NEARLY for one in items):
+    if match is None or match.metrics < _WIDELY * match.of or any(one.most > _NEARLY for one in items):
         return None
-    return replace(found, within=max([found.within, *(one.most for one in items)]))
+    return replace(match, within=max([match.within, *(one.most for one in items)]))
 
 
 def within(most: float, typical: float) -> str:

@@ -179,7 +179,7 @@ def _way(compared: Compared, items: Sequence[Item], same: Sequence[Same], *, bet
 
 def _wide_groups(compared: Compared, better: bool) -> list[str]:
     """The groups nearly all of whose metrics differ in that direction, and none in the other."""
-    found = []
+    groups = []
     for group in dict.fromkeys(one.group for one in compared.metrics):
         able = [
             one
@@ -192,8 +192,8 @@ def _wide_groups(compared: Compared, better: bool) -> list[str]:
         against = [one for one in compared.items if one.group == group and one.is_better != better]
         claimed = sum((one.cell, one.metric) in ours for one in able)
         if len(able) > 1 and not against and claimed >= _WIDELY * len(able):
-            found.append(group)
-    return found
+            groups.append(group)
+    return groups
 
 
 def _everything(compared: Compared, wide: Sequence[str], better: bool) -> str:
@@ -236,18 +236,18 @@ def _of_item(one: Item) -> _Topic:
 def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
     """The topics; those that are ways of doing the same ("starting a program" by fork, by posix_spawn, by a
     shell) as one, from the least to the most."""
-    found: list[_Topic] = []
+    subjects: list[_Topic] = []
     for topic in sorted(topics, key=lambda one: len(_general(one.name))):
-        akin = next((number for number, other in enumerate(found) if _are_akin(other, topic)), None)
+        akin = next((number for number, other in enumerate(subjects) if _are_akin(other, topic)), None)
         if akin is None:
-            found.append(topic)
+            subjects.append(topic)
         else:
-            other = found[akin]
+            other = subjects[akin]
             ratios, metrics = other.ratios + topic.ratios, other.metrics + topic.metrics
             told = other.phrases + topic.phrases
-            found[akin] = _Topic(_general(other.name), ratios, metrics, frozenset(), told)
-    names = Counter(topic.name for topic in found)
-    return [_told_apart(topic) if names[topic.name] > 1 else topic for topic in found]
+            subjects[akin] = _Topic(_general(other.name), ratios, metrics, frozenset(), told)
+    names = Counter(topic.name for topic in subjects)
+    return [_told_apart(topic) if names[topic.name] > 1 else topic for topic in subjects]
 
 
 def _told_apart(topic: _Topic) -> _Topic:
