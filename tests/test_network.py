@@ -27,8 +27,8 @@ from steelyard.study.model import PEER, Study
 
 FEW = ("operations=100", "batches=2", "warmup_ns=0")
 NETWORK = [one for one in built.catalogue().workloads if any(each.name == PEER for each in one.parameters)]
-NAMES = [one.name for one in NETWORK if any(each.name == "flows" for each in one.parameters)]
-CURVES = [one.name for one in NETWORK if one.name not in NAMES]
+NAMES = [one.name for one in NETWORK if one.sweeps is None]
+CURVES = [one.name for one in NETWORK if one.sweeps is not None]
 HERE = Path(__file__).parent
 
 
