@@ -196,6 +196,19 @@ def test_a_server_without_its_program_says_what_to_install(tmp_path: Path) -> No
     assert end["reason"] == "there is no program '/usr/sbin/no-nginx' on this system: install nginx-light"
 
 
+@pytest.mark.root
+def test_too_few_open_files_are_said_before_anything_is_started(open_directory: Path) -> None:
+    os.chown(open_directory, 65534, 65534)
+    user = ("setpriv", "--reuid=65534", "--clear-groups", "prlimit", "--nofile=120:120")
+    with Agent(open_directory, under=user) as agent:
+        end = agent.perform(serving.described("nginx"), "web_requests", "clients=200")[-1]
+
+    assert (end["status"], end["reason"]) == (
+        "unsupported",
+        "200 connections need as many open files, and this system allows 120",
+    )
+
+
 def test_without_a_server_nothing_is_measured(tmp_path: Path) -> None:
     with Agent(tmp_path) as agent:
         end = agent.perform("", "web_requests")[-1]
