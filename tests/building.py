@@ -65,7 +65,7 @@ def quick(workload: built.Workload, *, operations: int = 1) -> str:
         "linpack_limit": " most=4",
         "tcp_echo": " requests=20",
     }.get(workload.name, "")
-    size = 64 if workload.sweeps == "stride" else 4096
+    size = {"stride": 64, "flows": 1}.get(workload.sweeps, 4096)
     one_size = f" from={size} to={size}" if workload.sweeps else ""
     return f"trial 1 {workload.name} batches=1 operations={operations} warmup_ns=0{one_size}{few}"
 

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.program
 def _one_size(workload: built.Workload) -> str:
     if workload.sweeps is None:
         return ""
-    return " from=64 to=64" if workload.sweeps == "stride" else " from=4096 to=4096"
+    size = {"stride": 64, "flows": 1}.get(workload.sweeps, 4096)
+    return f" from={size} to={size}"
 
 
 @pytest.mark.builds

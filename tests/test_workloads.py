@@ -47,14 +47,14 @@ def few(workload: built.Workload) -> tuple[str, ...]:
 
 
 def one_size(workload: built.Workload) -> tuple[str, ...]:
-    """The settings that make a curve one size: 4096 bytes, or a stride of a line; and a large file a small
-    one, in a directory of a few."""
+    """The settings that make a curve one size: 4096 bytes, a stride of a line, or a flow; and a large file a
+    small one, in a directory of a few."""
     if workload.group == "storage":
         names = {parameter.name for parameter in workload.parameters}
         return tuple(f"{name}={few}" for name, few in (("size", 65536), ("files", 8)) if name in names)
     if workload.sweeps is None:
         return ()
-    size = 64 if workload.sweeps == "stride" else 4096
+    size = {"stride": 64, "flows": 1}.get(workload.sweeps, 4096)
     return (f"from={size}", f"to={size}")
 
 
