@@ -6,7 +6,7 @@
 # make fuzz     hostile text and hostile requests, for SECONDS (3600), by clang's fuzzer and sanitizers
 # make kills    a laboratory killed at each of its system calls that changes something, or each EVERY-th;
 #               ALL=--all at every one; stopped, or after SECONDS (3600), the same command goes on with it
-# make reboots  a machine that is booted from kernel to kernel, and all that can go wrong: a quarter of an hour
+# make reboots  a machine that is booted from kernel to kernel, and all that can go wrong: an hour or two
 # make format   bring the sources into the project's form
 # make dist     a source distribution and a wheel of the last commit, in dist/
 # make site     the documents as a site, in site/

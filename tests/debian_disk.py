@@ -202,7 +202,7 @@ class Machine:
         }
 
     def ssh(
-        self, script: str, *, check: bool = False, timeout: float = 120
+        self, script: str, *, check: bool = False, timeout: float = 400
     ) -> "subprocess.CompletedProcess[str]":
         words = ["ssh", "-F", self.folder / "ssh_config", "box", script]
         return subprocess.run(

@@ -87,7 +87,8 @@ class Machine:
 
     def boots(self) -> list[str]:
         """What was booted so far: the system, and the fault if there was one."""
-        return (self.folder / "log").read_text().splitlines()
+        file = self.folder / "log"
+        return file.read_text().splitlines() if file.exists() else []
 
     def switches(self) -> list[str]:
         """Which systems the switch command was asked for."""

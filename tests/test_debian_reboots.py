@@ -66,7 +66,7 @@ def test_a_laboratory_boots_a_machine_by_grub_and_by_kexec(
             f'switch = ["{script}", "{{system}}"]\nquiet = "30s"\n'
             f'[system.old]\nmachine = "box"\nexpect = {{ kernel_release = "{old}" }}\n'
             f'[system.new]\nmachine = "box"\nexpect = {{ kernel_release = "{new}" }}\n'
-            + _DESIGN.format(4)
+            + _DESIGN.format(6)
             + _WORKLOAD
         )
 
@@ -79,11 +79,11 @@ def test_a_laboratory_boots_a_machine_by_grub_and_by_kexec(
             ).fetchall()
             (failed,) = tables.execute("SELECT count(*) FROM events WHERE kind = 'unbooted'").fetchone() or ()
         print(boots, done.stderr)
-        assert len({identity for _, identity, _ in boots}) == len(boots) == 4
+        assert len({identity for _, identity, _ in boots}) == len(boots) == 6
         assert all(release == {"old": old, "new": new}[system] for system, _, release in boots)
         assert failed == 0
         (compared,) = json.loads(done.stdout)["comparisons"]
-        assert (compared["blocks"], compared["boots"]) == (4, 2)
+        assert (compared["blocks"], compared["boots"]) == (6, 3)
         assert "next_entry=\n" in machine.ssh("grub-editenv list").stdout + "\n"
 
 

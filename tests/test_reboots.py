@@ -104,8 +104,10 @@ def _until(archive: Path, happened: Callable[[list[dict[str, Any]]], bool]) -> l
 def test_an_interruption_while_the_machine_is_down_a_clock_that_jumps_and_another_host_key(
     machine: Machine, archive: Path
 ) -> None:
-    """The second boot is asked for once; the third is in the year 2001; the fourth has another host key."""
-    machine.fails("-", "-", "clock", "key")
+    """The second boot is asked for once, and is in the year 2001; the third has another host key."""
+    while not machine.boots():  # switched on, it takes a fault too
+        time.sleep(0.1)
+    machine.fails("-", "clock", "key")
     study = machine.study(design='blocks = 6\nbudget = "60m"')
     command = [COMMAND, "run", str(study), "--seed", "1", "--format", "json"]
     environment = os.environ | machine.environment | {"STEELYARD_ARCHIVE": str(archive)}
@@ -129,13 +131,13 @@ def test_an_interruption_while_the_machine_is_down_a_clock_that_jumps_and_anothe
         "box answers with another host key than ssh knows: give all its systems the same host keys"
         in done.stderr
     )
-    assert len(machine.switches()) == 4
+    assert len(machine.switches()) == 3
     lines = _journal(archive)
-    assert _many(lines, "system") == 3
+    assert _many(lines, "system") == 2
     assert _many(lines, "unbooted") == 0
     trials = [line for line in lines if line["kind"] == "trial"]
     assert {line["status"] for line in trials} == {"ok"}
-    assert len(trials) == 6
+    assert len(trials) == 4
 
 
 @pytest.mark.long
