@@ -9,7 +9,7 @@ WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
 LISTED = re.findall(r"WORKLOAD\((\w+), (\w+)\)", (WORKLOADS / "list.def").read_text())
 GROUPS = sorted({group for group, _ in LISTED} - {"harness"})
 MAY_INCLUDE = {"api": {"api"}, "harness": {"api", "harness"}, **{group: {"api", *GROUPS} for group in GROUPS}}
-for group in ("server", "network", "storage"):
+for group in ("server", "network", "storage", "harness"):
     MAY_INCLUDE[group] |= {"client"}  # the load generator, beside workloads/
 
 
