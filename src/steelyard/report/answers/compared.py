@@ -89,7 +89,14 @@ class Compared:
         cells = {one.cell: (one.workload, one.parameters) for one in weighing.levels or ours}
         self._told = phrases.varied(cells.values())
         header = weighing.experiment.header
-        self.metrics = [one for one in ours if counts(one, header) and one.cell not in set(weighing.left_out)]
+        measured = {one.cell for one in ours if one.ratio}
+        self.metrics = [
+            one
+            for one in ours
+            if counts(one, header)
+            and one.cell not in set(weighing.left_out)
+            and not (one.cell in measured and one.baseline_value is None and one.value is None)
+        ]
         self.items = [self._item(one) for one in self.metrics if one.verdict in (*BETTER, *WORSE)]
         self.items += self._parts()
         self.same = [one for one in self.metrics if one.verdict in SAME]
