@@ -205,7 +205,7 @@ def test_too_few_open_files_are_said_before_anything_is_started(open_directory: 
 
     assert (end["status"], end["reason"]) == (
         "unsupported",
-        "200 connections need as many open files, and this system allows 120",
+        "it needs 264 open files, and this system allows 120",
     )
 
 

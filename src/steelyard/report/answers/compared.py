@@ -95,7 +95,7 @@ class Compared:
             for one in ours
             if counts(one, header)
             and one.cell not in set(weighing.left_out)
-            and not (one.cell in measured and one.baseline_value is None and one.value is None)
+            and (one.ratio or one.cell not in measured or (one.baseline_value, one.value) != (None, None))
         ]
         self.items = [self._item(one) for one in self.metrics if one.verdict in (*BETTER, *WORSE)]
         self.items += self._parts()
