@@ -92,9 +92,11 @@ def calls(workload: built.Workload, operations: int, tmp_path: Path) -> Counter[
     begun = re.findall(r'^(\d+) +(\w+)\((?!\d+, "{\\"record)', text, re.MULTILINE)
     # And for those in which a partner was killed, which may have waited for one more or not yet.
     broken = re.findall(r"^(\d+) +(?:<\.\.\. )?(?!exit)(\w+)\b.* = \?$", text, re.MULTILINE)
+    left = Counter(re.findall(r"^(\d+) +(\w+)\(.*<unfinished \.\.\.>$", text, re.MULTILINE))
+    left -= Counter(re.findall(r"^(\d+) +<\.\.\. (\w+) resumed>", text, re.MULTILINE))
     agent = begun[0][0]
     counts = Counter(call for process, call in begun if process != agent)
-    counts.subtract(call for process, call in broken if process != agent)
+    counts.subtract(call for process, call in (*broken, *left.elements()) if process != agent)
     return counts
 
 

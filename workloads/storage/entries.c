@@ -23,7 +23,8 @@ static struct {
 	int        is_inside;
 } s = { .directory = -1 };
 
-/* The trial's directory is the copy's, below one that all copies have. */
+/* The trial's directory is the copy's, below one that all copies have, which is removed with what is in it when
+ * all have ended: one that removed it when it is empty would take it from under another. */
 static int enter_shared(void)
 {
 	const char *copy = strrchr(trial_directory(), '/');
@@ -176,8 +177,6 @@ void entries_end(void)
 		remove_all();
 	if (s.directory >= 0)
 		close(s.directory);
-	if (entries_shared && s.is_inside)
-		rmdir("../shared"); /* the last copy's succeeds */
 	free(s.order);
 	meter_end();
 }
