@@ -323,6 +323,19 @@ def test_what_was_measured_on_one_alone_is_named_and_counts_for_nothing() -> Non
     assert none.sentence == "b could not be compared with a: no metric has a figure on both."
 
 
+def test_a_figure_that_neither_has_is_not_called_missing_where_the_cell_was_measured() -> None:
+    """A trial may be too short for one of its figures on every system."""
+    neither = {"value": None, "baseline_value": None}
+    measured, one_has = compared("syscall", 2.0), compared("syscall", None, metric="rest", **neither)
+    of_one = answer(
+        measured, one_has, compared("syscall", None, metric="near", value=1.0, baseline_value=None)
+    )
+    of_none = answer(measured, compared("fork_exec", None, **neither))
+
+    assert len(of_one.missing) == 1
+    assert of_none.missing == ("starting a program (fork, exec)",)
+
+
 def test_what_judges_nothing_is_not_judged() -> None:
     """A metric whose direction means nothing has no verdict; one that another takes away has no finding."""
     switch = {"metrics": [{"name": "overhead", "less": None}, {"name": "switch", "less": "overhead"}]}
