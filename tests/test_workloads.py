@@ -91,7 +91,8 @@ def calls(workload: built.Workload, operations: int, tmp_path: Path) -> Counter[
     text = trace.read_text(errors="replace")
     begun = re.findall(r'^(\d+) +(\w+)\((?!\d+, "{\\"record)', text, re.MULTILINE)
     # And for those in which a partner was killed, which may have waited for one more or not yet.
-    broken = re.findall(r"^(\d+) +(?:<\.\.\. )?(?!exit)(\w+)\b.* = \?$", text, re.MULTILINE)
+    # A call that goes on after a signal stands there twice.
+    broken = re.findall(r"^(\d+) +(?:<\.\.\. )?(?!exit)(\w+)\b.* = \?(?: E.*)?$", text, re.MULTILINE)
     left = Counter(re.findall(r"^(\d+) +(\w+)\(.*<unfinished \.\.\.>$", text, re.MULTILINE))
     left -= Counter(re.findall(r"^(\d+) +<\.\.\. (\w+) resumed>", text, re.MULTILINE))
     agent = begun[0][0]
