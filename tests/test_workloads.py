@@ -108,15 +108,18 @@ def test_each_operation_makes_exactly_the_calls_it_claims(workload: built.Worklo
     runs of another program three must do.
     (Numbers of as many digits, because the harness reads them digit by digit.)"""
     counts = (2, 5) if workload.name == "fio" else (12, 29)
-    few, many = (calls(workload, operations, tmp_path) for operations in counts)
     more = counts[1] - counts[0]
-
-    found = {name: many[name] - few[name] for name in workload.calls}
+    claimed = {name: more * each for name, each in workload.calls.items()}
+    for _ in range(3):  # a partner may be ended before it has taken the last connection
+        few, many = (calls(workload, operations, tmp_path) for operations in counts)
+        found = {name: many[name] - few[name] for name in workload.calls}
+        if found == claimed or workload.group != "network":
+            break
     if workload.name == "shell":
         # A shell and its utilities read and write as they please; how many are begun is ours.
         assert found == {"execve": more * workload.calls["execve"]}
     else:
-        assert found == {name: more * each for name, each in workload.calls.items()}
+        assert found == claimed
 
 
 @pytest.mark.strace
