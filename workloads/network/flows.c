@@ -186,8 +186,8 @@ void flows_close(void)
 
 static struct {
 	struct cost near, far;
-	uint64_t    machine_ns, at_ns; /* of all of this machine; 0: it does not say */
-	struct busy_ticks ticks;
+	struct machine_busy machine; /* zeros: it does not say */
+	uint64_t    at_ns;
 } mark, used;
 static uint64_t counted_operations, done_operations;
 
@@ -205,8 +205,7 @@ int flows_before(uint64_t operations)
 		counted_operations = operations;
 		done_operations = 0;
 		outcome = take_costs(&mark.near, &mark.far);
-		mark.ticks = machine_busy_ticks();
-		mark.machine_ns = machine_busy_ns();
+		mark.machine = machine_busy();
 		mark.at_ns = clock_ns();
 	}
 	done_operations += operations;
@@ -241,7 +240,7 @@ static int report(double total_ns)
 static double busy_ns(void)
 {
 	/* Of a moment: by ticks, either way. */
-	return (double)(int64_t)(used.machine_ns - mark.machine_ns);
+	return (double)(int64_t)(used.machine.ns - mark.machine.ns);
 }
 
 /* The first of them: takes what all of them report. */
@@ -250,13 +249,12 @@ int flows_report_demand(uint64_t operations)
 	int outcome;
 
 	(void)operations;
-	used.machine_ns = machine_busy_ns();
-	used.ticks = machine_busy_ticks();
+	used.machine = machine_busy();
 	used.at_ns = clock_ns();
 	outcome = take_costs(&used.near, &used.far);
 	if (outcome)
 		return outcome;
-	return mark.machine_ns ? report(busy_ns()) : not_known();
+	return mark.machine.ns ? report(busy_ns()) : not_known();
 }
 
 static double own_ns(const struct cost *now, const struct cost *before)
@@ -284,17 +282,17 @@ int flows_report_rest(uint64_t operations)
 	(void)operations;
 	if (peer_is_here())
 		ends_ns += own_ns(&used.far, &mark.far);
-	return mark.machine_ns ? report(busy_ns() - ends_ns) : not_known();
+	return mark.machine.ns ? report(busy_ns() - ends_ns) : not_known();
 }
 
 int flows_report_softirq(uint64_t operations)
 {
-	uint64_t all = used.ticks.all - mark.ticks.all;
+	uint64_t all = used.machine.ticks - mark.machine.ticks;
 
 	(void)operations;
 	flows_reported_ns = all < TICKS_LEAST
 	                            ? UINT64_MAX
-	                            : 1000 * (used.ticks.softirq - mark.ticks.softirq) / all;
+	                            : 1000 * (used.machine.softirq_ticks - mark.machine.softirq_ticks) / all;
 	return 0;
 }
 

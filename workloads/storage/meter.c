@@ -84,7 +84,7 @@ void lane_note(struct lane *lane, uint64_t began_ns)
 
 static struct counts counts_now(void)
 {
-	struct counts now = { .processor_ns = own_processor_ns(), .machine_ns = machine_busy_ns() };
+	struct counts now = { .processor_ns = own_processor_ns(), .machine_ns = machine_busy().ns };
 
 	m.has_machine = now.machine_ns > 0;
 #ifdef __linux__

@@ -39,29 +39,25 @@ def as_object(weighing: Weighing) -> dict[str, Any]:
         "findings": [dataclasses.asdict(one) for one in weighing.findings],
         "reference_means": [dataclasses.asdict(one) for one in weighing.reference_means],
         "gains": [dataclasses.asdict(one) for one in weighing.gains],
-        "multiprogramming": [
-            {**dataclasses.asdict(one), "parameters": dict(one.parameters)}
-            for one in weighing.multiprogramming
-        ],
+        "multiprogramming": [_of_cell(one) for one in weighing.multiprogramming],
         "scalings": [dataclasses.asdict(one) for one in weighing.scalings],
         "costs": [dataclasses.asdict(one) for one in weighing.costs],
-        "latencies": [
-            {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.latencies
-        ],
-        "accounts": [
-            {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.accounts
-        ],
-        "tallies": [
-            {**dataclasses.asdict(one), "parameters": dict(one.parameters)} for one in weighing.tallies
-        ],
+        "latencies": [_of_cell(one) for one in weighing.latencies],
+        "accounts": [_of_cell(one) for one in weighing.accounts],
+        "tallies": [_of_cell(one) for one in weighing.tallies],
         "troubles": [dataclasses.asdict(one) for one in weighing.troubles],
         "systems": [dataclasses.asdict(one) for one in weighing.systems],
         "warnings": list(weighing.warnings),
     }
 
 
+def _of_cell(one: Any) -> dict[str, Any]:
+    """What was found of one cell, whose parameters are pairs."""
+    return {**dataclasses.asdict(one), "parameters": dict(one.parameters)}
+
+
 def _comparison(one: Comparison) -> dict[str, Any]:
-    return {**dataclasses.asdict(one), "parameters": dict(one.parameters), "flags": list(one.flags)}
+    return {**_of_cell(one), "flags": list(one.flags)}
 
 
 def _curve(one: CurveComparison) -> dict[str, Any]:
@@ -70,8 +66,7 @@ def _curve(one: CurveComparison) -> dict[str, Any]:
     lines = [dataclasses.asdict(line) for line in one.lines]
     plain = dataclasses.replace(one, lines=(), ratios={}, parts={})
     return {
-        **dataclasses.asdict(plain),
-        "parameters": dict(one.parameters),
+        **_of_cell(plain),
         "lines": lines,
         "ratios": ratios,
         "parts": parts,
