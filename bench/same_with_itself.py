@@ -1,19 +1,19 @@
 """How often a system is found to differ from itself: native against native, by the standard study.
 
-    python bench/same_with_itself.py [TIMES [BUDGET [STUDY]]]
+    python bench/same_with_itself.py [TIMES [BUDGET [STUDY [KEPT]]]]
 
 Counts the verdicts; any claimed difference is wrong here. Then how small the differences are that could be
-ruled out. Three times five minutes unless told otherwise, in which nothing else should run.
+ruled out. Three times five minutes unless told otherwise, in which nothing else should run. Each answer is
+kept in the directory KEPT, and what is there already is not measured again.
 """
 
 import collections
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import answers
 import machine
 
 WRONG = ("faster", "slower")
@@ -24,6 +24,7 @@ def main() -> None:
     budget = sys.argv[2] if len(sys.argv) > 2 else "5m"
     steelyard = Path(sys.executable).with_name("steelyard")
     study = sys.argv[3] if len(sys.argv) > 3 else "standard"
+    kept = Path(sys.argv[4]) if len(sys.argv) > 4 else None
     counts: collections.Counter[str] = collections.Counter()
     blocks = []
     bounds: list[float] = []
@@ -31,12 +32,11 @@ def main() -> None:
     print(machine.describe(), flush=True)
     with tempfile.TemporaryDirectory() as archive:
         for seed in range(times):
-            answer = subprocess.run(
-                [steelyard, "compare", "native", "native", "--study", study, "--budget", budget,
-                 "--seed", str(seed), "--archive", archive, "--format", "json"],
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
-            )  # fmt: skip
-            found = json.loads(answer.stdout)
+            command = [
+                steelyard, "compare", "native", "native", "--study", study, "--budget", budget,
+                "--seed", str(seed), "--archive", archive, "--format", "json",
+            ]  # fmt: skip
+            found = answers.of(command, kept and kept / f"{seed}.json")
             verdicts = [one["verdict"] for one in found["comparisons"]]
             blocks.append(found["blocks"])
             counts.update(verdicts)

@@ -2,6 +2,7 @@
 are.
 
     python bench/slowdown.py [--plant sieve=0.05 fourier=0.2 idea=1] [--times 20] [--budget 5m]
+        [--kept DIRECTORY]
 
 Two programs are built from the same source, into whose workloads a busy loop was written inside the
 operation: of no turns in one, of as many as make that share of the operation's time in the other. What each
@@ -9,10 +10,12 @@ slowdown truly is, is measured directly: long trials of both, in pairs, nothing 
 `steelyard compare` weighs one against the other with the standard study, so many times with new seeds, and
 its verdicts on those workloads and on all others are printed beside the truth. The others run different
 programs too (their code lies elsewhere in the file), so what it says of them is not quite an A/A
-comparison.
+comparison. With --kept the programs, the truths and each run's answer stay in that directory, and what is
+there already is not made or measured again.
 """
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -26,6 +29,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import answers
 import machine
 import numpy as np
 
@@ -84,25 +88,23 @@ def main() -> None:
     parser.add_argument("--plant", nargs="+", default=["sieve=0.05", "fourier=0.2", "idea=1"])
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--budget", default="5m")
+    parser.add_argument("--kept", type=Path)
     arguments = parser.parse_args()
     shares = {name: float(share) for name, _, share in (one.partition("=") for one in arguments.plant)}
     print(machine.describe(), flush=True)
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
+        directory = arguments.kept or Path(name)
         plain, slowed = directory / "programs" / "plain", directory / "programs" / "slowed"
-        build(dict.fromkeys(shares, 0), plain, directory)
-        # A first build whose turns take about as long as the work tells what one of them costs.
-        alones = {workload: floor_ns(plain, workload, 20) for workload in shares}
-        many = {workload: max(1000, round(alone)) for workload, alone in alones.items()}
-        build(many, slowed, directory)
-        turns = {}
-        for workload, share in shares.items():
-            alone = alones[workload]
-            turn = (floor_ns(slowed, workload, 20) - alone) / many[workload]
-            turns[workload] = max(1, round(share * alone / turn))
-            print(f"{workload}: {alone:.1f} ns, {turns[workload]} turns of {turn:.2f} ns put into it")
-        build(turns, slowed, directory)
-        truths = {workload: ratio(plain, slowed, workload, pairs=PAIRS) for workload in shares}
+        truths_kept = directory / "truths.json"
+        if not truths_kept.exists():
+            plant(shares, plain, slowed, directory)
+            measured = {workload: ratio(plain, slowed, workload, pairs=PAIRS) for workload in shares}
+            truths_kept.write_text(
+                json.dumps({name: dataclasses.asdict(one) for name, one in measured.items()})
+            )
+        truths = {
+            name: signed_rank.Estimate(**one) for name, one in json.loads(truths_kept.read_text()).items()
+        }
         for workload, truth in truths.items():
             print(
                 f"the truth of {workload}, measured directly in {PAIRS} pairs: ratio {said(truth)}",
@@ -110,7 +112,7 @@ def main() -> None:
             )
         found, covered, others = Counter[str](), Counter[str](), 0
         for seed in range(arguments.times):
-            told = report(plain, slowed, arguments.budget, seed)
+            told = report(plain, slowed, arguments.budget, seed, directory)
             others += judge(told, truths, seed, found, covered)
         for workload in shares:
             print(
@@ -120,18 +122,30 @@ def main() -> None:
         print(f"other metrics called faster or slower: {others} in {arguments.times} runs")
 
 
-def report(plain: Path, slowed: Path, budget: str, seed: int) -> Any:
+def plant(shares: Mapping[str, float], plain: Path, slowed: Path, directory: Path) -> None:
+    """Builds both programs. A first build whose turns take about as long as the work tells what one costs."""
+    build(dict.fromkeys(shares, 0), plain, directory)
+    alones = {workload: floor_ns(plain, workload, 20) for workload in shares}
+    many = {workload: max(1000, round(alone)) for workload, alone in alones.items()}
+    build(many, slowed, directory)
+    turns = {}
+    for workload, share in shares.items():
+        alone = alones[workload]
+        turn = (floor_ns(slowed, workload, 20) - alone) / many[workload]
+        turns[workload] = max(1, round(share * alone / turn))
+        print(f"{workload}: {alone:.1f} ns, {turns[workload]} turns of {turn:.2f} ns put into it")
+    build(turns, slowed, directory)
+
+
+def report(plain: Path, slowed: Path, budget: str, seed: int, directory: Path) -> Any:
     """What `steelyard compare` says of the two, as JSON."""
-    environment = dict(os.environ) | {"STEELYARD_PROGRAMS": str(plain.parent)}
+    environment = dict(os.environ) | {"STEELYARD_PROGRAMS": str(plain.parent.absolute())}
     command = [
         Path(sys.executable).with_name("steelyard"), "compare", "native+plain", "native+slowed",
         "--seed", str(seed),
-        "--budget", budget, "--archive", plain.parent.parent / "archive", "--format", "json",
+        "--budget", budget, "--archive", directory / "archive", "--format", "json",
     ]  # fmt: skip
-    answer = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, env=environment
-    )
-    return json.loads(answer.stdout)
+    return answers.of(command, directory / f"{budget}-{seed}.json", environment)
 
 
 def judge(
