@@ -314,6 +314,25 @@ def test_nothing_settled_is_said_to_be_too_early() -> None:
     assert (told.findings, told.whole) == ((), "")
 
 
+@pytest.mark.parametrize(
+    ("ratio", "look"),
+    [
+        (Estimate(0.82), ""),
+        (Estimate(0.82, 0.6, 1.1, 0.95), ""),
+        (Estimate(0.82, 0.72, 0.93, 0.95), ": so far it looks 22.0 % slower [7.53, 38.9] on the whole"),
+        (Estimate(0.3, 0.01, 9.0, 0.95), ""),
+    ],
+)
+def test_what_it_looks_like_is_said_where_scatter_alone_does_not_look_like_it(
+    ratio: Estimate, look: str
+) -> None:
+    index = Index("b", "all", ratio, 2, (), 5, 0.01, verdict.UNRESOLVED)
+
+    told = answer(open_one("syscall"), open_one("fork_exec"), indices=(index,))
+
+    assert told.sentence.endswith(f"none of 2 metrics is settled after 5 blocks{look}.")
+
+
 def test_what_was_measured_on_one_alone_is_named_and_counts_for_nothing() -> None:
     told = answer(compared("syscall", 2.0), compared("fork_exec", None), same("sieve"))
     none = answer(compared("syscall", None), compared("fork_exec", None))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from steelyard.analysis.model import Comparison
+from steelyard.analysis.model import Comparison, Index
 from steelyard.report.answers import rest, words
 from steelyard.report.answers.compared import BETTER, SAME, WORSE, Compared, Item, bound, sense
 from steelyard.report.answers.model import Finding, Same
@@ -19,6 +19,7 @@ _TOPICS = (3, 2, 1)  # in each direction, where these are single things: the mos
 _GROUPS = (7, 4, 3)  # where they are groups
 _AKIN = math.log(3)  # ways of doing the same are told together if their differences lie within this
 _WIDELY = 0.8  # the share of a group's metrics from which on a difference is the group's
+_PLAIN = math.log(2)  # of one block, which has no interval: the least difference of the whole worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,23 @@ def _of_none(compared: Compared) -> str:
             f"No difference between {system} and {base} is found at any of {many} metrics; if there is one, "
             f"it is at half of them no larger than {wording.within(half)}."
         )
-    whole = compared.index("all")
-    looks = f": so far it looks {words.short(whole.ratio)} on the whole" if whole and whole.ratio else ""
+    looks = _look(compared.index("all"))
     blocks = words.blocks(compared.metrics, begun=compared.weighing.blocks)
     settled = f"only {len(bounds)} of {many} metrics are" if bounds else f"none of {many} metrics is"
     return f"It is too early to tell {system} from {base}: {settled} settled after {blocks}{looks}."
+
+
+def _look(whole: Index | None) -> str:
+    """What it looks like so far, if the interval leaves out that there is no difference; before there is an
+    interval, if the difference is one that scatter does not make."""
+    if whole is None or whole.ratio is None:
+        return ""
+    ratio = whole.ratio
+    if ratio.low is None or ratio.high is None:
+        is_plain = abs(math.log(ratio.value)) >= _PLAIN
+    else:
+        is_plain = not ratio.low <= 1 <= ratio.high
+    return f": so far it looks {wording.how_much(ratio)} on the whole" if is_plain else ""
 
 
 # The ways
