@@ -200,6 +200,28 @@ def test_a_paper_s_tables_stand_before_what_differs_and_after_the_answer(usual_p
 
 
 @pytest.mark.program
+def test_a_figure_names_what_was_not_measured_of_it(usual: Weighing) -> None:
+    study = """
+name = "figures"
+title = "Figures"
+systems = ["a", "b"]
+system.a.base = "native"
+system.b.base = "native"
+workload = [{name = "sieve"}, {name = "huffman"}, {name = "idea"}]
+figure = [
+    {name = "1", title = "Some of it", kind = "bars", workloads = ["sieve", "huffman"], metric = "time"},
+    {name = "2", title = "None of it", kind = "bars", workloads = ["idea"], metric = "time"},
+]
+"""
+    header = {**usual.experiment.header, "study_text": study}
+    weighing = replace(usual, experiment=replace(usual.experiment, header=header))
+    text = text_of(page.html(weighing, tables=()))
+
+    assert "Some of it Nothing was measured of huffman." in text
+    assert "None of it Nothing of this was measured." in text
+
+
+@pytest.mark.program
 def test_two_marks_are_no_series_but_numbers(weighed: Callable[..., Weighing]) -> None:
     few, enough = (page.html(weighed(blocks=blocks), tables=()) for blocks in (2, 3))
 

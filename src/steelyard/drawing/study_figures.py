@@ -24,10 +24,11 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure of the page, of one or several panels."""
+    """A figure of the page, of one or several panels; of none where nothing of it was measured."""
 
     title: str
     note: str
+    missing: tuple[str, ...]  # workloads of which there is nothing to draw
     panels: tuple[Chart, ...] = field(default=())
     is_full_width: bool = False
 
@@ -93,10 +94,9 @@ def of_gains(weighing: Weighing) -> list[Chart]:
 
 
 def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:
-    """The study's own figures, in its order; one without a value that was measured is left out."""
+    """The study's own figures, in its order."""
     systems = [system.name for system in weighing.systems]
-    pictures = [_figure(weighing, figure, systems) for figure in (study.figures if study else ())]
-    return [picture for picture in pictures if picture.panels]
+    return [_figure(weighing, figure, systems) for figure in (study.figures if study else ())]
 
 
 def is_drawn(one: CurveComparison, study: Study | None) -> bool:
@@ -111,32 +111,36 @@ def _figure(weighing: Weighing, figure: StudyFigure, systems: Sequence[str]) -> 
     def is_shown(one: Level | CurveComparison) -> bool:
         return one.workload in figure.workloads and figure.metric in ("", one.metric)
 
+    def picture(shown: Sequence[Level | CurveComparison], panels: Iterable[Chart]) -> Picture:
+        there = {one.workload for one in shown}
+        missing = tuple(one for one in figure.workloads if one not in there)
+        return Picture(figure.title, figure.note, missing, tuple(panels), figure.kind == "bars")
+
     if figure.kind == "curves":
         curves = [one for one in weighing.curves if is_shown(one)]
-        return Picture(figure.title, figure.note, tuple(of_curve(one, systems) for one in curves))
+        return picture(curves, (of_curve(one, systems) for one in curves))
     order = list(figure.workloads)
     levels = sorted(
         (one for one in weighing.levels if is_shown(one) and one.value.value > 0),  # on a log scale
         key=lambda one: order.index(one.workload),
     )
     if figure.kind == "lines":
-        places = {dict(one.parameters).get(figure.over) for one in levels} - {None}
-        if len(places) < _POINTS_LEAST:
-            return Picture(figure.title, figure.note, tuple(_few(levels, figure.over)))
-        panels = figures.lines(levels, systems, over=figure.over)
-        return Picture(
-            figure.title,
-            figure.note,
-            tuple(
-                Chart(title, f"{title} over {figure.over}, for each system", {"wide": spec})
-                for title, spec in panels.items()
-            ),
-        )
+        return picture(levels, _lines(levels, systems, figure.over))
     if not levels:
-        return Picture(figure.title, figure.note)
+        return picture((), ())
     specs = {width: figures.bars(levels, systems, is_wide=width == "wide") for width in ("wide", "narrow")}
     words = f"{figure.title}: a bar for each system, on a log scale. The tables carry the same numbers."
-    return Picture(figure.title, figure.note, (Chart("", words, specs),), is_full_width=True)
+    return picture(levels, [Chart("", words, specs)])
+
+
+def _lines(levels: Sequence[Level], systems: Sequence[str], over: str) -> Iterable[Chart]:
+    """A chart of each metric over a parameter, or its numbers where there are too few places for a line."""
+    places = {dict(one.parameters).get(over) for one in levels} - {None}
+    if len(places) < _POINTS_LEAST:
+        yield from _few(levels, over)
+        return
+    for title, spec in figures.lines(levels, systems, over=over).items():
+        yield Chart(title, f"{title} over {over}, for each system", {"wide": spec})
 
 
 def _few(levels: Sequence[Level], over: str) -> Iterable[Chart]:
