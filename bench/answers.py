@@ -1,22 +1,25 @@
-"""What a command of Steelyard answers, kept: a benchmark of hours goes on where it was stopped."""
+"""What a comparison measured, kept: a benchmark of hours goes on where it was stopped, and what was measured
+is judged by the method of today."""
 
 import json
+import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+STEELYARD = Path(sys.executable).with_name("steelyard")
 
-def of(
-    command: Sequence[str | Path], kept: Path | None = None, environment: Mapping[str, str] | None = None
-) -> Any:
-    """The command's JSON; from the file `kept` where it is there, else left there."""
-    if kept is not None and kept.exists():
-        return json.loads(kept.read_text())
-    answer = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, env=environment
-    )
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(answer.stdout)
-    return json.loads(answer.stdout)
+
+def of(compare: Sequence[str], archive: Path, environment: Mapping[str, str] | None = None) -> Any:
+    """The report, as JSON, of a comparison with these options: measured into the archive, unless that holds
+    it already, whole."""
+    whole = archive / "measured"
+    if not whole.exists():
+        shutil.rmtree(archive, ignore_errors=True)
+        command = [STEELYARD, "compare", *compare, "--archive", archive]
+        subprocess.run(command, capture_output=True, check=True, env=environment)
+        whole.touch()
+    report = [STEELYARD, "report", "--archive", archive, "--format", "json"]
+    return json.loads(subprocess.run(report, stdout=subprocess.PIPE, check=True).stdout)

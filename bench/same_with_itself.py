@@ -3,8 +3,8 @@
     python bench/same_with_itself.py [TIMES [BUDGET [STUDY [KEPT]]]]
 
 Counts the verdicts; any claimed difference is wrong here. Then how small the differences are that could be
-ruled out. Three times five minutes unless told otherwise, in which nothing else should run. Each answer is
-kept in the directory KEPT, and what is there already is not measured again.
+ruled out. Three times five minutes unless told otherwise, in which nothing else should run. What was
+measured is kept in the directory KEPT, and judged anew where it is there already.
 """
 
 import collections
@@ -22,21 +22,17 @@ WRONG = ("faster", "slower")
 def main() -> None:
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     budget = sys.argv[2] if len(sys.argv) > 2 else "5m"
-    steelyard = Path(sys.executable).with_name("steelyard")
     study = sys.argv[3] if len(sys.argv) > 3 else "standard"
-    kept = Path(sys.argv[4]) if len(sys.argv) > 4 else None
     counts: collections.Counter[str] = collections.Counter()
     blocks = []
     bounds: list[float] = []
     false_reports = 0
     print(machine.describe(), flush=True)
-    with tempfile.TemporaryDirectory() as archive:
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = Path(sys.argv[4] if len(sys.argv) > 4 else scratch)
         for seed in range(times):
-            command = [
-                steelyard, "compare", "native", "native", "--study", study, "--budget", budget,
-                "--seed", str(seed), "--archive", archive, "--format", "json",
-            ]  # fmt: skip
-            found = answers.of(command, kept and kept / f"{seed}.json")
+            compare = ["native", "native", "--study", study, "--budget", budget, "--seed", str(seed)]
+            found = answers.of(compare, kept / f"{budget}-{seed}")
             verdicts = [one["verdict"] for one in found["comparisons"]]
             blocks.append(found["blocks"])
             counts.update(verdicts)

@@ -10,8 +10,8 @@ slowdown truly is, is measured directly: long trials of both, in pairs, nothing 
 `steelyard compare` weighs one against the other with the standard study, so many times with new seeds, and
 its verdicts on those workloads and on all others are printed beside the truth. The others run different
 programs too (their code lies elsewhere in the file), so what it says of them is not quite an A/A
-comparison. With --kept the programs, the truths and each run's answer stay in that directory, and what is
-there already is not made or measured again.
+comparison. With --kept the programs, the truths and what each run measured stay in that directory, and what
+is there already is not made or measured again, only judged.
 """
 
 import argparse
@@ -22,7 +22,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
@@ -140,12 +139,8 @@ def plant(shares: Mapping[str, float], plain: Path, slowed: Path, directory: Pat
 def report(plain: Path, slowed: Path, budget: str, seed: int, directory: Path) -> Any:
     """What `steelyard compare` says of the two, as JSON."""
     environment = dict(os.environ) | {"STEELYARD_PROGRAMS": str(plain.parent.absolute())}
-    command = [
-        Path(sys.executable).with_name("steelyard"), "compare", "native+plain", "native+slowed",
-        "--seed", str(seed),
-        "--budget", budget, "--archive", directory / "archive", "--format", "json",
-    ]  # fmt: skip
-    return answers.of(command, directory / f"{budget}-{seed}.json", environment)
+    compare = ["native+plain", "native+slowed", "--seed", str(seed), "--budget", budget]
+    return answers.of(compare, directory / f"{budget}-{seed}", environment)
 
 
 def judge(

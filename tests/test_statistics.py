@@ -20,6 +20,7 @@ from steelyard.statistics import (
     paired,
     prospects,
     signed_rank,
+    trimmed,
     verdict,
     weighted_mean,
 )
@@ -378,6 +379,47 @@ def test_metrics_that_hardly_scatter_neither_hide_the_others_nor_divide_by_zero(
     assert few.variance > 0
 
 
+# --- means without the differences at either end
+
+
+def test_the_trimmed_mean_and_its_error_are_those_of_the_literature() -> None:
+    """Ten differences, of which two are left out at either end (Yuen 1974)."""
+    differences = np.array([0.3, -9.0, 0.1, 0.4, 50.0, 0.2, 0.7, 0.5, 0.6, 8.0])
+    kept = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    winsorized = [0.2, 0.2, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.7, 0.7]
+
+    mean = moderation.moderated(differences, Prior())
+
+    assert mean.value == pytest.approx(0.45) == scipy.stats.trim_mean(differences, 0.2)
+    squares = sum((one - np.mean(winsorized)) ** 2 for one in winsorized)
+    assert mean.error == pytest.approx(math.sqrt(squares / (len(kept) * (len(kept) - 1))))
+    assert mean.freedom == len(kept) - 1 - 2
+
+
+def test_fewer_than_eight_differences_are_all_kept() -> None:
+    differences = np.random.default_rng(3).normal(size=8)
+
+    seven, eight = _mean(differences[:7]), _mean(differences)
+    assert (seven.value, seven.freedom) == (pytest.approx(differences[:7].mean()), 6)
+    assert eight.value == pytest.approx(np.sort(differences)[1:7].mean())
+    assert [trimmed.kept(count) for count in (2, 7, 8, 9, 10, 14, 15, 31)] == [2, 7, 6, 7, 6, 10, 9, 19]
+
+
+def test_one_bad_pair_of_nine_does_not_make_the_interval_as_wide_as_itself() -> None:
+    chance = np.random.default_rng(5)
+    steady = [chance.normal(0, 0.01, size=9) for _ in range(40)]
+    struck = [np.append(one[:8], 3.0) for one in steady]
+
+    def half(one: Array, beside: list[Array]) -> float:
+        usual = paired.usual(one, moderation.moderated(one, moderation.prior(beside)))
+        assert usual.low is not None
+        assert usual.high is not None
+        return (usual.high - usual.low) / 2
+
+    narrow, wide = (np.median([half(one, beside) for one in beside]) for beside in (steady, struck))
+    assert wide < 2 * narrow
+
+
 # --- what an early claim has to be larger than
 
 
@@ -420,59 +462,68 @@ def test_few_pairs_are_tested_by_t_if_they_agree_and_each_went_first() -> None:
     assert paired.p_difference(few[:1], Mean(1.0, 0.1, 1.0, 0.1), both_orders=True) == 1.0
 
 
-@pytest.mark.parametrize("units", [8, 12, 15])
+@pytest.mark.parametrize("units", [8, 12, 31])
 def test_from_eight_pairs_on_both_tests_share_the_level(units: int) -> None:
     chance = np.random.default_rng(units)
     steady, odd = chance.normal(1, 0.1, size=units), np.append(np.linspace(1, 1.1, units - 1), 500.0)
 
     for differences in (steady, odd):
-        expected = min(
-            _mean(differences).p_two_sided() / 0.2, signed_rank.p_two_sided(differences) / 0.8, 1.0
-        )
+        expected = min(2 * _mean(differences).p_two_sided(), 2 * signed_rank.p_two_sided(differences), 1.0)
         assert paired.p_difference(differences, _mean(differences), both_orders=True) == expected
     alone = paired.p_difference(steady, _mean(steady), both_orders=False)
-    assert alone == signed_rank.p_two_sided(steady) / 0.8
+    assert alone == 2 * signed_rank.p_two_sided(steady)
+
+
+def test_t_claims_of_eleven_pairs_only_where_all_agree() -> None:
+    """Two modes give such pairs: ten by luck between the modes, one within."""
+    modes = np.append(np.linspace(1.05, 1.07, 11), -0.01)
+
+    by_ranks = 2 * signed_rank.p_two_sided(modes[1:])
+    assert paired.p_difference(modes[1:], _mean(modes[1:]), both_orders=True) == by_ranks
+    assert paired.p_difference(modes, _mean(modes), both_orders=True) < signed_rank.p_two_sided(modes)
 
 
 def test_many_pairs_are_tested_by_ranks_alone() -> None:
-    many = np.random.default_rng(4).normal(0.5, 1, size=16)
+    many = np.random.default_rng(4).normal(0.5, 1, size=32)
 
     assert paired.p_difference(many, _mean(many), both_orders=False) == signed_rank.p_two_sided(many)
 
 
 def test_equality_is_shown_from_six_pairs_on() -> None:
-    equal = np.random.default_rng(7).normal(0, 0.001, size=20)
+    equal = np.random.default_rng(7).normal(0, 0.001, size=32)
 
     assert paired.p_equivalence(equal[:5], _mean(equal[:5]), 0.02) == 1.0
-    for units, words in ((6, "t"), (7, "t"), (12, "both"), (20, "ranks")):
+    for units, words in ((6, "t"), (7, "t"), (12, "both"), (31, "both"), (32, "ranks")):
         some = equal[:units]
         by_t = max(
             float(scipy.stats.ttest_1samp(some, -0.02, alternative="greater").pvalue),
             float(scipy.stats.ttest_1samp(some, 0.02, alternative="less").pvalue),
         )
         by_ranks = max(signed_rank.p_greater(some, than=-0.02), signed_rank.p_greater(-some, than=-0.02))
-        expected = {"t": by_t, "both": min(by_t / 0.2, by_ranks / 0.8, 1.0), "ranks": by_ranks}[words]
+        both = min(2 * _mean(some).p_outside(0.02), 2 * by_ranks, 1.0)
+        expected = {"t": by_t, "both": both, "ranks": by_ranks}[words]
         assert paired.p_equivalence(some, _mean(some), 0.02) == pytest.approx(expected)
     far = equal + 0.05
     assert paired.p_equivalence(far[:7], _mean(far[:7]), 0.02) > 0.9
     assert paired.p_equivalence(far, _mean(far), 0.02) > 0.9
 
 
-def test_the_usual_interval_is_t_s_about_both_centres_and_then_the_ranks() -> None:
+def test_the_usual_interval_is_t_s_about_both_centres_then_what_is_in_both_and_then_the_ranks() -> None:
     chance = np.random.default_rng(3)
-    differences = chance.standard_t(3, size=12)
+    differences = chance.standard_t(3, size=32)
 
-    few = paired.usual(differences[:5], _mean(differences[:5]))
-    mean, reach = _mean(differences[:5]).value, _mean(differences[:5]).reach(levels.USUAL)
-    centre = float(np.median(signed_rank.walsh_averages(differences[:5])))
-    assert (few.value, few.level) == (centre, 1 - levels.USUAL)
-    assert (few.low, few.high) == pytest.approx((min(centre, mean) - reach, max(centre, mean) + reach))
+    for units, share in ((5, 1.0), (8, 1.0), (9, 1.0), (10, 0.5), (31, 0.5)):
+        some, mean = differences[:units], _mean(differences[:units])
+        ranks = signed_rank.estimate(some, alpha=levels.USUAL / 2)
+        reach = mean.reach(levels.USUAL * share)
+        low, high = min(ranks.value, mean.value) - reach, max(ranks.value, mean.value) + reach
+        if ranks.low is not None and ranks.high is not None:
+            low, high = max(low, ranks.low), min(high, ranks.high)
+        usual = paired.usual(some, mean)
+        assert (usual.value, usual.level) == (ranks.value, 1 - levels.USUAL)
+        assert (usual.low, usual.high) == pytest.approx((low, high))
     many = paired.usual(differences, _mean(differences))
     assert many == signed_rank.estimate(differences, alpha=levels.USUAL)
-    # Eight pairs have no exact interval at that level: it is the t's again.
-    eight = paired.usual(differences[:8], _mean(differences[:8]))
-    assert signed_rank.estimate(differences[:8], alpha=levels.USUAL).low is None or eight.low is not None
-    assert eight.low is not None
 
 
 def test_a_claimed_interval_widens_with_the_comparisons_that_are_not_claimed() -> None:

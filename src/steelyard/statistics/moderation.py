@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # a part of it is imported when it is first named, which few commands do
 
+from steelyard.statistics import trimmed
 from steelyard.statistics.signed_rank import Array
 
 WEIGHT_MOST = 4.0  # degrees of freedom that the other metrics may count for
@@ -74,8 +75,8 @@ def prior(samples: Sequence[Array]) -> Prior:
     repeated = [one for one in samples if len(one) > 1]
     if len(repeated) < 2:
         return Prior()
-    freedom = np.array([len(one) - 1 for one in repeated], float)
-    variances = np.array([one.var(ddof=1) for one in repeated])
+    freedom = np.array([trimmed.freedom(len(one)) for one in repeated], float)
+    variances = np.array([trimmed.variance(one) for one in repeated])
     variances = np.maximum(variances, _NEGLIGIBLE * float(np.median(variances)))
     if not variances.all():
         return Prior()  # most metrics do not scatter at all: there is nothing to be learnt of noise
@@ -88,11 +89,12 @@ def prior(samples: Sequence[Array]) -> Prior:
 
 def moderated(differences: Array, others: Prior) -> Mean:
     """The mean of at least two differences, with the error that it has by their scatter and the others'."""
-    count = len(differences)
-    freedom = others.freedom + count - 1
-    own = (count - 1) * float(differences.var(ddof=1))
-    deviation = math.sqrt((others.freedom * others.variance + own) / freedom)
-    return Mean(float(differences.mean()), deviation / math.sqrt(count), freedom, deviation)
+    own = trimmed.freedom(len(differences))
+    freedom = others.freedom + own
+    squares = others.freedom * others.variance + own * trimmed.variance(differences)
+    deviation = math.sqrt(squares / freedom)
+    error = deviation / math.sqrt(trimmed.kept(len(differences)))
+    return Mean(trimmed.centre(differences), error, freedom, deviation)
 
 
 def trigamma_inverse(value: float) -> float:

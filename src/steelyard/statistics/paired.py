@@ -1,15 +1,17 @@
 """What pairs of trials say of a difference: p-values and intervals from two pairs on.
 
 Two tests work together. With few pairs only the size of the differences can tell (a rank test of four pairs
-has no p-value below 12 %), so Student's t speaks, with a moderated variance; with many pairs the signed-rank
-test needs no shape of the noise, and speaks alone:
+has no p-value below 12 %), so Student's t speaks, with a moderated variance, and from 8 pairs on without
+the differences at either end; with many pairs the signed-rank test needs no shape of the noise, and speaks
+alone:
 
-    2 to 7 units     t, and all differences point the same way
-    8 to 15          t at a fifth of the level, signed-rank at four fifths
-    16 and more      signed-rank
+    2 to 7 units     t
+    8 to 31          both, each at half of the level
+    32 and more      signed-rank
 
-t claims only where each system has gone first in some pair: who goes first may pay for both.
-Everything is on the log scale, positive where the system is better than the baseline.
+Below 12 units t claims only where all differences point the same way: two modes of a metric make most of
+few pairs agree. And it claims only where each system has gone first in some pair: who goes first may pay for
+both. Everything is on the log scale, positive where the system is better than the baseline.
 """
 
 from functools import lru_cache
@@ -20,8 +22,9 @@ from steelyard.statistics import levels, moderation, signed_rank
 from steelyard.statistics.moderation import Mean, Prior
 from steelyard.statistics.signed_rank import Array, Estimate
 
-_BOTH_FROM, RANKS_FROM = 8, 16
-_OF_T, _OF_RANKS = 0.2, 0.8  # how the two tests share a level between those
+_AGREE_BEFORE = 12  # differences: fewer must all point the same way for t to claim
+_BOTH_FROM, RANKS_FROM = 8, 32
+_OF_T, _OF_RANKS = 0.5, 0.5  # how the two tests share a level between those
 _EQUAL_FROM = 6  # fewer units cannot show that two systems are equal
 
 
@@ -30,7 +33,7 @@ def p_difference(differences: Array, mean: Mean, *, both_orders: bool) -> float:
     count = len(differences)
     if count < 2:
         return 1.0
-    agree = count >= _BOTH_FROM or bool((differences > 0).all() or (differences < 0).all())
+    agree = count >= _AGREE_BEFORE or bool((differences > 0).all() or (differences < 0).all())
     by_t = mean.p_two_sided() if agree and both_orders else 1.0
     if count < _BOTH_FROM:
         return by_t
@@ -52,21 +55,14 @@ def p_equivalence(differences: Array, mean: Mean, far: float) -> float:
 
 def usual(differences: Array, mean: Mean) -> Estimate:
     """The Hodges-Lehmann estimate and the interval that holds at all looks together, 95 %."""
-    centre, low, high = _by_ranks(differences.tobytes(), levels.USUAL)
-    if len(differences) >= _BOTH_FROM and low is not None:
-        return Estimate(centre, low, high, 1 - levels.USUAL)
-    return _about(centre, mean, mean.reach(levels.USUAL), levels.USUAL)
+    return _estimate(differences, mean, levels.USUAL)
 
 
 def claimed(differences: Array, mean: Mean, *, rate: float, least: float) -> Estimate:
     """The same with the interval that a claimed difference deserves (Benjamini and Yekutieli 2005): the
     level is that of a claim times the share of claims among the comparisons, and half of the width is at
-    least `least`."""
-    alpha = levels.claim(len(differences)) * rate
-    centre, low, high = _by_ranks(differences.tobytes(), alpha)
-    if len(differences) >= _BOTH_FROM and low is not None:
-        return Estimate(centre, low, high, 1 - alpha)
-    return _about(centre, mean, max(mean.reach(alpha), least), alpha)
+    least `least` where t speaks alone."""
+    return _estimate(differences, mean, levels.claim(len(differences)) * rate, least=least)
 
 
 def plain(differences: Array) -> Estimate:
@@ -76,9 +72,19 @@ def plain(differences: Array) -> Estimate:
     return usual(differences, moderation.moderated(differences, Prior()))
 
 
-def _about(centre: float, mean: Mean, reach: float, alpha: float) -> Estimate:
-    low, high = min(centre, mean.value) - reach, max(centre, mean.value) + reach
-    return Estimate(centre, low, high, 1 - alpha)
+def _estimate(differences: Array, mean: Mean, alpha: float, *, least: float = 0.0) -> Estimate:
+    """With the differences that the tests of their number do not reject at that level. Both intervals hold
+    the estimate, so that there is always something in both."""
+    centre, low, high = _by_ranks(differences.tobytes(), alpha)
+    if len(differences) >= RANKS_FROM and low is not None:
+        return Estimate(centre, low, high, 1 - alpha)
+    _, low, high = _by_ranks(differences.tobytes(), alpha * _OF_RANKS)
+    middles = min(centre, mean.value), max(centre, mean.value)
+    if low is None or high is None:  # so few differences have none at that level
+        reach = max(mean.reach(alpha), least)
+        return Estimate(centre, middles[0] - reach, middles[1] + reach, 1 - alpha)
+    reach = mean.reach(alpha * _OF_T)
+    return Estimate(centre, max(low, middles[0] - reach), min(high, middles[1] + reach), 1 - alpha)
 
 
 # The same units are judged at every look until they become more, so what ranks say is remembered.

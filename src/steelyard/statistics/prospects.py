@@ -8,11 +8,10 @@ verdict depends on it.
 import math
 from statistics import NormalDist
 
-from steelyard.statistics import guard, levels, moderation
+from steelyard.statistics import guard, levels, moderation, paired, trimmed
 from steelyard.statistics.moderation import Mean
 
 _NORMAL = NormalDist()
-_RANKS_LOSE = 1.1  # how much wider the signed-rank test's interval is
 _CLAIMS_LEAST = 5  # as many claims are hoped for in a study, at the level of a claim
 
 
@@ -37,18 +36,18 @@ def units_needed(
 
 def _differs(mean: Mean, look: int, far: float, spread: float, prior: float, share: float) -> bool:
     """Whether the interval of a claim at that look would lie beyond the margin, and the guard let it pass."""
-    alpha = levels.claim(look) * share
-    if look < 8:
-        reach = moderation.quantile(prior + look - 1, alpha)
-    else:
-        reach = -_RANKS_LOSE * _NORMAL.inv_cdf(alpha / 2)
-    if abs(mean.value) - reach * mean.deviation / math.sqrt(look) <= far:
+    if abs(mean.value) - _reach(mean, look, prior, levels.claim(look) * share) <= far:
         return False
     return look > guard.LAST or abs(mean.value) - mean.deviation >= guard.limit(look, spread)
 
 
 def _is_equal(mean: Mean, look: int, far: float, prior: float) -> bool:
-    if look < 6:
-        return False
-    reach = moderation.quantile(prior + look - 1, 0.6 * levels.claim(look))
-    return abs(mean.value) + reach * mean.deviation / math.sqrt(look) < far
+    return look >= 6 and abs(mean.value) + _reach(mean, look, prior, 0.6 * levels.claim(look)) < far
+
+
+def _reach(mean: Mean, look: int, prior: float, alpha: float) -> float:
+    """Half of the width of the interval at that look; that of ranks is about as wide as the normal one."""
+    error = mean.deviation / math.sqrt(trimmed.kept(look))
+    if look >= paired.RANKS_FROM:
+        return -_NORMAL.inv_cdf(alpha / 2) * error
+    return moderation.quantile(prior + trimmed.freedom(look), alpha) * error
