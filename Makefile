@@ -20,7 +20,8 @@ PYTHON   ?= python3
 PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64 \
             clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libsqlite3-dev
 TESTING  := strace openssh-server openssh-client iproute2 chromium-headless-shell e2fsprogs xfsprogs btrfs-progs \
-            qemu-system-x86 mmdebstrap busybox-static dropbear-bin fio qemu-user-static podman runc prometheus libclang-rt-dev
+            qemu-system-x86 mmdebstrap busybox-static dropbear-bin fio qemu-user-static podman runc prometheus libclang-rt-dev \
+            ccache
 SERVERS  := nginx-light apache2 mariadb-server postgresql postfix
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

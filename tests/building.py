@@ -57,17 +57,28 @@ BANDWIDTHS = ("memory_read",)  # the metric of these is a bandwidth, and they ar
 SIZES = tuple(round(64 * 2 ** (number / 2)) * 64 for number in range(28))
 
 
+def few(workload: built.Workload) -> tuple[str, ...]:
+    """The settings that make one run of it no longer than it must be: of a curve one size, of a large file a
+    small one, in a directory of a few; and a few processes, requests and single times."""
+    wanted = {"latencies": 20}
+    if workload.sweeps:
+        size = {"stride": 64, "flows": 1}.get(workload.sweeps, 4096)
+        wanted |= {"from": size, "to": size}
+    if workload.group == "storage":
+        wanted |= {"size": 65536, "files": 8, "bytes": 65536}
+    wanted |= {
+        "linpack_processes": {"processes": 3, "iterations": 16},
+        "linpack_limit": {"most": 4},
+        "tcp_echo": {"requests": 20},
+    }.get(workload.name, {})
+    names = {parameter.name for parameter in workload.parameters}
+    return tuple(f"{name}={value}" for name, value in wanted.items() if name in names)
+
+
 def quick(workload: built.Workload, *, operations: int = 1) -> str:
-    """The request that has a workload run once, and no longer than it must: of a curve one size, of many
-    processes a few."""
-    few = {
-        "linpack_processes": " processes=3 iterations=16",
-        "linpack_limit": " most=4",
-        "tcp_echo": " requests=20",
-    }.get(workload.name, "")
-    size = {"stride": 64, "flows": 1}.get(workload.sweeps, 4096)
-    one_size = f" from={size} to={size}" if workload.sweeps else ""
-    return f"trial 1 {workload.name} batches=1 operations={operations} warmup_ns=0{one_size}{few}"
+    """The request that has a workload run once, and no longer than it must."""
+    words = ("batches=1", f"operations={operations}", "warmup_ns=0", *few(workload))
+    return " ".join(("trial 1", workload.name, *words))
 
 
 def metrics_of(workload: str) -> tuple[str, ...]:

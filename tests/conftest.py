@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +57,23 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
     return tmp_path / "archive"
+
+
+@pytest.fixture
+def keeping_compilers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a further build compiles is kept in pytest's cache, by its content: by zig itself, with its libc,
+    and of the others by ccache, where it is installed."""
+    cache = request.config.cache
+    assert cache is not None
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache.mkdir("zig")))
+    if ccache := shutil.which("ccache"):
+        compilers = cache.mkdir("compilers")
+        for name in ("gcc", "clang", "musl-gcc"):
+            with suppress(FileExistsError):
+                (compilers / name).symlink_to(ccache)
+        monkeypatch.setenv("PATH", f"{compilers}:{os.environ['PATH']}")
+        monkeypatch.setenv("CCACHE_DIR", str(cache.mkdir("ccache")))
+        monkeypatch.setenv("CCACHE_MAXSIZE", "500M")
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ def test_a_compiler_that_is_not_there_is_named() -> None:
 
 
 @pytest.mark.builds
+@pytest.mark.usefixtures("keeping_compilers")
 @pytest.mark.parametrize("build", [Build("clang", "musl"), Build(level="O1"), Build(shared=True)])
 def test_a_further_build_runs_the_same_workloads(build: Build) -> None:
     for needed in (build.compiler, *(["musl-gcc"] if build.libc == "musl" else [])):

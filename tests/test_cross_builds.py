@@ -1,11 +1,6 @@
 """The load program for other processors and systems: it compiles, and where there is an emulator it runs."""
 
-import hashlib
-import os
-import subprocess
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,49 +17,28 @@ from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import check
 
 AARCH64, FREEBSD = "aarch64-linux-musl", "x86_64-freebsd"
-SOURCE = Path(__file__).parent.parent / "workloads"
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
 
 @pytest.fixture(autouse=True)
-def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """zig compiles a target's libc once, and keeps it in pytest's cache; so are the programs."""
+def own_place(keeping_compilers: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if find_spec("ziglang") is None:
         pytest.skip("zig is not installed (pip install ziglang)")
-    cache = request.config.cache
-    assert cache is not None
-    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache.mkdir("zig")))
-    # The programs are of one source: of a changed one they are made anew.
-    source = hashlib.sha256(built.load("glibc").read_bytes()).hexdigest()[:12]
-    monkeypatch.setenv("STEELYARD_PROGRAMS", str(cache.mkdir(f"cross-builds-{source}")))
+    monkeypatch.setenv("STEELYARD_PROGRAMS", str(tmp_path / "programs"))
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("target", [AARCH64, FREEBSD])
-def test_the_source_compiles_there_without_a_warning(target: str, tmp_path: Path) -> None:
-    flags = [*(SOURCE / "compile-flags").read_text().split(), "-Wall", "-Wextra", "-Werror"]
-
-    def compile_one(file: Path) -> str:
-        command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *flags]
-        made = tmp_path / f"{file.parent.name}-{file.stem}.o"
-        command += ['-DSTEELYARD_VERSION="x"', "-c", str(file), "-o", str(made)]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-        return "" if made.exists() and not answer.stderr else f"{file}: {answer.stderr}"
-
-    files = builds.sources(Build("zig", target=target), SOURCE)
-    assert len(files) > 50
-    with ThreadPoolExecutor(os.cpu_count()) as several:
-        assert [said for said in several.map(compile_one, files) if said] == []
-
-
-@pytest.mark.builds
+@pytest.mark.limit(600)  # zig compiles its libc once
 @pytest.mark.parametrize(
     ("target", "machine", "loader"),
     [(AARCH64, 183, None), (FREEBSD, 62, "/libexec/ld-elf.so.1")],  # EM_AARCH64, static; EM_X86_64
 )
-def test_it_is_built_for_what_it_says(target: str, machine: int, loader: str | None) -> None:
+def test_it_is_built_without_a_warning_for_what_it_says(
+    target: str, machine: int, loader: str | None
+) -> None:
     build = Build("zig", target=target)
     assert build.name == f"zig-{target}-O2"
-    made = builds.make(build)
+    made = builds.make(build, warnings=WARNINGS)
     header = made.read_bytes()[:20]
     assert header[:4] == b"\x7fELF"
     assert userland.interpreter_of(made) == loader
@@ -72,16 +46,17 @@ def test_it_is_built_for_what_it_says(target: str, machine: int, loader: str | N
 
 
 @pytest.mark.builds
+@pytest.mark.limit(600)
 def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: Path) -> None:
     """The agent starts itself anew by the emulator: nothing registered with the kernel helps it."""
     system = systems.find("qemu-aarch64")
-    if not built.build_place(system.program).is_file():
-        builds.make(Build("zig", target=AARCH64))
+    builds.make(Build("zig", target=AARCH64), warnings=WARNINGS)
+    (tmp_path / "work").mkdir()
     try:
         check(system)
     except Unsupported as error:
         pytest.skip(str(error))
-    with Agent(system, directory=tmp_path) as agent:
+    with Agent(system, directory=tmp_path / "work") as agent:
         assert agent.fingerprint["architecture"] == "aarch64"
         assert agent.hello["libc"] == "musl"
         agent.send("trial 0 sieve batches=1000 batch_ns=50000000 limit_ms=20000")
@@ -99,7 +74,7 @@ def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: P
         assert begin["code_sha256"] not in (None, built.catalogue().find("linpack").code_sha256)
         end = run(agent, "trial 2 fork_shell batches=1 operations=1")[-1]
         assert "would not run under the emulator" in end["reason"]
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "work").iterdir()) == []
 
 
 def _words(process: int) -> bytes:
@@ -123,9 +98,6 @@ def test_a_target_that_is_none_is_refused(build: Build, message: str) -> None:
         builds.make(build)
 
 
-def test_a_build_that_is_not_there_is_asked_for_by_its_command(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("STEELYARD_PROGRAMS", str(tmp_path))
+def test_a_build_that_is_not_there_is_asked_for_by_its_command() -> None:
     with pytest.raises(Unsupported, match="steelyard build --cc zig --target aarch64-linux-musl --level O2"):
         built.load("zig-aarch64-linux-musl-O2")

@@ -8,25 +8,19 @@ from pathlib import Path
 
 import meson
 import pytest
+from building import few
 
 from steelyard.programs import built
 
 pytestmark = pytest.mark.program
 
 
-def _one_size(workload: built.Workload) -> str:
-    if workload.sweeps is None:
-        return ""
-    size = {"stride": 64, "flows": 1}.get(workload.sweeps, 4096)
-    return f" from={size} to={size}"
-
-
 @pytest.mark.builds
 def test_the_sanitizers_find_nothing_in_any_workload(tmp_path: Path) -> None:
     program = meson.program("workloads/steelyard-load", directory="build-asan")
+    words = "operations=3 batches=2 copies=2 warmup_ns=10000000"
     requests = "".join(
-        f"trial {one.name} {one.name} operations=3 batches=2 copies=2{_one_size(one)}\n"
-        for one in built.catalogue().workloads
+        f"trial {one.name} {one.name} {words} {' '.join(few(one))}\n" for one in built.catalogue().workloads
     )
 
     agent = subprocess.Popen(

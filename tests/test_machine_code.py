@@ -141,6 +141,7 @@ def test_every_program_holds_the_very_same_bytes(build: str) -> None:
 
 
 @pytest.mark.builds
+@pytest.mark.usefixtures("keeping_compilers")
 def test_a_build_by_another_compiler_holds_them_too(tmp_path: Path) -> None:
     """`steelyard build` takes the bytes as they are, and compiles only the rest."""
     place = tmp_path / "gcc-glibc-O0"
@@ -226,6 +227,7 @@ def timed_part(file: Path, compiler: str, directory: Path) -> tuple[bytes, str]:
 
 
 @pytest.mark.builds
+@pytest.mark.usefixtures("keeping_compilers")
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="musl-gcc is not installed")
 @pytest.mark.parametrize("file", entering(), ids=lambda file: file.stem)
 def test_what_asks_the_kernel_is_the_same_machine_code_for_both_libcs(file: Path, tmp_path: Path) -> None:

@@ -203,6 +203,7 @@ def sources() -> list[str]:
 
 @pytest.mark.builds
 @pytest.mark.limit(900)  # zig compiles its libc once
+@pytest.mark.usefixtures("keeping_compilers")
 @pytest.mark.parametrize(
     ("compiler", "emulator"),
     [
@@ -219,17 +220,12 @@ def test_other_compilers_libcs_and_processors_draw_the_same(
     compiler: tuple[str, ...],
     emulator: str,
     tmp_path: Path,
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if "ziglang" in compiler and find_spec("ziglang") is None:
         pytest.skip("zig is not installed (pip install ziglang)")
     for needed in (compiler[0], emulator):
         if needed and not shutil.which(needed):
             pytest.skip(f"{needed} is not installed")
-    cache = request.config.cache
-    assert cache is not None
-    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(cache.mkdir("zig")))
     made = tmp_path / "client"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-static", "-o", str(made)]
     subprocess.run([*compiler, *flags, *sources(), "-lm", "-lpthread"], check=True)

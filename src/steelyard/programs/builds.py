@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -49,23 +50,25 @@ class Build:
         return "-".join(parts)
 
 
-def make(build: Build) -> Path:
+def make(build: Build, *, warnings: Sequence[str] = ()) -> Path:
     """Compiles the build and puts it where `programs.load` finds it by its name. Raises UsageError for a
     part that is not one of the known, Unsupported where the compiler or the libc is not installed, and
     SteelyardError, with what the compiler said, where it refuses."""
     _check(build)
     place = built.build_place(build.name)
-    compile_to(place, build, source=built.source())
+    compile_to(place, build, source=built.source(), warnings=warnings)
     return place
 
 
-def compile_to(place: Path, build: Build, *, source: Path) -> None:
+def compile_to(place: Path, build: Build, *, source: Path, warnings: Sequence[str] = ()) -> None:
     """Compiles that source as the build says, and puts the program there, whole or not at all."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".building-") as draft:
-        objects = _compile(build, source, Path(draft))
         program = Path(draft) / "steelyard-load"
-        _call([*_linker(build), *map(str, objects), "-o", str(program), *_libraries(build)])
+        flags, files = [*_flags(build, source), *warnings], _files(build, source, Path(draft))
+        # zig itself compiles several files at once, and keeps what it has made of each.
+        parts = [*flags, *map(str, files)] if build.target else _objects(build, flags, files, Path(draft))
+        _call([*_linker(build), *parts, "-o", str(program), *_libraries(build)])
         if _runs_here(build):
             _call([str(program), "--version"])
         os.replace(program, place)
@@ -118,22 +121,29 @@ def _check(build: Build) -> None:
         raise UsageError("a shared build is for glibc: musl's programs here are static")
 
 
-def _compile(build: Build, source: Path, draft: Path) -> list[Path]:
-    flags = [
+def _flags(build: Build, source: Path) -> list[str]:
+    return [
         *text.of_file(source / "compile-flags").split(),
         f"-{build.level}",
         f'-DSTEELYARD_VERSION="{version("steelyard")}"',
         f"-I{source / 'cpu'}",
         *_includes(build),
     ]
-    files = sources(build, source)
+
+
+def _files(build: Build, source: Path, draft: Path) -> list[Path]:
     # A program of 32 bits has this machine's code with it, and says of its workloads that it is not for it.
     is_foreign = build.target and not build.target.startswith((os.uname().machine, "x86-"))
-    files.append(_machine_code(build, source, draft) if is_foreign else built.machine_code())
-    objects = [draft / f"{file.parent.name}-{file.stem}.o" for file in files]
+    code = _machine_code(build, source, draft) if is_foreign else built.machine_code()
+    return [*sources(build, source), code]
+
+
+def _objects(build: Build, flags: list[str], files: list[Path], draft: Path) -> list[str]:
+    """What is made of the files, several at once."""
+    objects = [str(draft / f"{file.parent.name}-{file.stem}.o") for file in files]
     commands = [
-        [*_compiler(build), *flags, "-c", str(file), "-o", str(output)]
-        for file, output in zip(files, objects, strict=True)
+        [*_compiler(build), *flags, "-c", str(file), "-o", made]
+        for file, made in zip(files, objects, strict=True)
     ]
     with ThreadPoolExecutor(os.cpu_count()) as several:
         for _ in several.map(_call, commands):
