@@ -19,7 +19,7 @@ import building
 import pytest
 import watched
 
-from steelyard.archive import experiments, exports, files, journal, tables, watches
+from steelyard.archive import closing, experiments, exports, files, journal, reading, tables, watches
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
 from steelyard.watch import records
@@ -194,12 +194,12 @@ class Closing(Operation):
         self.seen: set[str] = set()
 
     def _rows(self, found: experiments.Experiment) -> list[Any]:
-        with experiments.connect(found) as connection:
+        with reading.connect(found) as connection:
             return [connection.execute(f"SELECT * FROM {name}").fetchall() for name in experiments.TABLES]
 
     def act(self, place: Path) -> None:
         (found,) = experiments.experiments(place)
-        experiments.close(found)
+        closing.close(found)
 
     def check(self, place: Path, *, done: bool) -> None:
         (found,) = experiments.experiments(place)
@@ -232,7 +232,7 @@ class Reopening(Closing):
     def act(self, place: Path) -> None:
         (found,) = experiments.experiments(place)
         if found.closed:
-            experiments.reopen(found)
+            closing.reopen(found)
 
     def check(self, place: Path, *, done: bool) -> None:
         (found,) = experiments.experiments(place)
@@ -259,7 +259,7 @@ class Opening(Operation):
 
 
 def _trials(found: experiments.Experiment) -> list[Any]:
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         return connection.execute("SELECT trial, system, block, status FROM trials").fetchall()
 
 

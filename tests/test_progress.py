@@ -25,7 +25,7 @@ from steelyard.report.during import Shown
 from steelyard.report.screen import Screen
 from steelyard.report.so_far import PageSoFar
 from steelyard.running import progress, runner
-from steelyard.running.experiment import Order, plan_of
+from steelyard.running.order import Order, plan_of
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import Cell

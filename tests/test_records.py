@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.analysis import weigh
-from steelyard.archive import experiments
+from steelyard.archive import closing, experiments, reading
 from steelyard.archive.journal import Journal
 from steelyard.events import Outcome
 from steelyard.programs import built
@@ -309,7 +309,7 @@ def _archived(outcomes: Sequence[Outcome], directory: Path) -> experiments.Exper
     for number, one in enumerate(outcomes):
         journal.append(replace(one, began=float(number)))
     journal.close()
-    return experiments.close(found)
+    return closing.close(found)
 
 
 def _flat(one: Outcome) -> dict[str, Any]:
@@ -354,7 +354,7 @@ def _flat(one: Outcome) -> dict[str, Any]:
 
 
 def _kept(found: experiments.Experiment) -> list[dict[str, Any]]:
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
 
         def rows(columns: str, table: str, number: int) -> list[tuple[Any, ...]]:
             query = f"SELECT {columns} FROM {table} WHERE trial = {number} ORDER BY ALL"

@@ -11,7 +11,8 @@ from steelyard import interruption
 from steelyard.analysis import comparison, rows
 from steelyard.analysis.model import Comparison, Standing
 from steelyard.analysis.observations import Observations
-from steelyard.archive.experiments import Experiment, Growing
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.reading import Growing
 from steelyard.statistics import boots, verdict
 from steelyard.study.model import Cell
 

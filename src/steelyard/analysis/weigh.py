@@ -38,7 +38,7 @@ from steelyard.analysis.model import (
 from steelyard.analysis.observations import COST, GROUP, Observations
 from steelyard.analysis.rows import Rows, UsageRow
 from steelyard.analysis.standing import Judge
-from steelyard.archive import experiments
+from steelyard.archive import reading
 from steelyard.archive.experiments import Experiment
 from steelyard.quantities import size_bytes
 from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
@@ -55,7 +55,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
 
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
-    with experiments.connect(experiment) as connection:
+    with reading.connect(experiment) as connection:
         read = rows.read(connection, reported=_reported(experiment.header))
     observations = Observations(experiment, read, baseline=baseline)
     accounted = host_costs.Costs(observations)

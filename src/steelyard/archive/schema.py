@@ -31,6 +31,7 @@ from steelyard.study.model import Cell
 
 Line = dict[str, Any]
 Row = tuple[Any, ...]
+Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
 
 JSON = "JSON"
 KNOWN = ("system", "cell")  # columns whose values stand in the experiment's header
@@ -186,7 +187,6 @@ def text(value: str) -> str:
 _RECORDED = _ALL[1:]
 # A line's lists that are tables of their own.
 _LISTS = {"trial": ("samples", "groups", "histograms", "counts", "costs"), "accounting": ("calls",)}
-# The last one's file closes the experiment.
 TABLES = {
     one.name: one
     for one in (

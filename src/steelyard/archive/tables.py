@@ -21,7 +21,6 @@ from steelyard.errors import ArchiveError
 from steelyard.text import shortened, shown
 
 Connection = duckdb.DuckDBPyConnection
-Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
 
 _MEMORY_MOST = 1 << 32  # bytes; and never so much that the machine has no more
 _LINE_LIKELY = 1 << 22  # bytes of JSON; DuckDB takes memory for two of the longest
@@ -164,7 +163,7 @@ def _of_json(value: str) -> Any:
 
 
 @contextmanager
-def of_files(directory: Path, *, absent: Collection[str], known: Known) -> Iterator[Connection]:
+def of_files(directory: Path, *, absent: Collection[str], known: schema.Known) -> Iterator[Connection]:
     """A database with every table of a closed experiment, but for rows that hold what no journal may: those
     are left out, and that is said among the events. `absent` are the tables that its version did not have.
     Raises ArchiveError, duckdb.Error, OSError."""

@@ -12,11 +12,12 @@ from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
 from steelyard.errors import Ended
 from steelyard.events import Outcome
+from steelyard.quantities import clock_text
 from steelyard.report import answers
 from steelyard.report.answers import Answer
 from steelyard.report.screen import Screen
-from steelyard.running import allocation, runner
-from steelyard.running.progress import RunState, clock_text, reboots
+from steelyard.running import allocation, order, runner
+from steelyard.running.progress import MakeOnlooker, RunState
 from steelyard.study.plan import Plan
 from steelyard.terminal import Console
 from steelyard.text import shortened
@@ -64,7 +65,7 @@ class Shown:
             f"{plan.study.name} on {', '.join(plan.systems)}; at most {clock_text(self.standing.budget_s)}; "
             f"seed {plan.seed}; experiment {self.standing.judge.experiment.name}"
         )
-        for sentence in reboots(plan):
+        for sentence in order.reboots(plan):
             self._say(sentence)
         if self.screen:
             self.screen.__enter__()
@@ -186,3 +187,8 @@ class Shown:
 
     def _say(self, sentence: str) -> None:
         self._console.print(shortened(f"steelyard: {sentence}", _SENTENCE_MOST))
+
+
+def onlooker(html: Path | None) -> MakeOnlooker:
+    """Who shows a run while it goes on, with a page at that path if there is one."""
+    return lambda plan, judge: Shown(plan, judge, html=html)

@@ -13,10 +13,11 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.quantities import clock_text
 from steelyard.report import answers
 from steelyard.report.answers import Answer, Finding
 from steelyard.report.console import STYLES
-from steelyard.running.progress import BOOTING, COUNTING, FIRST, SETTLING, RunState, clock_text
+from steelyard.running.progress import BOOTING, COUNTING, FIRST, SETTLING, RunState
 from steelyard.words import wording
 
 _EVERY_S = 0.25  # no sooner than that after the last time ...

@@ -7,8 +7,9 @@ from pathlib import Path
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Weighing
 from steelyard.drawing import charts
+from steelyard.quantities import clock_text
 from steelyard.report import answers, template
-from steelyard.running.progress import RunState, clock_text
+from steelyard.running.progress import RunState
 from steelyard.words import wording
 
 _SHARE = 0.02  # of the time, at most

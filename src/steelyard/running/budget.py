@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
+
 
 class Budget:
     """How much is spent, and how much is left."""

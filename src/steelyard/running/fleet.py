@@ -9,13 +9,12 @@ from typing import Protocol
 from steelyard import events
 from steelyard.errors import Rebooting, SteelyardError, Stuck, SystemFailed
 from steelyard.events import Earlier, Outcome, Started, Switching, Unbooted, Watched
-from steelyard.running import dialogue, host_monitor, records
+from steelyard.running import budget, dialogue, host_monitor, records
 from steelyard.running.dialogue import AgentLike
 from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark, Process
 
 BOOTS_MOST = 3  # so many failures in a row, and the machine is left alone
-BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
 
 
 class SeatsLike(Protocol):
@@ -173,7 +172,7 @@ class Fleet:
     def boot_s(self, systems: Iterable[str] | None = None) -> float:
         """What booting these systems, or all, took the last time."""
         return sum(
-            self._boot_costs.get(system, BOOT_S)
+            self._boot_costs.get(system, budget.BOOT_S)
             for system in (self.plan.systems if systems is None else systems)
         )
 

@@ -1,16 +1,15 @@
 """Keeps account, for people, of where a run stands: what it is doing, what its time went to, what is new."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol
 
-from steelyard import events, systems
+from steelyard import events
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
-from steelyard.running import allocation, fleet, runner
+from steelyard.running import allocation, runner
 from steelyard.statistics import verdict
-from steelyard.study.model import Machine
 from steelyard.study.plan import Plan
 
 # What a run does, in the order in which it begins to.
@@ -38,31 +37,6 @@ class Onlooker(Protocol):
 
 
 MakeOnlooker = Callable[[Plan, Judge], Onlooker]
-
-
-def clock_text(seconds: float) -> str:
-    """Minutes and seconds, such as 3:07."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
-def reboots(plan: Plan) -> list[str]:
-    """For each machine that runs one system at a time, a sentence that says how often it will be booted."""
-    seats: dict[Machine, list[str]] = {}
-    for label in plan.systems:
-        seat = systems.find(label.partition("#")[0], plan.study.definitions).seat
-        if seat is not None:
-            seats.setdefault(seat.machine, []).append(label)
-    return [_reboots(machine, systems, plan) for machine, systems in seats.items()]
-
-
-def _reboots(machine: Machine, labels: Sequence[str], plan: Plan) -> str:
-    budget_s, blocks = plan.study.design.budget_s, plan.study.design.blocks
-    most = len(labels) * min(blocks, max(1, int(budget_s / (len(labels) * fleet.BOOT_S))))
-    return (
-        f"{machine.name} ({machine.host}) will be rebooted for each of {', '.join(labels)} in turn, again "
-        f"and again: some {most} times, {clock_text(most * fleet.BOOT_S)} in all, if a boot and its trials "
-        f"take {clock_text(fleet.BOOT_S)}; a boot may take up to {clock_text(machine.wait_s)}"
-    )
 
 
 class RunState:

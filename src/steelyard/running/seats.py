@@ -77,7 +77,7 @@ class Seats:
                 machine.switch(seat)
             self._used.add(machine.await_boot(seat, old=self._used))
         except KeyboardInterrupt:
-            streams.say(f"steelyard: {seat.host} may still be booting into {seat.name}")
+            streams.tell(f"{seat.host} may still be booting into {seat.name}")
             raise
         agent = Agent(self._members[system], directory=self._directory)
         try:

@@ -87,7 +87,7 @@ def _endpoint(text: str, views: Views, say: Callable[[str], None]) -> Iterator[N
 
     address = openmetrics.parse(text)
     with openmetrics.serve(address, views.tally, monitor_cpu_ns=views.monitor_cpu_ns) as taken:
-        say(f"steelyard: metrics at http://{taken}/metrics")
+        say(f"metrics at http://{taken}/metrics")
         yield
 
 
