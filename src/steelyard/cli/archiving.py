@@ -58,11 +58,13 @@ class ExportOptions:
 
 
 def _list(options: ListOptions) -> int:
-    from steelyard.archive import experiments, watches
+    from steelyard.archive import experiments
     from steelyard.report import listing
 
     root = output.archive(options.archive)
     if options.watches:
+        from steelyard.archive import watches  # needs DuckDB
+
         rows = [_watch_row(one) for one in watches.kept(root, streams.tell)]
     else:
         rows = [_experiment_row(one) for one in experiments.experiments(root, streams.tell)]

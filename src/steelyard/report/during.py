@@ -7,7 +7,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from steelyard import events
-from steelyard.analysis import weigh
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
 from steelyard.errors import Ended
@@ -128,7 +127,7 @@ class Shown:
             self._try_to_write(self.page.write)
 
     def _know(self) -> tuple[Answer, ...]:
-        return answers.all_of(weigh.so_far(self.standing.judge))
+        return answers.all_of(self.standing.judge.weighing())
 
     def _try_to_write(self, write: Callable[[], None]) -> None:
         """The page at a look is for convenience: the run goes on without it."""

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from steelyard.analysis import weigh
 from steelyard.analysis.model import Weighing
 from steelyard.drawing import charts
 from steelyard.quantities import clock_text
@@ -35,14 +34,14 @@ class PageSoFar:
     def write(self) -> None:
         """Writes the page, whole or not at all. Raises OSError."""
         begun = self._clock()
-        template.write(self._path, html(weigh.so_far(self._standing.judge), self._standing))
+        template.write(self._path, html(self._standing.judge.weighing(), self._standing))
         now = self._clock()
         self.writing_s, self.written = self.writing_s + now - begun, self.written + 1
         self._next = now + (now - begun) / _SHARE
 
     def stop(self) -> None:
         """The last page of a run that is not reported any more: it waits for nothing. Raises OSError."""
-        weighing = weigh.so_far(self._standing.judge)
+        weighing = self._standing.judge.weighing()
         template.write(self._path, html(weighing, self._standing, is_over=True))
 
 
