@@ -103,7 +103,7 @@ def judged(pairs: Array, first: Array, units: int) -> judgement.Judged:
         Pairs(-one[:units, 0], -one[:units, 1], judgement.both_orders(first[:units].tolist()), 0)
         for one in pairs
     ]
-    return judgement.judged(members, [MARGIN] * METRICS)
+    return judgement.judge(members, [MARGIN] * METRICS)
 
 
 def false_verdicts(world: World, count: int) -> tuple[float, float]:

@@ -237,7 +237,7 @@ def test_what_was_closed_too_early_is_opened_again_and_gone_on_with(tmp_path: Pa
     assert experiments.unfinished(tmp_path, "same") == again
     cells = {cell.label: cell for cell in again.cells}
     earlier = journal.earlier(experiments.lines(again), cells)
-    assert earlier.done == {(one.block, one.system, one.cell) for one in few}
+    assert earlier.trials == {(one.block, one.system, one.cell) for one in few}
     assert earlier.boots == {one.system: 1 for one in few}
     with pytest.raises(ArchiveError, match="is open: the command that began it"):
         closing.reopen(again)

@@ -882,7 +882,7 @@ def test_what_is_firm_and_large_is_to_be_explained_and_what_is_near_is_told(tmp_
 
     assert told.decided == {("b", Cell(name)) for name in ("sieve", "syscall", "shell")}
     assert told.explain == {("b", Cell("sieve"))}
-    assert told.needed == {Cell("memory_copy"): 5}
+    assert told.blocks_needed == {Cell("memory_copy"): 5}
 
 
 def _in_bits(found: Experiment, sizes: Sequence[int]) -> Iterator[None]:

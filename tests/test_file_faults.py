@@ -138,7 +138,7 @@ def _open(place: Path, *, closed: bool = False) -> experiments.Experiment:
     return building.experiment(place, PLAN, building.outcome, closed=closed)
 
 
-def _watch(place: Path) -> watches.Kept:
+def _watch(place: Path) -> watches.KeptWatch:
     found = records.read(
         io.BytesIO(watched.lines([watched.head(), watched.process(5, "x"), watched.end(at_s=1)]))
     )
@@ -272,7 +272,7 @@ class Listing(Operation):
     def act(self, place: Path) -> None:
         said: list[str] = []
         found = [one.name for one in experiments.experiments(place, said.append)]
-        found += [one.name for one in watches.kept(place, said.append)]
+        found += [one.name for one in watches.watches(place, said.append)]
         assert {name for name in self.names if name in found or name in " ".join(said)} == self.names
         assert all(one.isprintable() for one in said)
 

@@ -120,7 +120,7 @@ def test_whatever_rows_there_are_they_are_read_back_as_they_were(lines: list[sch
             query = f"SELECT * FROM {schema.quoted(table.name)}"
             assert list(tables.rows(read, query, table)) == list(tables.rows(written, query, table))
         again = held.enter_context(tables.of_lines(reopening.lines(read)))
-        assert reopening.lost(read, again) == []
+        assert reopening.losses(read, again) == []
 
 
 @pytest.fixture(scope="module")

@@ -447,6 +447,6 @@ class Standing:
     """What is known at a look, by the verdicts that would be printed now."""
 
     decided: frozenset[Pair] = frozenset()  # need no more blocks
-    needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
+    blocks_needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
     explain: frozenset[Pair] = frozenset()  # differ for sure, and by so much that people ask why
     boot_ratio: float | None = None  # variance of trials within a boot over that of boots (statistics.boots)

@@ -262,7 +262,7 @@ def _warnings(
             continue
         differ = [fact for fact in HARDWARE if _differs(base, one, fact)]
         if one.name in here and base.name in here:
-            yield from _given(base, one, differ)
+            yield from _limits_of_guest(base, one, differ)
         elif differ:
             differences = "; ".join(
                 f"{fact} is {base.fingerprint[fact]} on {base.name} and {one.fingerprint[fact]} on {one.name}"
@@ -290,7 +290,7 @@ def _differs(base: SystemFacts, one: SystemFacts, fact: str) -> bool:
     return ours is not None and theirs is not None and not _alike(ours, theirs)
 
 
-def _given(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iterable[str]:
+def _limits_of_guest(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iterable[str]:
     """What a guest was given of the machine that both run on. What it calls its processor is no matter."""
     given = []
     if "cpu_count" in differ:

@@ -60,7 +60,7 @@ def reopen(experiment: Experiment, tell: Tell = experiments.refuse) -> None:
             records = (json.dumps(line, separators=(",", ":")).encode() for line in reopening.lines(database))
             files.write(path / journal.NAME, (line + b"\n" for line in records))
             with tables.of_lines(experiments.lines(experiment)) as again:
-                lost = reopening.lost(database, again)
+                lost = reopening.losses(database, again)
             remarks = database.execute("SELECT note FROM events WHERE kind = 'damage'").fetchall()
         if lost:
             files.remove(path / journal.NAME)

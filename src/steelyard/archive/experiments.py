@@ -290,7 +290,7 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
 def _parts_of(path: Path) -> Iterator[bytes]:
     """The file's content. Raises ArchiveError."""
     try:
-        with files.opened(path) as handle:
+        with files.descriptor(path) as handle:
             yield from files.parts(handle)
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error

@@ -40,7 +40,7 @@ def readable(path: Path) -> Iterator[None]:
     try:
         yield
     except tables.FAULTS as error:
-        raise ArchiveError(f"experiment {path} cannot be read: {tables.said(error)}") from error
+        raise ArchiveError(f"experiment {path} cannot be read: {tables.complaint(error)}") from error
 
 
 @dataclass
@@ -48,13 +48,13 @@ class Growing:
     """An open experiment that is being measured by this process, read bit by bit."""
 
     experiment: Experiment
-    _read: int = field(default=0)  # bytes of its journal
+    _position: int = field(default=0)  # bytes of its journal
 
     @contextmanager
     def more(self) -> Iterator[tables.Connection]:
         """A database with the tables of what was added since the last time. Raises ArchiveError."""
-        begin = self._read
-        self._read = os.stat(self.experiment.path / journal.NAME).st_size
+        begin = self._position
+        self._position = os.stat(self.experiment.path / journal.NAME).st_size
         with (
             readable(self.experiment.path),
             tables.of_lines(experiments.lines(self.experiment, begin=begin)) as data,

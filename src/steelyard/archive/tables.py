@@ -34,7 +34,7 @@ FAULTS = (duckdb.Error, UnicodeDecodeError)
 _JSON = json.JSONEncoder(separators=(",", ":"))
 
 
-def said(error: Exception) -> str:
+def complaint(error: Exception) -> str:
     """The complaint, as far as a person can use it."""
     if isinstance(error, UnicodeDecodeError):
         return "it is damaged"
@@ -177,7 +177,7 @@ def of_files(directory: Path, *, absent: Collection[str], known: schema.Known) -
             if name in absent and not path.exists():
                 database.execute(f"CREATE TABLE {quoted(name)} ({_declared(table)})")
                 continue
-            handle = held.enter_context(files.opened(path))
+            handle = held.enter_context(files.descriptor(path))
             damage += _view(database, table, handle, path, kind="TABLE" if name == "events" else "VIEW")
         for sentence in damage:
             database.execute("INSERT INTO events (kind, recorded, note) VALUES ('damage', 0, ?)", [sentence])
@@ -187,7 +187,7 @@ def of_files(directory: Path, *, absent: Collection[str], known: schema.Known) -
 def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: str = "VIEW") -> list[str]:
     """Makes the table of what of the file is sound; returns a sentence where some rows are not. Raises
     ArchiveError, duckdb.Error."""
-    read = f"SELECT {_chosen(database, handle, table, path)} FROM read_parquet({path_of(handle)})"
+    read = f"SELECT {_column_list(database, handle, table, path)} FROM read_parquet({path_of(handle)})"
     sound = " AND ".join(one.condition for one in table.columns)
     database.execute(f"CREATE {kind} {quoted(table.name)} AS SELECT * FROM ({read}) WHERE {sound}")
     ((left_out,),) = database.execute(
@@ -196,7 +196,7 @@ def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: 
     return [f"{left_out} rows of {path.name} are damaged and left out"] if left_out else []
 
 
-def _chosen(database: Connection, handle: int, table: Table, path: Path) -> str:
+def _column_list(database: Connection, handle: int, table: Table, path: Path) -> str:
     """The table's columns, as its file has them. Raises ArchiveError where it is no file of this table."""
     database.execute("CREATE OR REPLACE TEMP TABLE shape (" + _declared(table) + ")")
     wanted = {name: kind for name, kind, *_ in database.execute("DESCRIBE shape").fetchall()}
@@ -226,7 +226,7 @@ def _declared(table: Table) -> str:
 def of_file(path: Path, table: Table) -> Iterator[tuple[Connection, list[str]]]:
     """A database with the table that one Parquet file holds, and sentences that say what of it is left out.
     Raises ArchiveError, OSError, duckdb.Error."""
-    with files.opened(path) as handle, connection() as database:
+    with files.descriptor(path) as handle, connection() as database:
         yield database, _view(database, table, handle, path)
 
 

@@ -13,7 +13,7 @@ from steelyard.cli.verb import Family, Verb, archive_option, format_option, opti
 
 if TYPE_CHECKING:
     from steelyard.archive.experiments import Experiment
-    from steelyard.archive.watches import Kept
+    from steelyard.archive.watches import KeptWatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _list(options: ListOptions) -> int:
     if options.watches:
         from steelyard.archive import watches  # needs DuckDB
 
-        rows = [_watch_row(one) for one in watches.kept(root, streams.tell)]
+        rows = [_watch_row(one) for one in watches.watches(root, streams.tell)]
     else:
         rows = [_experiment_row(one) for one in experiments.experiments(root, streams.tell)]
     listing.print_table(rows, form=options.format)
@@ -82,7 +82,7 @@ def _experiment_row(one: "Experiment") -> dict[str, Any]:
     }
 
 
-def _watch_row(one: "Kept") -> dict[str, Any]:
+def _watch_row(one: "KeptWatch") -> dict[str, Any]:
     return {
         "watch": one.name,
         "watched": one.header["watched"],

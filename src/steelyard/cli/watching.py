@@ -37,7 +37,7 @@ def _measure(options: WatchOptions, *, top: int) -> int:
     order = watch_options.order(options)
     opened = _report_file(options)
     with (
-        views.opened(order, live=options.live, openmetrics=options.openmetrics, say=streams.tell) as shown,
+        views.open_all(order, live=options.live, openmetrics=options.openmetrics, say=streams.tell) as shown,
         monitor.start(order, program=options.program, output=shown.output) as running,
         opened as file,
     ):
@@ -46,7 +46,7 @@ def _measure(options: WatchOptions, *, top: int) -> int:
         watch, status = running.finish()
         # A command that could not be executed is no process: the monitor has said why.
         if watch is not None and (watch.processes or status <= 0):
-            _report(watch, sentences.watched(order), options, top=top, file=file)
+            _report(watch, sentences.subject(order), options, top=top, file=file)
     if status < 0:
         left = " before it had begun" if watch is None else ": what it had told until then is reported"
         raise SystemFailed(f"the monitor was killed by signal {-status}{left}")

@@ -148,7 +148,9 @@ class Shown:
         self._next_line = self._clock() + _LINE_S
         when = f"{clock_text(now.spent_s)} of {clock_text(now.budget_s)}"
         if now.pairs:
-            self._say(f"{when}{self._boots_told()}, {now.settled} of {now.pairs} settled{self._newest(news)}")
+            self._say(
+                f"{when}{self._boots_told()}, {now.pairs_settled} of {now.pairs} settled{self._newest(news)}"
+            )
         else:
             self._say(f"{when}, {now.judge.observations.trials if now.judge.observations else 0} trials")
 

@@ -126,7 +126,7 @@ class Screen:
         room = max(8, width - len(times) - 2)
         title = title if len(title) <= room else f"{title[: room - 1]}…"
         yield Text.assemble((title, "bold"), " " * max(2, width - len(title) - len(times)), times)
-        settled = f"{now.settled} of {now.pairs} settled; " if now.pairs else ""
+        settled = f"{now.pairs_settled} of {now.pairs} settled; " if now.pairs else ""
         yield Text(f"{settled}{now.doing}{f': {now.where}' if now.where else ''}")
         spent = ", ".join(
             f"{_DOING_SHORT[what]} {clock_text(seconds)}" for what, seconds in now.spent_on() if seconds >= 1

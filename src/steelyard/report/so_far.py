@@ -57,7 +57,7 @@ def html(weighing: Weighing, standing: RunState, *, is_over: bool = False) -> st
         "others": others,
         "reload_s": None if is_over else _RELOAD_S,
         "state": f"Stopped after {spent}." if is_over else f"Still being measured: {spent}.",
-        "settled": f"{standing.settled} of {standing.pairs} settled" if standing.pairs else "",
+        "settled": f"{standing.pairs_settled} of {standing.pairs} settled" if standing.pairs else "",
         "doing": f"{standing.doing}: {standing.where}" if standing.where else standing.doing,
         "answers": answers.all_of(weighing),
         "weighing": weighing,

@@ -55,7 +55,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
         same = f"{same}-{order.seed}"
     if not order.watch:
         same = f"{same}-unwatched"
-    with experiments.measuring(order.archive), seats.held(members):
+    with experiments.measuring(order.archive), seats.hold(members):
         experiment = experiments.unfinished(order.archive, same, streams.tell) if order.resume else None
         is_new = True
         if experiment is not None:

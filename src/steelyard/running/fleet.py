@@ -85,7 +85,7 @@ class Fleet:
         self._watch = watch
         self._clock = clock
         self._monitors: dict[str, MonitorLike] = {}
-        self._used: set[str] = set()  # systems that have run a trial since they came up
+        self._active: set[str] = set()  # systems that have run a trial since they came up
         self._down: dict[str, str] = {}  # systems that are down, and why
         self._boot_costs = dict(earlier.boot_costs)
 
@@ -108,7 +108,7 @@ class Fleet:
         self.agents[system] = agent
         agent.park()
         self._down.pop(system, None)
-        self._used.discard(system)
+        self._active.discard(system)
         self.boots[system] = self.boots.get(system, 0) + 1
         self._boot_costs[system] = self._clock() - begun
         yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
@@ -182,7 +182,7 @@ class Fleet:
         return [
             system
             for system in self.plan.systems
-            if system in needed and (system in self._down or (system in afresh and system in self._used))
+            if system in needed and (system in self._down or (system in afresh and system in self._active))
         ]
 
     def refresh(self, systems: Iterable[str]) -> Iterator[Started | Watched]:
@@ -230,7 +230,7 @@ class Fleet:
         """The system's agent, to run something on it; None while it is down."""
         agent = self.agents[system]
         if agent is not None:
-            self._used.add(system)
+            self._active.add(system)
         return agent
 
     def lose(self, system: str, reason: str) -> None:

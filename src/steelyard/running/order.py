@@ -54,7 +54,7 @@ def plan_of(order: Order) -> Plan:
             chosen.name, f"{len(names):,} systems, with their builds", f"{bounds.SYSTEMS_MOST}"
         )
     members = [systems.find(name, chosen.definitions) for name in names]
-    chosen = peers.settled(chosen, order.peer, members, catalogue=limits, tell=streams.tell)
+    chosen = peers.choose(chosen, order.peer, members, catalogue=limits, tell=streams.tell)
     labels = systems.label(names)
     seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
     return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)

@@ -53,7 +53,7 @@ class RunState:
         self._clock = clock
         self._since = clock()
         self.boots = 0  # of machines
-        self._told: set[tuple[str, str, str, bool]] = set()
+        self._reports: set[tuple[str, str, str, bool]] = set()
 
     @property
     def left_s(self) -> float:
@@ -66,7 +66,7 @@ class RunState:
         return (len(self.plan.systems) - 1) * len(self.plan.cells)
 
     @property
-    def settled(self) -> int:
+    def pairs_settled(self) -> int:
         return len(self.judge.standing.decided)
 
     def begins(self, what: str, system: str) -> None:
@@ -95,8 +95,8 @@ class RunState:
             if one.ratio is None or one.verdict not in verdict.CLAIMED:
                 continue
             what = (one.system, one.cell, one.metric, one.ratio.value > 1)
-            if what not in self._told:
-                self._told.add(what)
+            if what not in self._reports:
+                self._reports.add(what)
                 news.append(one)
         return sorted(news, key=_far, reverse=True)
 

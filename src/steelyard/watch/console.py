@@ -101,7 +101,7 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
 
 def _life_cells(one: ProcessGroup, process: Process | None) -> tuple[str, str]:
     if process:
-        return sentences.ended(process), time_ns(one.lifetime_ns)
+        return sentences.ending(process), time_ns(one.lifetime_ns)
     return count(one.processes), count(one.failed) if one.failed else ""
 
 

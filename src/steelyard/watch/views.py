@@ -59,7 +59,7 @@ class Views:
 
 
 @contextmanager
-def opened(
+def open_all(
     order: WatchOrder, *, live: bool, openmetrics: str | None, say: Callable[[str], None]
 ) -> Iterator[Views]:
     """Opens the views before anything is started, so that a view that cannot work is refused at once.
@@ -78,7 +78,7 @@ def opened(
 def _screen(order: WatchOrder, tally: Totals) -> "Screen":
     from steelyard.watch import live, sentences
 
-    return live.Screen(tally, watched=sentences.watched(order))
+    return live.Screen(tally, watched=sentences.subject(order))
 
 
 @contextmanager
