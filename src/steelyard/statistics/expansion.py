@@ -30,7 +30,8 @@ FEWEST = 3
 @dataclass(frozen=True, slots=True)
 class Part:
     """What windows saw of one process and one kind of event. Sums are over windows in which it ran, each
-    weighted, but for `run_in_windows`, `events_in_windows` and `counting`. Where these two are not given, all weights are 1."""
+    weighted, but for `run_in_windows`, `events_in_windows` and `counting`. Without the first two all weights
+    are 1."""
 
     windows: int
     run_all: float  # its run time, in windows or not
