@@ -4,7 +4,7 @@ import argparse
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,17 +173,14 @@ def _run(options: CompareOptions | RunOptions) -> int:
     wanted = order.Order(
         study=options.study,
         systems=options.systems,
-        only=measuring.choice.only,
-        budget=measuring.choice.budget,
         margin=reporting.margin,
-        seed=measuring.choice.seed,
-        peer=measuring.choice.peer,
         archive=output.archive(reporting.archive),
         directory=measuring.directory,
         reboots=measuring.reboots,
         resume=not measuring.new,
         command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
         watch=measuring.watch,
+        **asdict(measuring.choice),
     )
     done = experiment.carry_out(wanted, during.onlooker(reporting.html))
     weighing = _print_report(done, reporting)
@@ -208,14 +205,7 @@ def _plan(options: PlanOptions) -> int:
     from steelyard.report import listing
     from steelyard.running import order
 
-    wanted = order.Order(
-        study=options.study,
-        systems=options.systems,
-        only=options.choice.only,
-        budget=options.choice.budget,
-        seed=options.choice.seed,
-        peer=options.choice.peer,
-    )
+    wanted = order.Order(study=options.study, systems=options.systems, **asdict(options.choice))
     listing.print_plan(order.plan_of(wanted), blocks=options.blocks, form=options.format)
     return 0
 
