@@ -60,7 +60,7 @@ class FakeWatching:
         self.head = Head(
             "fake", "bpf", detail, (), 0.0, 0, 2, None, 1, None, None, None, ("swap is not seen",)
         )
-        self.ended: list[Process] = []
+        self.exits: list[Process] = []
         self.marks = 0
         self.last = 1 << 30  # the last mark that it gives
         self.closed = 0

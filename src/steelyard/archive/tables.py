@@ -26,7 +26,6 @@ _MEMORY_MOST = 1 << 32  # bytes; and never so much that the machine has no more
 _LINE_LIKELY = 1 << 22  # bytes of JSON; DuckDB takes memory for two of the longest
 _READ_ONCE = 1 << 20  # bytes
 _ROWS_ONCE, _LINES_ONCE = 10_000, 500
-_SHOWN = 200  # letters of a row
 # What is written is read from the first to the last row, and goes nowhere first.
 _AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
 # What comes of a damaged file. DuckDB quotes bytes of it, which need not be text.

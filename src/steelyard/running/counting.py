@@ -100,7 +100,7 @@ class Counting:
         self._fleet.use(system)
         try:
             agent.resume()
-            counting, event = self._fleet.watched(system, agent, events.CALLS)
+            counting, event = self._fleet.monitor_of(system, agent, events.CALLS)
             yield event
             if counting is None:
                 agent.park()
@@ -130,7 +130,7 @@ class Counting:
         has_server = SERVER in dict(cell.parameters)
         for purpose in (WORK, SETUP):
             before = counting.mark()
-            counting.ended.clear()
+            counting.exits.clear()
             settings = _SETTINGS[purpose]
             if has_server and purpose == WORK:
                 settings = settings | {"batch_ns": _SERVED_NS}
@@ -142,7 +142,7 @@ class Counting:
             difference = host_monitor.between(before, after)
             calls = difference.calls
             if calls is not None and has_server:
-                calls = host_monitor.apart(calls, counting.ended)
+                calls = host_monitor.apart(calls, counting.exits)
             done: dict[str, int] = {}
             for one in outcome.usage:
                 done[one.metric] = done.get(one.metric, 0) + one.operations

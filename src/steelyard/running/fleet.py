@@ -53,7 +53,7 @@ class MonitorLike(Protocol):
     """What the runner needs of a monitor; `host_monitor.HostMonitor` is the real one."""
 
     head: Head
-    ended: list[Process]  # at CALLS: that have ended; whoever reads them takes them
+    exits: list[Process]  # at CALLS: that have ended; whoever reads them takes them
 
     def mark(self) -> Mark | None: ...
     def close(self) -> None: ...
@@ -113,7 +113,7 @@ class Fleet:
         self._boot_costs[system] = self._clock() - begun
         yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
         if self._watch is not None:
-            monitor, event = self.watched(system, agent, events.LIFE)
+            monitor, event = self.monitor_of(system, agent, events.LIFE)
             yield event
             if monitor is not None:
                 self._monitors[system] = monitor
@@ -149,7 +149,7 @@ class Fleet:
     def is_up(self, system: str) -> bool:
         return self.agents[system] is not None
 
-    def watched(self, system: str, agent: AgentLike, detail: str) -> tuple[MonitorLike | None, Watched]:
+    def monitor_of(self, system: str, agent: AgentLike, detail: str) -> tuple[MonitorLike | None, Watched]:
         """A monitor of the system's processes and its description; or None and the reason."""
         assert self._watch is not None
         boot = self.boots[system]

@@ -193,7 +193,7 @@ class Tuned:
 
     def set(self) -> None:
         """Sets what holds for the whole machine, unless it is set, and reads it back."""
-        if self._ledger is None or self._ledger.held():
+        if self._ledger is None or self._ledger.changes():
             return
         for setting in self._settings:
             self._ledger.hold(*setting.before())
@@ -220,7 +220,7 @@ class Tuned:
         """Puts back what holds for the whole machine. Raises SystemFailed if a value does not come back."""
         if self._ledger is None:
             return
-        for file, old in reversed(self._ledger.held()):
+        for file, old in reversed(self._ledger.changes()):
             try:
                 file.write_bytes(os.fsencode(old))
                 value = _read(file)

@@ -81,7 +81,7 @@ class Scenes:
             ]
             self._last = Scene(
                 running=len(self._tally.running),
-                ended=self._tally.ended,
+                ended=self._tally.ends,
                 rates={
                     name: _rate(value, self._whole.figures.get(name, 0), seconds)
                     for name, value in whole.figures.items()

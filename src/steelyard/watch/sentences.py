@@ -130,7 +130,7 @@ def costs(account: Account) -> Iterable[str]:
         cpu = _UNKNOWN if cost.cpu_ns is None else time_ns(cost.cpu_ns)
         memory = _UNKNOWN if cost.memory_bytes is None else size_bytes(cost.memory_bytes)
         peak = f" ({size_bytes(cost.memory_peak_bytes)} while it loaded)" if cost.memory_peak_bytes else ""
-        yield f"the monitor: {cpu} of processor time{share}, {memory} of memory{peak}; {_lost(cost.lost)}"
+        yield f"the monitor: {cpu} of processor time{share}, {memory} of memory{peak}; {_losses(cost.lost)}"
         if monitor.hits is not None and monitor.hook_ns is not None and cost.bpf_ns is not None:
             part = _percent(cost.bpf_ns, account.total.cpu_ns)
             of_theirs = f", {part} of their processor time" if part else ""
@@ -159,7 +159,7 @@ def _percent(part: float | None, whole: float | None) -> str:
     return "" if part is None or not whole else f"{digits(100 * part / whole)} %"
 
 
-def _lost(lost: int | None) -> str:
+def _losses(lost: int | None) -> str:
     if lost is None:
         return "what it lost is not known"
     return f"{count(lost)} lost" if lost else "nothing lost"
