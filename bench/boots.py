@@ -20,7 +20,7 @@ from scipy import stats
 
 from steelyard.analysis import rows
 from steelyard.analysis.observations import Observations
-from steelyard.archive import experiments
+from steelyard.archive import experiments, reading
 from steelyard.statistics import boots, judgement, levels
 from steelyard.statistics.judgement import Pairs
 from steelyard.study.model import fraction
@@ -34,7 +34,7 @@ LOOKS = [look for look in levels.LOOKS if look <= MOST]
 def scatter(arguments: argparse.Namespace) -> None:
     root = Path(arguments.experiment).parent.parent
     experiment = experiments.find(root, Path(arguments.experiment).name)
-    with experiments.connect(experiment) as tables:
+    with reading.connect(experiment) as tables:
         observations = Observations(experiment, rows.read(tables))
     print(f"{'metric':32} {'trial':>7} {'boot':>7} {'drift':>7}  by system, with so many boots")
     figures = []
@@ -103,7 +103,7 @@ def judged(pairs: Array, first: Array, units: int) -> judgement.Judged:
         Pairs(-one[:units, 0], -one[:units, 1], judgement.both_orders(first[:units].tolist()), 0)
         for one in pairs
     ]
-    return judgement.judged(members, [MARGIN] * METRICS)
+    return judgement.judge(members, [MARGIN] * METRICS)
 
 
 def false_verdicts(world: World, count: int) -> tuple[float, float]:

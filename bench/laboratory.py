@@ -13,7 +13,7 @@ from pathlib import Path
 
 import machine
 
-from steelyard.archive import experiments
+from steelyard.archive import experiments, reading
 
 HELPS = 20
 
@@ -35,7 +35,7 @@ def gaps_ms(steelyard: Path, root: str) -> list[float]:
     subprocess.run(
         [*command, "--archive", root], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
     )
-    with experiments.connect(experiments.find(Path(root), None)) as connection:
+    with reading.connect(experiments.find(Path(root), None)) as connection:
         rows = connection.execute(
             "SELECT began, began + host_ns / 1e9 FROM trials WHERE status = 'ok' ORDER BY began"
         ).fetchall()

@@ -19,7 +19,7 @@ from steelyard.analysis import standing
 from steelyard.analysis.model import Standing
 from steelyard.analysis.standing import Judge
 from steelyard.report.during import Shown
-from steelyard.running import experiment
+from steelyard.running import experiment, order
 from steelyard.study.plan import Plan
 
 
@@ -55,9 +55,9 @@ def main() -> None:
             return made[0]
 
         names = tuple(systems or ("native", "native-musl"))
-        order = experiment.Order("standard", names, (), budget, 1, archive=Path(folder))
+        wanted = order.Order("standard", names, (), budget, 1, archive=Path(folder))
         begun = time.perf_counter()
-        experiment.carry_out(order, onlooker)
+        experiment.carry_out(wanted, onlooker)
         took = time.perf_counter() - begun
     seen = made[0]
     assert seen.screen is not None

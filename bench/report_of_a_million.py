@@ -15,7 +15,7 @@ from pathlib import Path
 
 import machine
 
-from steelyard.archive import experiments
+from steelyard.archive import closing, experiments
 from steelyard.archive.journal import Journal
 from steelyard.events import Outcome, Samples, Started, Usage
 from steelyard.study import plan, study_file
@@ -44,7 +44,7 @@ def make(root: Path) -> int:
         journal.append(Started(system, 1, hello, {"kernel": "none"}, 0.1))
     count = sum(_append(journal, made, number) for number in range(BLOCKS))
     journal.close()
-    experiments.close(experiment)
+    closing.close(experiment)
     return count
 
 

@@ -22,7 +22,7 @@ from steelyard.analysis import comparison, rows
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.observations import Observations
 from steelyard.analysis.rows import Rows
-from steelyard.archive import experiments
+from steelyard.archive import experiments, reading
 from steelyard.archive.experiments import Experiment
 from steelyard.statistics import verdict
 
@@ -76,7 +76,7 @@ def main() -> None:
             found = experiments.find(Path(), arguments.experiment)
         else:
             found = measured(arguments, root)
-        with experiments.connect(found) as connection:
+        with reading.connect(found) as connection:
             whole = rows.read(connection)
         report(found, whole)
 

@@ -35,7 +35,7 @@ def judged(times: noise.Array, first: np.ndarray, units: int, families: int) -> 
         )
         for number, (one, orders) in enumerate(zip(times, first, strict=True))
     ]
-    return judgement.judged(pairs, [MARGIN] * len(pairs))
+    return judgement.judge(pairs, [MARGIN] * len(pairs))
 
 
 def report(times: noise.Array, first: np.ndarray, looks: Sequence[int], families: int) -> list[list[bool]]:
@@ -101,7 +101,7 @@ def soonest(
 
 def _is_firm(times: noise.Array, first: np.ndarray, units: int) -> bool:
     one = judged(times, first, units, FAMILIES).all[0]
-    return one.is_claimed and one.shown.high is not None and one.shown.high < -MARGIN
+    return one.is_claimed and one.estimate.high is not None and one.estimate.high < -MARGIN
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from steelyard.analysis import rows, spending
 from steelyard.analysis.host_costs import Costs
 from steelyard.analysis.observations import Observations
 from steelyard.analysis.spending import TIME, Spent
-from steelyard.archive import experiments
+from steelyard.archive import experiments, reading
 from steelyard.statistics import false_discovery
 from steelyard.statistics.signed_rank import Array
 
@@ -129,7 +129,7 @@ def of_itself(root: Path, pairs: int, reports: int) -> Mapping[str, float]:
     experiment = experiments.find(root, None)
     chance = np.random.default_rng(pairs)
     shares = {}
-    with experiments.connect(experiment) as connection:
+    with reading.connect(experiment) as connection:
         costs = Costs(Observations(experiment, rows.read(connection)))
     for system in costs.observations.names:
         trials = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from steelyard.archive import experiments
+from steelyard.archive import closing, experiments
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
 from steelyard.events import CopyProcess, Group, Look, Outcome, Samples, Started, Usage
@@ -293,7 +293,7 @@ def experiment(
         journal.append(replace(told, began=float(count)))
     journal.append(Look(1, ()))
     journal.close()
-    return experiments.close(found) if closed else found
+    return closing.close(found) if closed else found
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from pathlib import Path
 
 import steelyard
 from steelyard import cli
-from steelyard.archive import experiments, journal
+from steelyard.archive import experiments, journal, reading
 
 _TRACEME, _SYSCALL, _SETOPTIONS, _CALL = 0, 24, 0x4200, 0x420E  # ptrace(2)
 _SYSGOOD, _CLONE, _EXEC, _EXITKILL, _ALL_THREADS = 0x1, 0x8, 0x10, 0x100000, 0x40000000
@@ -149,7 +149,7 @@ def trials(archive: Path) -> dict[str, list[tuple[int, str, str]]]:
     """Block, system and cell of each trial, by experiment."""
     found = {}
     for one in experiments.experiments(archive):
-        with experiments.connect(one) as tables:
+        with reading.connect(one) as tables:
             rows = tables.execute("SELECT block, system, cell FROM trials ORDER BY trial").fetchall()
         found[one.name] = rows
     return found

@@ -32,7 +32,7 @@ def _offers(
 
 
 def _chosen(offers: Sequence[Offer], *, seconds: float = 5.0, seed: int = 1) -> list[Offer]:
-    return allocation.chosen(offers, seconds=seconds, chance=random.Random(seed))
+    return allocation.visits(offers, seconds=seconds, chance=random.Random(seed))
 
 
 def _course(
@@ -50,7 +50,7 @@ def _course(
     spent = 0.0
     while spent < total_s:
         offers = [Offer(cell, blocks[cell], cost_s(cell), needed(cell, blocks[cell])) for cell in cells]
-        visits = [one.cell for one in allocation.chosen(offers, seconds=5.0, chance=chance)]
+        visits = [one.cell for one in allocation.visits(offers, seconds=5.0, chance=chance)]
         for cell in visits:
             blocks[cell] += 1
             spent += cost_s(cell)
@@ -162,7 +162,7 @@ def test_what_is_cheapest_to_settle_comes_first() -> None:
 def test_near_cells_get_their_share_of_a_round_and_no_more(blocks: int, share: float) -> None:
     near = dict.fromkeys(CELLS[10:], blocks + 2)
     told = [
-        one.needed is not None
+        one.blocks_needed is not None
         for seed in range(20)
         for one in _chosen(
             _offers(blocks, cells=CELLS, needed=near, cost_s=lambda cell: 0.05), seconds=1.0, seed=seed

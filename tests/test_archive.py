@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.archive import experiments, journal
+from steelyard.archive import closing, experiments, journal, reading
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError, UnknownName, UsageError
@@ -47,7 +47,7 @@ def _experiment(root: Path, *, closed: bool = False) -> Experiment:
 
 
 def _rows(found: Experiment) -> dict[str, list[tuple[Any, ...]]]:
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         return {
             table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
             for table in TABLES
@@ -66,7 +66,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
     found = _experiment(tmp_path)
     before = _rows(found)
 
-    experiments.close(found)
+    closing.close(found)
 
     assert found.closed
     assert _rows(found) == before
@@ -89,7 +89,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
 @pytest.mark.computes
 def test_columns_have_the_same_names_and_types_open_and_closed(tmp_path: Path) -> None:
     def described(found: Experiment) -> dict[str, Any]:
-        with experiments.connect(found) as connection:
+        with reading.connect(found) as connection:
             return {
                 table: [row[:2] for row in connection.execute(f"DESCRIBE {table}").fetchall()]
                 for table in TABLES
@@ -97,7 +97,7 @@ def test_columns_have_the_same_names_and_types_open_and_closed(tmp_path: Path) -
 
     found = _experiment(tmp_path)
     before = described(found)
-    experiments.close(found)
+    closing.close(found)
 
     assert described(found) == before
 
@@ -107,7 +107,7 @@ def test_a_row_says_what_happened_in_a_trial(tmp_path: Path) -> None:
     trial = plans.visit(PLAN, Cell("disktest", (("copies", 2),)), 0)[0]
     columns = "system, boot, workload, cell, copies, pad, status, host_ns, guest_ns, clock_doubt_ns, pressure"
 
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         (row,) = connection.execute(
             f"SELECT {columns} FROM trials WHERE block = 0 AND position = 0 AND cell = ?",
             [trial.cell.label],
@@ -128,7 +128,7 @@ def test_a_row_says_what_happened_in_a_trial(tmp_path: Path) -> None:
 def test_every_batch_is_a_row_under_its_trial_copy_and_metric(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
 
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         rows = connection.execute(
             """SELECT copy, metric, batch, operations, duration_ns FROM samples JOIN trials USING (trial)
                WHERE block = 2 AND system = 'a' AND cell = 'disktest copies=2'
@@ -161,7 +161,7 @@ def test_whole_numbers_come_back_exactly_as_measured(tmp_path: Path, closed: boo
 
     found = building.experiment(tmp_path, building.plan(blocks=1), measured, closed=closed)
 
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         sampled = connection.execute(
             "SELECT operations, duration_ns FROM samples WHERE trial = 1 ORDER BY batch"
         ).fetchall()
@@ -187,7 +187,7 @@ def test_an_experiment_without_a_single_event_can_be_opened_and_closed(tmp_path:
     found = building.new(tmp_path, PLAN)
     assert _rows(found) == {table: [] for table in TABLES}
 
-    experiments.close(found)
+    closing.close(found)
 
     assert _rows(found) == {table: [] for table in TABLES}
 
@@ -205,7 +205,7 @@ def test_closing_a_closed_experiment_changes_nothing(tmp_path: Path) -> None:
     found = _experiment(tmp_path, closed=True)
     before = _files(found)
 
-    experiments.close(found)
+    closing.close(found)
 
     assert _files(found) == before
 
@@ -218,7 +218,7 @@ def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
     found = _experiment(tmp_path)
     before = _rows(found)
     journal_text = (found.path / journal.NAME).read_bytes()
-    experiments.close(found)
+    closing.close(found)
     # As a crash leaves it: some tables renamed, the next one half written, the journal still there.
     for table in TABLES[renamed:]:
         (found.path / f"{table}.parquet").unlink()
@@ -227,7 +227,7 @@ def test_an_experiment_whose_closing_was_cut_short_is_open_and_can_be_closed(
 
     assert not found.closed
     assert _rows(found) == before
-    experiments.close(found)
+    closing.close(found)
     assert found.closed
     assert _rows(found) == before
     assert len(_files(found)) == 1 + len(TABLES)
@@ -241,7 +241,7 @@ def test_an_experiment_is_not_closed_before_every_table_is_in_its_place(tmp_path
     (found.path / f".{table}.parquet").mkdir()  # where its draft would be written
 
     with pytest.raises(ArchiveError):
-        experiments.close(found)
+        closing.close(found)
 
     assert not found.closed
     assert _rows(found) == before
@@ -253,12 +253,12 @@ def test_a_full_disk_leaves_an_experiment_open_and_closable(tmp_path: Path) -> N
     before = _rows(found)
 
     with building.no_room_beyond(300), pytest.raises(ArchiveError, match="cannot be written"):
-        experiments.close(found)
+        closing.close(found)
 
     assert not found.closed
     assert _rows(found) == before
     assert [name for name in _files(found) if name.startswith(".")] == []
-    experiments.close(found)
+    closing.close(found)
     assert _rows(found) == before
 
 
@@ -383,7 +383,7 @@ def test_the_newest_open_experiment_of_the_same_identity_is_gone_on_with(tmp_pat
     found = experiments.unfinished(tmp_path, "x")
     assert found is not None
     assert found.name == newer.name
-    experiments.close(newer)
+    closing.close(newer)
     found = experiments.unfinished(tmp_path, "x")
     assert found is not None
     assert found.name == older.name
@@ -521,7 +521,7 @@ def test_an_export_s_form_follows_its_ending(tmp_path: Path) -> None:
     expected = _rows(found)["samples"]
     files = {ending: tmp_path / f"samples{ending}" for ending in (".csv", ".json", ".parquet")}
     for file in files.values():
-        experiments.export(found, "samples", file)
+        reading.export(found, "samples", file)
 
     with open(files[".csv"], newline="") as lines:
         told = [tuple(_read(name, value) for name, value in row.items()) for row in csv.DictReader(lines)]
@@ -538,14 +538,14 @@ def test_an_export_of_another_ending_is_refused(tmp_path: Path, name: str) -> No
     found = _experiment(tmp_path)
 
     with pytest.raises(UsageError, match=r"\.csv, \.json, \.parquet"):
-        experiments.export(found, "samples", tmp_path / name)
+        reading.export(found, "samples", tmp_path / name)
 
 
 def test_an_export_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
 
     with pytest.raises(ArchiveError, match=r"nowhere/samples\.csv"):
-        experiments.export(found, "samples", tmp_path / "nowhere" / "samples.csv")
+        reading.export(found, "samples", tmp_path / "nowhere" / "samples.csv")
 
 
 # A glob's characters, too: DuckDB takes a path with them for a pattern.
@@ -555,8 +555,8 @@ def test_an_archive_may_lie_in_any_directory(tmp_path: Path, name: str) -> None:
     found = _experiment(tmp_path / name)
     before = _rows(found)
 
-    experiments.close(found)
-    experiments.export(found, "trials", tmp_path / name / "out put's.csv")
+    closing.close(found)
+    reading.export(found, "trials", tmp_path / name / "out put's.csv")
 
     assert _rows(found) == before
     assert (tmp_path / name / "out put's.csv").exists()
@@ -631,7 +631,7 @@ def test_an_archive_of_version_4_gives_the_same_verdicts(tmp_path: Path, closed:
     assert weighing.comparisons == expected.comparisons
     assert {one.verdict for one in weighing.comparisons} == {"slower"}
     assert weighing.indices == expected.indices
-    with experiments.connect(old) as connection:
+    with reading.connect(old) as connection:
         looks = connection.execute(
             "SELECT blocks, round, reopened FROM events WHERE kind = 'look'"
         ).fetchall()
@@ -652,7 +652,7 @@ def test_an_archive_of_version_4_can_be_shown_and_exported(
     weighing = weigh.of(old)
     console.print_weighing(weighing, tables=())
     told = page.html(weighing, tables=())
-    experiments.export(old, "events", tmp_path / "events.csv")
+    reading.export(old, "events", tmp_path / "events.csv")
 
     assert "same" in capsys.readouterr().out
     assert "of at most 8" in told

@@ -218,7 +218,7 @@ def test_a_run_that_was_killed_goes_on_with_the_boots_that_its_round_lacks(until
     done = frozenset((one.trial.block, one.trial.system, one.trial.cell) for one in outcomes(first))
     unfinished = outcomes(first[last + 1 :])
     earlier = Earlier(
-        done=done,
+        trials=done,
         rounds=sum(isinstance(one, Look) for one in first),
         boots=Counter(one.system for one in first if isinstance(one, Started)),
         unfinished=frozenset((one.trial.block, one.trial.system, one.trial.cell) for one in unfinished),
@@ -265,7 +265,7 @@ def test_what_trials_and_boots_cost_is_known_after_an_interruption() -> None:
     laboratory.start_s = {"a": 10.0, "b": 10.0}
     plan = make_plan("sieve", blocks=42)
     earlier = Earlier(
-        done=frozenset((block, system, SIEVE) for block in range(4) for system in "ab"),
+        trials=frozenset((block, system, SIEVE) for block in range(4) for system in "ab"),
         rounds=2,
         costs={("a", SIEVE): 1.0, ("b", SIEVE): 1.0},
         boot_costs={"a": 10.0, "b": 10.0},

@@ -10,7 +10,7 @@ from steelyard import cli, systems
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import builds, built
 from steelyard.programs.builds import Build
-from steelyard.running import experiment
+from steelyard.running import order
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_every_system_is_crossed_with_every_build(tmp_path: Path) -> None:
         '[[workload]]\nname = "sieve"\n'
     )
 
-    plan = experiment.plan_of(experiment.Order(str(study), None, (), None, 1))
+    plan = order.plan_of(order.Order(str(study), None, (), None, 1))
 
     assert plan.systems == ("native+glibc", "native+musl", "uml+glibc", "uml+musl")
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.archive import experiments, files, journal, schema
+from steelyard.archive import closing, experiments, files, journal, reading, schema
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import ArchiveError
 from steelyard.events import Outcome
@@ -37,7 +37,7 @@ def found(tmp_path: Path) -> Experiment:
 
 
 def _rows(found: Experiment) -> dict[str, list[Any]]:
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         return {
             name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
             for name in schema.TABLES
@@ -60,10 +60,10 @@ def test_what_is_json_and_no_text_is_kept(found: Experiment) -> None:
     before = _rows(found)
     assert len(before["trials"]) == 6 * 4
 
-    experiments.close(found)
+    closing.close(found)
 
     assert _rows(found) == before
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         told = connection.execute("SELECT reason FROM trials WHERE status = 'failed'").fetchall()
     assert told == [("half a character \ufffd, \x00 and \U0001f980",)]
 
@@ -108,13 +108,13 @@ def test_a_file_that_is_not_what_was_measured_leaves_the_journal_where_it_is(
     with monkeypatch.context() as patch:
         patch.setattr(files.calls, "fsync", fsync)
         with pytest.raises(ArchiveError, match=f"{found.name}"):
-            experiments.close(found)
+            closing.close(found)
 
     assert not found.closed
     assert _lines(found) == text
     assert _drafts(found) == []
     assert _rows(found) == before
-    experiments.close(found)
+    closing.close(found)
     assert _rows(found) == before
 
 
@@ -128,7 +128,7 @@ def test_a_damaged_line_is_left_out_said_and_kept_as_it_is(
     before = _rows(found)
     assert len(before["trials"]) == 6 * 4 - 2
 
-    experiments.close(found)
+    closing.close(found)
 
     assert _rows(found) == before
     weighing = weigh.of(found)
@@ -179,7 +179,7 @@ def test_one_value_that_no_journal_may_hold_costs_that_trial_alone(found: Experi
     lines[number] = json.dumps(told).encode() + b"\n"
     _write(found, lines)
 
-    for state in (found, experiments.close(found)):
+    for state in (found, closing.close(found)):
         weighing = weigh.of(state)
         assert weighing.trials == expected.trials - 1
         assert [one for one in weighing.warnings if f"line {number + 1} of the journal is damaged" in one]
@@ -205,14 +205,14 @@ def test_a_second_closing_adds_to_what_was_damaged_before(found: Experiment) -> 
     (found.path / experiments.DAMAGED).write_bytes(b"earlier\n")
     _write(found, [*_lines(found), b"later\n"])
 
-    experiments.close(found)
+    closing.close(found)
 
     assert (found.path / experiments.DAMAGED).read_bytes() == b"earlier\nlater\n"
 
 
 def test_merging_takes_what_was_damaged_along(found: Experiment, tmp_path: Path) -> None:
     _write(found, [*_lines(found), b"damaged\n"])
-    experiments.close(found)
+    closing.close(found)
 
     assert experiments.merge(tmp_path / "there", tmp_path) == 1
 
@@ -230,21 +230,21 @@ def test_what_was_closed_too_early_is_opened_again_and_gone_on_with(tmp_path: Pa
     before = _rows(found)
     assert experiments.unfinished(tmp_path, "same") is None
 
-    experiments.reopen(found)
+    closing.reopen(found)
 
     (again,) = experiments.experiments(tmp_path)
     assert _rows(again) == before
     assert experiments.unfinished(tmp_path, "same") == again
     cells = {cell.label: cell for cell in again.cells}
     earlier = journal.earlier(experiments.lines(again), cells)
-    assert earlier.done == {(one.block, one.system, one.cell) for one in few}
+    assert earlier.trials == {(one.block, one.system, one.cell) for one in few}
     assert earlier.boots == {one.system: 1 for one in few}
     with pytest.raises(ArchiveError, match="is open: the command that began it"):
-        experiments.reopen(again)
+        closing.reopen(again)
 
 
 def test_what_is_damaged_in_one_row_is_opened_again_without_it(found: Experiment) -> None:
-    experiments.close(found)
+    closing.close(found)
     file = found.path / "trials.parquet"
     duckdb.sql(
         f"COPY (SELECT * REPLACE (CASE trial WHEN 5 THEN 'nobody' ELSE system END AS system) FROM '{file}')"
@@ -254,10 +254,10 @@ def test_what_is_damaged_in_one_row_is_opened_again_without_it(found: Experiment
     expected = weigh.of(found)
     said: list[str] = []
 
-    experiments.reopen(found, said.append)
+    closing.reopen(found, said.append)
 
     assert said == [f"experiment {found.path}: 1 rows of trials.parquet are damaged and left out"]
-    for state in (found, experiments.close(found)):
+    for state in (found, closing.close(found)):
         weighing = weigh.of(state)
         assert weighing.trials == expected.trials == 6 * 4 - 1
         assert weighing.comparisons == expected.comparisons

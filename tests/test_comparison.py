@@ -13,7 +13,7 @@ import pytest
 from steelyard.analysis import comparison, rows, standing, weigh
 from steelyard.analysis.model import Comparison, Index, Standing, Trouble, Weighing
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL, Observations, Value
-from steelyard.archive import experiments, journal
+from steelyard.archive import closing, journal, reading
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
 from steelyard.events import Outcome, Samples
@@ -46,7 +46,7 @@ def _only(weighing: Weighing) -> Comparison:
 
 @contextmanager
 def _observing(found: Experiment, baseline: str | None = None) -> Iterator[Observations]:
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         yield Observations(found, rows.read(connection), baseline=baseline)
 
 
@@ -262,7 +262,7 @@ def test_open_and_closed_experiments_weigh_the_same(tmp_path: Path) -> None:
         tmp_path, building.plan("sieve", "shell"), _times(lambda trial: 1000 * _noise(trial, 0.01))
     )
     before = weigh.of(found)
-    experiments.close(found)
+    closing.close(found)
     after = weigh.of(found)
 
     assert after.comparisons == before.comparisons
@@ -882,7 +882,7 @@ def test_what_is_firm_and_large_is_to_be_explained_and_what_is_near_is_told(tmp_
 
     assert told.decided == {("b", Cell(name)) for name in ("sieve", "syscall", "shell")}
     assert told.explain == {("b", Cell("sieve"))}
-    assert told.needed == {Cell("memory_copy"): 5}
+    assert told.blocks_needed == {Cell("memory_copy"): 5}
 
 
 def _in_bits(found: Experiment, sizes: Sequence[int]) -> Iterator[None]:

@@ -10,7 +10,7 @@ import pytest
 from conftest import Run
 from debian_disk import BROKEN, Disk, Machine
 
-from steelyard.archive import experiments
+from steelyard.archive import experiments, reading
 from steelyard.running import continuation
 
 # By emulation: a boot takes a minute or two on two processors.
@@ -73,7 +73,7 @@ def test_a_laboratory_boots_a_machine_by_grub_and_by_kexec(
         done = steelyard("run", str(study), "--format", "json", timeout=3000, **machine.environment)
 
         assert done.returncode == 0, done.stderr
-        with experiments.connect(experiments.find(archive, None)) as tables:
+        with reading.connect(experiments.find(archive, None)) as tables:
             boots = tables.execute(
                 "SELECT system, fingerprint->>'boot_id', fingerprint->>'kernel_release' FROM systems"
             ).fetchall()

@@ -14,7 +14,7 @@ from lies import LIES
 
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Standing
-from steelyard.archive import experiments
+from steelyard.archive import closing, reading
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import Unsupported
@@ -70,7 +70,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Outcome], Exper
             if isinstance(event, Outcome):
                 outcomes.append(event)
     journal.close()
-    return outcomes, experiments.close(found)
+    return outcomes, closing.close(found)
 
 
 def _of(outcomes: list[Outcome], system: str) -> list[Outcome]:
@@ -112,7 +112,7 @@ def test_lies_do_no_harm_to_the_system_beside_them(told: tuple[list[Outcome], Ex
 def test_what_was_measured_among_lies_is_kept_and_reported(told: tuple[list[Outcome], Experiment]) -> None:
     outcomes, found = told
 
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         kept = connection.execute("SELECT status, reason FROM trials ORDER BY began").fetchall()
     assert kept == [(one.status, one.reason) for one in outcomes]
     weighing = weigh.of(found)

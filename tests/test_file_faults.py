@@ -19,7 +19,7 @@ import building
 import pytest
 import watched
 
-from steelyard.archive import experiments, exports, files, journal, tables, watches
+from steelyard.archive import closing, experiments, exports, files, journal, reading, tables, watches
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
 from steelyard.watch import records
@@ -138,7 +138,7 @@ def _open(place: Path, *, closed: bool = False) -> experiments.Experiment:
     return building.experiment(place, PLAN, building.outcome, closed=closed)
 
 
-def _watch(place: Path) -> watches.Kept:
+def _watch(place: Path) -> watches.KeptWatch:
     found = records.read(
         io.BytesIO(watched.lines([watched.head(), watched.process(5, "x"), watched.end(at_s=1)]))
     )
@@ -194,12 +194,12 @@ class Closing(Operation):
         self.seen: set[str] = set()
 
     def _rows(self, found: experiments.Experiment) -> list[Any]:
-        with experiments.connect(found) as connection:
+        with reading.connect(found) as connection:
             return [connection.execute(f"SELECT * FROM {name}").fetchall() for name in experiments.TABLES]
 
     def act(self, place: Path) -> None:
         (found,) = experiments.experiments(place)
-        experiments.close(found)
+        closing.close(found)
 
     def check(self, place: Path, *, done: bool) -> None:
         (found,) = experiments.experiments(place)
@@ -232,7 +232,7 @@ class Reopening(Closing):
     def act(self, place: Path) -> None:
         (found,) = experiments.experiments(place)
         if found.closed:
-            experiments.reopen(found)
+            closing.reopen(found)
 
     def check(self, place: Path, *, done: bool) -> None:
         (found,) = experiments.experiments(place)
@@ -259,7 +259,7 @@ class Opening(Operation):
 
 
 def _trials(found: experiments.Experiment) -> list[Any]:
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         return connection.execute("SELECT trial, system, block, status FROM trials").fetchall()
 
 
@@ -272,7 +272,7 @@ class Listing(Operation):
     def act(self, place: Path) -> None:
         said: list[str] = []
         found = [one.name for one in experiments.experiments(place, said.append)]
-        found += [one.name for one in watches.kept(place, said.append)]
+        found += [one.name for one in watches.watches(place, said.append)]
         assert {name for name in self.names if name in found or name in " ".join(said)} == self.names
         assert all(one.isprintable() for one in said)
 

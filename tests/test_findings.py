@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from steelyard import terminal
 from steelyard.analysis.model import (
     Comparison,
     CurveComparison,
@@ -583,7 +584,7 @@ def test_a_standard_report_fits_80_columns_by_40_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = a_long_weighing()
-    monkeypatch.setattr(console, "make_console", lambda: Console(highlight=False, width=80))
+    monkeypatch.setattr(terminal, "console", lambda: Console(highlight=False, width=80))
 
     console.print_weighing(found, tables=())
     lines = capsys.readouterr().out.splitlines()
@@ -607,10 +608,10 @@ def test_on_a_terminal_the_answer_is_not_scrolled_away(
     def a_console(**of: Any) -> Console:
         return Console(highlight=False, color_system=None, width=80, **of)
 
-    monkeypatch.setattr(console, "make_console", a_console)
+    monkeypatch.setattr(terminal, "console", a_console)
     console.print_weighing(found, tables=())
     whole = capsys.readouterr().out.splitlines()
-    monkeypatch.setattr(console, "make_console", lambda: a_console(force_terminal=True, height=height))
+    monkeypatch.setattr(terminal, "console", lambda: a_console(force_terminal=True, height=height))
     console.print_weighing(found, tables=())
     lines = capsys.readouterr().out.splitlines()
 

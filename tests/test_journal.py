@@ -41,7 +41,7 @@ def _kinds(directory: Path) -> list[str]:
 
 
 def _done(directory: Path) -> set[tuple[int, str, Cell]]:
-    return set(_earlier(directory).done)
+    return set(_earlier(directory).trials)
 
 
 def _earlier(directory: Path) -> Earlier:
@@ -243,7 +243,7 @@ def test_accounting_trials_are_known_by_round_system_and_cell(directory: Path) -
 
     found = _earlier(directory)
     assert found.accounted == {(0, "b", Cell("sieve")), (1, "b", Cell("sieve"))}
-    assert found.done == _triples(3)
+    assert found.trials == _triples(3)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,16 @@ NEVER = [
     *((room, "duckdb") for room in ("words", "papers", "drawing", "report")),
 ]
 
+# What the first needs at its start, with all that this imports, holds none of the others.
+LIGHT = [
+    ("cli", ("steelyard.running", "steelyard.analysis", "rich", "numpy", "duckdb", "altair", "jinja2")),
+    ("report.listing", ("steelyard.analysis", "numpy", "duckdb", "altair", "jinja2")),
+    ("running.order", ("steelyard.analysis", "steelyard.archive", "numpy", "duckdb", "rich")),
+    ("archive.experiments", ("steelyard.running", "numpy", "duckdb", "rich")),
+    ("analysis.weigh", ("steelyard.running", "altair", "jinja2")),
+    ("report.during", ("altair", "jinja2")),
+]
+
 
 def _name(file: Path) -> str:
     return str(file.relative_to(ROOT))
@@ -89,6 +99,41 @@ def _is_later(mine: tuple[str, ...], other: tuple[str, ...]) -> bool:
             return theirs in order and order.index(theirs) > order.index(own)
         package /= own
     return False
+
+
+def _file(path: tuple[str, ...]) -> Path | None:
+    """The module, or the package itself, of that path or of its beginning: the rest are names in it."""
+    for length in range(len(path), 0, -1):
+        place = ROOT.joinpath(*path[:length])
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+def _needs(name: str) -> set[str]:
+    """All that is imported where that module is: ours by their dotted names, of others the first names."""
+    names: set[str] = set()
+    ahead = {tuple(name.split("."))}
+    while ahead:
+        path = ahead.pop()
+        file = _file(path)
+        dotted = ".".join(("steelyard", *_dotted(file))) if file else path[0]
+        if dotted not in names:
+            names.add(dotted)
+            if file:
+                at_start = ast.parse(file.read_text(encoding="utf-8")).body
+                ahead |= {other for node in at_start for other in _imported(node)}
+                ahead |= {_dotted(file)[:-1]} - {()}
+    return names
+
+
+@pytest.mark.parametrize(("name", "others"), LIGHT)
+def test_a_module_needs_nothing_heavy(name: str, others: tuple[str, ...]) -> None:
+    needed = _needs(name)
+
+    assert len(needed) > 10
+    assert [one for one in needed for other in others if one == other or one.startswith(f"{other}.")] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=_name)

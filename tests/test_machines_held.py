@@ -39,12 +39,12 @@ def _claim(tmp_path: Path) -> Path:
 
 def test_a_second_laboratory_on_this_host_is_told_who_has_the_machine(box: System) -> None:
     with (
-        seats.held({"a": box}),
+        seats.hold({"a": box}),
         pytest.raises(Stuck, match=f"bench is in use by process {os.getpid()}, .*: wait for it, or stop it"),
-        seats.held({"a": box}),
+        seats.hold({"a": box}),
     ):
         pass
-    with seats.held({"a": box}):
+    with seats.hold({"a": box}):
         pass
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.analysis import weigh
 from steelyard.analysis.model import Multiprogramming, Weighing
-from steelyard.archive import experiments
+from steelyard.archive import experiments, reading
 from steelyard.drawing import timelines
 from steelyard.events import Count, Outcome, Samples
 from steelyard.report import plain
@@ -212,7 +212,7 @@ def test_a_count_that_is_higher_is_better(tmp_path: Path) -> None:
 @pytest.mark.computes
 def test_the_members_can_be_asked_for_by_sql(tmp_path: Path) -> None:
     weighing = weighed(tmp_path, closed=True)
-    with experiments.connect(weighing.experiment) as connection:
+    with reading.connect(weighing.experiment) as connection:
         rows = connection.execute(
             "SELECT count(*), min(began_ns), max(ended_ns) FROM members WHERE metric = 'together'"
         ).fetchone()

@@ -421,7 +421,7 @@ def settled(study: Study, asked: str | None, *names: str) -> tuple[list[str], li
     told: list[str] = []
     catalogue = built.catalogue().limits()
     members = [systems.find(name) for name in names]
-    found = peers.settled(study, asked, members, catalogue=catalogue, tell=told.append)
+    found = peers.choose(study, asked, members, catalogue=catalogue, tell=told.append)
     return [str(value) for one in found.workloads for name, (value,) in one.levels if name == PEER], told
 
 

@@ -61,7 +61,7 @@ def counted(seen: Path, *settings: str) -> Counter[str]:
     """What strace -c counts of the trial's process, by the reader of its table."""
     records = run_under(["strace", "-f", "-c", "-o", str(seen)], *settings)
     assert records[-1]["status"] == "ok", records[-1]
-    told = monitors.under(NATIVE, ("strace",), "strace").told(Place(Path(), seen.parent))
+    told = monitors.under(NATIVE, ("strace",), "strace").monitor_records(Place(Path(), seen.parent))
     return Counter({str(one["metric"]).removeprefix("calls of "): int(str(one["value"])) for one in told})
 
 
@@ -314,7 +314,7 @@ def test_each_monitor_s_account_is_read(
     monitor: str, text: str, expected: dict[str, int], tmp_path: Path
 ) -> None:
     (tmp_path / "seen").write_text(text)
-    told = monitors.under(NATIVE, ("x",), monitor).told
+    told = monitors.under(NATIVE, ("x",), monitor).monitor_records
 
     assert {one["metric"]: one["value"] for one in told(Place(Path(), tmp_path))} == expected
     assert told(Place(Path(), tmp_path)) == []  # it is not taken for the next trial's
@@ -324,7 +324,7 @@ def test_a_monitor_that_was_killed_has_said_nothing(tmp_path: Path) -> None:
     (tmp_path / "seen").write_text(WATCH.removesuffix(END))
 
     with pytest.raises(SystemFailed, match="no end"):
-        monitors.under(NATIVE, ("x",), "steelyard-watch").told(Place(Path(), tmp_path))
+        monitors.under(NATIVE, ("x",), "steelyard-watch").monitor_records(Place(Path(), tmp_path))
 
 
 # --- the study
@@ -348,7 +348,9 @@ def test_what_a_monitor_adds_is_as_the_paper_computes_it() -> None:
     }
     for system in ("atsar", "strace", "panalyser"):
         for mode in ("user", "system"):
-            found = usage.added(rows[system, f"{mode} time"], rows["untraced", f"{mode} time"], "of its own")
+            found = usage.slowdown_percent(
+                rows[system, f"{mode} time"], rows["untraced", f"{mode} time"], "of its own"
+            )
             assert found == pytest.approx(rows[system, f"{mode} variation"], abs=0.006)
 
 

@@ -25,7 +25,7 @@ from steelyard.report.during import Shown
 from steelyard.report.screen import Screen
 from steelyard.report.so_far import PageSoFar
 from steelyard.running import progress, runner
-from steelyard.running.experiment import Order, plan_of
+from steelyard.running.order import Order, plan_of
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import Cell
@@ -52,6 +52,9 @@ class Judged:
 
     def settle(self, *cells: Cell) -> None:
         self.standing = Decided(frozenset(("gvisor", cell) for cell in cells))
+
+    def weighing(self) -> Weighing:
+        return a_weighing(self.comparisons)
 
 
 class Clock:
@@ -400,7 +403,6 @@ def test_a_page_is_written_as_often_as_two_percent_of_the_time_allow(
         return "a page"
 
     monkeypatch.setattr(so_far, "html", slowly)
-    monkeypatch.setattr(so_far.weigh, "so_far", lambda judge: a_weighing(()))
     page = PageSoFar(tmp_path / "page.html", a_standing(clock), clock=clock)
     begun, written = clock.now, 0
     while clock.now < begun + 600:
@@ -413,11 +415,8 @@ def test_a_page_is_written_as_often_as_two_percent_of_the_time_allow(
     assert written >= 30
 
 
-def test_a_page_that_cannot_be_written_any_more_is_said_once_and_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_written_any_more_is_said_once_and_ends_nothing(tmp_path: Path) -> None:
     clock, file = Clock(), io.StringIO()
-    monkeypatch.setattr(so_far.weigh, "so_far", lambda judge: a_weighing(()))
     folder = tmp_path / "away"
     plan, console = made(), Console(file=file, width=200)
     with Shown(plan, cast(Judge, Judged()), html=folder / "page.html", console=console, clock=clock) as seen:
@@ -432,10 +431,7 @@ def test_a_page_that_cannot_be_written_any_more_is_said_once_and_ends_nothing(
     assert "Still being measured" in (folder / "page.html").read_text()
 
 
-def test_a_page_of_a_run_that_was_ended_waits_for_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(so_far.weigh, "so_far", lambda judge: a_weighing(()))
+def test_a_page_of_a_run_that_was_ended_waits_for_nothing(tmp_path: Path) -> None:
     page, console = tmp_path / "page.html", Console(file=io.StringIO(), width=200)
     seen = Shown(made(), cast(Judge, Judged()), html=page, console=console, clock=Clock())
     seen.event(Look(1, ()))

@@ -18,7 +18,7 @@ from kernels import downloaded
 from rebooting import Machine
 from starting import COMMAND
 
-from steelyard.archive import experiments
+from steelyard.archive import experiments, reading
 from steelyard.statistics import verdict
 
 # Four boots, by emulation: three to four minutes on two processors with a load of 17 to 24.
@@ -44,7 +44,7 @@ def machine(kernels: dict[str, Path], tmp_path: Path) -> Iterator[Machine]:
 
 def rows(archive: Path, query: str) -> list[tuple[Any, ...]]:
     """What the query says of the newest experiment of the archive."""
-    with experiments.connect(experiments.find(archive, None)) as tables:
+    with reading.connect(experiments.find(archive, None)) as tables:
         return tables.execute(query).fetchall()
 
 

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.analysis import weigh
-from steelyard.archive import experiments
+from steelyard.archive import closing, experiments, reading
 from steelyard.archive.journal import Journal
 from steelyard.events import Outcome
 from steelyard.programs import built
 from steelyard.running import dialogue
-from steelyard.running.records import Asked, ClockReading, Hearing
+from steelyard.running.records import ClockReading, Expectation, Hearing
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
 from steelyard.systems import door
@@ -49,14 +49,14 @@ CELLS = (
 class Conversation:
     """A real trial: what was asked, what was said, and when."""
 
-    asked: Asked
+    expected: Expectation
     said: tuple[bytes, ...]
     before: ClockReading
     after: ClockReading
 
     def outcome(self, lines: Sequence[bytes]) -> Outcome:
         """What comes of the trial if these lines are said. Raises Refused."""
-        hearing = Hearing(self.asked)
+        hearing = Hearing(self.expected)
         for line in lines:
             record = door.read(line)
             if record is not None and hearing.ends_with(record):
@@ -80,7 +80,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[Conversation
         before = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)
         said = _said(dialogue.request(trial, wanted), tmp_path_factory.mktemp("agent"))
         after = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)
-        made.append(Conversation(Asked(trial, workload, wanted, initial, 1), said, before, after))
+        made.append(Conversation(Expectation(trial, workload, wanted, initial, 1), said, before, after))
     return made
 
 
@@ -206,7 +206,7 @@ def _is_a_sentence(refusal: Refused) -> None:
 def test_what_real_trials_say_is_let_in_whole(conversations: list[Conversation]) -> None:
     for one in conversations:
         outcome = one.outcome(one.said)
-        assert (outcome.status, outcome.reason) == ("ok", None), one.asked.workload.name
+        assert (outcome.status, outcome.reason) == ("ok", None), one.expected.workload.name
         for line in one.said:
             assert door.read(line) == json.loads(line)
 
@@ -309,7 +309,7 @@ def _archived(outcomes: Sequence[Outcome], directory: Path) -> experiments.Exper
     for number, one in enumerate(outcomes):
         journal.append(replace(one, began=float(number)))
     journal.close()
-    return experiments.close(found)
+    return closing.close(found)
 
 
 def _flat(one: Outcome) -> dict[str, Any]:
@@ -354,7 +354,7 @@ def _flat(one: Outcome) -> dict[str, Any]:
 
 
 def _kept(found: experiments.Experiment) -> list[dict[str, Any]]:
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
 
         def rows(columns: str, table: str, number: int) -> list[tuple[Any, ...]]:
             query = f"SELECT {columns} FROM {table} WHERE trial = {number} ORDER BY ALL"

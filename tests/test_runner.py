@@ -600,7 +600,7 @@ def test_a_cell_that_is_near_its_verdict_comes_before_one_that_no_block_can_sett
     # Each visit takes 2 s, so a round of 5 s and at least eight cells holds half of these.
     plan = make_plan("sieve", "shell", copies=tuple(range(1, 9)), blocks=20, budget_s=200.0)
     near = plan.cells[3]
-    standing = Standing(needed={near: 20})
+    standing = Standing(blocks_needed={near: 20})
 
     blocks = Counter(
         one.trial.cell
@@ -814,7 +814,7 @@ def test_a_run_that_has_one_pair_from_before_is_not_too_short(laboratory: Labora
     done = frozenset((0, system, SIEVE) for system in "ab")
 
     events = list(
-        _run(laboratory, make_plan("sieve", budget_s=15.0), earlier=Earlier(done=done, spent_s=12.0))
+        _run(laboratory, make_plan("sieve", budget_s=15.0), earlier=Earlier(trials=done, spent_s=12.0))
     )
 
     assert len(_outcomes(events)) <= 2
@@ -826,7 +826,7 @@ def test_a_run_that_was_interrupted_in_its_first_pair_still_measures_it(
 ) -> None:
     laboratory.trial_s = {"a": 6.0, "b": 6.0}
     done = frozenset({(0, system, SIEVE)})
-    before = Earlier(done=done, unfinished=done, spent_s=60.0)
+    before = Earlier(trials=done, unfinished=done, spent_s=60.0)
 
     events = list(_run(laboratory, make_plan("sieve", budget_s=15.0), earlier=before))
 
@@ -865,7 +865,7 @@ def test_a_boot_that_leaves_no_time_for_a_trial_is_not_begun(laboratory: Laborat
 def test_what_an_earlier_run_spent_counts_against_the_budget(laboratory: Laboratory) -> None:
     laboratory.now = 1000.0
     done = frozenset((0, system, Cell("syscall")) for system in "ab")
-    earlier = Earlier(done=done, spent_s=6.0)
+    earlier = Earlier(trials=done, spent_s=6.0)
 
     events = list(_run(laboratory, make_plan(blocks=100, budget_s=10.0), earlier=earlier))
 
@@ -895,7 +895,7 @@ def _identities(trials: Iterable[Trial]) -> frozenset[tuple[int, str, Cell]]:
 def test_earlier_work_is_not_repeated(laboratory: Laboratory) -> None:
     plan = make_plan("sieve", "shell", blocks=4)
     planned = planned_trials(plan)
-    earlier = Earlier(done=_identities(planned[:6]), boots={"a": 1, "b": 3}, rounds=2)
+    earlier = Earlier(trials=_identities(planned[:6]), boots={"a": 1, "b": 3}, rounds=2)
 
     events = list(_run(laboratory, plan, earlier=earlier))
 
@@ -911,7 +911,8 @@ def test_what_was_interrupted_in_the_middle_of_a_visit_is_completed_in_its_order
     planned = planned_trials(plan)
 
     ran = [
-        one.trial for one in _outcomes(_run(laboratory, plan, earlier=Earlier(done=_identities(planned[:4]))))
+        one.trial
+        for one in _outcomes(_run(laboratory, plan, earlier=Earlier(trials=_identities(planned[:4]))))
     ]
 
     assert ran == planned[4:]
@@ -941,7 +942,7 @@ def test_an_interrupted_run_and_its_continuation_are_together_the_plan(
             break
     events.close()  # type: ignore[attr-defined]
 
-    earlier = Earlier(done=_identities(first), rounds=rounds)
+    earlier = Earlier(trials=_identities(first), rounds=rounds)
     second = [one.trial for one in _outcomes(_run(Laboratory(), plan, earlier=earlier))]
 
     assert len(first) == until
@@ -956,7 +957,7 @@ def test_a_system_that_had_not_needed_a_cell_is_not_made_to_run_its_old_blocks(
     done = _identities(trial for trial in planned_trials(plan) if trial.block < 5)
     done -= {(block, "b", SIEVE) for block in (2, 3, 4)}
 
-    ran = [one.trial for one in _outcomes(_run(laboratory, plan, earlier=Earlier(done=done)))]
+    ran = [one.trial for one in _outcomes(_run(laboratory, plan, earlier=Earlier(trials=done)))]
 
     assert [trial for trial in ran if trial.block < 4] == []
     whole = [trial for trial in planned_trials(plan) if trial.block > 4]

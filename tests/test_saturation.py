@@ -56,7 +56,7 @@ def trial(rate: float, latency_ns: int, **changes: object) -> Trial:
 def searched(
     monkeypatch: pytest.MonkeyPatch, serve: Callable[[float | None], Trial], seed: int = 1
 ) -> saturation.Saturation:
-    monkeypatch.setattr(trials, "watched", lambda order: nullcontext())
+    monkeypatch.setattr(trials, "monitor_of", lambda order: nullcontext())
     monkeypatch.setattr(trials, "perform", lambda order, *_: serve(order.pattern.rate))
     *_, found = saturation.search(replace(ORDER, seed=seed), LIMIT, lambda *_: None)
     return found
@@ -119,7 +119,7 @@ def test_the_interval_holds_the_truth_where_the_server_scatters(monkeypatch: pyt
 def test_what_gave_way_is_said_and_no_rate_is_made_of_it(
     change: dict[str, object], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trials, "watched", lambda order: nullcontext())
+    monkeypatch.setattr(trials, "monitor_of", lambda order: nullcontext())
     monkeypatch.setattr(
         trials, "perform", lambda order, *_: trial(order.pattern.rate or 1000.0, 1_000_000, **change)
     )

@@ -546,12 +546,12 @@ def test_a_claimed_interval_widens_with_the_comparisons_that_are_not_claimed() -
 
 def _is_firm(one: Judgement, *, far: float = 0.02) -> bool:
     """Claimed, and its interval is beyond the margin."""
-    low, high = one.shown.low, one.shown.high
+    low, high = one.estimate.low, one.estimate.high
     return one.is_claimed and low is not None and high is not None and (low > far or high < -far)
 
 
 def _judged(members: Sequence[Pairs]) -> Judged:
-    return judgement.judged(members, [0.02] * len(members))
+    return judgement.judge(members, [0.02] * len(members))
 
 
 def _beside_quiet(one: Pairs, *, others: int = 95) -> Judgement:
@@ -623,9 +623,9 @@ def test_one_or_two_comparisons_are_judged_without_a_division_by_zero(comparison
     for one in judged.all:
         assert not one.is_claimed
         assert 0 <= one.p_adjusted <= 1
-        assert math.isfinite(one.shown.value)
-        assert (one.shown.low is None) == (units == 1)
-        assert one.shown.low is None or math.isfinite(one.shown.low)
+        assert math.isfinite(one.estimate.value)
+        assert (one.estimate.low is None) == (units == 1)
+        assert one.estimate.low is None or math.isfinite(one.estimate.low)
 
 
 @pytest.mark.parametrize("units", [2, 3, 5, 6, 8, 16, 40])
@@ -635,7 +635,7 @@ def test_units_that_do_not_scatter_give_no_nan_and_no_claim_of_nothing(units: in
 
     first, second = judged.all
     for one in judged.all:
-        assert not any(math.isnan(bound) for bound in (one.shown.low, one.shown.high, one.p_adjusted))  # type: ignore[arg-type]
+        assert not any(math.isnan(bound) for bound in (one.estimate.low, one.estimate.high, one.p_adjusted))  # type: ignore[arg-type]
     assert not second.is_claimed
     assert first.is_claimed == (value > 0 and units >= 5)
 
@@ -655,7 +655,7 @@ def test_the_judgement_does_not_depend_on_the_order_of_the_comparisons() -> None
         one, other = straight[number], mixed[place]
         assert (one.is_claimed, one.is_equivalent) == (other.is_claimed, other.is_equivalent)
         assert one.p_adjusted == pytest.approx(other.p_adjusted, rel=1e-9)
-        assert one.shown.value == other.shown.value
+        assert one.estimate.value == other.estimate.value
 
 
 def test_an_early_judgement_keeps_when_others_go_on() -> None:
@@ -679,12 +679,12 @@ def test_parts_are_judged_by_the_study_s_noise_in_families_of_their_own() -> Non
     study = Noise([_pairs(chance.normal(0, 0.05, size=4)) for _ in range(30)])
     part = _pairs([0.5, 0.51, 0.5, 0.52])
 
-    judged = judgement.judged([part], [0.02], noise=study)
+    judged = judgement.judge([part], [0.02], noise=study)
 
     assert judged.noise is study
     assert judged.all[0].mean == study.mean(part)
     assert judged.all[0].mean != Noise([part]).mean(part)
-    assert judgement.judged([], [], noise=study).all == ()
+    assert judgement.judge([], [], noise=study).all == ()
 
 
 # --- what reports on equal systems claim, and how soon true differences are found

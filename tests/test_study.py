@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import SteelyardError, StudyError, UnknownName, UsageError
-from steelyard.running import experiment
+from steelyard.running import order
 from steelyard.study import model as studies
 from steelyard.study import study_file
 from steelyard.study.model import MARGINS, Cell, Design, Study, SystemDefinition, TableRow
@@ -533,7 +533,7 @@ def test_a_budget_of_the_command_line_changes_the_budget_and_nothing_else(tmp_pa
     file.write_text(LEAST + '[design]\nbudget = "5m"\nblocks = 9\n[trial]\nbatches = 10\n')
 
     def plan(budget: str | None) -> Plan:
-        return experiment.plan_of(experiment.Order(str(file), None, (), budget, 7))
+        return order.plan_of(order.Order(str(file), None, (), budget, 7))
 
     usual, longer = plan(None), plan("1h")
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from steelyard.archive import experiments, promise, reopening, schema, shape, tables
+from steelyard.archive import promise, reading, reopening, schema, shape, tables
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.shape import Member
 from steelyard.errors import ArchiveError
@@ -120,7 +120,7 @@ def test_whatever_rows_there_are_they_are_read_back_as_they_were(lines: list[sch
             query = f"SELECT * FROM {schema.quoted(table.name)}"
             assert list(tables.rows(read, query, table)) == list(tables.rows(written, query, table))
         again = held.enter_context(tables.of_lines(reopening.lines(read)))
-        assert reopening.lost(read, again) == []
+        assert reopening.losses(read, again) == []
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_a_damaged_file_is_read_or_named_in_one_sentence(closed: Experiment, dat
     said: list[str] = []
     try:
         path.write_bytes(found[:cut])
-        with experiments.connect(closed) as read:
+        with reading.connect(closed) as read:
             for table in schema.TABLES:
                 read.execute(f"SELECT * FROM {schema.quoted(table)}").fetchall()
     except ArchiveError as error:
@@ -160,7 +160,7 @@ def test_a_complaint_that_quotes_bytes_is_a_sentence(closed: Experiment) -> None
     assert b"[]" in whole
     try:
         path.write_bytes(whole.replace(b"[]", b"\xff]"))
-        with pytest.raises(ArchiveError, match="cannot be read: it is damaged"), experiments.connect(closed):
+        with pytest.raises(ArchiveError, match="cannot be read: it is damaged"), reading.connect(closed):
             pass
     finally:
         path.write_bytes(whole)

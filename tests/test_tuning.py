@@ -417,7 +417,7 @@ def unified(root: Path, *, own: str, passing: str) -> Path:
 
 def test_version_2_makes_one_group_below_the_nearest_that_passes_the_controllers_on(tmp_path: Path) -> None:
     proc = unified(tmp_path, own="/user/session", passing="/user")
-    (group,) = groups.wanted(Tuning(memory="64M", swap="16M", processes=50), proc=proc)
+    (group,) = groups.of(Tuning(memory="64M", swap="16M", processes=50), proc=proc)
     assert group.path.parent == tmp_path / "cgroup/user"
     assert group.path.name.startswith(f"steelyard-{os.getpid()}-")
     assert group.limits == {"memory.max": "67108864", "memory.swap.max": "16777216", "pids.max": "50"}
@@ -427,7 +427,7 @@ def test_version_2_that_passes_nothing_on_is_unsupported(tmp_path: Path) -> None
     proc = unified(tmp_path, own="/user/session", passing="/user")
     (tmp_path / "cgroup/user/cgroup.subtree_control").write_text("cpu\n")
     with pytest.raises(Unsupported, match="needs the memory controller"):
-        groups.wanted(Tuning(memory="64M"), proc=proc)
+        groups.of(Tuning(memory="64M"), proc=proc)
 
 
 def test_the_summary_says_what_is_tuned() -> None:

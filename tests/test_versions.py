@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.archive import experiments, journal, schema, versions
+from steelyard.archive import closing, experiments, journal, reading, schema, versions
 from steelyard.archive.experiments import Experiment
 from steelyard.report import console, page
 
@@ -44,7 +44,7 @@ def _digests(found: Experiment) -> dict[str, list[Any]]:
     """Of each table the number of rows, and their digest, whatever their order and that of their columns.
     Columns that were added since are null, and tables empty."""
     digests = {}
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         for name, table in schema.TABLES.items():
             texts = {one.name for one in table.columns if one.type == schema.JSON}
             names = [one.name for one in table.columns]
@@ -89,7 +89,7 @@ def test_an_experiment_that_an_earlier_version_left_open_can_be_closed(
         (place / file.name).write_bytes(file.read_bytes())
     (found,) = experiments.experiments(tmp_path)
 
-    experiments.close(found)
+    closing.close(found)
 
     assert found.closed
     assert _digests(found) == KNOWN[str(version)]
@@ -118,9 +118,9 @@ def test_an_experiment_that_is_opened_again_is_the_same_open_and_closed(
     found = experiments.find(tmp_path, there.name)
     before = _digests(found)
 
-    experiments.reopen(found)
+    closing.reopen(found)
 
     assert sorted(one.name for one in path.iterdir()) == [experiments.HEADER, journal.NAME]
     assert not found.closed
     assert _digests(found) == before
-    assert _digests(experiments.close(found)) == before
+    assert _digests(closing.close(found)) == before

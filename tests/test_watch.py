@@ -333,8 +333,16 @@ def test_what_met_too_few_windows_was_called_at_least_as_often_as_was_counted() 
 
 def test_a_window_counts_for_as_much_time_as_it_stands_for() -> None:
     """One of weight 1 with 1 call in 10 ns, and three of weight 3 with 3 calls each."""
-    seen = expansion.Seen(
-        4, 1000, 100.0, 3 * 30.0**2 + 10.0**2, 28.0, 3 * 9.0**2 + 1, 3 * 270 + 10, met=40, counted=10
+    seen = expansion.Part(
+        4,
+        1000,
+        100.0,
+        3 * 30.0**2 + 10.0**2,
+        28.0,
+        3 * 9.0**2 + 1,
+        3 * 270 + 10,
+        run_in_windows=40,
+        events_in_windows=10,
     )
 
     found = expansion.total([seen])
@@ -384,7 +392,7 @@ def test_windows_cover_the_truth_as_often_as_they_say() -> None:
         run = sum(each for each, _ in windows)
         estimate = expansion.total(
             [
-                expansion.Seen(
+                expansion.Part(
                     len(windows), sum(awake), run, sum(each * each for each, _ in windows),
                     sum(made for _, made in windows), sum(made * made for _, made in windows),
                     sum(each * made for each, made in windows),
@@ -933,7 +941,7 @@ def test_a_watch_that_was_kept_before_a_figure_was_counted_is_read(
     words = ["watch", "--archive", str(archive), "--format", "json"]
     fake = program(head(), process(), end(2, total=process()))
     cli.main([*words, "--program", fake, "--keep", "-p", str(os.getpid())])
-    [kept] = watches.kept(archive)
+    [kept] = watches.watches(archive)
     table = kept.path / "processes.parquet"
     duckdb.sql(f"CREATE TABLE earlier AS SELECT * EXCLUDE swap_end FROM read_parquet('{table}')")
     duckdb.sql(f"COPY earlier TO '{table}'; DROP TABLE earlier")
@@ -969,7 +977,7 @@ def test_a_damaged_watch_ends_in_a_sentence(
     fake = program(head(every_ns=SECOND), reading(1, reads=2), process(calls={"read": call(3, 1)}), end(2))
     words = ["watch", "--archive", str(archive)]
     cli.main([*words, "--program", fake, "--keep", "-p", str(os.getpid())])
-    [kept] = watches.kept(archive)
+    [kept] = watches.watches(archive)
     (kept.path / f"{table}.parquet").write_bytes(b"nothing")
     capsys.readouterr()
 

@@ -21,7 +21,7 @@ from steelyard.analysis import rows, weigh
 from steelyard.analysis.host_costs import Costs
 from steelyard.analysis.model import Comparison, Standing, Weighing
 from steelyard.analysis.observations import Observations
-from steelyard.archive import experiments
+from steelyard.archive import closing, experiments, reading
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal, earlier
 from steelyard.errors import SystemFailed, Unsupported
@@ -60,7 +60,7 @@ class FakeWatching:
         self.head = Head(
             "fake", "bpf", detail, (), 0.0, 0, 2, None, 1, None, None, None, ("swap is not seen",)
         )
-        self.ended: list[Process] = []
+        self.exits: list[Process] = []
         self.marks = 0
         self.last = 1 << 30  # the last mark that it gives
         self.closed = 0
@@ -359,7 +359,7 @@ def _experiment(
     for event in more:
         journal.append(event)
     journal.close()
-    return experiments.close(found) if closed else found
+    return closing.close(found) if closed else found
 
 
 EVENTS: tuple[Event, ...] = (
@@ -378,7 +378,7 @@ def test_what_was_accounted_for_is_in_the_tables(tmp_path: Path, closed: bool) -
 
     found = _experiment(tmp_path, building.plan(blocks=1), measured, EVENTS, closed=closed)
 
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         costs = connection.execute("SELECT * FROM costs ORDER BY ALL").fetchall()
         calls = connection.execute("SELECT * FROM host_calls ORDER BY ALL").fetchall()
         watches = connection.execute("SELECT system, detail, backend, missing, why FROM watches").fetchall()
@@ -562,7 +562,7 @@ def _as_if(root: Path, other: Mapping[str, float], word: str, *, blocks: int) ->
         SETUPS,
     )
     (one,) = weigh.of(found).comparisons
-    with experiments.connect(found) as connection:
+    with reading.connect(found) as connection:
         costs = Costs(Observations(found, rows.read(connection)))
         (explained,) = costs.explained([replace(one, verdict=word, why=None)])
     return explained

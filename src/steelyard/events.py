@@ -304,7 +304,7 @@ class Noted:
 class Earlier:
     """What an interrupted run of the same plan left behind."""
 
-    done: frozenset[tuple[int, str, Cell]] = frozenset()
+    trials: frozenset[tuple[int, str, Cell]] = frozenset()
     boots: Mapping[str, int] = field(default_factory=dict)
     rounds: int = 0
     hopeless: frozenset[Pair] = frozenset()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from steelyard.errors import Ended
 
-_asked: list[type[KeyboardInterrupt]] = []  # so far
+_requests: list[type[KeyboardInterrupt]] = []  # so far
 
 
 def take() -> None:
@@ -38,17 +38,17 @@ def ignored() -> Iterator[None]:
 
 
 def _asked_to_go(number: int, frame: object) -> None:
-    _asked.append(KeyboardInterrupt if number == signal.SIGINT and not _asked else Ended)
-    raise _asked[-1]
+    _requests.append(KeyboardInterrupt if number == signal.SIGINT and not _requests else Ended)
+    raise _requests[-1]
 
 
 @contextmanager
 def told_apart() -> Iterator[None]:
     """DuckDB ends a query that is interrupted with a plain RuntimeError: this raises what it was."""
-    known = len(_asked)
+    known = len(_requests)
     try:
         yield
     except RuntimeError:
-        if len(_asked) > known:
-            raise _asked[-1] from None
+        if len(_requests) > known:
+            raise _requests[-1] from None
         raise

@@ -36,3 +36,8 @@ def digits(number: float, *, count: int = 3) -> str:
 def count(number: float) -> str:
     """A number of things: 1,234,567; from an estimate, without decimals where they say nothing."""
     return f"{number:,.0f}" if number >= 100 or number == int(number) else digits(number)
+
+
+def clock_text(seconds: float) -> str:
+    """Minutes and seconds, such as 3:07."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

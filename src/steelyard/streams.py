@@ -17,6 +17,11 @@ def say(sentence: str) -> None:
     print(text.shortened(text.shown(sentence), _SENTENCE_MOST), file=sys.stderr)
 
 
+def tell(sentence: str) -> None:
+    """The same, from Steelyard itself."""
+    say(f"steelyard: {sentence}")
+
+
 def put_in_order() -> None:
     """Prepares the standard streams. From now on a character that a stream cannot show is written out.
     Standard output that cannot be written to raises SteelyardError, or BrokenPipeError; standard error
@@ -39,7 +44,7 @@ def finish() -> int:
     except BrokenPipeError:
         return 0
     except SteelyardError as error:
-        say(f"steelyard: {error}")
+        tell(str(error))
         return error.exit_status
     return 0
 

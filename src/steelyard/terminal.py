@@ -1,7 +1,7 @@
 """A console to which text from outside is text: no markup, no control characters, and a sentence one line."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TextIO
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
@@ -9,6 +9,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from steelyard.text import shown
+
+WIDTH_PIPED = 140  # where no terminal says how wide it is
 
 
 class Console(rich.console.Console):
@@ -29,6 +31,12 @@ class Console(rich.console.Console):
     def on_broken_pipe(self) -> None:
         """Whoever read us has seen enough: that is for the command line to know."""
         raise
+
+
+def console(file: TextIO | None = None) -> Console:
+    """A console on that file, or on standard output; wide where nobody looks, so that no table is broken."""
+    usual = Console(file=file)
+    return usual if usual.is_terminal else Console(file=file, width=WIDTH_PIPED)
 
 
 def _on_one_line(said: object) -> object:

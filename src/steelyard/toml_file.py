@@ -95,13 +95,13 @@ class Reader:
         self.file = file
         self.prefix = prefix
         self._tree = dict(tree)
-        self._taken: set[str] = set()
+        self._keys: set[str] = set()
 
     def wrong(self, key: str, value: object, allowed: str) -> StudyError:
         return StudyError(self.file, f"{self.prefix}{key}", value, allowed)
 
     def take(self, key: str, default: object) -> Any:
-        self._taken.add(key)
+        self._keys.add(key)
         return self._tree.get(key, default)
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -167,8 +167,8 @@ class Reader:
         return {name: float(number) for name, number in value.items()}
 
     def rest(self) -> dict[str, Any]:
-        left = {key: value for key, value in self._tree.items() if key not in self._taken}
-        self._taken |= set(left)
+        left = {key: value for key, value in self._tree.items() if key not in self._keys}
+        self._keys |= set(left)
         return left
 
     def part(self, key: str) -> "Reader":
@@ -197,10 +197,10 @@ class Reader:
 
     def finish(self) -> None:
         for key in self._tree:
-            if key not in self._taken:
+            if key not in self._keys:
                 where = f"{self.file}: "
                 raise UnknownName(
-                    "key", f"{self.prefix}{key}", (f"{self.prefix}{one}" for one in self._taken), where=where
+                    "key", f"{self.prefix}{key}", (f"{self.prefix}{one}" for one in self._keys), where=where
                 )
 
 

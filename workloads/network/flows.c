@@ -1,16 +1,13 @@
 /* flows.c -- see flows.h. */
 #include "flows.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "../api/system.h"
+#include "../api/team.h"
 
-enum { WORKERS_MOST = 2 * FLOWS_MOST, STACK_BYTES = 262144, WHY_MOST = 512, TICKS_LEAST = 10 };
+enum { WORKERS_MOST = 2 * FLOWS_MOST, TICKS_LEAST = 10 };
 
 uint64_t        flows_reported_ns, flows_latencies = 2000;
 const uint64_t *flows_unit_bytes;
@@ -20,18 +17,10 @@ typedef int perform_t(struct flow *flow, uint64_t operations);
 static struct {
 	const struct flows *flows;
 	struct flow         workers[WORKERS_MOST];
-	pthread_t           threads[WORKERS_MOST];
-	unsigned            count, started;
-	pthread_mutex_t     lock;
-	pthread_cond_t      asked, done;
-	uint64_t            generation, operations;
+	unsigned            count;
+	uint64_t            operations;
 	perform_t          *perform;
-	unsigned            busy;
-	int                 is_ending, outcome;
-	char                why[WHY_MOST];
-} s = { .lock = PTHREAD_MUTEX_INITIALIZER,
-	.asked = PTHREAD_COND_INITIALIZER,
-	.done = PTHREAD_COND_INITIALIZER };
+} s;
 
 /* ---- Threads ---- */
 
@@ -40,90 +29,26 @@ static uint64_t share_of(const struct flow *flow, uint64_t operations)
 	return operations / peer_order.flows + (flow->number < operations % peer_order.flows);
 }
 
-/* The first to fail says why. It ends all: a far end that is gone answers nobody. */
-static void is_done(int outcome)
+/* The first to fail ends all: a far end that is gone answers nobody. */
+static void end_all(void)
 {
-	pthread_mutex_lock(&s.lock);
-	if (outcome && !s.outcome) {
-		s.outcome = outcome;
-		snprintf(s.why, sizeof(s.why), "%s", outcome_why());
-		for (unsigned i = 0; i < s.count; i++)
-			if (s.workers[i].socket >= 0)
-				shutdown(s.workers[i].socket, SHUT_RDWR);
-	}
-	if (!--s.busy)
-		pthread_cond_signal(&s.done);
-	pthread_mutex_unlock(&s.lock);
+	for (unsigned i = 0; i < s.count; i++)
+		if (s.workers[i].socket >= 0)
+			shutdown(s.workers[i].socket, SHUT_RDWR);
 }
 
-static void *work(void *argument)
+static int work(unsigned member)
 {
-	struct flow *flow = argument;
-	uint64_t     generation = 0;
+	uint64_t operations = share_of(&s.workers[member], s.operations);
 
-	for (;;) {
-		perform_t *perform;
-		uint64_t   operations;
-
-		pthread_mutex_lock(&s.lock);
-		while (s.generation == generation && !s.is_ending)
-			pthread_cond_wait(&s.asked, &s.lock);
-		generation = s.generation;
-		perform = s.perform;
-		operations = s.operations;
-		pthread_mutex_unlock(&s.lock);
-		if (s.is_ending)
-			return NULL;
-		operations = share_of(flow, operations);
-		is_done(operations ? perform(flow, operations) : 0);
-	}
+	return operations ? s.perform(&s.workers[member], operations) : 0;
 }
 
 static int run_by(perform_t *perform, uint64_t operations)
 {
-	if (s.count == 1)
-		return perform(&s.workers[0], operations);
-	pthread_mutex_lock(&s.lock);
 	s.perform = perform;
 	s.operations = operations;
-	s.busy = s.count;
-	s.generation++;
-	pthread_cond_broadcast(&s.asked);
-	while (s.busy)
-		pthread_cond_wait(&s.done, &s.lock);
-	pthread_mutex_unlock(&s.lock);
-	if (!s.outcome)
-		return 0;
-	return s.outcome == OUTCOME_UNSUPPORTED ? unsupported("%s", s.why)
-	                                        : fail_check("%s", s.why);
-}
-
-static int start_threads(void)
-{
-	pthread_attr_t attributes;
-
-	if (s.count == 1)
-		return 0;
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	for (; s.started < s.count; s.started++) {
-		errno = pthread_create(&s.threads[s.started], &attributes, work,
-		                       &s.workers[s.started]);
-		if (errno)
-			break;
-	}
-	pthread_attr_destroy(&attributes);
-	return errno && s.started < s.count ? fail("pthread_create") : 0;
-}
-
-static void end_threads(void)
-{
-	pthread_mutex_lock(&s.lock);
-	s.is_ending = 1;
-	pthread_cond_broadcast(&s.asked);
-	pthread_mutex_unlock(&s.lock);
-	for (unsigned i = 0; i < s.started; i++)
-		pthread_join(s.threads[i], NULL);
+	return team_run(work, operations);
 }
 
 /* ---- Flows ---- */
@@ -162,23 +87,21 @@ int flows_open(const struct flows *flows)
 		return outcome;
 	for (; s.count < wanted && !outcome; s.count++)
 		outcome = flow_open(&s.workers[s.count], s.count, lanes);
-	if (outcome || (outcome = start_threads()))
+	if (outcome || (s.count > 1 && (outcome = team_start(s.count, end_all))))
 		return outcome;
 	return run_by(flows->perform, peer_order.flows); /* when it is over, the far end is there */
 }
 
 void flows_close(void)
 {
-	end_threads();
+	team_end();
 	for (unsigned i = 0; i < s.count; i++) {
 		if (s.workers[i].socket >= 0)
 			close(s.workers[i].socket);
 		aligned_give(s.workers[i].bytes);
 		free(s.workers[i].latencies);
 	}
-	s.count = s.started = 0;
-	s.generation = 0;
-	s.is_ending = 0;
+	s.count = 0;
 	peer_close();
 }
 

@@ -25,7 +25,7 @@ static int setup(void)
 
 static int run(uint64_t operations)
 {
-	return team_run(operations);
+	return random_run(operations);
 }
 
 static const struct phase phases[] = { { .metric = "bandwidth", .run = run }, METER_PHASES, { 0 } };

@@ -32,7 +32,7 @@ static int setup(void)
 
 static int run(uint64_t operations)
 {
-	int outcome = team_run(operations);
+	int outcome = random_run(operations);
 
 	return outcome ? outcome : phase_synced();
 }

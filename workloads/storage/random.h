@@ -4,18 +4,21 @@
 #define STEELYARD_STORAGE_RANDOM_H
 
 #include "phase.h"
-#include "team.h"
 
 /* Each seeker's own. */
 extern void         *random_rooms[LANES_MOST];
 extern struct filler random_fillers[LANES_MOST];
 
-#define RANDOM_PARAMETERS         \
-	AREA_PARAMETERS,          \
-		TEAM_PARAMETER("seekers", "threads that each do one access after the other")
+#define RANDOM_PARAMETERS                                                            \
+	AREA_PARAMETERS,                                                             \
+		NUMBER("seekers", "threads that each do one access after the other", \
+	               &random_seekers, 1, LANES_MOST)
 
-/* In setup. */
+extern uint64_t random_seekers;
+
+/* In setup. A batch is random_run: perform() does one operation, whose numbers begin at 0. */
 int random_begin(int flags, int (*perform)(unsigned member, uint64_t number));
+int random_run(uint64_t operations);
 void random_end(void);
 
 /* The block that an operation is for, and where it lies. */

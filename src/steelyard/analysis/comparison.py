@@ -89,7 +89,7 @@ class _Comparing:
 
     def all(self) -> tuple[Comparison, ...]:
         margins = [math.log1p(self._margin(draft.key[0])) for draft in self.drafts.values()]
-        judged = judgement.judged(self.pairs(), margins)
+        judged = judgement.judge(self.pairs(), margins)
         by_key = dict(zip(self.drafts, judged.all, strict=True))
         return tuple(
             self._finish(self.drafts[what], by_key[what], judged) if what in by_key else self._empty(*what)
@@ -132,10 +132,10 @@ class _Comparing:
 
     def _finish(self, draft: _Draft, result: Judgement, judged: Judged) -> Comparison:
         margin = self._margin(draft.key[0])
-        bound = _bound(result.shown)
+        bound = _bound(result.estimate)
         word = verdict.UNRESOLVED
         if result.is_claimed:
-            word = claimed_word(result.shown, margin)
+            word = claimed_word(result.estimate, margin)
         elif result.is_equivalent:
             word = verdict.EQUIVALENT
         elif bound is not None and bound <= BOUND_MOST:
@@ -147,7 +147,7 @@ class _Comparing:
         needed = self._blocks_needed(draft, word, result, margin, judged)
         return replace(
             self._empty(draft.key, draft.system),
-            ratio=exp(result.shown),
+            ratio=exp(result.estimate),
             verdict=word,
             p_adjusted=result.p_adjusted,
             blocks=len(draft.by_block),
@@ -322,13 +322,13 @@ def family(members: Sequence[Pairs], *, margin: float, noise: Noise) -> list[tup
     study's."""
     if not members:
         return []
-    judged = judgement.judged(members, [math.log1p(margin)] * len(members), noise=noise)
+    judged = judgement.judge(members, [math.log1p(margin)] * len(members), noise=noise)
     results = []
     for one in judged.all:
-        word = claimed_word(one.shown, margin) if one.is_claimed else verdict.UNRESOLVED
+        word = claimed_word(one.estimate, margin) if one.is_claimed else verdict.UNRESOLVED
         if one.is_equivalent:
             word = verdict.EQUIVALENT
-        results.append((one.shown, word, one.p_adjusted))
+        results.append((one.estimate, word, one.p_adjusted))
     return results
 
 
@@ -344,7 +344,7 @@ def _guessed(result: Judgement, judged: Judged) -> Mean:
     """What one pair alone lets expect: its difference, with the scatter that others have in the middle."""
     known = [one.mean.deviation for one in judged.all if math.isfinite(one.mean.deviation)]
     deviation = float(np.median(known)) if known else _DEVIATION
-    return Mean(result.shown.value, deviation, 1.0, deviation)
+    return Mean(result.estimate.value, deviation, 1.0, deviation)
 
 
 def _bound(shown: Estimate) -> float | None:

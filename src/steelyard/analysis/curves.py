@@ -123,7 +123,7 @@ def matrix(observations: Observations, key: Key, system: str) -> tuple[list[int]
     by_block = observations.curves[key][system]
     sizes = sorted(set.intersection(*(set(curve) for curve in by_block.values())))
     lens = observations.lens(key[0])
-    return sizes, np.array([[curve[size].shown(lens) for size in sizes] for curve in by_block.values()])
+    return sizes, np.array([[curve[size].for_people(lens) for size in sizes] for curve in by_block.values()])
 
 
 def _paging_from(observations: Observations, key: Key, system: str) -> int | None:

@@ -54,7 +54,7 @@ def _caches(observations: Observations, key: Key, system: SystemFacts) -> Iterab
         return
     model = capacities.estimate(np.array(sizes, float), rows, chance=np.random.default_rng(curves.SEED))
     stated = dict(system.fingerprint.get("caches") or {})
-    names = _named([step.capacity for step in model.fit.steps], stated)
+    names = _names_of([step.capacity for step in model.fit.steps], stated)
     for number, step in enumerate(model.fit.steps):
         value = model.capacities[number]
         name = names.get(number)
@@ -95,7 +95,7 @@ def _step_note(step: capacities.Step, model: capacities.Estimated) -> str:
     return f"{kind}, {step.factor:.1f} times slower beyond{share}"
 
 
-def _named(sizes: Sequence[float], stated: Mapping[str, float]) -> dict[int, str]:
+def _names_of(sizes: Sequence[float], stated: Mapping[str, float]) -> dict[int, str]:
     """Which of the steps is which of the kernel's caches: the nearest, in order, each once."""
     names: dict[int, str] = {}
     left = list(stated.items())

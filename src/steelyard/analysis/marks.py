@@ -26,7 +26,7 @@ def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tup
             by_mark[row.system, row.block // width].append(row)
         for (system, number), members in sorted(by_mark.items()):
             lens = lenses.get((cell, metric), TYPICAL)
-            value = median(_shown(row, lens) for row in members)
+            value = median(_number(row, lens) for row in members)
             low = min(row.low / row.copies for row in members)
             high = max(row.high / row.copies for row in members)
             if min(value, low) > 0:
@@ -34,6 +34,6 @@ def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tup
     return tuple(marks)
 
 
-def _shown(row: ValueRow, lens: str) -> float:
+def _number(row: ValueRow, lens: str) -> float:
     number = lenses_of(row)[lens]
     return number if lens == GROUP else number / row.copies  # a group's time is divided already

@@ -52,13 +52,19 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class HostCost:
-    """What an operation costs this host on one system: medians over trials, set-up taken away."""
+class OfSystem:
+    """What is said of one cell on one system."""
 
     system: str
     workload: str
     parameters: tuple[tuple[str, int | str], ...]
-    cell: str
+    cell: str  # the workload and its parameters as one label
+
+
+@dataclass(frozen=True, slots=True)
+class HostCost(OfSystem):
+    """What an operation costs this host on one system: medians over trials, set-up taken away."""
+
     metric: str
     trials: int
     time_ns: float  # by the mean of the batches
@@ -99,13 +105,9 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Level(OfSystem):
     """What one system does at one metric of one cell, without a comparison."""
 
-    system: str
-    workload: str
-    parameters: tuple[tuple[str, int | str], ...]
-    cell: str
     group: str
     metric: str
     unit: str
@@ -292,17 +294,13 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Multiprogramming:
+class Multiprogramming(OfSystem):
     """Many processes at once on one system: medians over trials, as chapter 6 of Goncalves (1999) has them.
 
     Times are in ns. What counts (created, finished, failures) is over all trials; what is timed, over those
     in which every process finished, for else another amount of work was done; None where there are none.
     """
 
-    system: str
-    workload: str
-    parameters: tuple[tuple[str, int | str], ...]
-    cell: str
     processes: int  # that were to be
     processors: int  # that they could use
     trials: int
@@ -348,13 +346,9 @@ class ProcessorTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Latencies:
+class Latencies(OfSystem):
     """How long single requests of one cell took on one system: of all its trials together."""
 
-    system: str
-    workload: str
-    parameters: tuple[tuple[str, int | str], ...]
-    cell: str
     metric: str
     trials: int
     requests: int
@@ -362,14 +356,10 @@ class Latencies:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageFigure:
+class UsageFigure(OfSystem):
     """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
     monitor said of them. The median over trials."""
 
-    system: str
-    workload: str
-    parameters: tuple[tuple[str, int | str], ...]
-    cell: str
     what: str  # "user time", "calls of read", ...; tallies.py has them all
     unit: str  # "ns", "calls" or "%"
     value: Estimate
@@ -447,6 +437,6 @@ class Standing:
     """What is known at a look, by the verdicts that would be printed now."""
 
     decided: frozenset[Pair] = frozenset()  # need no more blocks
-    needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
+    blocks_needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
     explain: frozenset[Pair] = frozenset()  # differ for sure, and by so much that people ask why
     boot_ratio: float | None = None  # variance of trials within a boot over that of boots (statistics.boots)

@@ -36,7 +36,7 @@ class Value:
     lenses: Mapping[str, float]
     bytes: float | None = None  # that an operation moves, where a bandwidth is measured
 
-    def shown(self, lens: str) -> float:
+    def for_people(self, lens: str) -> float:
         """The number as people see it: ns per operation, or the bandwidth in MB/s (of 10^6 bytes)."""
         return self.lenses[lens] if self.bytes is None else 1000 * self.bytes / self.lenses[lens]
 
@@ -276,7 +276,7 @@ class Observations:
     def median(self, key: Key, system: str) -> Estimate | None:
         """The median over trials with its 95 % interval; None without trials."""
         lens = self.lens(key[0])
-        values = [one.shown(lens) for one in self.values[key].get(system, {}).values()]
+        values = [one.for_people(lens) for one in self.values[key].get(system, {}).values()]
         if self.workload(key[0])["measure"] == "count":
             values = [1 / value for value in values]
         return order_statistics.median(np.array(values)) if values else None

@@ -57,7 +57,7 @@ def _within(system: str, fingerprints: Sequence[Mapping[str, Any]]) -> Iterable[
         values = [one.get(fact) for one in fingerprints]
         if fact == _MEMORY and _near([value for value in values if value]):
             continue
-        tally = Counter(map(_told, values))
+        tally = Counter(map(_text, values))
         if len(tally) > 1:
             counts = ", ".join(f"{value} in {_boots(many)}" for value, many in tally.most_common())
             yield f"the boots of {system} were not alike: {fact} was {counts}"
@@ -66,7 +66,7 @@ def _within(system: str, fingerprints: Sequence[Mapping[str, Any]]) -> Iterable[
 def _among(machine: str, systems: Sequence[str], first: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
     """What the systems differ in besides themselves."""
     known = [(system, first[system]) for system in systems if system in first]
-    differ = [fact for fact in SETTINGS if len({_told(one.get(fact)) for _, one in known}) > 1]
+    differ = [fact for fact in SETTINGS if len({_text(one.get(fact)) for _, one in known}) > 1]
     if not _near([one[_MEMORY] for _, one in known if one.get(_MEMORY)]):
         differ.append(_MEMORY)
     mitigations = [
@@ -75,7 +75,7 @@ def _among(machine: str, systems: Sequence[str], first: Mapping[str, Mapping[str
         if len({(one.get("mitigations") or {}).get(name) for _, one in known}) > 1
     ]
     facts = [
-        f"{fact} ({', '.join(f'{_told(one.get(fact))} on {system}' for system, one in known)})"
+        f"{fact} ({', '.join(f'{_text(one.get(fact))} on {system}' for system, one in known)})"
         for fact in differ
     ]
     if mitigations:
@@ -92,7 +92,7 @@ def _boots(count: int) -> str:
     return f"{count} boot" if count == 1 else f"{count} boots"
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     return "unknown" if value is None else str(value)
 
 

@@ -177,7 +177,7 @@ def _throughputs(observations: Observations, ladder: _Ladder, system: str) -> Ar
 
 
 def _throughput(value: Value) -> float:
-    return 1e9 / value.lenses[GROUP] if value.bytes is None else value.shown(GROUP)
+    return 1e9 / value.lenses[GROUP] if value.bytes is None else value.for_people(GROUP)
 
 
 def _why_no_law(processors: int | None, within: Sequence[int], blocks: int) -> str:

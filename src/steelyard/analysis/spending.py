@@ -116,7 +116,7 @@ def common(trials: Sequence[Spent]) -> list[str]:
     return [name for name in (*TIMES, REST, *COUNTS) if name in known]
 
 
-def told(names: Collection[str], claimed: Collection[str]) -> list[str]:
+def costs_to_show(names: Collection[str], claimed: Collection[str]) -> list[str]:
     """The costs to show: user and system mode; or their sum, the run time, where they are not known
     separately or only the sum is claimed. The sum is exact; a few clock ticks decide how it is split."""
     both = {"user", "system"}

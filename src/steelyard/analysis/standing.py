@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard import interruption
-from steelyard.analysis import comparison, rows
-from steelyard.analysis.model import Comparison, Standing
+from steelyard.analysis import comparison, indices, rows
+from steelyard.analysis.model import Comparison, Standing, Weighing
 from steelyard.analysis.observations import Observations
-from steelyard.archive.experiments import Experiment, Growing
+from steelyard.archive.experiments import Experiment
+from steelyard.archive.reading import Growing
 from steelyard.statistics import boots, verdict
 from steelyard.study.model import Cell
 
@@ -40,6 +41,32 @@ class Judge:
             standing(self.comparisons, self._cells), boot_ratio=_boot_ratio(self.observations)
         )
         return self.standing
+
+    def weighing(self) -> Weighing:
+        """What the last look says: verdicts and their means. No curves, no causes, nothing that would have to
+        be read from the archive: it costs little enough for every look."""
+        observations = self.observations
+        assert observations is not None  # it was asked before
+        return Weighing(
+            experiment=self.experiment,
+            baseline=observations.baseline,
+            systems=(),
+            comparisons=self.comparisons,
+            indices=indices.of(observations, self.comparisons),
+            levels=(),
+            curves=(),
+            findings=(),
+            reference_means=(),
+            gains=(),
+            multiprogramming=(),
+            scalings=(),
+            costs=(),
+            tallies=(),
+            troubles=tuple(observations.troubles),
+            blocks=max((one.blocks for one in self.comparisons), default=0),
+            trials=observations.trials,
+            warnings=(),
+        )
 
 
 def _boot_ratio(observations: Observations) -> float | None:

@@ -27,7 +27,7 @@ def all_of(observations: Observations) -> Iterable[UsageFigure]:
     wanted = {table.workload for table in made_from.figure_tables} if made_from else set()
     if not wanted:
         return
-    by_cell = _read(observations)
+    by_cell = _figures_by_cell(observations)
     for label, cell in observations.cells.items():
         for system in observations.names if cell.workload in wanted else ():
             figures = _with_all_calls(by_cell[system, label])
@@ -36,16 +36,16 @@ def all_of(observations: Observations) -> Iterable[UsageFigure]:
             for what, by_block in figures.items():
                 yield _tally(system, label, cell, what, _unit(what), by_block)
             if system != observations.baseline:
-                yield from _added(system, label, cell, figures, by_cell[observations.baseline, label])
+                yield from _slowdowns(system, label, cell, figures, by_cell[observations.baseline, label])
 
 
-def added(time: float, untraced: float, reading: str) -> float:
+def slowdown_percent(time: float, untraced: float, reading: str) -> float:
     """By how many per cent the one time is longer than the other: of itself, as the paper has it, or of the
     other."""
     return 100 * (time - untraced) / (time if reading == ITS_OWN else untraced)
 
 
-def _read(observations: Observations) -> dict[tuple[str, str], _Figures]:
+def _figures_by_cell(observations: Observations) -> dict[tuple[str, str], _Figures]:
     """By system and cell. Times are per operation, over all metrics of a trial."""
     by_cell: dict[tuple[str, str], _Figures] = defaultdict(lambda: defaultdict(dict))
     by_trial: dict[tuple[int, str, str], list[UsageRow]] = defaultdict(list)
@@ -109,7 +109,7 @@ def _add_own_calls(figures: _Figures, around: Mapping[str, float]) -> None:
         figures[f"own {what}"] = {block: calls - less for block, calls in figures[what].items()}
 
 
-def _added(
+def _slowdowns(
     system: str, label: str, cell: Cell, figures: _Figures, untraced: _Figures
 ) -> Iterable[UsageFigure]:
     """What the system's trials took more than the baseline's, block by block."""
@@ -117,7 +117,7 @@ def _added(
         for reading in READINGS:
             both = figures[what].keys() & untraced[what].keys()
             shares = {
-                block: added(figures[what][block], untraced[what][block], reading)
+                block: slowdown_percent(figures[what][block], untraced[what][block], reading)
                 for block in sorted(both)
                 if figures[what][block] and untraced[what][block]
             }

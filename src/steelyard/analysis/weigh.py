@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from steelyard.analysis import (
     comparison,
     curves,
     host_costs,
+    indices,
     latencies,
     machine,
     marks,
@@ -22,13 +23,10 @@ from steelyard.analysis import (
     scaling,
     usage,
 )
-from steelyard.analysis.comparison import exp
 from steelyard.analysis.model import (
     CLOCK_MARGIN,
     HARDWARE,
-    Comparison,
     Extent,
-    Index,
     Level,
     ProcessorTime,
     ReferenceMean,
@@ -37,16 +35,12 @@ from steelyard.analysis.model import (
 )
 from steelyard.analysis.observations import COST, GROUP, Observations
 from steelyard.analysis.rows import Rows, UsageRow
-from steelyard.analysis.standing import Judge
-from steelyard.archive import experiments
+from steelyard.archive import reading
 from steelyard.archive.experiments import Experiment
 from steelyard.quantities import size_bytes
-from steelyard.statistics import levels, order_statistics, verdict, weighted_mean
-from steelyard.statistics.signed_rank import Estimate
+from steelyard.statistics import order_statistics
 from steelyard.systems import door
 
-_INDEX_MARGIN = 0.01
-_KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred times is none
 _NAMED = 3  # of the cells that were left out
 
 
@@ -55,7 +49,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
 
     `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
     """
-    with experiments.connect(experiment) as connection:
+    with reading.connect(experiment) as connection:
         read = rows.read(connection, reported=_reported(experiment.header))
     observations = Observations(experiment, read, baseline=baseline)
     accounted = host_costs.Costs(observations)
@@ -69,7 +63,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         baseline=observations.baseline,
         systems=facts,
         comparisons=comparisons,
-        indices=tuple(_indices(observations, comparisons, margin or _INDEX_MARGIN)),
+        indices=indices.of(observations, comparisons, margin=margin),
         levels=tuple(_levels(observations)),
         curves=compared_curves,
         findings=tuple(machine.findings(observations, compared_curves, facts)),
@@ -140,91 +134,6 @@ def _of_left_out(cells: Sequence[str], header: Mapping[str, Any]) -> Iterable[st
             f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
         )
         yield f"the budget of {header['budget_s']:g} s was over before {many} measured: {named}"
-
-
-def so_far(judge: Judge) -> Weighing:
-    """What the last look says of an experiment that is being measured: verdicts and their means. No curves,
-    no causes, nothing that would have to be read from the archive: it costs little enough for every look."""
-    observations = judge.observations
-    assert observations is not None  # the judge was asked before
-    return Weighing(
-        experiment=judge.experiment,
-        baseline=observations.baseline,
-        systems=(),
-        comparisons=judge.comparisons,
-        indices=tuple(_indices(observations, judge.comparisons, _INDEX_MARGIN)),
-        levels=(),
-        curves=(),
-        findings=(),
-        reference_means=(),
-        gains=(),
-        multiprogramming=(),
-        scalings=(),
-        costs=(),
-        tallies=(),
-        troubles=tuple(observations.troubles),
-        blocks=max((one.blocks for one in judge.comparisons), default=0),
-        trials=observations.trials,
-        warnings=(),
-    )
-
-
-def _indices(observations: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
-    for system in observations.others:
-        ours = [
-            one
-            for one in comparisons
-            if one.system == system
-            and one.group != "harness"
-            and not observations.is_overhead(one.cell, one.metric)
-        ]
-        groups = list(dict.fromkeys(one.group for one in ours))
-        for group in groups if len(groups) > 1 else []:
-            yield _index(observations, system, group, [one for one in ours if one.group == group], margin)
-        if ours:
-            yield _index(observations, system, "all", ours, margin)
-
-
-def _index(
-    observations: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
-) -> Index:
-    """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
-    metric of each cell. Every metric rests on the blocks that it has."""
-    present = [one for one in members if one.blocks and one.ratio]
-    missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
-    if not present:
-        return Index(system, group, None, 0, missing, 0, margin, verdict.UNRESOLVED)
-    groups = {one.group for one in present}
-    workloads = Counter(group for group, _ in {(one.group, one.workload) for one in present})
-    metrics = Counter(one.workload for one in present)
-    parts = [
-        _part(observations, system, one, 1 / len(groups) / workloads[one.group] / metrics[one.workload])
-        for one in present
-    ]
-    blocks = min(one.blocks for one in present)
-    estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
-    narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
-    if estimate.low is not None and estimate.high is not None and estimate.high - estimate.low > _KNOWN:
-        estimate = narrow = Estimate(estimate.value)  # so few blocks say nothing of the whole's error
-    word = verdict.word(estimate, narrow, margin=margin)
-    return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
-
-
-def _part(observations: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
-    """What a metric brings to the mean. Differences of one boot share its luck; else those of one trial."""
-    key = (one.cell, one.metric)
-    by_block = observations.differences(key, system, one.lens)
-    units = observations.units(key, system, by_block)
-    if len(units) < len(by_block):
-        clusters: list[Hashable] = list(
-            dict.fromkeys(observations.boots_of(key, system, block) for block in by_block)
-        )
-    else:
-        clusters = [observations.boots_of(key, system, block) or (one.cell, block) for block in by_block]
-        if len(set(clusters)) == 1:
-            clusters = [(one.cell, block) for block in by_block]
-    assert one.ratio is not None
-    return weighted_mean.Part(weight, math.log(one.ratio.value), units.tolist(), clusters)
 
 
 def _levels(observations: Observations) -> Iterable[Level]:
@@ -353,7 +262,7 @@ def _warnings(
             continue
         differ = [fact for fact in HARDWARE if _differs(base, one, fact)]
         if one.name in here and base.name in here:
-            yield from _given(base, one, differ)
+            yield from _limits_of_guest(base, one, differ)
         elif differ:
             differences = "; ".join(
                 f"{fact} is {base.fingerprint[fact]} on {base.name} and {one.fingerprint[fact]} on {one.name}"
@@ -381,7 +290,7 @@ def _differs(base: SystemFacts, one: SystemFacts, fact: str) -> bool:
     return ours is not None and theirs is not None and not _alike(ours, theirs)
 
 
-def _given(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iterable[str]:
+def _limits_of_guest(base: SystemFacts, one: SystemFacts, differ: Collection[str]) -> Iterable[str]:
     """What a guest was given of the machine that both run on. What it calls its processor is no matter."""
     given = []
     if "cpu_count" in differ:

@@ -1,6 +1,7 @@
 """What is kept: `schema` makes the tables of the types in `steelyard.events`; `journal` holds events while an
-experiment is measured; `tables` makes Parquet of it; `experiments` and `watches` keep what is done.
+experiment is measured; `experiments` and `watches` keep what is done. `closing` makes Parquet of a journal by
+`tables`, and `reading` asks either by SQL.
 
-Each module imports only from earlier ones: files, shape, schema, versions, header, journal, tables,
-promise, reopening, exports, experiments, watches.
+Each module imports only from earlier ones: names, files, shape, schema, versions, header, journal,
+experiments, tables, promise, reopening, exports, reading, closing, watches.
 """

@@ -1,4 +1,4 @@
-"""Keeps experiments: appends what happened to a journal, closes them into Parquet, opens them for SQL.
+"""Keeps experiments: makes and finds them, and appends what happened to their journals.
 
 An archive is a directory; an experiment is a directory in it:
 
@@ -14,7 +14,6 @@ last of them last, so that an experiment is closed if and only if its events.par
 experiment is never changed, so archives merge by copying; `reopen` makes an open one of it.
 """
 
-import contextlib
 import fcntl
 import hashlib
 import json
@@ -23,16 +22,16 @@ import secrets
 import socket
 import time
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from steelyard.archive import exports, files, journal, promise, reopening, schema, tables, versions
+from steelyard.archive import files, journal, names, schema, versions
 from steelyard.archive import header as headers
-from steelyard.archive.schema import TABLES, Line
+from steelyard.archive.schema import Line
 from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError, UnknownName
 from steelyard.study import study_file
@@ -75,10 +74,7 @@ class Experiment:
 
     @property
     def closed(self) -> bool:
-        return os.path.lexists(self.path / _file_of(_LAST))
-
-
-_LAST = list(TABLES)[-1]  # its file closes the experiment
+        return os.path.lexists(self.path / file_of(names.LAST))
 
 
 @cache
@@ -86,7 +82,7 @@ def _study_of(text: str) -> Study | None:
     return study_file.archived(text)
 
 
-def _file_of(table: str) -> str:
+def file_of(table: str) -> str:
     return f"{table}.parquet"
 
 
@@ -209,7 +205,8 @@ def measuring(root: Path) -> Iterator[None]:
         yield
 
 
-def _known(experiment: Experiment) -> tables.Known:
+def known_names(experiment: Experiment) -> schema.Known:
+    """The names that the experiment's tables may hold, by their column."""
     cells = [cell.label for cell in experiment.cells]
     return {"system": frozenset(experiment.header["systems"]), "cell": frozenset(cells)}
 
@@ -219,86 +216,15 @@ def lines(
 ) -> Iterator[Line]:
     """The lines of an open experiment's journal, from that byte on. In place of one that is damaged there is
     one that says so; `damaged` is given the line itself. Raises ArchiveError."""
-    known = _known(experiment)
+    known = known_names(experiment)
 
     def check(line: Line) -> None:
         schema.check(line)
-        for key, names in known.items():
-            if line.get(key) is not None and line[key] not in names:
+        for key, values in known.items():
+            if line.get(key) is not None and line[key] not in values:
                 raise Wrong(line[key], f"a {key} of the experiment", key)
 
     return journal.lines(experiment.path, check=check, begin=begin, damaged=damaged)
-
-
-def close(experiment: Experiment) -> Experiment:
-    """Turns the journal into Parquet, reads that back, and removes the journal if all that it holds is there.
-    Raises ArchiveError; until the last file is in place the experiment stays open, with its journal. A closed
-    one is left as it is."""
-    path = experiment.path
-    if experiment.closed:
-        files.remove(path / journal.NAME)
-        return experiment
-    damaged: list[bytes] = []
-    drafts = {name: f".{_file_of(name)}" for name in TABLES}
-    with _readable(path), journal.explained(path), ExitStack() as held:
-        held.callback(_remove, path, drafts.values())
-        promised = promise.Promise()
-        store = tables.Lines(promised.noting(lines(experiment, damaged=damaged.append)), held)
-        with tables.connection() as database:
-            store.load(database)
-            for name, table in TABLES.items():
-                files.write_synced(path / drafts[name], tables.parquet(database, table))
-        difference = promised.first_difference(path, drafts)
-        if difference:
-            raise ArchiveError(
-                f"experiment {path} stays open, with its {journal.NAME}: what was read back from Parquet is "
-                f"not what was measured: {difference}"
-            )
-        if damaged:
-            _keep_damaged(path, damaged)
-        for name in TABLES:
-            files.calls.rename(path / drafts[name], path / _file_of(name))
-        files.sync_directory(path)
-    files.remove(path / journal.NAME)
-    return experiment
-
-
-def reopen(experiment: Experiment, tell: Tell = refuse) -> None:
-    """Turns the tables of a closed experiment into a journal again, so that the same command goes on with it;
-    `tell` is told of what is damaged, and left out. Raises ArchiveError; it is then still closed."""
-    path = experiment.path
-    if not experiment.closed:
-        raise ArchiveError(f"experiment {path} is open: the command that began it goes on with it")
-    with _readable(path), journal.explained(path):
-        with connect(experiment) as database:
-            records = (json.dumps(line, separators=(",", ":")).encode() for line in reopening.lines(database))
-            files.write(path / journal.NAME, (line + b"\n" for line in records))
-            with tables.of_lines(lines(experiment)) as again:
-                lost = reopening.lost(database, again)
-            remarks = database.execute("SELECT note FROM events WHERE kind = 'damage'").fetchall()
-        if lost:
-            files.remove(path / journal.NAME)
-            raise ArchiveError(f"experiment {path} stays closed: no journal could hold its {lost[0]}")
-        files.sync_directory(path)  # the journal is there before a table goes
-        files.calls.unlink(path / _file_of(_LAST))
-        files.sync_directory(path)
-        _remove(path, map(_file_of, TABLES))
-    for (sentence,) in remarks:
-        tell(f"experiment {path}: {sentence}")
-
-
-def _remove(path: Path, names: Iterable[str]) -> None:
-    for name in names:
-        files.remove(path / name)
-
-
-def _keep_damaged(path: Path, damaged: Sequence[bytes]) -> None:
-    """What nobody could read is kept as it is."""
-    before, further = b"", b"".join(line + b"\n" for line in damaged)
-    with contextlib.suppress(FileNotFoundError):
-        before = files.read(path / DAMAGED, most=1 << 30)
-    if not before.endswith(further):  # as a closing left it that was cut short after this
-        files.write(path / DAMAGED, [before, further])
 
 
 def discard(experiment: Experiment) -> None:
@@ -328,7 +254,7 @@ def merge(root: Path, source: Path, tell: Tell = refuse) -> int:
         for one in experiments(source, tell)
         if one.closed and not os.path.lexists(root / "experiments" / one.name)
     ]
-    return copied(missing, root / "experiments", (HEADER, DAMAGED, *map(_file_of, TABLES)), tell)
+    return copied(missing, root / "experiments", (HEADER, DAMAGED, *map(file_of, names.OF_EXPERIMENT)), tell)
 
 
 class Named(Protocol):
@@ -364,60 +290,7 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
 def _parts_of(path: Path) -> Iterator[bytes]:
     """The file's content. Raises ArchiveError."""
     try:
-        with files.opened(path) as handle:
+        with files.descriptor(path) as handle:
             yield from files.parts(handle)
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def export(experiment: Experiment, table: str, file: Path) -> None:
-    """Writes one table of the experiment to the file, by the file's ending. Raises UsageError for another
-    ending, ArchiveError if the file cannot be written."""
-    exports.check(file)
-    with connect(experiment) as database:
-        exports.write(database, table, file)
-
-
-@contextmanager
-def connect(experiment: Experiment) -> Iterator[tables.Connection]:
-    """A database with the tables of the experiment, whether it is open or closed; docs/tables.md has their
-    columns. Raises ArchiveError, also for what DuckDB cannot do while it is in use."""
-    path = experiment.path
-    with ExitStack() as held, _readable(path):
-        try:
-            if experiment.closed:
-                opened = tables.of_files(path, absent=experiment.absent, known=_known(experiment))
-            else:
-                opened = tables.of_lines(lines(experiment))
-            database = held.enter_context(opened)
-        except FileNotFoundError as error:
-            raise ArchiveError(
-                f"experiment {path} is damaged: it has no {Path(error.filename).name}"
-            ) from error
-        except OSError as error:
-            raise ArchiveError(f"{error.filename or path} cannot be read: {error.strerror}") from error
-        yield database
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except tables.FAULTS as error:
-        raise ArchiveError(f"experiment {path} cannot be read: {tables.said(error)}") from error
-
-
-@dataclass
-class Growing:
-    """An open experiment that is being measured by this process, read bit by bit."""
-
-    experiment: Experiment
-    _read: int = field(default=0)  # bytes of its journal
-
-    @contextmanager
-    def more(self) -> Iterator[tables.Connection]:
-        """A database with the tables of what was added since the last time. Raises ArchiveError."""
-        begin = self._read
-        self._read = os.stat(self.experiment.path / journal.NAME).st_size
-        with _readable(self.experiment.path), tables.of_lines(lines(self.experiment, begin=begin)) as data:
-            yield data

@@ -36,7 +36,7 @@ _DRAFT = ".draft"
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[int]:
+def descriptor(path: Path) -> Iterator[int]:
     """A descriptor to read the file by. Raises OSError, or ArchiveError for what is no plain file."""
     # Without O_NONBLOCK a pipe would have us wait for its writer.
     handle = calls.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -50,7 +50,7 @@ def opened(path: Path) -> Iterator[int]:
 
 def read(path: Path, *, most: int) -> bytes:
     """The whole file, of so many bytes at most. Raises OSError, ArchiveError."""
-    with opened(path) as handle:
+    with descriptor(path) as handle:
         content = b"".join(parts(handle, most=most + 1))
     if len(content) > most:
         raise ArchiveError(f"{path} is larger than {most} bytes, and is not read")

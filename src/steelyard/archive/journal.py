@@ -192,7 +192,7 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
         if "unsupported" in statuses or (len(statuses) > 1 and "ok" not in statuses[-2:])
     }
     return Earlier(
-        done=frozenset(done),
+        trials=frozenset(done),
         boots=boots,
         rounds=rounds,
         hopeless=frozenset(hopeless),
@@ -220,7 +220,7 @@ def lines(
     ArchiveError if there is no journal that can be read."""
     path = directory / NAME
     try:
-        with files.opened(path) as handle, closing(_split(handle, begin)) as whole:
+        with files.descriptor(path) as handle, closing(_split(handle, begin)) as whole:
             for number, line in enumerate(whole, start=1):
                 try:
                     yield _read(line, check)

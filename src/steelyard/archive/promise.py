@@ -51,7 +51,7 @@ class Promise:
         with tables.connection() as database:
             for name, file in names.items():
                 promised = list(map(np.concatenate, zip(*self._parts[name], strict=True)))
-                with files.opened(directory / file) as handle:
+                with files.descriptor(directory / file) as handle:
                     if difference := _difference(database, handle, TABLES[name], promised):
                         return f"{name} {difference}"
         return None

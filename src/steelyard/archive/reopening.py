@@ -15,12 +15,12 @@ def lines(database: tables.Connection) -> Iterator[Line]:
     return heapq.merge(*(_of_form(database, form) for form in schema.FORMS), key=itemgetter("recorded"))
 
 
-def lost(database: tables.Connection, again: tables.Connection) -> list[str]:
+def losses(database: tables.Connection, again: tables.Connection) -> list[str]:
     """The tables that do not hold the same, but for the number of each trial, and for what is of no trial."""
-    return [name for name in TABLES if _known(database, name) != _known(again, name)]
+    return [name for name in TABLES if _rows_by_name(database, name) != _rows_by_name(again, name)]
 
 
-def _known(database: tables.Connection, name: str) -> list[tuple[Any, ...]]:
+def _rows_by_name(database: tables.Connection, name: str) -> list[tuple[Any, ...]]:
     table = TABLES[name]
     number = schema.quoted(table.number or "")
     without = f" EXCLUDE ({number})" if table.number else ""
@@ -80,10 +80,10 @@ def _elements(table: Table, rows: Iterable[dict[str, Any]]) -> Iterator[Line]:
     for element in (one for elements in groups.values() for one in elements):
         ordered = [element[position] for position in sorted(element)]
         lists = {one.source: [row[one.name] for row in ordered] for one in each}
-        yield _counted(_renamed(table, ordered[0]) | lists)
+        yield _with_counts(_renamed(table, ordered[0]) | lists)
 
 
-def _counted(element: Line) -> Line:
+def _with_counts(element: Line) -> Line:
     """With what follows from it, and is in no table."""
     if "statuses" not in element:
         return element

@@ -31,6 +31,7 @@ from steelyard.study.model import Cell
 
 Line = dict[str, Any]
 Row = tuple[Any, ...]
+Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
 
 JSON = "JSON"
 KNOWN = ("system", "cell")  # columns whose values stand in the experiment's header
@@ -98,14 +99,14 @@ def _table(
 ) -> Table:
     known = shape.members(of) if of else LINES[form]
     elsewhere = _LISTS.get(form, ()) if list is None else ()
-    columns = [_counted(number)] if number else []
+    columns = [_counter(number)] if number else []
     for member in (*besides, *known):
         _, marks = shape.without_marks(member.kind)
         if member.name in elsewhere or any(isinstance(one, JournalOnly) for one in marks):
             continue
         each = next((one for one in marks if isinstance(one, Each)), None)
         if each and position and position not in {one.name for one in columns}:
-            columns.append(_counted(position))
+            columns.append(_counter(position))
         columns.append(_column(member, each.column if each else None))
     return Table(name, form, tuple(columns), list, number, position, first)
 
@@ -124,7 +125,7 @@ def table(name: str, *columns: Column) -> Table:
     return Table(name, "", columns, None, None, None, 0)
 
 
-def _counted(name: str) -> Column:
+def _counter(name: str) -> Column:
     return Column(name, "BIGINT", name, condition=f"{quoted(name)} IS NOT NULL")
 
 
@@ -186,7 +187,6 @@ def text(value: str) -> str:
 _RECORDED = _ALL[1:]
 # A line's lists that are tables of their own.
 _LISTS = {"trial": ("samples", "groups", "histograms", "counts", "costs"), "accounting": ("calls",)}
-# The last one's file closes the experiment.
 TABLES = {
     one.name: one
     for one in (

@@ -21,13 +21,11 @@ from steelyard.errors import ArchiveError
 from steelyard.text import shortened, shown
 
 Connection = duckdb.DuckDBPyConnection
-Known = Mapping[str, Collection[str]]  # the names that the header has, of what a column of that name holds
 
 _MEMORY_MOST = 1 << 32  # bytes; and never so much that the machine has no more
 _LINE_LIKELY = 1 << 22  # bytes of JSON; DuckDB takes memory for two of the longest
 _READ_ONCE = 1 << 20  # bytes
 _ROWS_ONCE, _LINES_ONCE = 10_000, 500
-_SHOWN = 200  # letters of a row
 # What is written is read from the first to the last row, and goes nowhere first.
 _AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
 # What comes of a damaged file. DuckDB quotes bytes of it, which need not be text.
@@ -35,7 +33,7 @@ FAULTS = (duckdb.Error, UnicodeDecodeError)
 _JSON = json.JSONEncoder(separators=(",", ":"))
 
 
-def said(error: Exception) -> str:
+def complaint(error: Exception) -> str:
     """The complaint, as far as a person can use it."""
     if isinstance(error, UnicodeDecodeError):
         return "it is damaged"
@@ -164,7 +162,7 @@ def _of_json(value: str) -> Any:
 
 
 @contextmanager
-def of_files(directory: Path, *, absent: Collection[str], known: Known) -> Iterator[Connection]:
+def of_files(directory: Path, *, absent: Collection[str], known: schema.Known) -> Iterator[Connection]:
     """A database with every table of a closed experiment, but for rows that hold what no journal may: those
     are left out, and that is said among the events. `absent` are the tables that its version did not have.
     Raises ArchiveError, duckdb.Error, OSError."""
@@ -178,7 +176,7 @@ def of_files(directory: Path, *, absent: Collection[str], known: Known) -> Itera
             if name in absent and not path.exists():
                 database.execute(f"CREATE TABLE {quoted(name)} ({_declared(table)})")
                 continue
-            handle = held.enter_context(files.opened(path))
+            handle = held.enter_context(files.descriptor(path))
             damage += _view(database, table, handle, path, kind="TABLE" if name == "events" else "VIEW")
         for sentence in damage:
             database.execute("INSERT INTO events (kind, recorded, note) VALUES ('damage', 0, ?)", [sentence])
@@ -188,7 +186,7 @@ def of_files(directory: Path, *, absent: Collection[str], known: Known) -> Itera
 def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: str = "VIEW") -> list[str]:
     """Makes the table of what of the file is sound; returns a sentence where some rows are not. Raises
     ArchiveError, duckdb.Error."""
-    read = f"SELECT {_chosen(database, handle, table, path)} FROM read_parquet({path_of(handle)})"
+    read = f"SELECT {_column_list(database, handle, table, path)} FROM read_parquet({path_of(handle)})"
     sound = " AND ".join(one.condition for one in table.columns)
     database.execute(f"CREATE {kind} {quoted(table.name)} AS SELECT * FROM ({read}) WHERE {sound}")
     ((left_out,),) = database.execute(
@@ -197,7 +195,7 @@ def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: 
     return [f"{left_out} rows of {path.name} are damaged and left out"] if left_out else []
 
 
-def _chosen(database: Connection, handle: int, table: Table, path: Path) -> str:
+def _column_list(database: Connection, handle: int, table: Table, path: Path) -> str:
     """The table's columns, as its file has them. Raises ArchiveError where it is no file of this table."""
     database.execute("CREATE OR REPLACE TEMP TABLE shape (" + _declared(table) + ")")
     wanted = {name: kind for name, kind, *_ in database.execute("DESCRIBE shape").fetchall()}
@@ -227,7 +225,7 @@ def _declared(table: Table) -> str:
 def of_file(path: Path, table: Table) -> Iterator[tuple[Connection, list[str]]]:
     """A database with the table that one Parquet file holds, and sentences that say what of it is left out.
     Raises ArchiveError, OSError, duckdb.Error."""
-    with files.opened(path) as handle, connection() as database:
+    with files.descriptor(path) as handle, connection() as database:
         yield database, _view(database, table, handle, path)
 
 

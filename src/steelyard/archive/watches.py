@@ -82,7 +82,7 @@ TABLES: Mapping[str, Table] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptWatch:
     """A watch in the archive, by its directory and its header."""
 
     path: Path
@@ -93,7 +93,7 @@ class Kept:
         return self.path.name
 
 
-def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
+def keep(root: Path, watch: Watch, *, watched: str) -> KeptWatch:
     """Writes the watch into the archive, which is made if it is not there. Raises ArchiveError."""
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(created))
@@ -114,8 +114,8 @@ def keep(root: Path, watch: Watch, *, watched: str) -> Kept:
                 files.write_synced(draft / _file_of(name), tables.of_rows(rows[name], table))
             files.write_synced(draft / HEADER, [json.dumps(header, indent=1).encode()])
     except tables.FAULTS as error:
-        raise ArchiveError(f"{path} cannot be written: {tables.said(error)}") from error
-    return Kept(path, header)
+        raise ArchiveError(f"{path} cannot be written: {tables.complaint(error)}") from error
+    return KeptWatch(path, header)
 
 
 def _file_of(table: str) -> str:
@@ -151,7 +151,7 @@ def _readings(watch: Watch) -> Iterable[dict[str, Any]]:
             yield moment | {"call": name, "value": calls, "errors": errors}
 
 
-def read(entry: Kept) -> Watch:
+def read(entry: KeptWatch) -> Watch:
     """The watch as it was kept, but for its marks, which are not. Raises ArchiveError."""
     header = entry.header
     head = header["head"]
@@ -170,7 +170,7 @@ def read(entry: Kept) -> Watch:
 
 
 @contextmanager
-def opened(entry: Kept, table: str) -> Iterator[tables.Connection]:
+def connect(entry: KeptWatch, table: str) -> Iterator[tables.Connection]:
     """A database with that table of the watch. Raises ArchiveError, also for rows that are none."""
     path = entry.path / _file_of(table)
     try:
@@ -179,22 +179,24 @@ def opened(entry: Kept, table: str) -> Iterator[tables.Connection]:
                 raise ArchiveError(f"watch {entry.path} is damaged: {damage[0]}")
             yield database
     except tables.FAULTS as error:
-        raise ArchiveError(f"watch {entry.path} is damaged: {path.name}: {tables.said(error)}") from error
+        raise ArchiveError(
+            f"watch {entry.path} is damaged: {path.name}: {tables.complaint(error)}"
+        ) from error
     except OSError as error:
         raise ArchiveError(f"watch {entry.path} is damaged: {path.name}: {error.strerror}") from error
 
 
-def export(entry: Kept, table: str, file: Path) -> None:
+def export(entry: KeptWatch, table: str, file: Path) -> None:
     """Writes one table of the watch to the file, by the file's ending. Raises UsageError, ArchiveError."""
     exports.check(file)
-    with opened(entry, table) as database:
+    with connect(entry, table) as database:
         exports.write(database, table, file)
 
 
-def _rows(entry: Kept, table: str) -> Iterator[dict[str, Any]]:
+def _rows(entry: KeptWatch, table: str) -> Iterator[dict[str, Any]]:
     """The rows in the order in which they were written. Raises ArchiveError."""
     names = [one.name for one in TABLES[table].columns]
-    with opened(entry, table) as database:
+    with connect(entry, table) as database:
         for row in tables.rows(database, f"SELECT * FROM {table}", TABLES[table]):
             yield dict(zip(names, row, strict=True))
 
@@ -206,7 +208,7 @@ def _who(row: Mapping[str, Any]) -> _Who:
     return row["pid"], row["thread"], row["begin_ns"]
 
 
-def _calls_by_process(entry: Kept) -> dict[_Who, dict[str, Call]]:
+def _calls_by_process(entry: KeptWatch) -> dict[_Who, dict[str, Call]]:
     by_process: dict[_Who, dict[str, Call]] = {}
     for row in _rows(entry, "calls"):
         # Earlier versions kept fewer.
@@ -238,12 +240,12 @@ def _monitor(record: Mapping[str, Any]) -> Monitor:
 class _Readings:
     """The readings of a kept watch, read from its file whenever they are wanted."""
 
-    def __init__(self, entry: Kept) -> None:
-        self._kept = entry
+    def __init__(self, entry: KeptWatch) -> None:
+        self._entry = entry
 
     def __iter__(self) -> Iterator[Reading]:
         same = itertools.groupby(
-            _rows(self._kept, "readings"), key=lambda row: (row["at_ns"], row["pid"], row["begin_ns"])
+            _rows(self._entry, "readings"), key=lambda row: (row["at_ns"], row["pid"], row["begin_ns"])
         )
         for (at_ns, pid, begin_ns), rows in same:
             figures: dict[str, int] = {}
@@ -256,7 +258,7 @@ class _Readings:
             yield Reading(at_ns, pid, begin_ns, figures, calls)
 
 
-def kept(root: Path, tell: Tell = experiments.refuse) -> list[Kept]:
+def watches(root: Path, tell: Tell = experiments.refuse) -> list[KeptWatch]:
     """Every watch of the archive, the oldest first. Calls `tell` for each that cannot be read."""
     entries = []
     paths, others = files.directories(root / _FOLDER)
@@ -270,14 +272,14 @@ def kept(root: Path, tell: Tell = experiments.refuse) -> list[Kept]:
     return sorted(entries, key=lambda one: (one.header["created"], one.name))
 
 
-def find(root: Path, name: str, tell: Tell = experiments.refuse) -> Kept:
+def find(root: Path, name: str, tell: Tell = experiments.refuse) -> KeptWatch:
     """The watch of that name. Raises UnknownName, ArchiveError."""
     if "/" not in name and os.path.lexists(root / _FOLDER / name):
         return _open(root / _FOLDER / name)
-    raise UnknownName("watch", name, (one.name for one in kept(root, tell)), where=f"archive {root}: ")
+    raise UnknownName("watch", name, (one.name for one in watches(root, tell)), where=f"archive {root}: ")
 
 
-def _open(path: Path) -> Kept:
+def _open(path: Path) -> KeptWatch:
     try:
         header = json.loads(files.read(path / HEADER, most=_HEADER_MOST))
         version = header["version"]
@@ -291,10 +293,10 @@ def _open(path: Path) -> Kept:
         raise ArchiveError(f"watch {path} is damaged: {HEADER} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArchiveError(f"watch {path} is damaged: {HEADER} is no header ({error})") from error
-    return Kept(path, header)
+    return KeptWatch(path, header)
 
 
 def merge(root: Path, source: Path, tell: Tell = experiments.refuse) -> int:
     """Copies the watches of another archive that this one lacks; returns how many. Raises ArchiveError."""
-    missing = [one for one in kept(source, tell) if not os.path.lexists(root / _FOLDER / one.name)]
+    missing = [one for one in watches(source, tell) if not os.path.lexists(root / _FOLDER / one.name)]
     return experiments.copied(missing, root / _FOLDER, (HEADER, *map(_file_of, TABLES)), tell)

@@ -29,15 +29,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return int(leaving.code or 0)
     except SteelyardError as error:
-        output.say(f"steelyard: {error}")
+        streams.tell(str(error))
         return error.exit_status
     except KeyboardInterrupt:
-        output.say("steelyard: interrupted")
+        streams.tell("interrupted")
         return output.INTERRUPTED
     except BrokenPipeError:  # whoever read us has read enough
         return 0
     except (OSError, UnicodeError) as error:
-        output.say(f"steelyard: {error}")
+        streams.tell(str(error))
         return 1
 
 
@@ -57,4 +57,4 @@ def _put_in_order() -> None:
     from steelyard.systems import ledger, scratch
 
     for sentence in ledger.put_back_leftovers() + scratch.clear(Path(tempfile.gettempdir())):
-        output.say(f"steelyard: {sentence}")
+        streams.tell(sentence)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.archive import schema
+from steelyard import streams
+from steelyard.archive import names
 from steelyard.cli import output
 from steelyard.cli.verb import Family, Verb, archive_option, format_option, option
 
 if TYPE_CHECKING:
     from steelyard.archive.experiments import Experiment
-    from steelyard.archive.watches import Kept
-
-_WATCH_TABLES = ("processes", "calls", "readings")
+    from steelyard.archive.watches import KeptWatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,21 +51,23 @@ class ExportOptions:
     table: str = option(
         "--table",
         default="samples",
-        choices=(*schema.TABLES, *_WATCH_TABLES),
+        choices=names.OF_EXPERIMENT + names.OF_WATCH,
         help="which table; the last three belong to a watch (default: samples)",
     )
     archive: str | None = archive_option()
 
 
 def _list(options: ListOptions) -> int:
-    from steelyard.archive import experiments, watches
+    from steelyard.archive import experiments
     from steelyard.report import listing
 
     root = output.archive(options.archive)
     if options.watches:
-        rows = [_watch_row(one) for one in watches.kept(root, output.tell)]
+        from steelyard.archive import watches  # needs DuckDB
+
+        rows = [_watch_row(one) for one in watches.watches(root, streams.tell)]
     else:
-        rows = [_experiment_row(one) for one in experiments.experiments(root, output.tell)]
+        rows = [_experiment_row(one) for one in experiments.experiments(root, streams.tell)]
     listing.print_table(rows, form=options.format)
     return 0
 
@@ -81,7 +82,7 @@ def _experiment_row(one: "Experiment") -> dict[str, Any]:
     }
 
 
-def _watch_row(one: "Kept") -> dict[str, Any]:
+def _watch_row(one: "KeptWatch") -> dict[str, Any]:
     return {
         "watch": one.name,
         "watched": one.header["watched"],
@@ -100,7 +101,7 @@ def _show(options: ShowOptions) -> int:
     from steelyard.archive import experiments
     from steelyard.report import listing
 
-    experiment = experiments.find(output.archive(options.archive), options.experiment, output.tell)
+    experiment = experiments.find(output.archive(options.archive), options.experiment, streams.tell)
     if options.format == "json":
         print(json.dumps(dict(experiment.header), indent=1))
         return 0
@@ -117,34 +118,34 @@ def _merge(options: MergeOptions) -> int:
     from steelyard.archive import experiments, watches
 
     root = output.archive(options.archive)
-    count = experiments.merge(root, options.source, output.tell)
-    watched = watches.merge(root, options.source, output.tell)
+    count = experiments.merge(root, options.source, streams.tell)
+    watched = watches.merge(root, options.source, streams.tell)
     also = f" and {watched} watches" if watched else ""
-    output.say(f"steelyard: {count} experiments{also} copied into {root}")
+    streams.tell(f"{count} experiments{also} copied into {root}")
     return 0
 
 
 def _reopen(options: ReopenOptions) -> int:
-    from steelyard.archive import experiments
+    from steelyard.archive import closing, experiments
 
     root = output.archive(options.archive)
-    experiment = experiments.find(root, options.experiment, output.tell)
+    experiment = experiments.find(root, options.experiment, streams.tell)
     with experiments.measuring(root):
-        experiments.reopen(experiment, output.tell)
-    output.say(f"steelyard: {experiment.name} is open again; the command that began it goes on with it")
+        closing.reopen(experiment, streams.tell)
+    streams.tell(f"{experiment.name} is open again; the command that began it goes on with it")
     return 0
 
 
 def _export(options: ExportOptions) -> int:
-    from steelyard.archive import experiments, watches
+    from steelyard.archive import experiments, reading, watches
 
     root = output.archive(options.archive)
-    if options.table in _WATCH_TABLES:
-        watch = watches.find(root, options.experiment, output.tell)
+    if options.table in names.OF_WATCH:
+        watch = watches.find(root, options.experiment, streams.tell)
         watches.export(watch, options.table, options.file)
     else:
-        experiment = experiments.find(root, options.experiment, output.tell)
-        experiments.export(experiment, options.table, options.file)
+        experiment = experiments.find(root, options.experiment, streams.tell)
+        reading.export(experiment, options.table, options.file)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from steelyard.cli import output
+from steelyard import streams
 from steelyard.cli.verb import Verb, option
 
 
@@ -38,7 +38,7 @@ def _build(options: BuildOptions) -> int:
     build = builds.Build(options.cc, options.libc, level, options.shared, options.target)
     place = builds.make(build)
     advice = "" if options.target else f"; a system runs it as, for example, native+{build.name}"
-    output.say(f"steelyard: {place} is built{advice}")
+    streams.tell(f"{place} is built{advice}")
     print(build.name)
     return 0
 

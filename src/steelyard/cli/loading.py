@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from steelyard import streams
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, option
 from steelyard.cli.watch_options import duration_ns, number, process, share
@@ -171,7 +172,7 @@ def _load(options: LoadOptions) -> int:
 
     def notify(clients: int, done: int, count: int) -> None:
         what = "user_equivalents" if pattern.users else "clients"
-        output.say(f"steelyard: trial {done + 1} of {count}: {what}={clients}")
+        streams.tell(f"trial {done + 1} of {count}: {what}={clients}")
 
     done, status = _until_interrupted(trials.run(order, notify))
     show = console.print_json if options.format == "json" else console.print_levels
@@ -198,7 +199,7 @@ def _saturate(options: LoadOptions, order: "trials.Order") -> int:
         raise UsageError(f"--for is {quoted(options.until)}, but --saturation needs at least {least:g}s")
 
     def notify(what: str, done: int, count: int) -> None:
-        output.say(f"steelyard: trial {done + 1} of {count}: {what}")
+        streams.tell(f"trial {done + 1} of {count}: {what}")
 
     steps, status = _until_interrupted(saturation.search(order, limit, notify))
     show = console.print_saturation_json if options.format == "json" else console.print_saturation
@@ -221,7 +222,7 @@ def _until_interrupted(steps: Iterator[_Step]) -> tuple[list[_Step], int]:
     except SystemFailed as error:
         if not done:
             raise
-        output.say(f"steelyard: {error}; what was measured before that:")
+        streams.tell(f"{error}; what was measured before that:")
         return done, 1
     return done, 0
 

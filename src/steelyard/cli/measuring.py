@@ -4,10 +4,11 @@ import argparse
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard import streams
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, archive_option, format_option, option, part
 from steelyard.errors import Unsupported, UsageError
@@ -160,31 +161,28 @@ def _compare(options: CompareOptions) -> int:
 
 def _run(options: CompareOptions | RunOptions) -> int:
     """Measures what the study asks for, or goes on where the same command stopped; then reports."""
-    from steelyard import report
-    from steelyard.running import experiment
+    from steelyard.report import during
+    from steelyard.running import experiment, order
     from steelyard.systems import scratch
 
     measuring, reporting = options.measuring, options.reporting
     for sentence in scratch.clear(Path(measuring.directory)) if measuring.directory else []:
-        output.say(f"steelyard: {sentence}")
+        streams.tell(sentence)
     if reporting.html:
         output.may_be_written("--html", reporting.html)
-    order = experiment.Order(
+    wanted = order.Order(
         study=options.study,
         systems=options.systems,
-        only=measuring.choice.only,
-        budget=measuring.choice.budget,
         margin=reporting.margin,
-        seed=measuring.choice.seed,
-        peer=measuring.choice.peer,
         archive=output.archive(reporting.archive),
         directory=measuring.directory,
         reboots=measuring.reboots,
         resume=not measuring.new,
         command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
         watch=measuring.watch,
+        **asdict(measuring.choice),
     )
-    done = experiment.carry_out(order, report.onlooker(reporting.html))
+    done = experiment.carry_out(wanted, during.onlooker(reporting.html))
     weighing = _print_report(done, reporting)
     if not done.closed:
         return output.INTERRUPTED
@@ -198,24 +196,17 @@ def _status(weighing: "Weighing") -> int:
     one = weighing.troubles[0]
     reason = f": {one.reason}" if one.reason else ""
     failed = f"{one.cell} {one.status} on {one.system}{reason}"
-    output.say(f"steelyard: none of {weighing.trials} trials went well; {failed}")
+    streams.tell(f"none of {weighing.trials} trials went well; {failed}")
     is_unsupported = {each.status for each in weighing.troubles} == {"unsupported"}
     return Unsupported.exit_status if is_unsupported else 1
 
 
 def _plan(options: PlanOptions) -> int:
     from steelyard.report import listing
-    from steelyard.running import experiment
+    from steelyard.running import order
 
-    order = experiment.Order(
-        study=options.study,
-        systems=options.systems,
-        only=options.choice.only,
-        budget=options.choice.budget,
-        seed=options.choice.seed,
-        peer=options.choice.peer,
-    )
-    listing.print_plan(experiment.plan_of(order), blocks=options.blocks, form=options.format)
+    wanted = order.Order(study=options.study, systems=options.systems, **asdict(options.choice))
+    listing.print_plan(order.plan_of(wanted), blocks=options.blocks, form=options.format)
     return 0
 
 
@@ -223,23 +214,36 @@ def _report(options: ReportOptions) -> int:
     from steelyard.archive import experiments
 
     root = output.archive(options.reporting.archive)
-    _print_report(experiments.find(root, options.experiment, output.tell), options.reporting)
+    _print_report(experiments.find(root, options.experiment, streams.tell), options.reporting)
     return 0
 
 
 def _print_report(experiment: "Experiment", options: Reporting) -> "Weighing":
-    from steelyard import report
+    if options.html:
+        from steelyard.report import template
+
+        template.prepare()
     from steelyard.analysis import weigh
+    from steelyard.papers import tables
+    from steelyard.report import console, plain
     from steelyard.study import model
 
     margin = model.fraction(options.margin) if options.margin else None
-    if options.html:
-        report.prepare_html()
     result = weigh.of(experiment, baseline=options.baseline, margin=margin)
+    made_from = result.experiment.study
+    published = tables.tables(result, made_from, reference=options.reference) if made_from else ()
     if options.html:
-        report.write_html(result, options.html, reference=options.reference)
-        output.say(f"steelyard: the report is in {options.html}")
-    report.print_out(result, form=options.format, reference=options.reference, everything=options.everything)
+        from steelyard.report import page  # draws charts: a second to import, and only for this
+
+        with output.writing("--html", options.html):
+            page.write(options.html, result, tables=published)
+        streams.tell(f"the report is in {options.html}")
+    if options.format == "json":
+        plain.print_json(result)
+    elif options.format == "csv":
+        plain.print_csv(result)
+    else:
+        console.print_weighing(result, tables=published, everything=options.everything)
     return result
 
 

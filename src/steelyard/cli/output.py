@@ -1,23 +1,14 @@
 """Where the words of the command line go: data to standard output, progress and advice to standard error."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from steelyard import streams
 from steelyard.errors import UsageError
 from steelyard.text import quoted
 
 INTERRUPTED = 130  # the exit status: 128 + SIGINT, as shells have it
-
-
-def say(sentence: str) -> None:
-    """Tells the person, not the program that reads our output."""
-    streams.say(sentence)
-
-
-def tell(sentence: str) -> None:
-    """The same of what is damaged and left out."""
-    say(f"steelyard: {sentence}")
 
 
 def archive(text: str | None) -> Path:
@@ -25,6 +16,15 @@ def archive(text: str | None) -> Path:
     from steelyard.archive import experiments
 
     return Path(text) if text else experiments.default_root()
+
+
+@contextmanager
+def writing(option: str, path: str | Path) -> Iterator[None]:
+    """Raises UsageError where the file that the option names cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{option} is {quoted(path)}, which cannot be written: {error.strerror}") from error
 
 
 def may_be_written(option: str, path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from steelyard import streams
 from steelyard.cli import archiving, building, listing, loading, measuring, rebooting, watching
-from steelyard.cli.verb import Family, Verb, declare, made
+from steelyard.cli.verb import Family, Verb, declare, make
 from steelyard.errors import UnknownName
 from steelyard.text import shortened
 
@@ -42,7 +42,7 @@ def read(words: Sequence[str]) -> tuple[Verb, Any]:
     words, command = _command_apart(list(words))
     given = vars(_parser().parse_args(words))
     verb: Verb = given.pop("verb")
-    return verb, made(verb.options, given | ({"command": command} if verb.takes_command else {}))
+    return verb, make(verb.options, given | ({"command": command} if verb.takes_command else {}))
 
 
 def _command_apart(words: list[str]) -> tuple[list[str], list[str]]:

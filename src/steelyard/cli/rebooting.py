@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from steelyard.cli import output
+from steelyard import streams
 from steelyard.cli.verb import Verb, format_option, option
 from steelyard.errors import UsageError
 
@@ -20,7 +20,7 @@ class RebootsOptions:
 
 
 def _reboots(options: RebootsOptions) -> int:
-    from steelyard.report import plain
+    from steelyard.report import listing
     from steelyard.running import continuation
     from steelyard.systems import this_machine
 
@@ -36,14 +36,14 @@ def _reboots(options: RebootsOptions) -> int:
         return 0
     if options.what == "stop":
         ends = f"process {run.process} ends, and " if continuation.stop(run) else ""
-        output.say(
-            f"steelyard: {ends}this machine is not rebooted any more; what was measured is kept, and the "
+        streams.tell(
+            f"{ends}this machine is not rebooted any more; what was measured is kept, and the "
             "same command goes on with it"
         )
         return 0
     facts = continuation.facts(run)
     if options.format != "text":
-        plain.print_rows([facts], form=options.format)
+        listing.print_table([facts], form=options.format)
         return 0
     for fact, value in facts.items():
         print(f"{fact:12}{value}")

@@ -1,7 +1,7 @@
 """What a verb of the command line is: its name, its table of options, and what it does with them.
 
 The table is a frozen dataclass whose fields say how they are written. `declare` tells argparse the table, and
-`made` turns what argparse found into the object: nothing else sees a namespace. Help, manual pages and
+`make` turns what argparse found into the object: nothing else sees a namespace. Help, manual pages and
 completion derive from the same table.
 """
 
@@ -113,12 +113,12 @@ def declare(parser: argparse.ArgumentParser, table: type[Any]) -> None:
         groups[one.group].add_argument(*(one.flags or (one.name,)), **words)
 
 
-def made(table: type[Any], given: Mapping[str, Any]) -> Any:
+def make(table: type[Any], given: Mapping[str, Any]) -> Any:
     """The object of that table, from the fields' names and what was given for them."""
     values = {}
     for field in dataclasses.fields(table):
         if inner := field.metadata.get("table"):
-            values[field.name] = made(inner, given)
+            values[field.name] = make(inner, given)
         elif field.name in given:
             value = given[field.name]
             values[field.name] = tuple(value) if isinstance(value, list) else value

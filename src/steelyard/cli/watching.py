@@ -5,6 +5,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TextIO
 
+from steelyard import streams
 from steelyard.cli import output, watch_options
 from steelyard.cli.verb import Verb, given_to_steer
 from steelyard.cli.watch_options import WatchOptions
@@ -36,7 +37,7 @@ def _measure(options: WatchOptions, *, top: int) -> int:
     order = watch_options.order(options)
     opened = _report_file(options)
     with (
-        views.opened(order, live=options.live, openmetrics=options.openmetrics, say=output.say) as shown,
+        views.open_all(order, live=options.live, openmetrics=options.openmetrics, say=streams.tell) as shown,
         monitor.start(order, program=options.program, output=shown.output) as running,
         opened as file,
     ):
@@ -45,7 +46,7 @@ def _measure(options: WatchOptions, *, top: int) -> int:
         watch, status = running.finish()
         # A command that could not be executed is no process: the monitor has said why.
         if watch is not None and (watch.processes or status <= 0):
-            _report(watch, sentences.watched(order), options, top=top, file=file)
+            _report(watch, sentences.subject(order), options, top=top, file=file)
     if status < 0:
         left = " before it had begun" if watch is None else ": what it had told until then is reported"
         raise SystemFailed(f"the monitor was killed by signal {-status}{left}")
@@ -57,7 +58,7 @@ def _report_kept(options: WatchOptions, name: str, *, top: int) -> int:
 
     if also := [*(["a command"] if options.command else []), *given_to_steer(options)]:
         raise UsageError(f"--kept reports a watch that is over, and goes without {also[0]}")
-    entry = watches.find(output.archive(options.archive), name, output.tell)
+    entry = watches.find(output.archive(options.archive), name, streams.tell)
     with _report_file(options) as file:
         _report(watches.read(entry), entry.header["watched"], options, top=top, file=file)
     return 0
@@ -67,12 +68,8 @@ def _report_file(options: WatchOptions) -> AbstractContextManager[TextIO]:
     """Where the report goes: a command has standard output for itself."""
     if options.output is None:
         return nullcontext(sys.stderr if options.command else sys.stdout)
-    try:
+    with output.writing("--output", options.output):
         return open(options.output, "w", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"--output is {quoted(options.output)}, which cannot be written: {error.strerror}"
-        ) from error
 
 
 def _report(watch: "Watch", watched: str, options: WatchOptions, *, top: int, file: TextIO) -> None:
@@ -84,16 +81,17 @@ def _report(watch: "Watch", watched: str, options: WatchOptions, *, top: int, fi
     # Files first: whoever reads what is printed may have seen enough before its end.
     advice = []
     if options.html:
-        from steelyard import report
+        from steelyard.report import watch_page  # draws charts: a second to import, and only for this
 
-        report.write_watch_html(account, options.html, watched=watched)
-        advice.append(f"steelyard: the page is in {options.html}")
+        with output.writing("--html", options.html):
+            watch_page.write(options.html, account, watched=watched)
+        advice.append(f"the page is in {options.html}")
     if options.keep:
         from steelyard.archive import watches
 
         root = output.archive(options.archive)
         entry = watches.keep(root, watch, watched=watched)
-        advice.append(f"steelyard: the watch is kept as {entry.name} in {root}")
+        advice.append(f"the watch is kept as {entry.name} in {root}")
     if options.format == "json":
         plain.print_json(account, file)
     elif options.format == "csv":
@@ -101,7 +99,7 @@ def _report(watch: "Watch", watched: str, options: WatchOptions, *, top: int, fi
     else:
         console.print_account(account, file, watched=watched, top=top)
     for sentence in advice:
-        output.say(sentence)
+        streams.tell(sentence)
 
 
 WATCH = Verb(

@@ -40,7 +40,7 @@ def of_curve(one: CurveComparison, systems: Sequence[str]) -> Chart:
         return Chart(label, "; ".join(_points(one)), {})
     spec = figures.curve(one, systems)
     summary = "; ".join(
-        f"{line.system}: " + (", ".join(_told(one, line.system)) or "no plateau") for line in one.lines
+        f"{line.system}: " + (", ".join(_texts(one, line.system)) or "no plateau") for line in one.lines
     )
     return Chart(label, f"{label} over {one.sweeps}. {summary}", {"wide": spec})
 
@@ -55,7 +55,7 @@ def _points(one: CurveComparison) -> Iterable[str]:
         yield f"{line.system} {values}"
 
 
-def _told(one: CurveComparison, system: str) -> Iterable[str]:
+def _texts(one: CurveComparison, system: str) -> Iterable[str]:
     for line in one.lines:
         if line.system == system:
             for part in wording.parts_of(one, line):

@@ -187,7 +187,7 @@ def bars(rows: Sequence[Bar]) -> Spec:
     scale = alt.Scale(domain=[0, most], nice=False)
     middle = alt.Y("middle:Q", scale=y_scale, axis=None)
 
-    def drawn(to: str, colour: str) -> Any:
+    def rectangles(to: str, colour: str) -> Any:
         return base.mark_rect(color=colour).encode(
             x=alt.X("zero:Q", scale=scale, axis=None),
             x2=to,
@@ -199,8 +199,8 @@ def bars(rows: Sequence[Bar]) -> Spec:
     zeroed = base.transform_calculate(zero="0")
     base = zeroed
     layers = [
-        drawn("count:Q", "var(--system-3)"),
-        drawn("errors:Q", "var(--slower)"),
+        rectangles("count:Q", "var(--system-3)"),
+        rectangles("errors:Q", "var(--slower)"),
         base.transform_filter("isValid(datum.low)")
         .mark_rule(color="var(--ink)", strokeWidth=1.2)
         .encode(x=alt.X("low:Q", scale=scale, axis=None), x2="high:Q", y=middle),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import terminal
 from steelyard.load import saturation
 from steelyard.load.model import QUANTILES, Level, ObjectLevel, Pattern, Target, Trial
 from steelyard.load.saturation import Saturation
@@ -17,7 +18,6 @@ from steelyard.statistics.signed_rank import Estimate
 from steelyard.terminal import Console
 from steelyard.text import shown
 
-_WIDTH_PIPED = 120
 _TAIL = 0.99  # the quantile of the answer
 
 _COST_WORDS = {
@@ -29,9 +29,7 @@ _COST_WORDS = {
 
 def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
     """Prints the levels for people."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH_PIPED)
+    console = terminal.console()
     console.print(Text(_answer(levels, server, pattern)))
     console.print()
     console.print(_table(levels, pattern))

@@ -90,7 +90,7 @@ def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) 
     clients = order.levels[0]
     saturation = Saturation(limit, clients)
     done = count()
-    with trials.watched(order) as watch:
+    with trials.monitor_of(order) as watch:
 
         def tried(rate: float | None) -> Trial:
             so_far = min(next(done), TRIALS - 1)

@@ -43,7 +43,7 @@ def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial
     Raises SystemFailed; Unsupported where the server's process cannot be watched."""
     chance = random.Random(order.seed)
     done = 0
-    with watched(order) as watch:
+    with monitor_of(order) as watch:
         for _ in range(order.trials):
             for clients in chance.sample(order.levels, len(order.levels)):
                 notify(clients, done, order.trials * len(order.levels))
@@ -52,7 +52,7 @@ def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial
 
 
 @contextmanager
-def watched(order: Order) -> Iterator[HostMonitor | None]:
+def monitor_of(order: Order) -> Iterator[HostMonitor | None]:
     """What accounts for the server's process, if one is named."""
     watch = HostMonitor(order.process, detail=LIFE, may_stop=False) if order.process else None
     try:

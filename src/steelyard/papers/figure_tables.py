@@ -41,7 +41,7 @@ def _printed_figures(table: FigureTable) -> dict[str, list[str]]:
             return source.as_printed(row, filed) if row else NOTHING
         if system == theirs[0] or without is None:
             return NOTHING
-        return _percent(usage.added(float(row["value"]), float(without["value"]), figure.reading))
+        return _percent(usage.slowdown_percent(float(row["value"]), float(without["value"]), figure.reading))
 
     return {f"{system} (paper)": [cell(system, figure) for figure in table.figures] for system in theirs}
 

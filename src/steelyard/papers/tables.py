@@ -147,7 +147,7 @@ def _today_s_cell(
     stated = {table.over: level, **dict(fixed)}
     matches = [
         one
-        for one in _measured(weighing, system, table.workload, figure.metric)
+        for one in _measurements(weighing, system, table.workload, figure.metric)
         if stated.items() <= one.parameters.items()
     ]
     if not matches:
@@ -158,7 +158,7 @@ def _today_s_cell(
     return text if value.low is None else f"{text} ({wording.value_interval(value, unit)})"
 
 
-def _stated_otherwise(one: "_Measured", figure: TableFigure) -> tuple[Estimate, str]:
+def _stated_otherwise(one: "_Measurement", figure: TableFigure) -> tuple[Estimate, str]:
     """The figure as the table has it: divided by a parameter, the bandwidth of what is moved, or a rate."""
     known = one.value
     if figure.moves or figure.is_rate:
@@ -172,7 +172,7 @@ def _stated_otherwise(one: "_Measured", figure: TableFigure) -> tuple[Estimate, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _Measurement:
     """A figure of one cell on one system, wherever the weighing has it."""
 
     parameters: Mapping[str, int | str]
@@ -180,11 +180,11 @@ class _Measured:
     unit: str
 
 
-def _measured(weighing: Weighing, system: str, workload: str, metric: str) -> Iterable[_Measured]:
+def _measurements(weighing: Weighing, system: str, workload: str, metric: str) -> Iterable[_Measurement]:
     """Every cell's figure of that name: the one place that knows what a table's `metric` may name."""
     for one in weighing.levels:
         if (one.system, one.workload, one.metric) == (system, workload, metric):
-            yield _Measured(dict(one.parameters), one.value, one.unit)
+            yield _Measurement(dict(one.parameters), one.value, one.unit)
     for many in weighing.multiprogramming:
         if (many.system, many.workload) == (system, workload):
             figures_of = {
@@ -196,7 +196,7 @@ def _measured(weighing: Weighing, system: str, workload: str, metric: str) -> It
             }
             value, unit = figures_of.get(metric, (None, ""))
             if value is not None:
-                yield _Measured(dict(many.parameters), value, unit)
+                yield _Measurement(dict(many.parameters), value, unit)
 
 
 def _systems(printed: "_Figures") -> list[str]:

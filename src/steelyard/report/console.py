@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import terminal
 from steelyard.analysis.model import Comparison, Weighing
 from steelyard.papers.source import Printed
 from steelyard.report import answers, notes
@@ -26,7 +27,6 @@ STYLES = {
     verdict.BOUNDED: "cyan",
     verdict.UNRESOLVED: "yellow",
 }
-_WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_VALUES = 110  # a narrower terminal shows the ratios without the values they are of
 _PHRASE_LEAST = 24  # a narrower terminal breaks lines
 _ROWS_SHORT = 8  # a longer table is shown only with everything else
@@ -73,17 +73,11 @@ class _Shown:
         )
 
 
-def make_console() -> Console:
-    """A console on standard output; wide where nobody looks at it, so that no table is broken."""
-    console = Console()
-    return console if console.is_terminal else Console(width=_WIDTH_PIPED)
-
-
 def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything: bool = False) -> None:
     """The answer, the findings, what is the same, what is not settled, notes; a paper's study opens on the
     paper's own tables. With `everything` every table follows, else the short ones, and on a terminal no more
     than its screen has room for, if three findings are not too many."""
-    console = make_console()
+    console = terminal.console()
     if everything or tables or not console.is_terminal:
         _print(console, weighing, tables, _Length(), everything=everything)
         return
@@ -173,7 +167,7 @@ def _print_findings(console: Console, all_findings: Sequence[Finding], length: _
     more = len(all_findings) > length.findings
     findings = all_findings[: int(length.findings)] if more else all_findings
     sizes = [f"{one.size} {one.interval}".rstrip() for one in findings]
-    room = max(_PHRASE_LEAST, min(console.width, _WIDTH_PIPED) - max(map(len, sizes)) - 4)
+    room = max(_PHRASE_LEAST, min(console.width, terminal.WIDTH_PIPED) - max(map(len, sizes)) - 4)
     labels = [answers.labelled(one, room) for one in findings]
     room = min(room, max(map(len, labels)))
     whys = 0

@@ -7,8 +7,8 @@ from itertools import groupby
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.report import plain
-from steelyard.report.console import make_console
+from steelyard import terminal
+from steelyard.report import listing
 from steelyard.running.examination import CLOCK, MACHINE, MONITOR, NOISE, RESOLUTION, SYSTEM, Diagnosis
 
 _HEADINGS = {
@@ -24,7 +24,7 @@ _HEADINGS = {
 def print_findings(findings: Iterable[Diagnosis], *, form: str) -> None:
     """Prints them as "text", "json" or "csv"."""
     if form != "text":
-        plain.print_rows([asdict(one) for one in findings], form=form)
+        listing.print_table([asdict(one) for one in findings], form=form)
         return
     table = Table(pad_edge=False, box=None, show_header=False)
     for part, group in groupby(findings, key=lambda one: one.part):
@@ -32,7 +32,7 @@ def print_findings(findings: Iterable[Diagnosis], *, form: str) -> None:
         for one in folded(list(group)):
             table.add_row(Text(heading, "bold"), Text(one.name, "" if one.good else "yellow"), Text(one.says))
             heading = ""
-    make_console().print(table)
+    terminal.console().print(table)
 
 
 def folded(findings: list[Diagnosis]) -> list[Diagnosis]:

@@ -7,16 +7,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from steelyard import events
-from steelyard.analysis import weigh
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
 from steelyard.errors import Ended
 from steelyard.events import Outcome
+from steelyard.quantities import clock_text
 from steelyard.report import answers
 from steelyard.report.answers import Answer
 from steelyard.report.screen import Screen
-from steelyard.running import allocation, runner
-from steelyard.running.progress import RunState, clock_text, reboots
+from steelyard.running import allocation, order, runner
+from steelyard.running.progress import MakeOnlooker, RunState
 from steelyard.study.plan import Plan
 from steelyard.terminal import Console
 from steelyard.text import shortened
@@ -64,7 +64,7 @@ class Shown:
             f"{plan.study.name} on {', '.join(plan.systems)}; at most {clock_text(self.standing.budget_s)}; "
             f"seed {plan.seed}; experiment {self.standing.judge.experiment.name}"
         )
-        for sentence in reboots(plan):
+        for sentence in order.reboots(plan):
             self._say(sentence)
         if self.screen:
             self.screen.__enter__()
@@ -127,7 +127,7 @@ class Shown:
             self._try_to_write(self.page.write)
 
     def _know(self) -> tuple[Answer, ...]:
-        return answers.all_of(weigh.so_far(self.standing.judge))
+        return answers.all_of(self.standing.judge.weighing())
 
     def _try_to_write(self, write: Callable[[], None]) -> None:
         """The page at a look is for convenience: the run goes on without it."""
@@ -148,7 +148,9 @@ class Shown:
         self._next_line = self._clock() + _LINE_S
         when = f"{clock_text(now.spent_s)} of {clock_text(now.budget_s)}"
         if now.pairs:
-            self._say(f"{when}{self._boots_told()}, {now.settled} of {now.pairs} settled{self._newest(news)}")
+            self._say(
+                f"{when}{self._boots_told()}, {now.pairs_settled} of {now.pairs} settled{self._newest(news)}"
+            )
         else:
             self._say(f"{when}, {now.judge.observations.trials if now.judge.observations else 0} trials")
 
@@ -186,3 +188,8 @@ class Shown:
 
     def _say(self, sentence: str) -> None:
         self._console.print(shortened(f"steelyard: {sentence}", _SENTENCE_MOST))
+
+
+def onlooker(html: Path | None) -> MakeOnlooker:
+    """Who shows a run while it goes on, with a page at that path if there is one."""
+    return lambda plan, judge: Shown(plan, judge, html=html)

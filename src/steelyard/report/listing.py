@@ -1,19 +1,21 @@
 """Prints what there is: plans, systems, workloads, studies, builds."""
 
+import csv
+import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.table import Table
 
-from steelyard import systems
+from steelyard import systems, terminal
 from steelyard.programs import built
-from steelyard.report import plain
-from steelyard.report.console import make_console
-from steelyard.running.progress import clock_text, reboots
+from steelyard.quantities import clock_text
+from steelyard.running import order
 from steelyard.study import plan as plans
 from steelyard.study import study_file
 from steelyard.study.plan import Plan
-from steelyard.text import shown
+from steelyard.text import cell, shown
 
 Row = dict[str, Any]
 
@@ -39,7 +41,7 @@ def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
         boots = "each round" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} rounds"
         summary = f"{len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
         print(f"study {plan.study.name}: {shown(summary)}")
-        for sentence in reboots(plan):
+        for sentence in order.reboots(plan):
             print(shown(sentence))
         print(
             f"at most {clock_text(design.budget_s)}, and {design.blocks} blocks of a cell; what boots is "
@@ -58,14 +60,24 @@ def print_list(kind: str, *, form: str) -> None:
 def print_table(rows: Sequence[Row], *, form: str) -> None:
     """Like rows as text, JSON or CSV."""
     if form != "text":
-        plain.print_rows(rows, form=form)
+        _print_for_programs(rows, form)
         return
     table = Table(pad_edge=False, box=None, header_style="bold")
     for heading in rows[0] if rows else []:
         table.add_column(heading)
     for row in rows:
         table.add_row(*(shown(str(value)) for value in row.values()))
-    make_console().print(table if rows else "nothing")
+    terminal.console().print(table if rows else "nothing")
+
+
+def _print_for_programs(rows: Sequence[Row], form: str) -> None:
+    if form == "json":
+        json.dump(list(rows), sys.stdout, indent=1)
+        print()
+    elif rows:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
 
 
 def _parameters(parameters: Iterable[tuple[str, int | str]]) -> str:

@@ -86,7 +86,7 @@ def _of_troubles(troubles: Sequence[Trouble]) -> Iterable[str]:
         kinds.setdefault((one.system, one.status, one.reason or "no reason given"), []).append(one)
     for (system, status, reason), members in kinds.items():
         trials = sum(one.trials for one in members)
-        cells = _named([one.cell for one in members])
+        cells = _list_of([one.cell for one in members])
         yield f"{trials} {'trial' if trials == 1 else 'trials'} of {cells} {status} on {system}: {reason}"
 
 
@@ -104,14 +104,14 @@ def _of_flags(weighing: Weighing, everything: bool) -> Iterable[str]:
         if isinstance(kind, _Form):
             yield _in_form(kind, flags, labels)
         elif len(set(flags)) == 1:
-            yield f"{_named(labels)}: {flags[0]}"
+            yield f"{_list_of(labels)}: {flags[0]}"
         else:
-            yield f"{_named(labels)}: {_ranged([_SHA.sub('', flag) for flag in flags])}"
+            yield f"{_list_of(labels)}: {_ranged([_SHA.sub('', flag) for flag in flags])}"
 
 
 def _in_form(form: _Form, flags: Sequence[str], labels: Sequence[str]) -> str:
     matches = [match.groupdict() for flag in flags if (match := form.pattern.fullmatch(flag))]
-    values = {"names": _named(labels), "many": str(len(labels))}
+    values = {"names": _list_of(labels), "many": str(len(labels))}
     for name in matches[0]:
         numbers = [one[name] for one in matches]
         values |= {name: _range(numbers), f"most_{name}": max(numbers, key=_value)}
@@ -140,7 +140,7 @@ def _value(number: str) -> float:
         return 0.0
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_of(names: Sequence[str]) -> str:
     """The names, or the first and how many there are besides."""
     different = list(dict.fromkeys(names))
     if len(different) <= _NAMED:

@@ -47,7 +47,7 @@ def html(weighing: Weighing, *, tables: Sequence[Printed]) -> str:
         "lenses": _LENSES,
         "folded_from": _FOLDED_FROM,
         "tally_of": sentences.tally_of,
-        **_shown(weighing),
+        **_names(weighing),
     }
     sections = [
         (one, Markup(text))
@@ -96,7 +96,7 @@ def _in_order(*, has_tables: bool, has_answers: bool) -> list[_Section]:
     return sorted(SECTIONS, key=lambda one: first.index(one.name) if one.name in first else len(first))
 
 
-def _shown(weighing: Weighing) -> dict[str, Any]:
+def _names(weighing: Weighing) -> dict[str, Any]:
     """Everything that the template names."""
     header = weighing.experiment.header
     names = [system.name for system in weighing.systems]

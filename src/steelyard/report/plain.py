@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from steelyard import text
@@ -109,14 +109,3 @@ def _parts(one: Comparison) -> Iterable[float | None]:
             yield from (None, None, None, None)
         else:
             yield from (estimate.value, estimate.low, estimate.high, estimate.level)
-
-
-def print_rows(rows: Sequence[Mapping[str, Any]], *, form: str) -> None:
-    """A list of like rows as JSON or CSV."""
-    if form == "json":
-        json.dump(list(rows), sys.stdout, indent=1)
-        print()
-    elif rows:
-        writer = csv.DictWriter(sys.stdout, list(rows[0]))
-        writer.writeheader()
-        writer.writerows({name: text.cell(value) for name, value in row.items()} for row in rows)

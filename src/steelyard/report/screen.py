@@ -13,10 +13,11 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.quantities import clock_text
 from steelyard.report import answers
 from steelyard.report.answers import Answer, Finding
 from steelyard.report.console import STYLES
-from steelyard.running.progress import BOOTING, COUNTING, FIRST, SETTLING, RunState, clock_text
+from steelyard.running.progress import BOOTING, COUNTING, FIRST, SETTLING, RunState
 from steelyard.words import wording
 
 _EVERY_S = 0.25  # no sooner than that after the last time ...
@@ -125,7 +126,7 @@ class Screen:
         room = max(8, width - len(times) - 2)
         title = title if len(title) <= room else f"{title[: room - 1]}…"
         yield Text.assemble((title, "bold"), " " * max(2, width - len(title) - len(times)), times)
-        settled = f"{now.settled} of {now.pairs} settled; " if now.pairs else ""
+        settled = f"{now.pairs_settled} of {now.pairs} settled; " if now.pairs else ""
         yield Text(f"{settled}{now.doing}{f': {now.where}' if now.where else ''}")
         spent = ", ".join(
             f"{_DOING_SHORT[what]} {clock_text(seconds)}" for what, seconds in now.spent_on() if seconds >= 1

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from steelyard.analysis import weigh
 from steelyard.analysis.model import Weighing
 from steelyard.drawing import charts
+from steelyard.quantities import clock_text
 from steelyard.report import answers, template
-from steelyard.running.progress import RunState, clock_text
+from steelyard.running.progress import RunState
 from steelyard.words import wording
 
 _SHARE = 0.02  # of the time, at most
@@ -34,14 +34,14 @@ class PageSoFar:
     def write(self) -> None:
         """Writes the page, whole or not at all. Raises OSError."""
         begun = self._clock()
-        template.write(self._path, html(weigh.so_far(self._standing.judge), self._standing))
+        template.write(self._path, html(self._standing.judge.weighing(), self._standing))
         now = self._clock()
         self.writing_s, self.written = self.writing_s + now - begun, self.written + 1
         self._next = now + (now - begun) / _SHARE
 
     def stop(self) -> None:
         """The last page of a run that is not reported any more: it waits for nothing. Raises OSError."""
-        weighing = weigh.so_far(self._standing.judge)
+        weighing = self._standing.judge.weighing()
         template.write(self._path, html(weighing, self._standing, is_over=True))
 
 
@@ -57,7 +57,7 @@ def html(weighing: Weighing, standing: RunState, *, is_over: bool = False) -> st
         "others": others,
         "reload_s": None if is_over else _RELOAD_S,
         "state": f"Stopped after {spent}." if is_over else f"Still being measured: {spent}.",
-        "settled": f"{standing.settled} of {standing.pairs} settled" if standing.pairs else "",
+        "settled": f"{standing.pairs_settled} of {standing.pairs} settled" if standing.pairs else "",
         "doing": f"{standing.doing}: {standing.where}" if standing.where else standing.doing,
         "answers": answers.all_of(weighing),
         "weighing": weighing,

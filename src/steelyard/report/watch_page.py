@@ -62,7 +62,8 @@ def html(account: Account, *, watched: str) -> str:
     template.prepare()
     programs = account.groups if account.by == "program" else accounts.of(account.watch, by="program").groups
     processes = sorted(
-        (one for one in account.processes if one.thread is None), key=lambda one: (-_used(one), one.begin_ns)
+        (one for one in account.processes if one.thread is None),
+        key=lambda one: (-_cpu_ns(one), one.begin_ns),
     )
     colours = _colours(programs)
     drawn = _lanes(processes, account)
@@ -85,7 +86,7 @@ def html(account: Account, *, watched: str) -> str:
         "panels_json": {},
         "first": _first(account),
         "more": _more(account.total),
-        "counted": sentences.counted(account),
+        "counted": sentences.exactness(account),
         "costs": [*sentences.costs(account), *sentences.impact(account)],
         "notes": account.notes,
         "programs": [_group_row(one) for one in programs[:_PROGRAMS_MOST]],
@@ -107,7 +108,7 @@ def html(account: Account, *, watched: str) -> str:
     return template.render("watch.html", shown, filters=_FILTERS)
 
 
-def _used(one: Process) -> int:
+def _cpu_ns(one: Process) -> int:
     return sum(one.figures[name] or 0 for name in CPU.values())
 
 
@@ -166,9 +167,9 @@ def _lanes(processes: Iterable[Process], account: Account) -> lanes.Lanes:
 
 def _about(one: Process, account: Account) -> str:
     after_ns = one.watched_ns - account.watch.head.began_ns
-    ended = sentences.ended(one)
+    ended = sentences.ending(one)
     lived = time_ns((one.end_ns or account.watch.head.began_ns + account.elapsed_ns) - one.watched_ns)
-    used = "" if one.figures[CPU["user"]] is None else f", used {time_ns(_used(one))}"
+    used = "" if one.figures[CPU["user"]] is None else f", used {time_ns(_cpu_ns(one))}"
     return f"{one.program} [{one.pid}], after {time_ns(max(after_ns, 0))} for {lived}{used}; {ended}"
 
 
@@ -269,7 +270,7 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
         "program": one.program,
         "pid": one.pid,
         "about": f"child of {one.parent}{before}",
-        "find": f"{one.program} {one.pid} {one.parent} {sentences.ended(one)}",
+        "find": f"{one.program} {one.pid} {one.parent} {sentences.ending(one)}",
         "cells": [
             "attached" if one.attached else f"+{time_ns(max(after_ns, 0))}",
             time_ns((one.end_ns or until_ns) - one.watched_ns),
@@ -278,7 +279,7 @@ def _process_row(one: Process, account: Account) -> dict[str, Any]:
             _calls_of(one, account),
             figure("memory_peak"),
         ],
-        "ended": sentences.ended(one),
+        "ended": sentences.ending(one),
         "is_bad": bool(one.status or one.signal),
     }
 
@@ -303,9 +304,9 @@ def _calls_of(one: Process, account: Account) -> str:
 def _left_out(rest: Sequence[Process]) -> str:
     if not rest:
         return ""
-    together = time_ns(sum(map(_used, rest)))
+    together = time_ns(sum(map(_cpu_ns, rest)))
     return (
-        f"{count(len(rest))} more processes, each of which used {time_ns(_used(rest[0]))} or less and all "
+        f"{count(len(rest))} more processes, each of which used {time_ns(_cpu_ns(rest[0]))} or less and all "
         f"together {together}, are not in this table; --format json has every one."
     )
 
@@ -351,10 +352,10 @@ def _spark(histogram: Sequence[int] | None) -> Markup:
     )
 
 
-def _begun(sentence: str) -> str:
+def _capitalised(sentence: str) -> str:
     """The sentence with a capital letter, unless it begins with a name such as io_uring."""
     first = sentence.partition(" ")[0]
     return sentence[:1].upper() + sentence[1:] if first.rstrip(":").isalpha() else sentence
 
 
-_FILTERS: dict[str, Callable[..., Any]] = {"duration": time_ns, "begun": _begun}
+_FILTERS: dict[str, Callable[..., Any]] = {"duration": time_ns, "begun": _capitalised}

@@ -41,7 +41,7 @@ class Agenda:
         self.standing = Standing()
         self._budget = budget
         self._chance = random.Random(f"steelyard rounds {plan.seed} {earlier.rounds}")
-        self._done = set(earlier.done)
+        self._over = set(earlier.trials)
         self.blocks = {cell: self._first_open_block(cell) for cell in self.cells}
         self._unfinished = earlier.unfinished
         if not any(self.blocks.values()) and not earlier.unfinished:
@@ -53,8 +53,8 @@ class Agenda:
     def _first_open_block(self, cell: Cell) -> int:
         """The cell's last block if some system has not done it, else the next. Where a system lacks earlier
         ones it did not need them, and would now run them without its partners."""
-        last = max((number for number, _, one in self._done if one == cell), default=0)
-        is_whole = all((last, system, cell) in self._done for system in self.plan.systems)
+        last = max((number for number, _, one in self._over if one == cell), default=0)
+        is_whole = all((last, system, cell) in self._over for system in self.plan.systems)
         return last + is_whole
 
     def next_visits(self, *, boot_s: float) -> list[Offer]:
@@ -64,19 +64,19 @@ class Agenda:
         # A cell comes once a round, so that the first verdicts wait for the first few of them.
         early = any(one.blocks < allocation.FIRST_BLOCKS for one in offers)
         seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s) / (EARLY_ROUNDS if early else 1)
-        return self._chosen(offers, seconds, self._budget.left_s())
+        return self._choice(offers, seconds, self._budget.left_s())
 
     def _offers(self, left_s: float) -> list[Offer]:
         return [
-            Offer(cell, self.blocks[cell], self.cost_of(cell), self.standing.needed.get(cell))
+            Offer(cell, self.blocks[cell], self.cost_of(cell), self.standing.blocks_needed.get(cell))
             for cell in self.cells
             if self.systems_of(cell) and (not self._costs or self.cost_of(cell) <= left_s)
         ]
 
-    def _chosen(self, offers: Sequence[Offer], seconds: float, left_s: float) -> list[Offer]:
+    def _choice(self, offers: Sequence[Offer], seconds: float, left_s: float) -> list[Offer]:
         if not offers or left_s <= 0:
             return []
-        return allocation.chosen(offers, seconds=min(seconds, left_s), chance=self._chance)
+        return allocation.visits(offers, seconds=min(seconds, left_s), chance=self._chance)
 
     def slots(self, *, boot_s: float) -> list[Slot]:
         """What the systems of a machine do in the next round, each in a boot of its own: `boot_s` is what all
@@ -84,7 +84,7 @@ class Agenda:
         if self._unfinished:
             return self._left_over()
         left_s = self._budget.left_s() - (boot_s if self._costs else 0.0)
-        visits = self._chosen(self._offers(left_s), max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s), left_s)
+        visits = self._choice(self._offers(left_s), max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s), left_s)
         passes = self._passes(sum(one.cost_s for one in visits), boot_s, left_s)
         most = self.plan.study.design.blocks
         return [
@@ -179,12 +179,12 @@ class Agenda:
     def trials_of(self, cell: Cell) -> list[Trial]:
         """What is left of the cell's next block, of the systems that need it."""
         trials = plans.remaining(plans.visit(self.plan, cell, self.blocks[cell]), self.systems_of(cell))
-        return [trial for trial in trials if (trial.block, trial.system, trial.cell) not in self._done]
+        return [trial for trial in trials if (trial.block, trial.system, trial.cell) not in self._over]
 
     def keep(self, trial: Trial, outcome: Outcome, seconds: float) -> None:
         """The trial is done, whatever came of it."""
         pair = (trial.system, trial.cell)
-        self._done.add((trial.block, trial.system, trial.cell))
+        self._over.add((trial.block, trial.system, trial.cell))
         self._costs[pair] = seconds
         self._failures[pair] = 0 if outcome.status == "ok" else self._failures.get(pair, 0) + 1
         if outcome.status == "unsupported" or self._failures[pair] >= _FAILURES_MOST:

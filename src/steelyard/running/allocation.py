@@ -29,10 +29,12 @@ class Offer:
     cell: Cell
     blocks: int  # that it has
     cost_s: float  # what another one is thought to cost, on all systems that need it
-    needed: int | None  # blocks until all its comparisons are settled; None: no look would, or not known
+    blocks_needed: (
+        int | None
+    )  # blocks until all its comparisons are settled; None: no look would, or not known
 
 
-def chosen(offers: Sequence[Offer], *, seconds: float, chance: random.Random) -> list[Offer]:
+def visits(offers: Sequence[Offer], *, seconds: float, chance: random.Random) -> list[Offer]:
     """The visits of the next round, in random order, each cell once; `offers` come lightest first.
 
     Cells that have not had their first blocks come last, the lightest first: what they cost is a guess,
@@ -51,7 +53,9 @@ def chosen(offers: Sequence[Offer], *, seconds: float, chance: random.Random) ->
 def _near(offers: Sequence[Offer]) -> list[Offer]:
     """Those that are known to be settled by more blocks, the cheapest to settle first."""
     known = [
-        (one.cost_s * (one.needed - one.blocks), number) for number, one in enumerate(offers) if one.needed
+        (one.cost_s * (one.blocks_needed - one.blocks), number)
+        for number, one in enumerate(offers)
+        if one.blocks_needed
     ]
     return [offers[number] for _, number in sorted(known)]
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
+
 
 class Budget:
     """How much is spent, and how much is left."""
@@ -10,7 +12,7 @@ class Budget:
         self.seconds = seconds
         self._spent_before_s = spent_before_s
         self._clock = clock
-        self._begun: float | None = None
+        self._start_s: float | None = None
 
     def forget(self) -> None:
         """What was spent before an interruption does not count."""
@@ -22,10 +24,10 @@ class Budget:
 
     def begin(self) -> None:
         """The first trial begins; of later ones it takes no notice."""
-        self._begun = self._clock() if self._begun is None else self._begun
+        self._start_s = self._clock() if self._start_s is None else self._start_s
 
     def spent_s(self) -> float:
-        return self._spent_before_s + (self._clock() - self._begun if self._begun is not None else 0.0)
+        return self._spent_before_s + (self._clock() - self._start_s if self._start_s is not None else 0.0)
 
     def left_s(self) -> float:
         return self.seconds - self.spent_s()

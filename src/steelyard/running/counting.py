@@ -48,7 +48,7 @@ class Counting:
         self._fleet = fleet
         self._budget = budget
         self._clock = clock
-        self._counted = set(counted)
+        self._pairs = set(counted)
         self._uncountable: set[str] = set()  # systems whose calls cannot be counted
         self._last_s = 0.0  # of the budget, when it was done last
         self._took_s = 0.0
@@ -90,7 +90,7 @@ class Counting:
             (system, cell)
             for system, cell in wanted
             if system not in self._uncountable
-            and any((number, system, cell) not in self._counted for number in range(_ROUNDS))
+            and any((number, system, cell) not in self._pairs for number in range(_ROUNDS))
         }
 
     def _account(
@@ -100,7 +100,7 @@ class Counting:
         self._fleet.use(system)
         try:
             agent.resume()
-            counting, event = self._fleet.watched(system, agent, events.CALLS)
+            counting, event = self._fleet.monitor_of(system, agent, events.CALLS)
             yield event
             if counting is None:
                 agent.park()
@@ -108,8 +108,8 @@ class Counting:
             try:
                 for number in range(_ROUNDS):
                     for cell in cells:
-                        if self._budget.left_s() > 0 and (number, system, cell) not in self._counted:
-                            self._counted.add((number, system, cell))
+                        if self._budget.left_s() > 0 and (number, system, cell) not in self._pairs:
+                            self._pairs.add((number, system, cell))
                             yield from self._trials(number, system, agent, cell, counting)
             finally:
                 counting.close()
@@ -130,7 +130,7 @@ class Counting:
         has_server = SERVER in dict(cell.parameters)
         for purpose in (WORK, SETUP):
             before = counting.mark()
-            counting.ended.clear()
+            counting.exits.clear()
             settings = _SETTINGS[purpose]
             if has_server and purpose == WORK:
                 settings = settings | {"batch_ns": _SERVED_NS}
@@ -142,7 +142,7 @@ class Counting:
             difference = host_monitor.between(before, after)
             calls = difference.calls
             if calls is not None and has_server:
-                calls = host_monitor.apart(calls, counting.ended)
+                calls = host_monitor.apart(calls, counting.exits)
             done: dict[str, int] = {}
             for one in outcome.usage:
                 done[one.metric] = done.get(one.metric, 0) + one.operations

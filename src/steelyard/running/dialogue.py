@@ -9,7 +9,7 @@ from steelyard.errors import SystemFailed
 from steelyard.events import Outcome
 from steelyard.programs import built
 from steelyard.running import records
-from steelyard.running.records import Asked, ClockReading, Hearing
+from steelyard.running.records import ClockReading, Expectation, Hearing
 from steelyard.study.plan import Plan, Trial
 from steelyard.systems.door import Record, Refused
 from steelyard.text import of_file
@@ -36,11 +36,11 @@ class AgentLike(Protocol):
 
 def request(trial: Trial, wanted: Mapping[str, int | str]) -> str:
     """The request line for a trial with these settings. Of a text all but plain bytes are written as %xx."""
-    words = [f"{name}={_written(value)}" for name, value in wanted.items()]
+    words = [f"{name}={_percent_encoding(value)}" for name, value in wanted.items()]
     return " ".join(["trial", trial.name, trial.cell.workload, *words])
 
 
-def _written(value: int | str) -> str:
+def _percent_encoding(value: int | str) -> str:
     if isinstance(value, int):
         return str(value)
     return "".join(
@@ -57,7 +57,7 @@ def perform(agent: AgentLike, trial: Trial, plan: Plan, *, boot: int, is_timed: 
     """
     began = time.time()
     wanted = plan.settings(trial)
-    hearing = Hearing(_asked(agent, trial, wanted, is_timed=is_timed))
+    hearing = Hearing(_expectation(agent, trial, wanted, is_timed=is_timed))
     deadline = time.monotonic() + plan.study.design.trial_limit_s + GRACE_S
     try:
         for record in agent.records(0.0):
@@ -80,11 +80,13 @@ def perform(agent: AgentLike, trial: Trial, plan: Plan, *, boot: int, is_timed: 
         return records.failed(trial, boot, str(refusal), began=began)
 
 
-def _asked(agent: AgentLike, trial: Trial, wanted: Mapping[str, int | str], *, is_timed: bool) -> Asked:
+def _expectation(
+    agent: AgentLike, trial: Trial, wanted: Mapping[str, int | str], *, is_timed: bool
+) -> Expectation:
     catalogue = built.catalogue()
     workload = catalogue.find(trial.cell.workload)
     initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
-    return Asked(trial, workload, wanted, initial, agent.hello["clock_resolution_ns"], is_timed)
+    return Expectation(trial, workload, wanted, initial, agent.hello["clock_resolution_ns"], is_timed)
 
 
 def _come_to_rest(agent: AgentLike, trial: Trial, refusal: Refused) -> None:

@@ -46,7 +46,7 @@ class Diagnosis:
 def examine() -> Iterator[Diagnosis]:
     """All there is to say, in the order of a report; what cannot be found out is left out, or says so."""
     try:
-        fingerprint = _asked("describe", tempfile.gettempdir())
+        fingerprint = _record_of("describe", tempfile.gettempdir())
     except SteelyardError as error:
         yield Diagnosis(MACHINE, "programs", False, str(error))
         return
@@ -58,7 +58,7 @@ def examine() -> Iterator[Diagnosis]:
     yield from _resolutions()
 
 
-def _asked(*words: str) -> Record:
+def _record_of(*words: str) -> Record:
     answer = subprocess.run([built.load("glibc"), *words], stdout=subprocess.PIPE, check=True)
     record: Record = json.loads(answer.stdout)
     return record
@@ -172,12 +172,12 @@ def _text(path: Path) -> str | None:
 
 def _resolutions() -> Iterator[Diagnosis]:
     for name, workload in _SAMPLED.items():
-        difference = resolution([_measured(workload) for _ in range(2 * _PAIRS)])
+        difference = resolution([_median_ns(workload) for _ in range(2 * _PAIRS)])
         says = f"{_BLOCKS} blocks tell a difference of {digits(100 * difference, count=2)} %"
         yield Diagnosis(RESOLUTION, name, True, says)
 
 
-def _measured(workload: str) -> float:
+def _median_ns(workload: str) -> float:
     """The median of a short trial's ns per operation."""
     words = ["run", workload, *_SHORT]
     answer = subprocess.run([built.load("glibc"), *words], stdout=subprocess.PIPE, check=True).stdout

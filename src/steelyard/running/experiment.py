@@ -1,22 +1,21 @@
 """Carries out an order: study, plan, systems and archive put together, from the first start to the
 closed experiment."""
 
+import contextlib
 import hashlib
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from steelyard import streams, systems
 from steelyard.analysis import standing
-from steelyard.archive import experiments
+from steelyard.archive import closing, experiments
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
@@ -24,69 +23,27 @@ from steelyard.errors import Ended, Rebooting, SteelyardError, Stuck, Unsupporte
 from steelyard.events import CALLS
 from steelyard.programs import built
 from steelyard.running import continuation, peers, progress, runner, seats
+from steelyard.running import order as orders
 from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.host_monitor import HostMonitor
+from steelyard.running.order import Order
 from steelyard.running.progress import MakeOnlooker
-from steelyard.study import bounds, model, plan, study_file
 from steelyard.study.plan import Plan
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import System, check
 from steelyard.text import quoted
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the user asked for, as it was written. A plan needs no more than what has no default."""
-
-    study: str
-    systems: tuple[str, ...] | None  # None: the study's
-    only: tuple[str, ...]
-    budget: str | None
-    seed: int | None
-    margin: str | None = None
-    archive: Path = Path()
-    directory: str | None = None
-    resume: bool = True
-    command: str = ""
-    peer: str | None = None  # where the far end of network workloads is, in place of the study's
-    reboots: bool = False  # this machine may be rebooted
-    watch: bool = True  # account for every trial of the systems on this host
-
-
-def plan_of(order: Order) -> Plan:
-    """The plan that the order means; nothing is started. Raises UsageError and its kin."""
-    chosen = study_file.read(order.study)
-    model.check(chosen, built.catalogue().limits(), file=order.study)
-    if order.only:
-        chosen = model.only(chosen, order.only)
-    if order.budget:
-        design = replace(chosen.design, budget_s=model.duration_s(order.budget))
-        chosen = replace(chosen, design=design)
-    if order.margin:
-        margin = model.fraction(order.margin)
-        chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
-    names = systems.crossed(order.systems or chosen.systems, chosen.builds)
-    if len(names) > bounds.SYSTEMS_MOST:
-        raise bounds.refusal(
-            chosen.name, f"{len(names):,} systems, with their builds", f"{bounds.SYSTEMS_MOST}"
-        )
-    members = [systems.find(name, chosen.definitions) for name in names]
-    chosen = peers.settled(chosen, order.peer, members, catalogue=built.catalogue().limits(), tell=_tell)
-    labels = systems.label(names)
-    seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
-    return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
-
-
 def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
     """The experiment, closed. If it is interrupted it stays open, and the same order goes on with it: where
     that was by one Ctrl-C (KeyboardInterrupt, but not Ended) and something was measured, it is returned so.
     """
-    schedule = plan_of(order)
+    schedule = orders.plan_of(order)
     members = _members(schedule)
     is_this = any(system.seat and system.seat.is_here for system in members.values())
     if is_this and not order.reboots:
-        (sentence, *_) = progress.reboots(schedule)
+        (sentence, *_) = orders.reboots(schedule)
         raise UsageError(f"{sentence}; to allow that, with the end of all that runs here, add --reboots")
     directory = _directory(order)
     same = experiments.identity(
@@ -98,12 +55,12 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
         same = f"{same}-{order.seed}"
     if not order.watch:
         same = f"{same}-unwatched"
-    with experiments.measuring(order.archive), seats.held(members):
-        experiment = experiments.unfinished(order.archive, same, _tell) if order.resume else None
+    with experiments.measuring(order.archive), seats.hold(members):
+        experiment = experiments.unfinished(order.archive, same, streams.tell) if order.resume else None
         is_new = True
         if experiment is not None:
             schedule = replace(schedule, seed=experiment.header["seed"])
-            streams.say(f"steelyard: going on with {experiment.name}")
+            streams.tell(f"going on with {experiment.name}")
             is_new = False
         elif continuation.is_asked_for():
             continuation.remove()
@@ -117,7 +74,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
                 order.archive, schedule, budget_s=schedule.study.design.budget_s, same=same, details=details
             )
         try:
-            with continuation.over_reboots(experiment.path) if is_this else nullcontext():
+            with continuation.over_reboots(experiment.path) if is_this else contextlib.nullcontext():
                 _measure(experiment, schedule, members, directory, onlooker, watch=order.watch, is_new=is_new)
         except (Ended, Rebooting):
             raise
@@ -131,7 +88,7 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
         except SteelyardError:
             experiments.discard_if_empty(experiment)
             raise
-        return experiments.close(experiment)
+        return closing.close(experiment)
 
 
 def _measure(
@@ -167,7 +124,7 @@ def _measure(
         return HostMonitor(agent.process, detail=detail, may_stop=not members[name].boot)
 
     with (
-        closing(journal),
+        contextlib.closing(journal),
         peers.far_ends(schedule, members, directory) as far_ends,
         onlooker(schedule, judge) as watcher,
     ):
@@ -181,7 +138,7 @@ def _measure(
             seats=seated,
             watch=account if watch and not _are_watched(members) else None,
         )
-        with closing(events):
+        with contextlib.closing(events):
             for event in events:
                 journal.append(event)
                 watcher.event(event)
@@ -191,12 +148,8 @@ def _lines(experiment: Experiment) -> Iterator[Line]:
     """The journal's lines. Says which are damaged."""
     for line in experiments.lines(experiment):
         if line["kind"] == "damage":
-            _tell(line["note"])
+            streams.tell(line["note"])
         yield line
-
-
-def _tell(sentence: str) -> None:
-    streams.say(f"steelyard: {sentence}")
 
 
 def _are_watched(members: Mapping[str, System]) -> bool:

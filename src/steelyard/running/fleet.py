@@ -9,13 +9,12 @@ from typing import Protocol
 from steelyard import events
 from steelyard.errors import Rebooting, SteelyardError, Stuck, SystemFailed
 from steelyard.events import Earlier, Outcome, Started, Switching, Unbooted, Watched
-from steelyard.running import dialogue, host_monitor, records
+from steelyard.running import budget, dialogue, host_monitor, records
 from steelyard.running.dialogue import AgentLike
 from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark, Process
 
 BOOTS_MOST = 3  # so many failures in a row, and the machine is left alone
-BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
 
 
 class SeatsLike(Protocol):
@@ -54,7 +53,7 @@ class MonitorLike(Protocol):
     """What the runner needs of a monitor; `host_monitor.HostMonitor` is the real one."""
 
     head: Head
-    ended: list[Process]  # at CALLS: that have ended; whoever reads them takes them
+    exits: list[Process]  # at CALLS: that have ended; whoever reads them takes them
 
     def mark(self) -> Mark | None: ...
     def close(self) -> None: ...
@@ -86,7 +85,7 @@ class Fleet:
         self._watch = watch
         self._clock = clock
         self._monitors: dict[str, MonitorLike] = {}
-        self._used: set[str] = set()  # systems that have run a trial since they came up
+        self._active: set[str] = set()  # systems that have run a trial since they came up
         self._down: dict[str, str] = {}  # systems that are down, and why
         self._boot_costs = dict(earlier.boot_costs)
 
@@ -109,12 +108,12 @@ class Fleet:
         self.agents[system] = agent
         agent.park()
         self._down.pop(system, None)
-        self._used.discard(system)
+        self._active.discard(system)
         self.boots[system] = self.boots.get(system, 0) + 1
         self._boot_costs[system] = self._clock() - begun
         yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
         if self._watch is not None:
-            monitor, event = self.watched(system, agent, events.LIFE)
+            monitor, event = self.monitor_of(system, agent, events.LIFE)
             yield event
             if monitor is not None:
                 self._monitors[system] = monitor
@@ -150,7 +149,7 @@ class Fleet:
     def is_up(self, system: str) -> bool:
         return self.agents[system] is not None
 
-    def watched(self, system: str, agent: AgentLike, detail: str) -> tuple[MonitorLike | None, Watched]:
+    def monitor_of(self, system: str, agent: AgentLike, detail: str) -> tuple[MonitorLike | None, Watched]:
         """A monitor of the system's processes and its description; or None and the reason."""
         assert self._watch is not None
         boot = self.boots[system]
@@ -173,7 +172,7 @@ class Fleet:
     def boot_s(self, systems: Iterable[str] | None = None) -> float:
         """What booting these systems, or all, took the last time."""
         return sum(
-            self._boot_costs.get(system, BOOT_S)
+            self._boot_costs.get(system, budget.BOOT_S)
             for system in (self.plan.systems if systems is None else systems)
         )
 
@@ -183,7 +182,7 @@ class Fleet:
         return [
             system
             for system in self.plan.systems
-            if system in needed and (system in self._down or (system in afresh and system in self._used))
+            if system in needed and (system in self._down or (system in afresh and system in self._active))
         ]
 
     def refresh(self, systems: Iterable[str]) -> Iterator[Started | Watched]:
@@ -231,7 +230,7 @@ class Fleet:
         """The system's agent, to run something on it; None while it is down."""
         agent = self.agents[system]
         if agent is not None:
-            self._used.add(system)
+            self._active.add(system)
         return agent
 
     def lose(self, system: str, reason: str) -> None:

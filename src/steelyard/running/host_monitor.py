@@ -99,9 +99,9 @@ class HostMonitor:
 
     def __init__(self, process: int, *, detail: str, may_stop: bool) -> None:
         """Begins to watch at that detail: at LIFE by a backend that does not disturb what is timed, at
-        CALLS by one that stops processes only if `may_stop`, and then it keeps what ends in `ended`. Raises
+        CALLS by one that stops processes only if `may_stop`, and then it keeps what ends in `exits`. Raises
         Unsupported if there is no such backend."""
-        self.ended: list[Process] = []
+        self.exits: list[Process] = []
         self._tells = () if detail == CALLS else ("--marks",)
         words = [str(built.monitor()), "--detail", detail, "-p", str(process)]
         self._open(words)
@@ -166,7 +166,7 @@ class HostMonitor:
             while True:
                 record = self._next(deadline - time.monotonic())
                 if isinstance(record, Process):
-                    self.ended.append(record)
+                    self.exits.append(record)
                 if isinstance(record, Mark) and record.id == name:
                     return record
         except (OSError, SteelyardError):

@@ -32,7 +32,7 @@ _MEANING = (
 )
 
 
-def settled(
+def choose(
     study: Study,
     choice: str | None,
     members: Sequence[System],

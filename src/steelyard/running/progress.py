@@ -1,16 +1,15 @@
 """Keeps account, for people, of where a run stands: what it is doing, what its time went to, what is new."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol
 
-from steelyard import events, systems
+from steelyard import events
 from steelyard.analysis.model import Comparison
 from steelyard.analysis.standing import Judge
-from steelyard.running import allocation, fleet, runner
+from steelyard.running import allocation, runner
 from steelyard.statistics import verdict
-from steelyard.study.model import Machine
 from steelyard.study.plan import Plan
 
 # What a run does, in the order in which it begins to.
@@ -40,31 +39,6 @@ class Onlooker(Protocol):
 MakeOnlooker = Callable[[Plan, Judge], Onlooker]
 
 
-def clock_text(seconds: float) -> str:
-    """Minutes and seconds, such as 3:07."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
-def reboots(plan: Plan) -> list[str]:
-    """For each machine that runs one system at a time, a sentence that says how often it will be booted."""
-    seats: dict[Machine, list[str]] = {}
-    for label in plan.systems:
-        seat = systems.find(label.partition("#")[0], plan.study.definitions).seat
-        if seat is not None:
-            seats.setdefault(seat.machine, []).append(label)
-    return [_reboots(machine, systems, plan) for machine, systems in seats.items()]
-
-
-def _reboots(machine: Machine, labels: Sequence[str], plan: Plan) -> str:
-    budget_s, blocks = plan.study.design.budget_s, plan.study.design.blocks
-    most = len(labels) * min(blocks, max(1, int(budget_s / (len(labels) * fleet.BOOT_S))))
-    return (
-        f"{machine.name} ({machine.host}) will be rebooted for each of {', '.join(labels)} in turn, again "
-        f"and again: some {most} times, {clock_text(most * fleet.BOOT_S)} in all, if a boot and its trials "
-        f"take {clock_text(fleet.BOOT_S)}; a boot may take up to {clock_text(machine.wait_s)}"
-    )
-
-
 class RunState:
     """Where the run stands now."""
 
@@ -79,7 +53,7 @@ class RunState:
         self._clock = clock
         self._since = clock()
         self.boots = 0  # of machines
-        self._told: set[tuple[str, str, str, bool]] = set()
+        self._reports: set[tuple[str, str, str, bool]] = set()
 
     @property
     def left_s(self) -> float:
@@ -92,7 +66,7 @@ class RunState:
         return (len(self.plan.systems) - 1) * len(self.plan.cells)
 
     @property
-    def settled(self) -> int:
+    def pairs_settled(self) -> int:
         return len(self.judge.standing.decided)
 
     def begins(self, what: str, system: str) -> None:
@@ -121,8 +95,8 @@ class RunState:
             if one.ratio is None or one.verdict not in verdict.CLAIMED:
                 continue
             what = (one.system, one.cell, one.metric, one.ratio.value > 1)
-            if what not in self._told:
-                self._told.add(what)
+            if what not in self._reports:
+                self._reports.add(what)
                 news.append(one)
         return sorted(news, key=_far, reverse=True)
 

@@ -25,7 +25,7 @@ _OPERATIONS_MOST, _BYTES_MOST = 10_000, 1_000_000
 _PROCESSORS_MOST = 4096  # of whose time a trial can have used
 _POINTS_MOST, _GROUPS_MOST = 512, 1000  # of a curve, and of a copy: as the load program has them
 
-_Kept = TypeVar("_Kept", Samples, Usage, Count, Group, Histogram)
+_Row = TypeVar("_Row", Samples, Usage, Count, Group, Histogram)
 _MEDIAN = "_50"  # a metric of that name is the median of what a histogram may tell of
 _GROUP_TIMES = ("asked_ns", "began_ns", "ended_ns", "reaped_ns")
 
@@ -41,7 +41,7 @@ class ClockReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Expectation:
     """What a trial was asked for, from which follows what it will say."""
 
     trial: Trial
@@ -91,14 +91,14 @@ def failed(trial: Trial, boot: int, reason: str, *, status: str = "failed", bega
 class Hearing:
     """One trial's records so far. Nothing is kept that was not asked for: so there is a bound to it."""
 
-    def __init__(self, expected: Asked) -> None:
+    def __init__(self, expected: Expectation) -> None:
         self.refusal: str | None = None  # of the whole request, in the agent's words
-        self._asked = expected
+        self._expected = expected
         self._metrics = tuple(metric.name for metric in expected.workload.metrics)
         self._begin: Record = {}
         self._end: Record = {}
         self._processes: list[Record] = []
-        self._told: dict[tuple[Any, ...], Record] = {}  # by kind, copy, metric, and point or batch
+        self._by_place: dict[tuple[Any, ...], Record] = {}  # by kind, copy, metric, and point or batch
         self._operations: dict[tuple[Any, ...], int] = {}  # by metric and point
 
     def ends_with(self, record: Record) -> bool:
@@ -128,13 +128,13 @@ class Hearing:
         return bool(self._end)
 
     def _is_of_this_trial(self, record: Record) -> None:
-        _must(record, "trial", record["trial"] == self._asked.trial.name, f"'{self._asked.trial.name}'")
+        _must(record, "trial", record["trial"] == self._expected.trial.name, f"'{self._expected.trial.name}'")
 
     def _hear_begin(self, begin: Record) -> None:
         self._is_of_this_trial(begin)
-        name = self._asked.workload.name
+        name = self._expected.workload.name
         _must(begin, "workload", begin["workload"] == name, f"'{name}'")
-        for name, value in self._asked.settings.items():
+        for name, value in self._expected.settings.items():
             used = begin["parameters"].get(name, _as_said(value))
             if used != _as_said(value):
                 raise cannot_be("begin", f"parameters.{name}", used, f"{quoted(value)}, as asked")
@@ -142,7 +142,7 @@ class Hearing:
 
     def _hear_processes(self, record: Record) -> None:
         self._is_of_this_trial(record)
-        copies = list(range(self._asked.trial.cell.copies))
+        copies = list(range(self._expected.trial.cell.copies))
         numbers = [one["copy"] for one in record["processes"]]
         if self._processes or numbers != copies[: len(numbers)]:
             raise cannot_be("processes", "the list of copies", numbers, f"{quoted(copies)}, once")
@@ -150,11 +150,11 @@ class Hearing:
 
     def _hear_of_copy(self, one: Record) -> None:
         """What is said of one copy and one metric, and only once."""
-        kind, copies, workload = one["record"], self._asked.trial.cell.copies, self._asked.workload
+        kind, copies, workload = one["record"], self._expected.trial.cell.copies, self._expected.workload
         _must(one, "copy", one["copy"] < copies, f"less than {copies}")
         part = one.get("point") if kind == "samples" else one.get("batch")
         key = (kind, one["copy"], one["metric"], part)
-        if key in self._told:
+        if key in self._by_place:
             where = f"of copy {one['copy']} and metric '{one['metric']}'"
             raise Refused(f"its record '{kind}' {where} came twice")
         metrics = self._metrics
@@ -176,10 +176,10 @@ class Hearing:
         elif kind == "value":
             _must(one, "unit", one["unit"] == workload.counts, f"'{workload.counts}'")
             _must(one, "value", one["value"] > 0, "more than 0")
-        self._told[key] = one
+        self._by_place[key] = one
 
     def _check_samples(self, one: Record) -> None:
-        request = self._asked
+        request = self._expected
         is_curve, is_time = request.workload.sweeps is not None, request.unit(one["metric"]) == "ns"
         moves = request.workload.measure == "bandwidth" and not request.is_reported(one["metric"])
         _must(one, "unit", one["unit"] == request.unit(one["metric"]), f"'{request.unit(one['metric'])}'")
@@ -207,9 +207,9 @@ class Hearing:
             _must(one, "bytes", (one["bytes"] or 0) <= most, f"at most {most} in such a time")
 
     def _check_group(self, one: Record) -> None:
-        is_alone, iterations = one["metric"] == ALONE, self._asked.number("iterations")
-        members = 1 if is_alone else self._asked.number("processes")
-        batches = _GROUPS_MOST if is_alone else self._asked.batches(TOGETHER)[1]
+        is_alone, iterations = one["metric"] == ALONE, self._expected.number("iterations")
+        members = 1 if is_alone else self._expected.number("processes")
+        batches = _GROUPS_MOST if is_alone else self._expected.batches(TOGETHER)[1]
         _must(one, "batch", one["batch"] <= batches, f"at most {batches}")
         _must(one, "members", one["members"] == members, f"{members}")
         _must(one, "iterations", one["iterations"] == iterations, f"{iterations}, as asked")
@@ -241,7 +241,7 @@ class Hearing:
         if end["status"] == "ok":
             self._check_completeness()
         return Outcome(
-            trial=self._asked.trial,
+            trial=self._expected.trial,
             boot=boot,
             status=end["status"],
             reason=end["reason"],
@@ -252,16 +252,16 @@ class Hearing:
             guest_ns=after.guest_ns - before.guest_ns,
             clock_doubt_ns=before.doubt_ns + after.doubt_ns,
             pressure=pressure,
-            samples=tuple(_kept(Samples, one) for one in self._all("samples")),
-            usage=tuple(_kept(Usage, one) for one in self._all("usage")),
+            samples=tuple(_row_of(Samples, one) for one in self._all("samples")),
+            usage=tuple(_row_of(Usage, one) for one in self._all("usage")),
             processes=tuple(CopyProcess(**one) for one in self._processes),
             groups=tuple(_group(one) for one in self._all("group")),
-            histograms=tuple(_kept(Histogram, one) for one in self._all("histogram")),
-            counts=tuple(_kept(Count, one) for one in self._all("value", "told")),
+            histograms=tuple(_row_of(Histogram, one) for one in self._all("histogram")),
+            counts=tuple(_row_of(Count, one) for one in self._all("value", "told")),
         )
 
     def _all(self, *kinds: str) -> list[Record]:
-        return [one for one in self._told.values() if one["record"] in kinds]
+        return [one for one in self._by_place.values() if one["record"] in kinds]
 
     def _check_clocks(self, before: ClockReading, after: ClockReading) -> None:
         """That moments of the system's clock follow upon one another, and go on about as ours do; that
@@ -289,7 +289,7 @@ class Hearing:
     def _check_times(self, most_ns: int, host_ns: int) -> None:
         spent: dict[int, int] = defaultdict(int)
         for one in self._all("samples"):
-            if self._asked.is_reported(one["metric"]):
+            if self._expected.is_reported(one["metric"]):
                 if one["unit"] == "ns":
                     _must_not_exceed(one, most_ns)
                 continue
@@ -315,10 +315,10 @@ class Hearing:
 
     def _check_completeness(self) -> None:
         """Checks that a trial that claims to have gone well has sent everything that was asked for."""
-        request = self._asked
+        request = self._expected
         copies, is_count = request.trial.cell.copies, request.workload.measure == "count"
         came: dict[tuple[str, int, str], set[Any]] = defaultdict(set)
-        for kind, copy, metric, part in self._told:
+        for kind, copy, metric, part in self._by_place:
             came[kind, copy, metric].add(part)
         wanted = ["value" if is_count else "samples", "usage"]
         for kind, copy, metric in (
@@ -393,7 +393,7 @@ def _as_said(value: int | str) -> int | str:
     return said
 
 
-def _kept(kind: type[_Kept], record: Record) -> _Kept:
+def _row_of(kind: type[_Row], record: Record) -> _Row:
     """The object that holds what is kept of the record: all that its type has."""
     values: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
@@ -415,4 +415,4 @@ def _group(record: Record) -> Group:
     statuses, signals, reasons = zip(*columns, strict=True)
     marks = tuple(tuple(moments) for moments in record["marks_ns"])
     added = {"marks_ns": marks, "statuses": statuses, "signals": signals, "reasons": reasons}
-    return _kept(Group, record | added)
+    return _row_of(Group, record | added)

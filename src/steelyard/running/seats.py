@@ -22,7 +22,7 @@ class Seats:
     def __init__(self, members: Mapping[str, System], *, directory: Path, earlier: Earlier) -> None:
         self._members = members
         self._directory = directory
-        self._used = set(earlier.identities)
+        self._identities = set(earlier.identities)
         self._switching = earlier.switching
         self._asked_at = earlier.switching_at
         self._has_failed = False  # the last boot
@@ -53,7 +53,7 @@ class Seats:
         assert seat is not None
         identity = machine.identity(seat) if self._has_failed else machine.await_answer(seat)
         if identity is not None:
-            self._used.add(identity)
+            self._identities.add(identity)
         return identity
 
     def start(self, system: str) -> Agent:
@@ -64,7 +64,7 @@ class Seats:
         self._has_failed = True
         try:
             if self._switching is not None and self.is_on_its_way(system):
-                self._used.add(str(self._switching.identity))
+                self._identities.add(str(self._switching.identity))
                 self._switching = None
             elif seat.is_here:
                 with interruption.ignored():
@@ -75,9 +75,9 @@ class Seats:
                 )
             else:
                 machine.switch(seat)
-            self._used.add(machine.await_boot(seat, old=self._used))
+            self._identities.add(machine.await_boot(seat, old=self._identities))
         except KeyboardInterrupt:
-            streams.say(f"steelyard: {seat.host} may still be booting into {seat.name}")
+            streams.tell(f"{seat.host} may still be booting into {seat.name}")
             raise
         agent = Agent(self._members[system], directory=self._directory)
         try:
@@ -92,7 +92,7 @@ class Seats:
 
 
 @contextmanager
-def held(members: Mapping[str, System]) -> Iterator[None]:
+def hold(members: Mapping[str, System]) -> Iterator[None]:
     """Holds the right to boot every machine that these systems run on, on this host. Raises Stuck if another
     laboratory has it; who has it on another host is asked when the machine is up. Ends with the process."""
     seats = {one.seat.machine.host: one.seat for one in members.values() if one.seat}

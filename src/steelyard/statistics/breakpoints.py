@@ -48,12 +48,12 @@ class Broken:
 def find(x: Array, y: Array) -> Array:
     """The breakpoints, ascending; none where a straight line does. Shape: n ascending x, n >= 3, and n y."""
     fits = [_descended(x, y, one, step=_step(x)) for one in _searched(x, y)]
-    return _thinned(x, y, _settled(x, y, min(fits, key=lambda one: _criterion(x, one)))).breaks
+    return _thinned(x, y, _minimum(x, y, min(fits, key=lambda one: _criterion(x, one)))).breaks
 
 
 def settle(x: Array, y: Array, *, start: Array) -> Array:
     """As many breakpoints as in `start`, each moved from there to where the misfit is least."""
-    return _settled(x, y, _broken(x, y, start)).breaks
+    return _minimum(x, y, _broken(x, y, start)).breaks
 
 
 def ordinates(x: Array, y: Array, *, breaks: Array) -> Array:
@@ -116,7 +116,7 @@ def _searched(x: Array, y: Array) -> Iterable[Broken]:
     return best.values()
 
 
-def _settled(x: Array, y: Array, start: Broken) -> Broken:
+def _minimum(x: Array, y: Array, start: Broken) -> Broken:
     near = _descended(x, y, start, step=_step(x))
     return _descended(x, y, near, step=_step(x) / _PARTS)
 
@@ -134,7 +134,7 @@ def _thinned(x: Array, y: Array, fit: Broken) -> Broken:
         if not close and not thinned:
             break
         fewer = _without(x, y, fit.breaks, close or range(len(fit.breaks)))
-        best = _least(_settled(x, y, _descended(x, y, one, step=None)) for one in fewer)
+        best = _least(_minimum(x, y, _descended(x, y, one, step=None)) for one in fewer)
         if not close and _criterion(x, best) > _criterion(x, fit):
             break
         fit, thinned = best, True

@@ -102,7 +102,7 @@ class _Sum:
 def fit(sizes: Array, latencies: Array) -> Fit:
     """The fit of one curve. Shape: n ascending sizes, n >= 6, and n latencies above 0."""
     x, y = np.log2(sizes), np.log(latencies)
-    return _described(x, y, _found(x, y))
+    return _described(x, y, _best_sum(x, y))
 
 
 def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha: float = 0.05) -> Estimated:
@@ -112,7 +112,7 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
     is known no better than that. With fewer trials than resampling.FEWEST there are no intervals.
     """
     x, y = np.log2(sizes), np.log(resampling.pooled(curves))
-    model = _found(x, y)
+    model = _best_sum(x, y)
     described = _described(x, y, model)
     onsets, centres = [one.onset for one in described.steps], [one.centre for one in described.steps]
     if len(curves) < resampling.FEWEST:
@@ -120,7 +120,7 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
     redrawn = np.log(resampling.redrawn(curves, chance))
     moved = [_refined(x, curve, model).rows[model.is_major] for curve in redrawn]
     reached = np.exp2([_reach(x, rows) for rows in moved])
-    freely = [_found(x, curve) for curve in redrawn[: resampling.REFITTED_FREELY]]
+    freely = [_best_sum(x, curve) for curve in redrawn[: resampling.REFITTED_FREELY]]
     return Estimated(
         described,
         resampling.intervals(onsets, reached[:, 0], reached[:, 1], alpha=alpha),
@@ -129,7 +129,7 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
     )
 
 
-def _found(x: Array, y: Array) -> _Sum:
+def _best_sum(x: Array, y: Array) -> _Sum:
     """The steps, in the order of their centres."""
     best = last = _refined(x, y, _Sum(float(np.median(y)), np.empty((0, 3))))
     for _ in range(min(MOST, (len(x) - 2) // 3)):  # each step has three parameters

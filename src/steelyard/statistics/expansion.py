@@ -28,9 +28,10 @@ FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Part:
     """What windows saw of one process and one kind of event. Sums are over windows in which it ran, each
-    weighted, but for `met`, `counted` and `counting`. Where these two are not given, all weights are 1."""
+    weighted, but for `run_in_windows`, `events_in_windows` and `counting`. Without the first two all weights
+    are 1."""
 
     windows: int
     run_all: float  # its run time, in windows or not
@@ -40,11 +41,11 @@ class Seen:
     squares: float = 0.0  # of events
     products: float = 0.0  # of events and run time
     counting: float = 0.0  # run time that the counting itself took, not in `run`
-    met: float | None = None  # run time in windows
-    counted: int | None = None  # events in windows
+    run_in_windows: float | None = None  # run time in windows
+    events_in_windows: int | None = None  # events in windows
 
 
-def total(parts: Iterable[Seen], *, level: float = 0.95) -> Estimate | None:
+def total(parts: Iterable[Part], *, level: float = 0.95) -> Estimate | None:
     """The events of all parts together with an interval, which ends at what was seen for certain; None for
     fewer than FEWEST windows in all."""
     strata = _strata(tuple(parts))
@@ -53,20 +54,22 @@ def total(parts: Iterable[Seen], *, level: float = 0.95) -> Estimate | None:
     value = math.fsum(one.events / one.run * one.run_all for one in strata)
     freedom = max(sum(one.windows - 1 for one in strata), 1)
     reach = student.reach(freedom, level=level) * math.sqrt(math.fsum(map(_variance, strata)))
-    reach += math.fsum(one.counting / _met(one) / 2 * one.events / one.run * one.run_all for one in strata)
-    certain = float(sum(map(_counted, strata)))
+    reach += math.fsum(
+        one.counting / _run_in_windows(one) / 2 * one.events / one.run * one.run_all for one in strata
+    )
+    certain = float(sum(map(_events_in_windows, strata)))
     return Estimate(value, max(value - reach, certain), max(value + reach, certain), level)
 
 
-def _met(part: Seen) -> float:
-    return part.run if part.met is None else part.met
+def _run_in_windows(part: Part) -> float:
+    return part.run if part.run_in_windows is None else part.run_in_windows
 
 
-def _counted(part: Seen) -> float:
-    return part.events if part.counted is None else part.counted
+def _events_in_windows(part: Part) -> float:
+    return part.events if part.events_in_windows is None else part.events_in_windows
 
 
-def _strata(parts: Sequence[Seen]) -> list[Seen] | None:
+def _strata(parts: Sequence[Part]) -> list[Part] | None:
     """Those with windows enough, each by itself, and one for the rest; or one for all; or None."""
     own = [part for part in parts if _is_enough(part)]
     rest = _pooled([part for part in parts if not _is_enough(part)])
@@ -78,12 +81,12 @@ def _strata(parts: Sequence[Seen]) -> list[Seen] | None:
     return [whole] if _is_enough(whole) else None
 
 
-def _is_enough(part: Seen) -> bool:
+def _is_enough(part: Part) -> bool:
     return part.windows >= FEWEST and part.run > 0
 
 
-def _pooled(parts: Sequence[Seen]) -> Seen:
-    return Seen(
+def _pooled(parts: Sequence[Part]) -> Part:
+    return Part(
         windows=sum(part.windows for part in parts),
         run_all=math.fsum(part.run_all for part in parts),
         run=math.fsum(part.run for part in parts),
@@ -92,15 +95,15 @@ def _pooled(parts: Sequence[Seen]) -> Seen:
         events=sum(part.events for part in parts),
         squares=math.fsum(part.squares for part in parts),
         products=math.fsum(part.products for part in parts),
-        met=math.fsum(map(_met, parts)),
-        counted=round(math.fsum(map(_counted, parts))),
+        run_in_windows=math.fsum(map(_run_in_windows, parts)),
+        events_in_windows=round(math.fsum(map(_events_in_windows, parts))),
     )
 
 
-def _variance(part: Seen) -> float:
+def _variance(part: Part) -> float:
     """The variance of its total."""
     ratio = part.events / part.run
     beyond = part.squares - 2 * ratio * part.products + ratio * ratio * part.run_squares
-    unseen = max(1 - _met(part) / part.run_all, 0.0) if part.run_all else 0.0
+    unseen = max(1 - _run_in_windows(part) / part.run_all, 0.0) if part.run_all else 0.0
     spread = part.windows / (part.windows - 1) * max(beyond, 0.0)
     return spread * unseen * (part.run_all / part.run) ** 2

@@ -41,7 +41,7 @@ class Pairs:
 class Judgement:
     """What the pairs of one comparison say, beside all others."""
 
-    shown: Estimate  # of the difference; a claimed one has the interval that it deserves
+    estimate: Estimate  # of the difference; a claimed one has the interval that it deserves
     usual: Estimate  # with the interval that holds at all looks together
     p_adjusted: float  # for all looks and all comparisons
     is_claimed: bool  # a difference, at a false discovery rate of 5 %
@@ -91,7 +91,7 @@ class Judged:
     rate: float = field(default=0.0)  # the share of claims among the comparisons
 
 
-def judged(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise | None = None) -> Judged:
+def judge(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise | None = None) -> Judged:
     """Judges the comparisons together; `margins` are the smallest differences that matter, on the log scale.
 
     Families are corrected in two stages. With `noise` the noise is that of a larger study, of which these are

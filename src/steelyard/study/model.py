@@ -185,24 +185,26 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A published table to print with today's systems as further columns."""
+class PublishedTable:
+    """A paper's table to print beside today's figures."""
 
     name: str
     title: str
     paper: str
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table(PublishedTable):
+    """A published table to print with today's systems as further columns."""
+
     rows: tuple[TableRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class CurveTable:
+class CurveTable(PublishedTable):
     """A published table of what curves say: of each workload's plateau (the upper one) or knee."""
 
-    name: str
-    title: str
-    paper: str
-    note: str
     shows: str  # "plateau" or "knee"
     columns: tuple[tuple[str, str], ...]  # the paper's workload, and the one that stands for it today
 
@@ -219,16 +221,12 @@ class TableFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class CellTable:
+class CellTable(PublishedTable):
     """A published table over a parameter's levels, each of which is a cell of a workload today.
 
     `variants` are the parameters that today's columns differ in besides the system, each with a name.
     """
 
-    name: str
-    title: str
-    paper: str
-    note: str
     published: str  # the paper's workload
     workload: str
     over: str  # the parameter
@@ -251,13 +249,9 @@ class FigureRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureTable:
+class FigureTable(PublishedTable):
     """A published table of figures of one workload on several systems, and today's, of one cell."""
 
-    name: str
-    title: str
-    paper: str
-    note: str
     published: str  # the paper's workload
     workload: str
     figures: tuple[FigureRow, ...]

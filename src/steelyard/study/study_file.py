@@ -406,9 +406,7 @@ def _table(part: Reader) -> Table:
     for row in part.parts("row"):
         rows.append(TableRow(row.text("published"), row.text("workload"), row.whole("operations", 1, 1)))
         row.finish()
-    table = Table(
-        part.text("name"), part.text("title"), part.text("paper"), part.text("note", ""), tuple(rows)
-    )
+    table = Table(*_heading(part), tuple(rows))
     part.finish()
     _check_paper(part, table.paper)
     return table
@@ -426,10 +424,7 @@ def _curve_table(part: Reader) -> CurveTable:
         columns.append((column.text("published"), column.text("workload")))
         column.finish()
     table = CurveTable(
-        part.text("name"),
-        part.text("title"),
-        part.text("paper"),
-        part.text("note", ""),
+        *_heading(part),
         part.text("shows"),
         tuple(columns),
     )
@@ -467,10 +462,7 @@ def _cell_table(part: Reader) -> CellTable:
         name = variant.text("name")
         variants.append((name, tuple(sorted(_stated(variant).items()))))
     table = CellTable(
-        name=part.text("name"),
-        title=part.text("title"),
-        paper=part.text("paper"),
-        note=part.text("note", ""),
+        *_heading(part),
         published=part.text("published"),
         workload=part.text("workload"),
         over=part.text("over"),
@@ -493,6 +485,11 @@ def _cell_table(part: Reader) -> CellTable:
     return table
 
 
+def _heading(part: Reader) -> tuple[str, str, str, str]:
+    """The fields of a PublishedTable."""
+    return part.text("name"), part.text("title"), part.text("paper"), part.text("note", "")
+
+
 def _figure_table(part: Reader) -> FigureTable:
     figures = []
     for figure in part.parts("figure"):
@@ -504,10 +501,7 @@ def _figure_table(part: Reader) -> FigureTable:
             raise figure.wrong("reading", reading, " or ".join(map(json.dumps, READINGS)))
         figures.append(row)
     table = FigureTable(
-        name=part.text("name"),
-        title=part.text("title"),
-        paper=part.text("paper"),
-        note=part.text("note", ""),
+        *_heading(part),
         published=part.text("published"),
         workload=part.text("workload"),
         figures=tuple(figures),

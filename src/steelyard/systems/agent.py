@@ -100,8 +100,8 @@ class Agent:
         self.system = system
         self.parked = False
         self._is_up = False
-        self._said = 0  # bytes since the last request
-        self._said_before = 0  # bytes on standard error when the last request was sent
+        self._output_bytes = 0  # bytes since the last request
+        self._errors_before = 0  # bytes on standard error when the last request was sent
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._unread = bytearray()
         self._lines: deque[bytes] = deque()
@@ -189,8 +189,8 @@ class Agent:
 
     def send(self, request: str) -> None:
         """Sends one request line. Raises SystemFailed if nobody is there to read it."""
-        self._said = 0
-        self._said_before = os.fstat(self._errors.fileno()).st_size
+        self._output_bytes = 0
+        self._errors_before = os.fstat(self._errors.fileno()).st_size
         try:
             self._input.write(request.encode() + b"\n")
             self._input.flush()
@@ -209,7 +209,7 @@ class Agent:
                 if record is None:
                     continue
                 if record["record"] == "end" and record["status"] == "ok":
-                    for one in self.system.told(self._place):
+                    for one in self.system.monitor_records(self._place):
                         yield door.checked("value", one) | {"record": "told"}
                 elif record["record"] == "end":
                     record = self._explained(record)
@@ -219,15 +219,15 @@ class Agent:
             left = deadline - time.monotonic()
             is_over = left <= 0  # what is there by then is still read
             if self._selector.select(max(0.0, left)):
-                self._said += self._read()
-            if self._said > door.SAID_MOST:
+                self._output_bytes += self._read()
+            if self._output_bytes > door.SAID_MOST:
                 raise self._failure(f"said more than {door.SAID_MOST >> 20} MiB in answer to one request")
 
     def _explained(self, end: Record) -> Record:
         """The end of a trial; with the monitor's own words where that refused to start it."""
         if not self.system.is_watched or end["status"] != "unsupported":
             return end
-        return end | {"reason": f"{end['reason']}{self.last_words(since=self._said_before)}"}
+        return end | {"reason": f"{end['reason']}{self.last_words(since=self._errors_before)}"}
 
     def _read(self) -> int:
         """Reads what is there, and returns how many bytes that were."""

@@ -158,7 +158,7 @@ def keyed(shapes: Mapping[str, Shape]) -> Shape:
     return take
 
 
-def named(shape: Shape, *, most: int = 200) -> Shape:
+def any_names(shape: Shape, *, most: int = 200) -> Shape:
     """An object with any names for keys."""
 
     def take(value: Any) -> Record:
@@ -223,14 +223,14 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "page_bytes": _NUMBER,
         "huge_pages": _FACT,
         "huge_pages_reserved": _FACT,
-        "caches": maybe(named(_NUMBER)),
+        "caches": maybe(any_names(_NUMBER)),
         "cache_line_bytes": _NUMBER,
         "clock": _FACT,
         "clock_source": _FACT,
         "clock_resolution_ns": _NUMBER,
         "clock_cost_ns": _NUMBER,
         "address_randomisation": _FACT,
-        "mitigations": maybe(named(_FACT)),
+        "mitigations": maybe(any_names(_FACT)),
         "hypervisor": _FACT,
         "machine_product": _FACT,
         "firmware": _FACT,
@@ -247,7 +247,7 @@ KINDS: Mapping[str, Mapping[str, Shape]] = {
         "trial": text(),
         "workload": text(),
         "code_sha256": maybe(digest),
-        "parameters": named(either(whole(), prose)),
+        "parameters": any_names(either(whole(), prose)),
         "clock_ns": whole(),
     },
     "samples": {

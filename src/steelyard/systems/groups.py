@@ -25,7 +25,7 @@ class ControlGroup:
     limits: Mapping[str, str]
 
 
-def wanted(tuning: Tuning, *, proc: Path = _PROC) -> tuple[ControlGroup, ...]:
+def of(tuning: Tuning, *, proc: Path = _PROC) -> tuple[ControlGroup, ...]:
     """The groups that hold the tuning's limits: with version 2 one, with version 1 one for each controller.
     Raises Unsupported, and says what is missing."""
     controllers = [*(["memory"] if tuning.memory else []), *(["pids"] if tuning.processes else [])]

@@ -58,7 +58,7 @@ class Ledger:
         self._settings.append((file, old))
         self._write()
 
-    def held(self) -> list[tuple[Path, str]]:
+    def changes(self) -> list[tuple[Path, str]]:
         return list(self._settings)
 
     def release(self) -> None:

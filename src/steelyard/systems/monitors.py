@@ -27,24 +27,24 @@ def under(system: System, words: tuple[str, ...], reads: str) -> System:
     """The same with each trial's process under that command. In its words {monitor} stands for
     steelyard-watch, {scratch} for the system's directory, {seen} for the file there that is read after each
     trial, in the way called `reads`: one of MONITORS, or "" if nothing is to be read."""
-    reader = partial(_told, _READERS[reads], words[0]) if reads else system.told
+    reader = partial(_records_of, _READERS[reads], words[0]) if reads else system.monitor_records
     return replace(
         system,
         summary=f"{system.summary}; each trial under {' '.join(words)}",
         command=partial(_command, system.command, words),
-        told=reader,
+        monitor_records=reader,
         is_watched=True,
     )
 
 
-def _seen(place: Place) -> Path:
+def _record_file(place: Place) -> Path:
     return place.scratch / "seen"
 
 
 def _command(agent: Callable[[Place], list[str]], words: tuple[str, ...], place: Place) -> list[str]:
     known = {
         "{monitor}": _steelyard_watch_file(),
-        "{seen}": str(_seen(place)),
+        "{seen}": str(_record_file(place)),
         "{scratch}": str(place.scratch),
     }
     filled = (re.sub(r"\{\w+\}", lambda match: known.get(match[0], match[0]), word) for word in words)
@@ -60,12 +60,12 @@ def _steelyard_watch_file() -> str:
         return "steelyard-watch"
 
 
-def _told(reader: Reader, name: str, place: Place) -> list[dict[str, Any]]:
+def _records_of(reader: Reader, name: str, place: Place) -> list[dict[str, Any]]:
     """What the monitor wrote, as the records `value` of a trial; then it is gone, so that it is not taken for
     the next one's. Nothing where it wrote nothing. Raises SystemFailed for what is not understood."""
     try:
-        text = _seen(place).read_text(encoding="utf-8", errors="replace")
-        _seen(place).unlink()
+        text = _record_file(place).read_text(encoding="utf-8", errors="replace")
+        _record_file(place).unlink()
     except FileNotFoundError:
         return []
     try:

@@ -71,7 +71,9 @@ class System:
     ready: Callable[[], None] = _ready  # raises Unsupported or UsageError for what else is missing
     prepare: Callable[[Place], None] = _nothing  # before the command; raises Unsupported
     undo: Callable[[Place], list[list[str]]] = _no_lines  # the ledger's lines: what outlives its processes
-    told: Callable[[Place], list[dict[str, Any]]] = _no_records  # after each trial: records of a monitor's
+    monitor_records: Callable[[Place], list[dict[str, Any]]] = (
+        _no_records  # after each trial: records of a monitor's
+    )
     settle_s: float = 0.0  # after the agent's greeting, before anything is measured
     start_limit_s: float = 30.0  # a start that takes longer has failed
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked

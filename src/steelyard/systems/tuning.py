@@ -103,7 +103,7 @@ def check(name: str, tuning: Tuning) -> None:
             f"{where}processors is {list(tuning.processors)}, but this machine has {sorted(here)} for it"
         )
     try:
-        groups.wanted(tuning)
+        groups.of(tuning)
     except Unsupported as error:
         raise Unsupported(f"{where}{error}") from error
 
@@ -149,9 +149,9 @@ class Tuned:
         self._where = f"system '{name}': "
         self._tuning = tuning
         self._settings = tuple(_settings(tuning))
-        self._groups = groups.wanted(tuning)
+        self._groups = groups.of(tuning)
         self._ledger: Ledger | None = None
-        self._found: dict[str, Any] = {}
+        self._former_values: dict[str, Any] = {}
         if not tuning and not undo:
             return
         if self._settings:
@@ -187,13 +187,13 @@ class Tuned:
         for group in self._groups:
             ledger.note(f"group\t{group.path}")
             try:
-                self._found |= groups.make(group)
+                self._former_values |= groups.make(group)
             except Unsupported as error:
                 raise Unsupported(f"{self._where}{error}") from error
 
     def set(self) -> None:
         """Sets what holds for the whole machine, unless it is set, and reads it back."""
-        if self._ledger is None or self._ledger.held():
+        if self._ledger is None or self._ledger.changes():
             return
         for setting in self._settings:
             self._ledger.hold(*setting.before())
@@ -206,7 +206,7 @@ class Tuned:
                 raise UsageError(
                     f"{self._where}{setting.label} was set to '{setting.value}', but reads '{value}'"
                 )
-            self._found[setting.label] = value
+            self._former_values[setting.label] = value
 
     def _refusal(self, setting: _Setting, error: OSError) -> SteelyardError:
         if error.errno in (errno.EPERM, errno.EACCES, errno.EROFS):
@@ -220,7 +220,7 @@ class Tuned:
         """Puts back what holds for the whole machine. Raises SystemFailed if a value does not come back."""
         if self._ledger is None:
             return
-        for file, old in reversed(self._ledger.held()):
+        for file, old in reversed(self._ledger.changes()):
             try:
                 file.write_bytes(os.fsencode(old))
                 value = _read(file)
@@ -235,7 +235,7 @@ class Tuned:
         first; raises Unsupported if it does not keep to its nice value or its processors."""
         if not self._tuning:
             return None
-        facts = dict(self._found)
+        facts = dict(self._former_values)
         if self._tuning.nice is not None:
             facts["nice"] = os.getpriority(os.PRIO_PROCESS, process)
             if facts["nice"] != self._tuning.nice:

@@ -150,13 +150,13 @@ def _spread(
     tallies = [one.calls for one in processes if one.calls is not None]
     calls = {}
     for name in sorted({name for one in tallies for name in one}):
-        summary = description.of(_made(one.get(name)) for one in tallies)
+        summary = description.of(_count_of(one.get(name)) for one in tallies)
         if summary:
             calls[name] = summary
     return figures, calls
 
 
-def _made(call: Call | None) -> float:
+def _count_of(call: Call | None) -> float:
     if call is None:
         return 0
     for value in (call.samples, call.expanded):

@@ -7,6 +7,7 @@ from typing import TextIO
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import terminal
 from steelyard.quantities import count, time_ns
 from steelyard.statistics.description import PERCENTILES, Description
 from steelyard.terminal import Console
@@ -18,7 +19,6 @@ from steelyard.watch.groups import CallSum, ProcessGroup
 from steelyard.watch.model import Process
 from steelyard.watch.series import CPU_NS, Series
 
-_WIDTH_PIPED = 140  # where no terminal says how wide it is
 _WIDTH_OF_MOST = 100  # a narrower terminal shows fewer columns
 _WIDTH_OF_NAMES = 28
 _UNKNOWN = "–"
@@ -34,9 +34,7 @@ _CALLS_IN_SERIES = 5
 
 def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> None:
     """The account; `watched` says what was watched, `top` how many rows a table has at most."""
-    console = Console(file=file)
-    if not console.is_terminal:
-        console = Console(file=file, width=_WIDTH_PIPED)
+    console = terminal.console(file)
     console.print(Text(sentences.headline(account, watched), style="bold"))
     if account.groups:
         _print_groups(console, account, top)
@@ -103,7 +101,7 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
 
 def _life_cells(one: ProcessGroup, process: Process | None) -> tuple[str, str]:
     if process:
-        return sentences.ended(process), time_ns(one.lifetime_ns)
+        return sentences.ending(process), time_ns(one.lifetime_ns)
     return count(one.processes), count(one.failed) if one.failed else ""
 
 

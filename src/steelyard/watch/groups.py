@@ -183,7 +183,7 @@ def _expanded(calls: Mapping[tuple[int, int], Call], members: Sequence[Process])
     pairs = [(one, call) for one in members if (call := calls.get(one.key))]
     sure = sum(_sure(one, call.calls, call.in_windows) for one, call in pairs)
     sure_errors = sum(_sure(one, call.errors, call.errors_in_windows) for one, call in pairs)
-    parts = [_seen(one, calls.get(one.key)) for one in members]
+    parts = [_part_of(one, calls.get(one.key)) for one in members]
     if not any(part.windows or part.run_all for part in parts):
         return Estimate(float(sure)), Estimate(float(sure_errors))
     counted = expansion.total(parts)
@@ -202,13 +202,13 @@ def _sure(one: Process, counted: int | None, in_windows: int | None) -> int:
     return (counted or 0) - in_windows if in_windows is not None else 0
 
 
-def _seen(one: Process, call: Call | None) -> expansion.Seen:
+def _part_of(one: Process, call: Call | None) -> expansion.Part:
     """One process's counts inside the sampling windows. Calls never seen count as 0."""
     run_all = one.figures["run_ns"] if one.missed_run_ns is None else one.missed_run_ns
     run = one.windows_run_ns or 0.0
     in_windows = (call.in_windows if call.in_windows is not None else call.calls) if call else 0
     weighted = call.weighted if call and call.weighted is not None else in_windows
-    return expansion.Seen(
+    return expansion.Part(
         windows=one.windows_active or 0,
         run_all=run_all or 0,
         run=run if one.windows_weighted_ns is None else one.windows_weighted_ns,
@@ -217,11 +217,11 @@ def _seen(one: Process, call: Call | None) -> expansion.Seen:
         events=weighted or 0,
         squares=(call.squares if call else 0) or 0.0,
         products=(call.products if call else 0) or 0.0,
-        met=run,
-        counted=in_windows or 0,
+        run_in_windows=run,
+        events_in_windows=in_windows or 0,
     )
 
 
-def _failed(one: Process, call: Call | None) -> expansion.Seen:
+def _failed(one: Process, call: Call | None) -> expansion.Part:
     errors = (call.errors if call.weighted_errors is None else call.weighted_errors) if call else 0
-    return replace(_seen(one, call), events=errors or 0, squares=0.0, products=0.0, counted=0)
+    return replace(_part_of(one, call), events=errors or 0, squares=0.0, products=0.0, events_in_windows=0)

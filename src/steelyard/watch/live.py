@@ -81,7 +81,7 @@ class Scenes:
             ]
             self._last = Scene(
                 running=len(self._tally.running),
-                ended=self._tally.ended,
+                ended=self._tally.ends,
                 rates={
                     name: _rate(value, self._whole.figures.get(name, 0), seconds)
                     for name, value in whole.figures.items()
@@ -138,7 +138,7 @@ class Screen:
         """Raises UsageError where there is no terminal."""
         self._tally = tally
         self._scenes = Scenes(tally)
-        self._watched = watched
+        self._subject = watched
         self._console = console or Console()
         if not self._console.is_terminal:
             raise UsageError(
@@ -155,9 +155,9 @@ class Screen:
 
     def look(self, records: Iterable[Record]) -> None:
         """Draws what is known by now. The records themselves are the tally's."""
-        self._live.update(self._drawn(self._scenes.next()), refresh=True)
+        self._live.update(self._picture(self._scenes.next()), refresh=True)
 
-    def _drawn(self, scene: Scene) -> Group:
+    def _picture(self, scene: Scene) -> Group:
         calls = scene.calls[:_CALLS_MOST]
         room = self._console.height - 7 - (len(calls) + 3 if calls else 0)
         parts: list[Text | Table] = [
@@ -177,7 +177,7 @@ class Screen:
         head = self._tally.head
         how = f"by {head.backend}, at detail {head.detail}" if head else "starting"
         since = f", for {time_ns(self._tally.read_ns - head.began_ns)}" if head else ""
-        heading = f"{shown(self._watched)}: {how}{since}"
+        heading = f"{shown(self._subject)}: {how}{since}"
         yield Text(heading, style="bold", no_wrap=True, overflow="ellipsis")
         yield Text("; ".join(self._summed(scene)), overflow="fold")
 

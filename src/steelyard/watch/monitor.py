@@ -45,9 +45,9 @@ def words(order: WatchOrder, *, records_file: int, control_file: int) -> list[st
 class RunningWatch:
     """A watch that goes on. It ends with `finish`; left as a context, it is stopped at the latest."""
 
-    def __init__(self, process: subprocess.Popen[bytes], written: BinaryIO, control: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], file: BinaryIO, control: int) -> None:
         self._process = process
-        self._written = written
+        self._file = file
         self._read_to = 0
         self._control: int | None = control
 
@@ -57,7 +57,7 @@ class RunningWatch:
     def __exit__(self, *reason: object) -> None:
         self.stop()
         self._process.wait()
-        self._written.close()
+        self._file.close()
 
     @property
     def pid(self) -> int:
@@ -66,8 +66,8 @@ class RunningWatch:
 
     def new_records(self) -> Iterator[Record]:
         """The records that were written since they were last asked for. Raises SystemFailed."""
-        self._written.seek(self._read_to)
-        for line in self._written:
+        self._file.seek(self._read_to)
+        for line in self._file:
             if not line.endswith(b"\n"):
                 return  # the rest of it is not written yet
             self._read_to += len(line)
@@ -116,13 +116,13 @@ class RunningWatch:
         taken from a file that is open until this is left. Raises SystemFailed."""
         status = self._process.wait()
         self.stop()
-        return records.read(self._written), status
+        return records.read(self._file), status
 
     def save(self, path: Path) -> None:
         """Copies the records, as they were written, into a file."""
-        self._written.seek(0)
+        self._file.seek(0)
         with open(path, "wb") as file:
-            while part := self._written.read(1 << 20):
+            while part := self._file.read(1 << 20):
                 file.write(part)
 
 
@@ -136,9 +136,9 @@ def start(
     """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours, except
     for those that are given. Raises Unsupported if the monitor is not built."""
     program = program or built.monitor()
-    written = tempfile.TemporaryFile(prefix="steelyard-watch-")  # noqa: SIM115 -- Running closes it
+    file = tempfile.TemporaryFile(prefix="steelyard-watch-")  # noqa: SIM115 -- Running closes it
     # The monitor appends: our own reading moves the offset that both of us share.
-    appended = os.open(f"/proc/self/fd/{written.fileno()}", os.O_WRONLY | os.O_APPEND)
+    appended = os.open(f"/proc/self/fd/{file.fileno()}", os.O_WRONLY | os.O_APPEND)
     theirs, ours = os.pipe()
     try:
         process = subprocess.Popen(
@@ -149,12 +149,12 @@ def start(
         )
     except BaseException:
         os.close(ours)
-        written.close()
+        file.close()
         raise
     finally:
         os.close(appended)
         os.close(theirs)
-    return RunningWatch(process, written, ours)
+    return RunningWatch(process, file, ours)
 
 
 def probe(*, program: Path | None = None, detail: str = "budget") -> tuple[Probe, ...]:

@@ -177,10 +177,10 @@ class Collector:
         yield cpu
         monitor = self._tally.monitor
         if monitor:
-            yield _lost(monitor)
+            yield _losses(monitor)
 
 
-def _lost(monitor: Monitor) -> Metric:
+def _losses(monitor: Monitor) -> Metric:
     lost = CounterMetricFamily("steelyard_monitor_lost", "What was not counted.", labels=["what"])
     for what in ("slots", "calls", "events"):
         if (count := getattr(monitor, f"lost_{what}")) is not None:

@@ -19,7 +19,7 @@ _NAMED = 6  # processes
 CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as monitor/backends/bpf/budget.c
 
 
-def watched(order: WatchOrder) -> str:
+def subject(order: WatchOrder) -> str:
     """What is watched, as short as can be: a command, processes, a control group."""
     if order.command:
         words = shown(shlex.join(order.command))
@@ -35,7 +35,7 @@ def headline(account: Account, watched: str) -> str:
     head, total = account.watch.head, account.total
     processes = "1 process" if total.processes == 1 else f"{count(total.processes)} processes"
     running = f", {count(total.running)} of them still running" if total.running else ""
-    detail = head.detail + counted(account)
+    detail = head.detail + exactness(account)
     every = f", read every {time_ns(head.every_ns)}" if head.every_ns else ""
     return (
         f"{shown(watched)}: {processes} in {time_ns(account.elapsed_ns)}{running}; "
@@ -43,7 +43,7 @@ def headline(account: Account, watched: str) -> str:
     )
 
 
-def counted(account: Account) -> str:
+def exactness(account: Account) -> str:
     """Whether calls were counted one by one, where that is not a matter of course."""
     if account.watch.head.detail != "budget" or account.total.exact is None:
         return ""
@@ -61,7 +61,7 @@ def figure(name: str, value: float) -> str:
     return {"NS": time_ns, "BYTES": size_bytes, "COUNT": count}[figures.unit(name)](value)
 
 
-def ended(one: Process) -> str:
+def ending(one: Process) -> str:
     """How it ended: by which signal, with which status, or that it runs on."""
     if one.signal is not None:
         try:
@@ -130,7 +130,7 @@ def costs(account: Account) -> Iterable[str]:
         cpu = _UNKNOWN if cost.cpu_ns is None else time_ns(cost.cpu_ns)
         memory = _UNKNOWN if cost.memory_bytes is None else size_bytes(cost.memory_bytes)
         peak = f" ({size_bytes(cost.memory_peak_bytes)} while it loaded)" if cost.memory_peak_bytes else ""
-        yield f"the monitor: {cpu} of processor time{share}, {memory} of memory{peak}; {_lost(cost.lost)}"
+        yield f"the monitor: {cpu} of processor time{share}, {memory} of memory{peak}; {_losses(cost.lost)}"
         if monitor.hits is not None and monitor.hook_ns is not None and cost.bpf_ns is not None:
             part = _percent(cost.bpf_ns, account.total.cpu_ns)
             of_theirs = f", {part} of their processor time" if part else ""
@@ -159,7 +159,7 @@ def _percent(part: float | None, whole: float | None) -> str:
     return "" if part is None or not whole else f"{digits(100 * part / whole)} %"
 
 
-def _lost(lost: int | None) -> str:
+def _losses(lost: int | None) -> str:
     if lost is None:
         return "what it lost is not known"
     return f"{count(lost)} lost" if lost else "nothing lost"

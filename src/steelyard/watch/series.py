@@ -78,7 +78,7 @@ def of(watch: Watch, groups: Sequence[tuple[str, Sequence[Process]]], *, until_n
     for _, processes, tally in tallies:
         lives = [_life(one, bounds, until_ns) for one in processes]
         tally.first, tally.last = min(first for first, _ in lives), max(last for _, last in lives)
-    return tuple(_finished(name, tally, bounds, every_ns) for name, _, tally in tallies)
+    return tuple(_series_of(name, tally, bounds, every_ns) for name, _, tally in tallies)
 
 
 def _go_on(bounds: list[int], at_ns: int, every_ns: int) -> None:
@@ -154,7 +154,7 @@ def _count(into: dict[str, dict[int, float]], name: str, number: int, change: fl
         at[number] = at.get(number, 0) + change
 
 
-def _finished(name: str, tally: _Changes, bounds: Sequence[int], every_ns: int) -> Series:
+def _series_of(name: str, tally: _Changes, bounds: Sequence[int], every_ns: int) -> Series:
     numbers = range(tally.first, tally.last + 1)
     lengths = [bounds[number + 1] - bounds[number] for number in numbers]
     whole = [length >= every_ns / 2 for length in lengths]

@@ -48,7 +48,7 @@ class Totals:
         self.monitor: Monitor | None = None
         self.programs: dict[str, Sums] = {}
         self.running: dict[tuple[int, int], RunningProcess] = {}
-        self.ended = 0  # processes
+        self.ends = 0  # processes
         self.read_ns = 0  # the moment of the last reading
         self.moments = 0  # of reading, so far; where nothing changed there is none
 
@@ -92,7 +92,7 @@ class Totals:
     def _end(self, one: Process) -> None:
         running = self._running(one.key)
         del self.running[one.key]
-        self.ended += one.end_ns is not None
+        self.ends += one.end_ns is not None
         counted = {name: one.figures.get(name) for name in COUNTED}
         running.now.figures |= {name: value for name, value in counted.items() if value is not None}
         for name, call in (one.calls or {}).items():

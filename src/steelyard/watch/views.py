@@ -59,7 +59,7 @@ class Views:
 
 
 @contextmanager
-def opened(
+def open_all(
     order: WatchOrder, *, live: bool, openmetrics: str | None, say: Callable[[str], None]
 ) -> Iterator[Views]:
     """Opens the views before anything is started, so that a view that cannot work is refused at once.
@@ -78,7 +78,7 @@ def opened(
 def _screen(order: WatchOrder, tally: Totals) -> "Screen":
     from steelyard.watch import live, sentences
 
-    return live.Screen(tally, watched=sentences.watched(order))
+    return live.Screen(tally, watched=sentences.subject(order))
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def _endpoint(text: str, views: Views, say: Callable[[str], None]) -> Iterator[N
 
     address = openmetrics.parse(text)
     with openmetrics.serve(address, views.tally, monitor_cpu_ns=views.monitor_cpu_ns) as taken:
-        say(f"steelyard: metrics at http://{taken}/metrics")
+        say(f"metrics at http://{taken}/metrics")
         yield
 
 

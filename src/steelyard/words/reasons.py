@@ -173,11 +173,11 @@ def _costs(causes: _Causes, *, times: int, counts: int, named: int, in_full: boo
             f"{_number(more)} {_more(more, is_number=True)} {_plural('call', more)} of {name}"
             for name, more in calls[: max(1, named)]
         ]
-    words += [_counted(each, in_full=in_full) for each in causes.counts]
+    words += [_how_many_more(each, in_full=in_full) for each in causes.counts]
     return words[: len(causes.times[:times]) + counts]
 
 
-def _counted(each: CostDifference, *, in_full: bool) -> str:
+def _how_many_more(each: CostDifference, *, in_full: bool) -> str:
     more = each.difference.value
     if each.cost in _BYTES:
         return f"{size_bytes(abs(more))} {_more(more)} {_BYTES[each.cost]}"

@@ -282,12 +282,12 @@ def _bound(number: float, unit: str) -> str:
 
 def account(one: HostCost) -> tuple[str, ...]:
     """A system's costs of an operation: the time and its parts, switches, faults, calls."""
-    times = [_known(one.costs.get(name), "ns") for name in ("user", "system", "run", "wait", "rest")]
-    counts = [_known(one.costs.get(name), "") for name in ("switches", "faults")]
+    times = [_cost_or_dash(one.costs.get(name), "ns") for name in ("user", "system", "run", "wait", "rest")]
+    counts = [_cost_or_dash(one.costs.get(name), "") for name in ("switches", "faults")]
     return (time_ns(one.time_ns), *times, *counts, most_called(one))
 
 
-def _known(number: float | None, unit: str) -> str:
+def _cost_or_dash(number: float | None, unit: str) -> str:
     return "–" if number is None else cost(number, unit)
 
 

@@ -76,7 +76,7 @@ def _holds(compared: Compared, *, is_first: bool) -> str:
     host = host if is_first else {}
     many = host.get("cpu_count")
     parts = [
-        words.counted(many, "processor") if many else "",
+        words.number_of(many, "processor") if many else "",
         host.get("cpu_model") or "",
         f"{host.get('kernel') or ''} {(host.get('kernel_release') or '').partition('-')[0]}".strip(),
     ]
@@ -85,6 +85,6 @@ def _holds(compared: Compared, *, is_first: bool) -> str:
     conditions = [f"{named} ({machine})" if machine else named]
     conditions.append(words.blocks(compared.metrics, begun=weighing.blocks))
     booted = [one for one in weighing.systems if one.is_boot and one.name in (compared.system, compared.base)]
-    conditions += [f"{words.counted(one.boots, 'boot')} of {one.name}" for one in booted]
+    conditions += [f"{words.number_of(one.boots, 'boot')} of {one.name}" for one in booted]
     is_settled = len(compared.metrics) > len(compared.missing) + len(compared.open)
     return f"{'It holds for' if is_settled else 'Measured so far:'} {words.listed(conditions)}."

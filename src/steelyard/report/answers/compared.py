@@ -87,7 +87,7 @@ class Compared:
         self.base = weighing.baseline
         ours = [one for one in weighing.comparisons if one.system == system]
         cells = {one.cell: (one.workload, one.parameters) for one in weighing.levels or ours}
-        self._told = phrases.varied(cells.values())
+        self._varied = phrases.varied(cells.values())
         header = weighing.experiment.header
         measured = {one.cell for one in ours if one.ratio}
         self.metrics = [
@@ -105,7 +105,7 @@ class Compared:
 
     def phrase(self, one: Comparison | CurveComparison) -> str:
         """What was measured, in words."""
-        parameters = self._told.get(one.workload, ())
+        parameters = self._varied.get(one.workload, ())
         return phrases.of_metric(one.workload, one.parameters, one.metric, told=parameters)
 
     def index(self, group: str) -> Index | None:

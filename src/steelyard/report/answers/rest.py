@@ -94,7 +94,7 @@ def unsettled(compared: Compared) -> Unsettled | None:
 
 def _how_long(members: Sequence[Comparison]) -> str:
     """How long it would take to settle them: by cell, because a trial settles all the metrics it has."""
-    many = words.counted(len(members), "metric")
+    many = words.number_of(len(members), "metric")
     by_cell: dict[str, list[float | None]] = {}
     for one in members:
         by_cell.setdefault(one.cell, []).append(one.seconds_needed)

@@ -59,7 +59,7 @@ class _Way:
     def weight(self) -> float:
         return sum(topic.far for topic in self.topics)
 
-    def told(self, attempt: int) -> str:
+    def text(self, attempt: int) -> str:
         """Its topics, fewer with every attempt."""
         if len(self.topics) == 1 and not self.everything and ": " not in self.topics[0].name:
             return f" at {self.topics[0].name}, {self.topics[0].amount}"
@@ -100,9 +100,9 @@ def of(compared: Compared, findings: Sequence[Finding], same: Sequence[Same]) ->
 
 def _joined(compared: Compared, ways: Sequence[_Way], others: str, attempt: Sequence[int]) -> str:
     first, *further = ways
-    clause = f"{compared.system} is {first.word} than {compared.base}{first.told(attempt[0])}"
+    clause = f"{compared.system} is {first.word} than {compared.base}{first.text(attempt[0])}"
     for way in further:
-        clause += f"; it is {way.word}{way.told(attempt[1])}"
+        clause += f"; it is {way.word}{way.text(attempt[1])}"
     return f"{clause}{'; ' + others if others else ''}."
 
 
@@ -123,7 +123,7 @@ def _of_one(compared: Compared, one: Comparison) -> str:
         )
     return (
         f"It is too early to tell {compared.system} from {base} at {phrase}: after "
-        f"{words.counted(one.blocks, 'block')} it looks {wording.how_much(one.ratio)}."
+        f"{words.number_of(one.blocks, 'block')} it looks {wording.how_much(one.ratio)}."
     )
 
 

@@ -47,7 +47,7 @@ def duration(seconds: float) -> str:
     return f"{math.ceil(seconds / 60)} minutes"
 
 
-def counted(number: int, noun: str) -> str:
+def number_of(number: int, noun: str) -> str:
     """The number and the noun, of which there is one or several."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -56,7 +56,7 @@ def blocks(comparisons: Iterable[Comparison], *, begun: int) -> str:
     """How many blocks the comparisons rest on, from the least to the most: each cell has its own.
     `begun` is how many there are where nothing was compared."""
     many = [one.blocks for one in comparisons if one.ratio is not None] or [begun]
-    return f"{min(many)} to {max(many)} blocks" if min(many) < max(many) else counted(max(many), "block")
+    return f"{min(many)} to {max(many)} blocks" if min(many) < max(many) else number_of(max(many), "block")
 
 
 def listed(words: Sequence[str]) -> str:

@@ -1,0 +1,79 @@
+"""Sums up the comparisons of a system in one figure."""
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+
+from steelyard.analysis.comparison import exp
+from steelyard.analysis.model import Comparison, Index
+from steelyard.analysis.observations import Observations
+from steelyard.statistics import levels, verdict, weighted_mean
+from steelyard.statistics.signed_rank import Estimate
+
+_MARGIN = 0.01
+_KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred times is none
+
+
+def of(
+    observations: Observations, comparisons: Sequence[Comparison], *, margin: float | None = None
+) -> tuple[Index, ...]:
+    """Of each system one over everything, and one for each group where there are several."""
+    return tuple(_indices(observations, comparisons, margin or _MARGIN))
+
+
+def _indices(observations: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
+    for system in observations.others:
+        ours = [
+            one
+            for one in comparisons
+            if one.system == system
+            and one.group != "harness"
+            and not observations.is_overhead(one.cell, one.metric)
+        ]
+        groups = list(dict.fromkeys(one.group for one in ours))
+        for group in groups if len(groups) > 1 else []:
+            yield _index(observations, system, group, [one for one in ours if one.group == group], margin)
+        if ours:
+            yield _index(observations, system, "all", ours, margin)
+
+
+def _index(
+    observations: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
+) -> Index:
+    """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
+    metric of each cell. Every metric rests on the blocks that it has."""
+    present = [one for one in members if one.blocks and one.ratio]
+    missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
+    if not present:
+        return Index(system, group, None, 0, missing, 0, margin, verdict.UNRESOLVED)
+    groups = {one.group for one in present}
+    workloads = Counter(group for group, _ in {(one.group, one.workload) for one in present})
+    metrics = Counter(one.workload for one in present)
+    parts = [
+        _part(observations, system, one, 1 / len(groups) / workloads[one.group] / metrics[one.workload])
+        for one in present
+    ]
+    blocks = min(one.blocks for one in present)
+    estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
+    narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
+    if estimate.low is not None and estimate.high is not None and estimate.high - estimate.low > _KNOWN:
+        estimate = narrow = Estimate(estimate.value)  # so few blocks say nothing of the whole's error
+    word = verdict.word(estimate, narrow, margin=margin)
+    return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
+
+
+def _part(observations: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
+    """What a metric brings to the mean. Differences of one boot share its luck; else those of one trial."""
+    key = (one.cell, one.metric)
+    by_block = observations.differences(key, system, one.lens)
+    units = observations.units(key, system, by_block)
+    if len(units) < len(by_block):
+        clusters: list[Hashable] = list(
+            dict.fromkeys(observations.boots_of(key, system, block) for block in by_block)
+        )
+    else:
+        clusters = [observations.boots_of(key, system, block) or (one.cell, block) for block in by_block]
+        if len(set(clusters)) == 1:
+            clusters = [(one.cell, block) for block in by_block]
+    assert one.ratio is not None
+    return weighted_mean.Part(weight, math.log(one.ratio.value), units.tolist(), clusters)
