@@ -21,13 +21,17 @@ def test_few_pairs_that_disagree_claim_nothing() -> None:
 
 def test_more_pairs_take_the_better_of_both_and_many_the_signed_rank_test_alone() -> None:
     steady = np.linspace(1.0, 1.1, 8)
-    odd = np.append(np.linspace(1.0, 1.1, 11), 500.0)
-    many = np.linspace(1.0, 1.1, 16)
+    several = np.append(np.linspace(1.0, 1.1, 9), [500.0, 600.0, -0.5])
+    many = np.linspace(1.0, 1.1, 32)
 
-    by_t = stats.ttest_1samp(steady, 0).pvalue / 0.2
-    assert apart.p_value(steady) == pytest.approx(by_t * 0.05 / 0.008)
-    assert apart.p_value(odd) == pytest.approx(2 / 2**12 / 0.8 * 0.05 / 0.008)
-    assert apart.p_value(many) == pytest.approx(2 / 2**16 * 0.05 / 0.008)
+    # Of eight ordered ones the first and the last are left out, and count as large as their neighbours.
+    winsorized = np.concatenate([steady[1:2], steady[1:7], steady[6:7]])
+    error = np.sqrt(winsorized.var() * 8 / (6 * 5))
+    by_t = 2 * stats.t.sf(steady.mean() / error, 4)
+    assert apart.p_value(steady) == pytest.approx(2 * by_t * 0.05 / 0.008)
+    by_ranks = signed_rank.p_two_sided(several)
+    assert apart.p_value(several) < 2 * by_ranks * 0.05 / 0.008
+    assert apart.p_value(many) == pytest.approx(2 / 2**32 * 0.05 / 0.008)
 
 
 @pytest.mark.parametrize("differences", [[3.0], [0.0, 0.0], [0.0] * 9, [0.0] * 20])
@@ -50,7 +54,7 @@ def test_intervals_are_student_s_and_hold_the_estimate_then_the_exact_ones() -> 
     assert found.level == pytest.approx(0.9935)
     assert apart.estimate(few[:1]).low is None
 
-    many = np.linspace(1.0, 2.0, 12)
+    many = np.linspace(1.0, 2.0, 32)
     assert apart.estimate(many) == signed_rank.estimate(many, alpha=0.0065)
 
 
