@@ -19,7 +19,7 @@ import building
 import pytest
 import watched
 
-from steelyard.archive import closing, experiments, exports, files, journal, reading, tables, watches
+from steelyard.archive import closing, experiments, exports, files, journal, names, reading, tables, watches
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
 from steelyard.watch import records
@@ -195,7 +195,7 @@ class Closing(Operation):
 
     def _rows(self, found: experiments.Experiment) -> list[Any]:
         with reading.connect(found) as connection:
-            return [connection.execute(f"SELECT * FROM {name}").fetchall() for name in experiments.TABLES]
+            return [connection.execute(f"SELECT * FROM {name}").fetchall() for name in names.OF_EXPERIMENT]
 
     def act(self, place: Path) -> None:
         (found,) = experiments.experiments(place)
@@ -203,15 +203,15 @@ class Closing(Operation):
 
     def check(self, place: Path, *, done: bool) -> None:
         (found,) = experiments.experiments(place)
-        names = {path.name for path in found.path.iterdir()}
+        there = {path.name for path in found.path.iterdir()}
         if not found.closed:
             assert (found.path / journal.NAME).read_bytes() == self.text
         elif (state := _state(place)) not in self.seen:
             self.seen.add(state)
             assert self._rows(found) == self.rows
             assert (found.path / experiments.DAMAGED).read_bytes() == b"damaged\n"
-        tables_ = {f"{name}.parquet" for name in experiments.TABLES}
-        assert not done or names == {experiments.HEADER, experiments.DAMAGED, *tables_}
+        tables_ = {f"{name}.parquet" for name in names.OF_EXPERIMENT}
+        assert not done or there == {experiments.HEADER, experiments.DAMAGED, *tables_}
 
 
 def _state(place: Path) -> str:

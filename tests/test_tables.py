@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from steelyard.archive import promise, reading, reopening, schema, shape, tables
+from steelyard.archive import names, promise, reading, reopening, schema, shape, tables, watches
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.shape import Member
 from steelyard.errors import ArchiveError
@@ -164,3 +164,8 @@ def test_a_complaint_that_quotes_bytes_is_a_sentence(closed: Experiment) -> None
             pass
     finally:
         path.write_bytes(whole)
+
+
+def test_the_names_of_tables_are_those_of_the_schema() -> None:
+    assert tuple(schema.TABLES) == names.OF_EXPERIMENT
+    assert tuple(watches.TABLES) == names.OF_WATCH

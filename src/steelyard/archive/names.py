@@ -1,17 +1,6 @@
 """The names of the tables that an experiment has, and of those that a watch has."""
 
-OF_EXPERIMENT = (
-    "trials",
-    "samples",
-    "members",
-    "histograms",
-    "counts",
-    "costs",
-    "accountings",
-    "host_calls",
-    "watches",
-    "systems",
-    "events",
-)
-LAST = OF_EXPERIMENT[-1]  # its file closes the experiment
+_OF_TRIALS = ("trials", "samples", "members", "histograms", "counts", "costs")
+LAST = "events"  # its file closes the experiment
+OF_EXPERIMENT = (*_OF_TRIALS, "accountings", "host_calls", "watches", "systems", LAST)
 OF_WATCH = ("processes", "calls", "readings")
