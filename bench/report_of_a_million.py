@@ -49,7 +49,7 @@ def make(root: Path) -> int:
 
 
 def _append(journal: Journal, made: Plan, number: int) -> int:
-    trials = plan.block(made, number)
+    trials = [trial for cell in made.cells for trial in plan.visit(made, cell, number)]
     each = SAMPLES // BLOCKS // len(trials) + 1
     for trial in trials:
         durations = tuple(random.randint(9_000_000, 11_000_000) for _ in range(each))

@@ -42,7 +42,7 @@ def main() -> None:
     print(monitors.watch_program())
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        known = watching.build("known", directory)
+        known = watching.meson.program("tests/monitor/known")
         all_agree = [True] * arguments.repetitions
         for verb in known_counts.KNOWN:
             ours, theirs = Counter[str](), Counter[str]()

@@ -49,12 +49,15 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=10)
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        command: list[str | Path] = [watching.build("known", Path(name)), "many", str(arguments.processes)]
-        for detail in DETAILS:
-            found = Counter(account(once(command, detail)) for _ in range(arguments.times))
-            for what, times in found.items():
-                print(f"{detail:8} {times} times: {what}", flush=True)
+    command: list[str | Path] = [
+        watching.meson.program("tests/monitor/known"),
+        "many",
+        str(arguments.processes),
+    ]
+    for detail in DETAILS:
+        found = Counter(account(once(command, detail)) for _ in range(arguments.times))
+        for what, times in found.items():
+            print(f"{detail:8} {times} times: {what}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ figure less wait4's, in whole microseconds, which is wait4's unit.
 """
 
 import argparse
-import tempfile
 from pathlib import Path
 
 import machine
@@ -60,12 +59,11 @@ def main() -> None:
     parser.add_argument("--backend", default="bpf")
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        program = watching.build("lives", Path(name))
-        print("asked when it had ended for good:")
-        report(program, [], arguments)
-        print("asked at once:")
-        report(program, ["early"], arguments)
+    program = watching.meson.program("tests/monitor/lives")
+    print("asked when it had ended for good:")
+    report(program, [], arguments)
+    print("asked at once:")
+    report(program, ["early"], arguments)
 
 
 if __name__ == "__main__":
