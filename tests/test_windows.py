@@ -34,12 +34,20 @@ pytestmark = pytest.mark.wine
 Records = list[dict[str, Any]]
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    place = tmp_path_factory.mktemp("work")
+    with Agent(systems.find("wine"), directory=place) as started:
+        yield started
+    assert list(place.iterdir()) == []
+
+
 @pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
-    (tmp_path / "work").mkdir()
-    with Agent(systems.find("wine"), directory=tmp_path / "work") as running:
-        yield running
-    assert list((tmp_path / "work").iterdir()) == []
+def agent(running: Agent) -> Iterator[Agent]:
+    """One for all tests: each leaves it without a trial."""
+    yield running
+    assert trial_processes(running) == []
+    assert running.ask("clock", "clock")["record"] == "clock"
 
 
 def heard(agent: Agent, until: Callable[[dict[str, Any]], bool]) -> Records:
@@ -191,27 +199,26 @@ def test_each_operation_is_done_as_often_as_wine_is_asked(tmp_path: Path, by_win
     """Counted by strace, in wineserver too, which opens and removes files for others; as a difference, in
     which what surrounds the operations cancels."""
     (tmp_path / "work").mkdir()
-
-    def traced(operations: int) -> str:
-        trace = tmp_path / f"trace-{operations}"
-        watched = ["strace", "-f", "--seccomp-bpf", "-y", "-qq", "-o", str(trace)]
-        watched += ["-e", "trace=read,write,lseek,openat,unlink"]
-        program = [*watched, *by_wine, str(built.load("windows")), "agent", str(tmp_path / "work")]
-        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
-            assert agent.stdin
-            assert agent.stdout
+    trace = tmp_path / "trace"
+    watched = ["strace", "-f", "--seccomp-bpf", "-y", "-qq", "-o", str(trace)]
+    watched += ["-e", "trace=read,write,lseek,openat,unlink"]
+    program = [*watched, *by_wine, str(built.load("windows")), "agent", str(tmp_path / "work")]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdin
+        assert agent.stdout
+        for operations in (12, 29):
             for workload in (name for names in HANDED_ON for name in names):
                 print(
-                    f"trial 1 {workload} batches=1 warmup_ns=0 operations={operations}",
+                    f"trial {operations} {workload} batches=1 warmup_ns=0 operations={operations}",
                     file=agent.stdin,
                     flush=True,
                 )
                 end = next(line for line in agent.stdout if '"record":"end"' in line)
                 assert json.loads(end)["status"] == "ok", workload
-            agent.stdin.close()
-        return trace.read_text(errors="replace")
+        agent.stdin.close()
 
-    few, many = traced(12), traced(29)
+    few, first, many = trace.read_text(errors="replace").partition(r'"{\"record\":\"begin\",\"trial\":\"29')
+    assert first
     for name, claimed in HANDED_ON.values():
         of_that_file = re.compile(rf"^\d+ +(\w+)\(.*[/\"]{name}[>\"]", re.MULTILINE)
         before, after = (Counter(of_that_file.findall(trace)) for trace in (few, many))

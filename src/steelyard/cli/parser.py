@@ -40,7 +40,7 @@ def read(words: Sequence[str]) -> tuple[Verb, Any]:
     if words and not words[0].startswith("-") and words[0] not in (names := [one.name for one in VERBS]):
         raise UnknownName("command", words[0], names)
     words, command = _command_apart(list(words))
-    given = vars(_parser().parse_args(words))
+    given = vars(_parser(words[:1]).parse_args(words))
     verb: Verb = given.pop("verb")
     return verb, make(verb.options, given | ({"command": command} if verb.takes_command else {}))
 
@@ -68,7 +68,8 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(first: Sequence[str]) -> argparse.ArgumentParser:
+    """Of the verb that is the first word; of all, if none is."""
     parser = _Parser(
         prog="steelyard",
         description=DESCRIPTION,
@@ -77,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     verbs = parser.add_subparsers(title="commands, in the order of work", metavar="COMMAND", required=True)
-    for one in VERBS:
+    for one in [one for one in VERBS if one.name in first] or VERBS:
         if isinstance(one, Verb):
             _add(verbs, one)
         else:
