@@ -84,6 +84,9 @@ def calls(workload: built.Workload, operations: int, tmp_path: Path) -> Counter[
     broken = re.findall(r"^(\d+) +(?:<\.\.\. )?(?!exit|close)(\w+)\b.* = \?(?: E.*)?$", text, re.MULTILINE)
     left = Counter(re.findall(r"^(\d+) +(?!close)(\w+)\(.*<unfinished \.\.\.>$", text, re.MULTILINE))
     left -= Counter(re.findall(r"^(\d+) +<\.\.\. (\w+) resumed>", text, re.MULTILINE))
+    # And for what a far end reads when its connection has ended, if it comes to that.
+    if workload.group == "network":
+        broken += re.findall(r"^(\d+) +(?:<\.\.\. )?(read|recvfrom)\b.* = 0$", text, re.MULTILINE)
     agent = begun[0][0]
     counts = Counter(call for process, call in begun if process != agent)
     counts.subtract(call for process, call in (*broken, *left.elements()) if process != agent)

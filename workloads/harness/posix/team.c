@@ -90,6 +90,7 @@ int team_run(int (*work)(unsigned member), uint64_t operations)
 {
 	s.next = 0;
 	s.beyond = operations;
+	s.outcome = 0;
 	if (!s.started)
 		return work(0);
 	pthread_mutex_lock(&s.lock);
@@ -116,5 +117,4 @@ void team_end(void)
 		pthread_join(s.threads[--s.started], NULL);
 	s.generation = 0;
 	s.is_ending = 0;
-	s.outcome = 0;
 }
