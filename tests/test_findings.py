@@ -105,22 +105,9 @@ def weighing(
     made = Weighing(
         experiment=Experiment(Path("/nowhere"), whole | dict(header or {})),
         baseline="a",
-        systems=(),
         comparisons=comparisons,
-        indices=(),
-        levels=(),
-        curves=(),
-        findings=(),
-        reference_means=(),
-        gains=(),
-        multiprogramming=(),
-        scalings=(),
-        costs=(),
-        tallies=(),
-        troubles=(),
         blocks=5,
         trials=50,
-        warnings=(),
     )
     return replace(made, **changes)
 

@@ -366,11 +366,13 @@ def test_nothing_of_a_screen_stays(height: int) -> None:
 
 
 def a_weighing(comparisons: tuple[Comparison, ...]) -> Weighing:
-    empty: tuple[()] = ()
     return Weighing(
-        Experiment(Path("an experiment"), HEADER), "native", empty, comparisons, empty, empty, empty, empty,
-        empty, empty, empty, empty, empty, empty, empty, 5, 50, empty,
-    )  # fmt: skip
+        experiment=Experiment(Path("an experiment"), HEADER),
+        baseline="native",
+        comparisons=comparisons,
+        blocks=5,
+        trials=50,
+    )
 
 
 def a_standing(clock: Callable[[], float]) -> progress.RunState:

@@ -30,20 +30,10 @@ def _weighing(
         baseline="native",
         systems=facts,
         comparisons=(),
-        indices=(),
-        levels=(),
-        curves=(),
-        findings=(),
-        reference_means=(),
         gains=tuple(gains),
-        scalings=(),
-        multiprogramming=(),
         costs=tuple(costs),
-        tallies=(),
-        troubles=(),
         blocks=0,
         trials=0,
-        warnings=(),
     )
 
 

@@ -281,7 +281,7 @@ class _Draft:
     """What the costs of one comparison rest on, before any correction."""
 
     units: Mapping[str, Units]  # of the time and each cost: the system less the baseline
-    never_zero: frozenset[str]  # the costs that were not 0 in every trial
+    nonzero: frozenset[str]  # the costs that were not 0 in every trial
     base: Sequence[Mapping[str, float]]
     other: Sequence[Mapping[str, float]]
     covered: float
@@ -295,7 +295,7 @@ class _Draft:
 
     def p_values(self) -> dict[str, float]:
         """The p-value of the time, and of each cost that was not 0 in every trial."""
-        return {name: units.p_value() for name, units in self.units.items() if name in self.never_zero}
+        return {name: units.p_value() for name, units in self.units.items() if name in self.nonzero}
 
     def is_beyond_setup(self, name: str, estimate: Estimate) -> bool:
         """Whether the interval excludes 0 and, where set-up is in the costs, all that set-up could be. How

@@ -402,28 +402,29 @@ class Extent:
     samples: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """All that can be said of an experiment; console, CSV, JSON and HTML show the same object."""
+    """All that can be said of an experiment; console, CSV, JSON and HTML show the same object. What was not
+    asked for, as while it is measured, is empty."""
 
     experiment: Experiment
     baseline: str
-    systems: tuple[SystemFacts, ...]
+    systems: tuple[SystemFacts, ...] = ()
     comparisons: tuple[Comparison, ...]
-    indices: tuple[Index, ...]
-    levels: tuple[Level, ...]
-    curves: tuple[CurveComparison, ...]
-    findings: tuple[MachineFact, ...]
-    reference_means: tuple[ReferenceMean, ...]
-    gains: tuple[Gain, ...]
-    multiprogramming: tuple[Multiprogramming, ...]
-    scalings: tuple[Scaling, ...]
-    costs: tuple[ProcessorTime, ...]
-    tallies: tuple[UsageFigure, ...]
-    troubles: tuple[Trouble, ...]
+    indices: tuple[Index, ...] = ()
+    levels: tuple[Level, ...] = ()
+    curves: tuple[CurveComparison, ...] = ()
+    findings: tuple[MachineFact, ...] = ()
+    reference_means: tuple[ReferenceMean, ...] = ()
+    gains: tuple[Gain, ...] = ()
+    multiprogramming: tuple[Multiprogramming, ...] = ()
+    scalings: tuple[Scaling, ...] = ()
+    costs: tuple[ProcessorTime, ...] = ()
+    tallies: tuple[UsageFigure, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
     blocks: int
     trials: int
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
     latencies: tuple[Latencies, ...] = ()
     accounts: tuple[HostCost, ...] = ()  # with --watch
     left_out: tuple[str, ...] = ()  # cells that the time did not reach

@@ -50,22 +50,11 @@ class Judge:
         return Weighing(
             experiment=self.experiment,
             baseline=observations.baseline,
-            systems=(),
             comparisons=self.comparisons,
             indices=indices.of(observations, self.comparisons),
-            levels=(),
-            curves=(),
-            findings=(),
-            reference_means=(),
-            gains=(),
-            multiprogramming=(),
-            scalings=(),
-            costs=(),
-            tallies=(),
             troubles=tuple(observations.troubles),
             blocks=max((one.blocks for one in self.comparisons), default=0),
             trials=observations.trials,
-            warnings=(),
         )
 
 

@@ -73,8 +73,8 @@ def reopen(experiment: Experiment, tell: Tell = experiments.refuse) -> None:
         tell(f"experiment {path}: {sentence}")
 
 
-def _remove(path: Path, names: Iterable[str]) -> None:
-    for name in names:
+def _remove(path: Path, file_names: Iterable[str]) -> None:
+    for name in file_names:
         files.remove(path / name)
 
 

@@ -29,9 +29,7 @@ class Offer:
     cell: Cell
     blocks: int  # that it has
     cost_s: float  # what another one is thought to cost, on all systems that need it
-    blocks_needed: (
-        int | None
-    )  # blocks until all its comparisons are settled; None: no look would, or not known
+    blocks_needed: int | None  # until all its comparisons are settled; None: no look would, or not known
 
 
 def visits(offers: Sequence[Offer], *, seconds: float, chance: random.Random) -> list[Offer]:

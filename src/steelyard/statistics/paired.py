@@ -75,10 +75,10 @@ def plain(differences: Array) -> Estimate:
 def _estimate(differences: Array, mean: Mean, alpha: float, *, least: float = 0.0) -> Estimate:
     """With the differences that the tests of their number do not reject at that level. Both intervals hold
     the estimate, so that there is always something in both."""
-    centre, low, high = _by_ranks(differences.tobytes(), alpha)
-    if len(differences) >= RANKS_FROM and low is not None:
+    is_of_ranks = len(differences) >= RANKS_FROM
+    centre, low, high = _by_ranks(differences.tobytes(), alpha if is_of_ranks else alpha * _OF_RANKS)
+    if is_of_ranks and low is not None:
         return Estimate(centre, low, high, 1 - alpha)
-    _, low, high = _by_ranks(differences.tobytes(), alpha * _OF_RANKS)
     middles = min(centre, mean.value), max(centre, mean.value)
     if low is None or high is None:  # so few differences have none at that level
         reach = max(mean.reach(alpha), least)
