@@ -17,10 +17,11 @@ from steelyard import systems
 from steelyard.errors import UnknownName, Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
-from steelyard.systems import scratch
+from steelyard.systems import scratch, uml
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
+PARTIAL_REGISTERS = Path(__file__).with_name("partial_registers.py")
 HERE = [
     "native",
     "native-musl",
@@ -79,6 +80,27 @@ def test_uml_refuses_a_directory_whose_name_has_a_space(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="has a space in its name"):
         Agent(systems.find("uml"), directory=tmp_path / "a b")
     assert list((tmp_path / "a b").iterdir()) == []
+
+
+@pytest.mark.uml
+def test_uml_starts_with_the_library_that_it_needs_on_some_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uml, "_has_tiles", lambda: True)
+    with Agent(systems.find("uml"), directory=tmp_path) as agent:
+        assert run(agent, "trial 1 syscall batches=1")[-1]["status"] == "ok"
+
+
+@pytest.mark.ptrace
+@pytest.mark.parametrize("preloaded", [False, True])
+def test_registers_that_are_given_in_part_are_completed(preloaded: bool) -> None:
+    """The host takes all of a process's registers, or none; the library gives the rest."""
+    environment = {"LD_PRELOAD": str(built.uml_registers())} if preloaded else {}
+    words = [sys.executable, PARTIAL_REGISTERS]
+    answer = subprocess.run(
+        words, env=os.environ | environment, stdout=subprocess.PIPE, check=True, text=True
+    )
+    assert answer.stdout == ("given, and as they were\n" if preloaded else "refused with errno 14\n")
 
 
 @pytest.mark.program

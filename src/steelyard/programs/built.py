@@ -124,6 +124,16 @@ def client() -> Path:
     return path
 
 
+def uml_registers() -> Path:
+    """The library that User-mode Linux needs on processors with AMX. Raises Unsupported."""
+    path = _built("systems", "steelyard-uml-registers.so")
+    if not path.is_file():
+        raise Unsupported(
+            "what User-mode Linux needs on a processor with AMX is not built; build again: make"
+        )
+    return path
+
+
 def _root() -> Path:
     """The source tree, or what of it was installed: the same names stand below."""
     package = Path(str(resources.files("steelyard")))

@@ -376,7 +376,7 @@ def checked(kind: str, record: Mapping[str, Any]) -> Record:
         raise cannot_be(kind, wrong.where, wrong.value, wrong.allowed) from None
 
 
-def known(kind: str, record: object) -> Record:
+def known_part(kind: str, record: object) -> Record:
     """What can be right of a record that was kept before there was a door."""
     members = {}
     for key, shape in KINDS[kind].items():

@@ -5,11 +5,13 @@ nothing else; the kernel's own messages go to standard error. The first process 
 """
 
 import struct
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from steelyard.errors import Unsupported
+from steelyard.programs import built
 from steelyard.study.model import SystemDefinition, size_bytes
 from steelyard.systems.system import Place, System
 from steelyard.text import quoted
@@ -18,9 +20,31 @@ MEMORY = "512M"
 _PAGE = 4096
 
 
+@cache
+def _has_tiles() -> bool:
+    """Whether the processor has tiles to multiply matrices with (AMX), which are registers as well: so many
+    that an older kernel cannot give a process its registers alone (systems/uml_registers.c)."""
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
+        # The first processor's: the file of a machine with hundreds takes long to read.
+        return "amx_tile" in next((line for line in lines if line.startswith("flags")), "").split()
+    return False
+
+
+_ADDITION = "; two more calls of ptrace for each return to a process, for AMX" if _has_tiles() else ""
+
+
+def _ready() -> None:
+    if _has_tiles():
+        built.uml_registers()
+
+
 def _link(place: Place) -> Path:
     """A path without spaces to the load program, because a kernel's command line can hold none."""
     return place.scratch / "steelyard-load"
+
+
+def _registers(place: Place) -> Path:
+    return place.scratch / "registers.so"
 
 
 def _prepare(place: Place) -> None:
@@ -30,6 +54,8 @@ def _prepare(place: Place) -> None:
             "which a kernel's command line cannot hold; choose another with --directory DIR"
         )
     _link(place).symlink_to(place.program)
+    if _has_tiles():
+        _registers(place).symlink_to(built.uml_registers())
 
 
 def _swap(place: Place) -> Path:
@@ -61,7 +87,8 @@ def sized(system: System, definition: SystemDefinition) -> System:
     return replace(
         system,
         summary=f"User-mode Linux with {definition.memory or MEMORY} of memory"
-        + (f" and {definition.swap} of swap" if swap else ""),
+        + (f" and {definition.swap} of swap" if swap else "")
+        + _ADDITION,
         command=partial(_command, memory=definition.memory or MEMORY, swap=bool(swap)),
         prepare=partial(_make_swap, swap) if swap else system.prepare,
     )
@@ -75,6 +102,7 @@ def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]
         # UML keeps the guest's memory in a file of this directory; it must be in memory itself.
         "env",
         "TMPDIR=/dev/shm",
+        *([f"LD_PRELOAD={_registers(place)}"] if _has_tiles() else []),
         "linux.uml",
         f"mem={memory or MEMORY}",
         "root=/dev/root",
@@ -95,9 +123,10 @@ def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]
 
 UML = System(
     "uml",
-    "User-mode Linux, another Linux kernel as a process",
+    f"User-mode Linux, another Linux kernel as a process{_ADDITION}",
     _command,
     boot=True,
     needs=(("linux.uml", "user-mode-linux"),),
+    ready=_ready,
     prepare=_prepare,
 )
