@@ -57,6 +57,8 @@ static void add_words(char *words, size_t room, char *more)
 		size_t length = strlen(words), size = strlen(word);
 		char  *found = words;
 
+		if (!size)
+			continue;
 		while ((found = strstr(found, word)) &&
 		       ((found > words && found[-1] != ',') || (found[size] && found[size] != ',')))
 			found++;
