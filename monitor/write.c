@@ -1,12 +1,16 @@
 /* write.c -- processes into records, as docs/monitor.md has them. */
 #include "write.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "../workloads/api/record.h"
+
+/* A pipe's own 64 KiB are full after some 40 processes at LATENCY, and who waits to write gives no slots back. */
+enum { PIPE_BYTES = 1 << 20 };
 
 static int          records_file = 1;
 static enum detail  written_detail;
@@ -17,6 +21,8 @@ void write_to(int file, enum detail detail)
 {
 	records_file = file;
 	written_detail = detail;
+	/* What is no pipe, or may not be so large, stays as it is. */
+	fcntl(file, F_SETPIPE_SZ, PIPE_BYTES);
 }
 
 void write_marks_only(void)

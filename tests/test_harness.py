@@ -253,7 +253,7 @@ def _processes(marker: str) -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and marker in (entry / "cmdline").read_text().split("\0"):
+            if entry.name.isdigit() and marker in (entry / "cmdline").read_text(errors="replace").split("\0"):
                 found.append(entry.name)
         except OSError:
             continue

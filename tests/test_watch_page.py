@@ -292,7 +292,7 @@ def test_an_ended_process_leaves_the_screen_and_stays_in_its_totals() -> None:
     of = tally_of(watched.head(), used(10, 1, 0.25), watched.process(10, "make", for_s=1.0))
     scene = live.Scenes(of).next()
 
-    assert (scene.running, scene.ended, scene.rows) == (0, 1, ())
+    assert (scene.running, scene.ends, scene.rows) == (0, 1, ())
     assert of.programs["make"].figures["cpu_user_ns"] == 375_000_000
 
 

@@ -116,7 +116,7 @@ def test_a_storm_of_short_lived_processes_is_all_there() -> None:
 
 def test_a_running_process_is_counted_from_when_it_is_attached(known: Path) -> None:
     watching.need("perf", "calls")
-    with subprocess.Popen([known, "700000"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([known, "1500000"], stdout=subprocess.PIPE, text=True) as process:
         time.sleep(0.2)
         found = watching.watch("--backend", "perf", "--detail", "calls", "-p", process.pid)
         assert process.stdout is not None

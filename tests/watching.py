@@ -133,7 +133,8 @@ def begun(
     *options: str | Path | int, pass_fds: Sequence[int] = (), before: Sequence[str] = (), **more: Any
 ) -> Iterator[Watch]:
     """A watch with these options; it has ended when the context has. `before` is put before its command."""
-    handle, name = tempfile.mkstemp(prefix="steelyard-watch-", suffix=".jsonl")
+    # In memory: on a disk that others fill, the monitor would wait to write.
+    handle, name = tempfile.mkstemp(prefix="steelyard-watch-", suffix=".jsonl", dir="/dev/shm")
     try:
         command = [*before, program(), "--records", str(handle), *map(str, options)]
         started = subprocess.Popen(

@@ -49,6 +49,7 @@ static struct {
 	struct process      total;     /* ended processes, and everybody's folded calls */
 	uint64_t            processes;
 	uint32_t           *gone, gone_count;
+	struct member     **over; /* those of which the last thread was buried just now */
 	struct window {
 		uint64_t begin_ns, length_ns;
 	}                  *windows;
@@ -69,7 +70,8 @@ void gather_open(const struct order *order)
 	s.order = order;
 	s.threads = calloc(hooks.slots, sizeof *s.threads);
 	s.gone = calloc(hooks.slots, sizeof *s.gone);
-	if (!s.threads || !s.gone)
+	s.over = calloc(hooks.slots, sizeof *s.over);
+	if (!s.threads || !s.gone || !s.over)
 		abort();
 	process_clear(&s.total);
 }
@@ -464,7 +466,7 @@ static void note_gone(uint32_t slot)
 
 void gather_ended(void)
 {
-	uint32_t count;
+	uint32_t count, over = 0;
 
 	hooks_drain(note_gone);
 	/* Whoever is there now is taken in before a process is declared over. */
@@ -481,8 +483,11 @@ void gather_ended(void)
 		owner = s.threads[s.gone[i]].owner;
 		bury(s.gone[i]);
 		if (!owner->slots)
-			conclude(owner);
+			s.over[over++] = owner;
 	}
+	/* All slots are free before anything is written: who reads it may be slow. */
+	for (uint32_t i = 0; i < over; i++)
+		conclude(s.over[i]);
 }
 
 int gather_is_empty(void)

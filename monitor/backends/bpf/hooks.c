@@ -163,7 +163,7 @@ static void make_slots_free(void)
 	for (uint32_t slot = hooks.slots - 1; slot > 0; slot--)
 		bpf_map__update_elem(s.skeleton->maps.free_slots, NULL, 0, &slot, sizeof slot, 0);
 	s.skeleton->bss->slots_free = hooks.slots - 1;
-	s.skeleton->bss->wake_below = hooks.slots / 2;
+	s.skeleton->bss->wake_below = hooks.slots / 4 * 3;
 }
 
 static int on_gone(void *context, void *bytes, size_t count)

@@ -3,8 +3,6 @@
 A guest is its host processes here: what one of its operations costs is what those do meanwhile.
 """
 
-import contextlib
-import fcntl
 import os
 import select
 import subprocess
@@ -22,7 +20,6 @@ from steelyard.watch.model import Head, Mark, Process, Record
 _START_LIMIT_S = 20.0
 _MARK_LIMIT_S = 5.0
 _END_LIMIT_S = 3.0
-_PIPE = 1 << 20  # bytes: a thousand ended processes
 _QUIET = (
     "bpf",
     "taskstats",
@@ -123,9 +120,6 @@ class HostMonitor:
         self._count = 0
         self._unread = b""
         self._read_end, writing = os.pipe()
-        if not self._tells:  # nobody reads while a trial runs
-            with contextlib.suppress(OSError):  # a smaller one does, too
-                fcntl.fcntl(self._read_end, fcntl.F_SETPIPE_SZ, _PIPE)
         reading, self._control = os.pipe()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
         try:

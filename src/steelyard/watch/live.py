@@ -46,7 +46,7 @@ class Scene:
     by type per second with their errors."""
 
     running: int
-    ended: int
+    ends: int
     rates: Mapping[str, float] = field(default_factory=dict)
     rows: tuple[Row, ...] = ()
     calls: tuple[tuple[str, float, float], ...] = ()
@@ -81,7 +81,7 @@ class Scenes:
             ]
             self._last = Scene(
                 running=len(self._tally.running),
-                ended=self._tally.ends,
+                ends=self._tally.ends,
                 rates={
                     name: _rate(value, self._whole.figures.get(name, 0), seconds)
                     for name, value in whole.figures.items()
@@ -184,7 +184,7 @@ class Screen:
     def _summed(self, scene: Scene) -> Iterable[str]:
         """All processes together, since the last reading."""
         rates = scene.rates
-        yield f"{count(scene.running)} running, {count(scene.ended)} ended"
+        yield f"{count(scene.running)} running, {count(scene.ends)} ended"
         for words, name in {**figures.CPU, "waiting": "wait_ns"}.items():
             if name in rates:
                 yield f"{words} {_percent(rates[name] / 1e9)}"

@@ -124,7 +124,7 @@ class Collector:
         for name, count in alive.items():
             running.add_metric([shown(name)], count)
         for name, sums in self._tally.programs.items():
-            begun.add_metric([shown(name)], sums.begun)
+            begun.add_metric([shown(name)], sums.beginnings)
         return iter((running, begun))
 
     def _counters(self) -> Iterator[Metric]:

@@ -23,7 +23,7 @@ class Sums:
     figures: dict[str, float] = field(default_factory=dict)
     calls: dict[str, float] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
-    begun: int = 0  # processes
+    beginnings: int = 0  # of processes
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class RunningProcess:
 
     program: str | None  # None: not known yet; the record of its end will say
     now: Sums
-    held: Sums
+    in_totals: Sums
     memory_bytes: int | None = None  # resident, as last read
     readings: int = 0
 
@@ -115,11 +115,11 @@ class Totals:
         if program not in self.programs and len(self.programs) >= PROGRAMS_MOST:
             program = OTHERS
         total = self.programs.setdefault(program, Sums())
-        total.begun += not running.held.begun
-        running.held.begun = 1
-        _add(total.figures, running.now.figures, running.held.figures)
-        _add(total.calls, running.now.calls, running.held.calls)
-        _add(total.errors, running.now.errors, running.held.errors)
+        total.beginnings += not running.in_totals.beginnings
+        running.in_totals.beginnings = 1
+        _add(total.figures, running.now.figures, running.in_totals.figures)
+        _add(total.calls, running.now.calls, running.in_totals.calls)
+        _add(total.errors, running.now.errors, running.in_totals.errors)
 
 
 def _add(total: dict[str, float], now: Mapping[str, float], held: dict[str, float]) -> None:
@@ -144,7 +144,7 @@ def total(parts: Iterable[Sums]) -> Sums:
         _add(whole.figures, part.figures, {})
         _add(whole.calls, part.calls, {})
         _add(whole.errors, part.errors, {})
-        whole.begun += part.begun
+        whole.beginnings += part.beginnings
     return whole
 
 
