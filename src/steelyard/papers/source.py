@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from steelyard.errors import UnknownName
-from steelyard.study import study_file
+from steelyard.study import presentation
 
 NOTHING = "–"  # a figure that there is none of
 
@@ -22,7 +22,7 @@ class Printed:
 
 def rows_of(paper: str, table: str) -> list[dict[str, str]]:
     """The table's figures as they are filed. Raises UnknownName."""
-    papers = study_file.published_papers()
+    papers = presentation.published_papers()
     if paper not in papers:
         raise UnknownName("paper", paper, papers)
     with open(papers[paper], encoding="utf-8", newline="") as lines:

@@ -2,5 +2,6 @@
 
 `bundled/` holds the studies that come with Steelyard.
 
-Each module imports only from earlier ones: bounds, model, study_file, plan.
+Each module imports only from earlier ones: bounds, model, presentation,
+system_definition, study_file, plan.
 """
