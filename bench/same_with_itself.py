@@ -2,8 +2,8 @@
 
     python bench/same_with_itself.py [TIMES [BUDGET [STUDY [KEPT]]]]
 
-Counts the verdicts; any claimed difference is wrong here. Then how small the differences are that could be
-ruled out. Three times five minutes unless told otherwise, in which nothing else should run. What was
+Counts the verdicts; any claimed difference is wrong here, be it of a metric, of a part of a curve, or of a
+group's mean. Then how small the differences are that could be ruled out. Three times five minutes unless told otherwise, in which nothing else should run. What was
 measured is kept in the directory KEPT, and judged anew where it is there already.
 """
 
@@ -11,12 +11,28 @@ import collections
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import answers
 import machine
 
 WRONG = ("faster", "slower")
+
+
+def claims(found: Mapping[str, Any]) -> Iterator[str]:
+    """Each difference that the report claims, in words."""
+    for one in found["comparisons"]:
+        if one["verdict"].startswith(WRONG):
+            yield f"{one['cell']} {one['metric']}: {one['verdict']}, {one['ratio']}"
+    for curve in found["curves"]:
+        for part in (part for parts in curve["parts"].values() for part in parts):
+            if part["verdict"].startswith(WRONG):
+                yield f"{curve['cell']} {part['part']} {part['number']}: {part['verdict']}, {part['ratio']}"
+    for one in found["indices"]:
+        if one["verdict"].startswith(WRONG):
+            yield f"the mean of {one['group']}: {one['verdict']}, {one['ratio']}"
 
 
 def main() -> None:
@@ -37,10 +53,10 @@ def main() -> None:
             blocks.append(found["blocks"])
             counts.update(verdicts)
             bounds += [one["bound"] for one in found["comparisons"] if one["bound"] is not None]
-            false_reports += any(word.startswith(WRONG) for word in verdicts)
-            for one in found["comparisons"]:
-                if one["verdict"].startswith(WRONG):
-                    print(f"seed {seed}: {one['cell']} {one['metric']}: {one['verdict']}, {one['ratio']}")
+            wrong_here = list(claims(found))
+            false_reports += bool(wrong_here)
+            for claim in wrong_here:
+                print(f"seed {seed}: {claim}")
             print(f"seed {seed}: {found['blocks']} blocks, {dict(collections.Counter(verdicts))}", flush=True)
     total = sum(counts.values())
     wrong = sum(counts[word] for word in WRONG)

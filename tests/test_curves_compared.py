@@ -1,15 +1,24 @@
 """From trials that are curves to plateaus, knees and verdicts: known shapes in, known shapes out."""
 
+import dataclasses
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import building
+import numpy as np
 import pytest
 
-from steelyard.analysis import weigh
+from steelyard.analysis import comparison, curves, rows, weigh
+from steelyard.analysis.model import CurveLine, Knee, Plateau
+from steelyard.analysis.observations import Key, Observations
+from steelyard.archive import reading
 from steelyard.events import Outcome
-from steelyard.statistics import verdict
+from steelyard.statistics import judgement, verdict
+from steelyard.statistics.judgement import Pairs
+from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.plan import Trial
 
 pytestmark = pytest.mark.computes  # each weighs an experiment
@@ -78,6 +87,120 @@ def test_systems_are_compared_plateau_by_plateau(tmp_path: Path) -> None:
     assert (lower.part, lower.number, lower.verdict) == ("plateau", 1, verdict.EQUIVALENT)
     assert knee.part == "knee"
     assert knee.verdict in (verdict.UNRESOLVED, verdict.EQUIVALENT)
+
+
+def _line(
+    system: str, *plateaus: tuple[int, int], agreement: float = 0.9, knees: Sequence[float] = ()
+) -> CurveLine:
+    return CurveLine(
+        system=system,
+        points=tuple((size, Estimate(1.0)) for size in building.SIZES),
+        knots=(),
+        plateaus=tuple(Plateau(low, high, Estimate(1.0)) for low, high in plateaus),
+        knees=tuple(
+            Knee(number, Estimate(place, place / 1.1, place * 1.1, 0.95))
+            for number, place in enumerate(knees)
+        ),
+        agreement=agreement,
+        trials=20,
+        paging_from=None,
+    )
+
+
+def _shared(ours: CurveLine, theirs: CurveLine) -> list[tuple[int, int, int, int]]:
+    shape = curves._Shape(("memory_read", "bandwidth"), 0.02, {"a": ours, "b": theirs})
+    return [
+        (one.number, one.other, one.sizes[0], one.sizes[-1])
+        for one in curves._shared_plateaus(shape, "a", "b")
+    ]
+
+
+def test_plateaus_are_compared_over_the_sizes_that_both_hold() -> None:
+    """The one of a whole curve has a slow end that the shorter one has not."""
+    whole = (4096, 1 << 25)
+
+    assert _shared(_line("a", (4096, KNEE)), _line("b", whole)) == [(0, 0, 4096, KNEE)]
+    assert _shared(_line("a", whole), _line("b", (4096, KNEE))) == [(0, 0, 4096, KNEE)]
+    assert _shared(_line("a", (4096, KNEE)), _line("b", (4 * KNEE, 1 << 25))) == []
+    assert _shared(_line("a"), _line("b", whole)) == []
+
+
+def test_a_plateau_stands_against_one_alone() -> None:
+    """Where one system's curve was cut at another place, what is left over has no counterpart."""
+    cut = _line("a", (4096, 1 << 15), (1 << 16, KNEE), (4 * KNEE, 1 << 25))
+    uncut = _line("b", (4096, KNEE), (4 * KNEE, 1 << 25))
+
+    assert _shared(cut, uncut) in (
+        [(0, 0, 4096, 1 << 15), (2, 1, 4 * KNEE, 1 << 25)],
+        [(1, 0, 1 << 16, KNEE), (2, 1, 4 * KNEE, 1 << 25)],
+    )
+
+
+def test_the_same_curves_that_are_cut_differently_do_not_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise decides whether the end of a slope belongs to the plateau; it is as slow on both systems."""
+    chance = random.Random(3)
+    whole = curves._line
+    longest = {"a": KNEE, "b": max(building.SIZES)}
+
+    def line(observations: Observations, key: Key, system: str, direction: str) -> CurveLine:
+        found = whole(observations, key, system, direction)
+        return dataclasses.replace(found, plateaus=(Plateau(4096, longest[system], Estimate(1.0)),), knees=())
+
+    def measured(trial: Trial) -> Outcome:
+        return building.curve(trial, lambda size: 40000.0 * size**-0.05 * math.exp(chance.gauss(0, 0.01)))
+
+    monkeypatch.setattr(curves, "_line", line)
+    found = weigh.of(building.experiment(tmp_path, building.plan("memory_read", blocks=24), measured))
+
+    assert [one.verdict for one in found.curves[0].parts["b"]] == [verdict.EQUIVALENT]
+
+
+@pytest.mark.parametrize(("agreement", "expected"), [(0.9, verdict.FASTER), (0.4, verdict.UNRESOLVED)])
+def test_a_knee_that_most_resamples_do_not_have_is_none_to_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agreement: float, expected: str
+) -> None:
+    whole = curves._line
+
+    def line(*asked: Any) -> CurveLine:
+        return dataclasses.replace(whole(*asked), agreement=agreement)
+
+    monkeypatch.setattr(curves, "_line", line)
+    (curve,) = _weighing(tmp_path, knee=2 * KNEE).curves
+
+    assert [one.verdict for one in curve.parts["b"] if one.part == "knee"] == [expected]
+
+
+def test_the_more_knees_the_surer_a_claim_must_be() -> None:
+    one = Estimate(0.3, 0.1, 0.5, 0.95)
+
+    widths = [curves._widened(one, count=20, knees=knees) for knees in (1, 4, 16)]
+    lows = [each.low for each in widths]
+    assert lows == sorted(lows, reverse=True)
+    assert lows[0] < 0.1  # few trials ask for more as well
+    assert widths[0].value == 0.3
+
+
+def test_a_plateau_is_judged_beside_all_else_that_is_compared(tmp_path: Path) -> None:
+    """The least difference that would be claimed of it alone is none among metrics that do not differ."""
+    chance = random.Random(5)
+    plan = building.plan("syscall", "sieve", "pipe_latency", "disktest", blocks=8)
+    found = building.experiment(
+        tmp_path, plan, lambda trial: building.outcome(trial, 100 * math.exp(chance.gauss(0, 0.02)))
+    )
+    with reading.connect(found) as connection:
+        observations = Observations(found, rows.read(connection, reported=set()))
+    noise = np.random.default_rng(5).normal(0, 0.02, 8)
+    plateaus = [Pairs(np.zeros(8), noise + far, True, ("b", "memory")) for far in np.arange(0, 0.1, 0.001)]
+
+    def claimed_alone(one: Pairs) -> bool:
+        return judgement.judge([one], [0.01], noise=comparison.noise_of(observations)).all[0].is_claimed
+
+    least = next(one for one in plateaus if claimed_alone(one))
+    largest = plateaus[-1]
+    words = [comparison.beside_all(observations, [one], margins=[0.01])[0][1] for one in (least, largest)]
+    assert [word in verdict.CLAIMED for word in words] == [False, True]
 
 
 def test_a_knee_that_lies_further_is_better(tmp_path: Path) -> None:

@@ -167,9 +167,7 @@ def test_a_bound_that_half_of_a_group_keeps_to_is_said_so() -> None:
     bounds = (0.01, 0.02, 0.03, 0.24)
     told = answer(*(same(name, one) for name, one in zip(GROUPS, bounds, strict=False)), same("sieve", 0.04))
 
-    assert (
-        told.same_sentence == "system calls 2.5 % (half of 4), computing 4.0 % (1); 24 % at the other halves"
-    )
+    assert told.same_sentence == "system calls 2.5 % (half of 4), computing 4.0 % (1); 24 % at the other half"
 
 
 def test_ways_of_doing_the_same_are_one_thing_in_the_answer() -> None:

@@ -34,9 +34,23 @@ def all_of(
 
 
 def noise_of(observations: Observations) -> Noise:
-    """What all comparisons of the experiment say of its noise, for parts of curves, which are judged beside
-    each other."""
+    """What all comparisons of the experiment say of its noise, for the points of curves."""
     return Noise(_Comparing(observations, None, False).pairs())
+
+
+def beside_all(
+    observations: Observations, members: Sequence[Pairs], *, margins: Sequence[float]
+) -> list[tuple[Estimate, str]]:
+    """For each member's pairs, the log ratio with its interval, and the verdict, corrected over these and all
+    comparisons of the experiment: for what a report claims besides. Those rest on their own correction."""
+    if not members:
+        return []
+    others = _Comparing(observations, None, False)
+    every = [*others.pairs(), *members]
+    far = [*(math.log1p(others.margin_of(key[0])) for key, _ in others.drafts), *map(math.log1p, margins)]
+    judged = judgement.judge(every, far, noise=Noise(others.pairs()))
+    own = judged.all[len(every) - len(members) :]
+    return [(one.estimate, _word(one, margin)) for one, margin in zip(own, margins, strict=True)]
 
 
 def pairs_of(
@@ -88,7 +102,7 @@ class _Comparing:
         return [draft.pairs for draft in self.drafts.values()]
 
     def all(self) -> tuple[Comparison, ...]:
-        margins = [math.log1p(self._margin(draft.key[0])) for draft in self.drafts.values()]
+        margins = [math.log1p(self.margin_of(draft.key[0])) for draft in self.drafts.values()]
         judged = judgement.judge(self.pairs(), margins)
         by_key = dict(zip(self.drafts, judged.all, strict=True))
         return tuple(
@@ -96,7 +110,7 @@ class _Comparing:
             for what in self.keys
         )
 
-    def _margin(self, cell: str) -> float:
+    def margin_of(self, cell: str) -> float:
         return self.margin or float(
             self.observations.experiment.header["margins"][self.observations.group(cell)]
         )
@@ -131,7 +145,7 @@ class _Comparing:
         return blocks
 
     def _finish(self, draft: _Draft, result: Judgement, judged: Judged) -> Comparison:
-        margin = self._margin(draft.key[0])
+        margin = self.margin_of(draft.key[0])
         bound = _bound(result.estimate)
         word = verdict.UNRESOLVED
         if result.is_claimed:
@@ -203,7 +217,7 @@ class _Comparing:
             baseline_value=self.observations.median(key, self.observations.baseline),
             value=self.observations.median(key, system),
             ratio=None,
-            margin=self._margin(label),
+            margin=self.margin_of(label),
             verdict=verdict.UNRESOLVED,
             p_adjusted=None,
             blocks=0,
@@ -316,20 +330,19 @@ class _Comparing:
             yield f"by the mean of its batches it is {other}: the difference is in the tail"
 
 
-def family(members: Sequence[Pairs], *, margin: float, noise: Noise) -> list[tuple[Estimate, str, float]]:
-    """For each member's pairs, the log ratio with its interval, the verdict, and the p-value, corrected
-    over this family alone: for parts of one curve, which are no metrics of their own. `noise` is the
-    study's."""
+def family(members: Sequence[Pairs], *, noise: Noise) -> list[tuple[Estimate, float]]:
+    """For each member's pairs, the log ratio with its interval and the p-value, corrected over this family
+    alone: for the points of one curve, of which nothing is claimed. `noise` is the study's."""
     if not members:
         return []
-    judged = judgement.judge(members, [math.log1p(margin)] * len(members), noise=noise)
-    results = []
-    for one in judged.all:
-        word = claimed_word(one.estimate, margin) if one.is_claimed else verdict.UNRESOLVED
-        if one.is_equivalent:
-            word = verdict.EQUIVALENT
-        results.append((one.estimate, word, one.p_adjusted))
-    return results
+    judged = judgement.judge(members, [0.0] * len(members), noise=noise)
+    return [(one.estimate, one.p_adjusted) for one in judged.all]
+
+
+def _word(one: Judgement, margin: float) -> str:
+    if one.is_equivalent:
+        return verdict.EQUIVALENT
+    return claimed_word(one.estimate, margin) if one.is_claimed else verdict.UNRESOLVED
 
 
 def claimed_word(shown: Estimate, margin: float) -> str:

@@ -2,11 +2,15 @@
 
 Bandwidth and latency over size are one measurement with a shape. The shape is found in the median over
 trials, its intervals by drawing whole trials anew; systems are compared size by size and plateau by plateau,
-pairwise within blocks, and knee by knee through their intervals.
+pairwise within blocks, and knee by knee through their intervals. What is claimed of plateaus is corrected
+over all that the report compares, what is claimed of knees over all knees.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -14,21 +18,53 @@ from steelyard.analysis import comparison
 from steelyard.analysis.comparison import exp
 from steelyard.analysis.model import CurveComparison, CurveLine, Knee, PartRatio, Plateau, PointRatio
 from steelyard.analysis.observations import Curve, Key, Observations
-from steelyard.statistics import order_statistics, segments, verdict
+from steelyard.statistics import order_statistics, resampling, segments, verdict
 from steelyard.statistics.judgement import Noise, Pairs
 from steelyard.statistics.signed_rank import Array, Estimate
 
 _POINTS_LEAST = 6  # fewer have no shape worth the name
 SEED = 20031  # of the resampling: the same archive gives the same intervals
 
+_AGREEMENT_LEAST = 0.5  # of resamples with as many bends, or a knee may as well be another
 _FAULTS_LEAST = 1.0  # an operation that has to fetch a page each time
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The lines of one workload, by system, before they are compared."""
+
+    key: Key
+    margin: float
+    lines: Mapping[str, CurveLine]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A plateau that the baseline and a system both have."""
+
+    shape: _Shape
+    system: str
+    number: int  # of the baseline's plateaus
+    other: int  # of the system's
+    sizes: tuple[int, ...]  # that both plateaus hold
 
 
 def all_of(observations: Observations, *, margin: float | None = None) -> tuple[CurveComparison, ...]:
     """Every curve of the experiment, in the study's order. One size alone has no shape: it is a value."""
     keys = [key for key in observations.cells_and_metrics() if _has_sizes(observations, key)]
+    shapes = [_shape(observations, key, margin) for key in keys]
+    shared = [
+        one
+        for shape in shapes
+        for system in observations.others
+        if {system, observations.baseline} <= shape.lines.keys() and _blocks(observations, shape.key, system)
+        for one in _shared_plateaus(shape, observations.baseline, system)
+    ]
+    ratios: dict[tuple[Key, str], list[PartRatio]] = defaultdict(list)
+    for one, ratio in (*_plateau_ratios(observations, shared), *_knee_ratios(observations, shared)):
+        ratios[one.shape.key, one.system].append(ratio)
     noise = comparison.noise_of(observations) if keys else Noise(())
-    return tuple(_of(observations, key, margin, noise) for key in keys)
+    return tuple(_of(observations, shape, ratios, noise) for shape in shapes)
 
 
 def _has_sizes(observations: Observations, key: Key) -> bool:
@@ -36,17 +72,30 @@ def _has_sizes(observations: Observations, key: Key) -> bool:
     return any(len(curve) > 1 for by_block in by_system.values() for curve in by_block.values())
 
 
-def _of(observations: Observations, key: Key, margin: float | None, noise: Noise) -> CurveComparison:
-    label, metric = key
+def _shape(observations: Observations, key: Key, margin: float | None) -> _Shape:
+    _, direction = observations.unit(key)
+    return _Shape(
+        key,
+        margin or float(observations.experiment.header["margins"][observations.group(key[0])]),
+        {
+            name: _line(observations, key, name, direction)
+            for name in observations.names
+            if observations.curves[key].get(name)
+        },
+    )
+
+
+def _of(
+    observations: Observations,
+    shape: _Shape,
+    parts: Mapping[tuple[Key, str], Sequence[PartRatio]],
+    noise: Noise,
+) -> CurveComparison:
+    label, metric = shape.key
     cell = observations.cells[label]
     workload = observations.workload(label)
-    unit, direction = observations.unit(key)
-    chosen = margin or float(observations.experiment.header["margins"][observations.group(label)])
-    lines = {
-        name: _line(observations, key, name, direction)
-        for name in observations.names
-        if observations.curves[key].get(name)
-    }
+    unit, direction = observations.unit(shape.key)
+    others = [name for name in observations.others if name in shape.lines]
     return CurveComparison(
         workload=cell.workload,
         parameters=cell.parameters,
@@ -57,17 +106,13 @@ def _of(observations: Observations, key: Key, margin: float | None, noise: Noise
         direction=direction,
         sweeps=str(workload["sweeps"]),
         sweep_unit=str(workload["sweep_unit"]),
-        margin=chosen,
-        lines=tuple(lines.values()),
-        ratios={
-            name: _point_ratios(observations, key, name, noise)
-            for name in observations.others
-            if name in lines
-        },
+        margin=shape.margin,
+        lines=tuple(shape.lines.values()),
+        ratios={name: _point_ratios(observations, shape.key, name, noise) for name in others},
         parts={
-            name: _part_ratios(observations, key, name, lines, chosen, noise)
-            for name in observations.others
-            if name in lines and observations.baseline in lines
+            name: tuple(parts.get((shape.key, name), ()))
+            for name in others
+            if observations.baseline in shape.lines
         },
     )
 
@@ -150,19 +195,16 @@ def _blocks(observations: Observations, key: Key, system: str) -> list[int]:
 
 def _point_ratios(observations: Observations, key: Key, system: str, noise: Noise) -> tuple[PointRatio, ...]:
     """Size by size, corrected over the sizes of this curve."""
+    if not _blocks(observations, key, system):
+        return ()
     points = observations.common_points(key)
-    members = [_pairs(observations, key, system, [point], [point]) for point in points]
-    tests = comparison.family(members if _blocks(observations, key, system) else [], margin=0.01, noise=noise)
-    return tuple(
-        PointRatio(point, exp(ratio), p) for point, (ratio, _, p) in zip(points, tests, strict=False)
-    )
+    members = [_pairs(observations, key, system, [point]) for point in points]
+    judged = comparison.family(members, noise=noise)
+    return tuple(PointRatio(point, exp(ratio), p) for point, (ratio, p) in zip(points, judged, strict=True))
 
 
-def _pairs(
-    observations: Observations, key: Key, system: str, ours: Sequence[int], theirs: Sequence[int]
-) -> Pairs:
-    """The level of the baseline over some sizes and the system's over others: the median, of time or of
-    time a byte."""
+def _pairs(observations: Observations, key: Key, system: str, sizes: Sequence[int]) -> Pairs:
+    """The level of both systems over these sizes: the median, of time or of time a byte."""
     curves = observations.curves[key]
     return comparison.pairs_of(
         observations,
@@ -170,8 +212,8 @@ def _pairs(
         system,
         {
             block: (
-                -_log_level(observations, key, curves[observations.baseline][block], ours),
-                -_log_level(observations, key, curves[system][block], theirs),
+                -_log_level(observations, key, curves[observations.baseline][block], sizes),
+                -_log_level(observations, key, curves[system][block], sizes),
             )
             for block in _blocks(observations, key, system)
         },
@@ -184,85 +226,72 @@ def _log_level(observations: Observations, key: Key, curve: Curve, sizes: Sequen
     return math.log(float(np.median(times)))
 
 
-def _part_ratios(
-    observations: Observations,
-    key: Key,
-    system: str,
-    lines: Mapping[str, CurveLine],
-    margin: float,
-    noise: Noise,
-) -> tuple[PartRatio, ...]:
-    """Plateau by plateau, each system over its own sizes, corrected over this curve's; then the knees."""
-    ours, theirs = lines[observations.baseline], lines[system]
-    pairs = _matched(ours.plateaus, theirs.plateaus)
-    blocks = _blocks(observations, key, system)
-    members = [
-        _pairs(
-            observations,
-            key,
-            system,
-            _within(ours, ours.plateaus[number]),
-            _within(theirs, theirs.plateaus[other]),
-        )
-        for number, other in pairs
+def _shared_plateaus(shape: _Shape, baseline: str, system: str) -> Iterable[_Shared]:
+    """Those of which each is what the other shares most sizes with.
+
+    Only what both hold is compared: the end of a longer plateau is slower, or faster, than the rest of it."""
+    ours, theirs = shape.lines[baseline], shape.lines[system]
+    held = [
+        [tuple(sorted(_within(ours, one) & _within(theirs, other))) for other in theirs.plateaus]
+        for one in ours.plateaus
     ]
-    judged = comparison.family(members if blocks else [], margin=margin, noise=noise)
-    ratios = [
-        PartRatio(
-            "plateau",
-            number,
-            ours.plateaus[number].low,
-            ours.plateaus[number].high,
-            exp(ratio),
-            word,
-            len(blocks),
-        )
-        for (number, _), (ratio, word, _) in zip(pairs, judged, strict=False)
-    ]
-    return (*ratios, *_knee_ratios(ours, theirs, pairs, margin, len(blocks)))
+    for number, row in enumerate(held):
+        most = max(map(len, row), default=0)
+        other = next((which for which, sizes in enumerate(row) if most and len(sizes) == most), None)
+        if other is not None and most == max(len(one[other]) for one in held):
+            yield _Shared(shape, system, number, other, row[other])
 
 
-def _within(line: CurveLine, plateau: Plateau) -> list[int]:
-    return [size for size, _ in line.points if plateau.low <= size <= plateau.high]
+def _within(line: CurveLine, plateau: Plateau) -> set[int]:
+    return {size for size, _ in line.points if plateau.low <= size <= plateau.high}
 
 
-def _matched(ours: Sequence[Plateau], theirs: Sequence[Plateau]) -> list[tuple[int, int]]:
-    """Which plateau stands against which: by order where there are as many, else by the sizes they share."""
-    if len(ours) == len(theirs):
-        return [(number, number) for number in range(len(ours))]
-    matches = []
-    for number, one in enumerate(ours):
-        shares = [
-            math.log2(min(one.high, other.high)) - math.log2(max(one.low, other.low)) for other in theirs
-        ]
-        if shares and max(shares) > 0:
-            matches.append((number, shares.index(max(shares))))
-    return matches
+def _plateau_ratios(
+    observations: Observations, shared: Sequence[_Shared]
+) -> Iterable[tuple[_Shared, PartRatio]]:
+    """The level of each."""
+    members = [_pairs(observations, one.shape.key, one.system, one.sizes) for one in shared]
+    judged = comparison.beside_all(observations, members, margins=[one.shape.margin for one in shared])
+    for one, member, (ratio, word) in zip(shared, members, judged, strict=True):
+        low, high = float(one.sizes[0]), float(one.sizes[-1])
+        yield one, PartRatio("plateau", one.other, low, high, exp(ratio), word, len(member.baseline))
 
 
 def _knee_ratios(
-    ours: CurveLine, theirs: CurveLine, pairs: Sequence[tuple[int, int]], margin: float, blocks: int
-) -> list[PartRatio]:
+    observations: Observations, shared: Sequence[_Shared]
+) -> Iterable[tuple[_Shared, PartRatio]]:
     """Further is better. The interval of the difference comes from both intervals (Zou and Donner, 2008)."""
-    ratios = []
-    for number, other in pairs:
-        one = next((knee.place for knee in ours.knees if knee.plateau == number), None)
-        two = next((knee.place for knee in theirs.knees if knee.plateau == other), None)
-        if one is None or two is None:
-            continue
-        ratio = _difference(two, one)
-        ratios.append(
-            PartRatio(
-                "knee",
-                number,
-                one.value,
-                one.value,
-                exp(ratio),
-                verdict.word(ratio, ratio, margin=margin),
-                blocks,
-            )
-        )
-    return ratios
+    both = []
+    for one in shared:
+        ours, theirs = one.shape.lines[observations.baseline], one.shape.lines[one.system]
+        first = next((knee.place for knee in ours.knees if knee.plateau == one.number), None)
+        second = next((knee.place for knee in theirs.knees if knee.plateau == one.other), None)
+        # What is bent more often on one side may bend at another place for that: intervals do not know it.
+        if first is not None and second is not None and len(ours.knots) == len(theirs.knots):
+            both.append((one, ours, theirs, first, second))
+    for one, ours, theirs, first, second in both:
+        ratio = _difference(second, first)
+        judged = ratio
+        if min(ours.agreement or 0.0, theirs.agreement or 0.0) < _AGREEMENT_LEAST:
+            judged = Estimate(ratio.value)
+        judged = _widened(judged, count=min(ours.trials, theirs.trials), knees=len(both))
+        word = verdict.word(judged, judged, margin=one.shape.margin)
+        blocks = len(_blocks(observations, one.shape.key, one.system))
+        yield one, PartRatio("knee", one.other, first.value, first.value, exp(ratio), word, blocks)
+
+
+def _widened(ratio: Estimate, *, count: int, knees: int) -> Estimate:
+    """What a claim is made by: as wide as so many knees ask for (Bonferroni), and so few trials."""
+    if ratio.low is None or ratio.high is None or ratio.level is None:
+        return ratio
+    alpha = 1 - ratio.level
+    wider = resampling.reach(alpha / knees, count=count) / NormalDist().inv_cdf(1 - alpha / 2)
+    return Estimate(
+        ratio.value,
+        ratio.value - wider * (ratio.value - ratio.low),
+        ratio.value + wider * (ratio.high - ratio.value),
+        1 - alpha / knees,
+    )
 
 
 def _difference(two: Estimate, one: Estimate) -> Estimate:

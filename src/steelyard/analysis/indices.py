@@ -22,6 +22,7 @@ def of(
 
 
 def _indices(observations: Observations, comparisons: Sequence[Comparison], margin: float) -> Iterable[Index]:
+    systems = len(observations.others)
     for system in observations.others:
         ours = [
             one
@@ -32,16 +33,24 @@ def _indices(observations: Observations, comparisons: Sequence[Comparison], marg
         ]
         groups = list(dict.fromkeys(one.group for one in ours))
         for group in groups if len(groups) > 1 else []:
-            yield _index(observations, system, group, [one for one in ours if one.group == group], margin)
+            members = [one for one in ours if one.group == group]
+            yield _index(observations, system, group, members, margin, beside=len(groups) * systems)
         if ours:
-            yield _index(observations, system, "all", ours, margin)
+            yield _index(observations, system, "all", ours, margin, beside=systems)
 
 
 def _index(
-    observations: Observations, system: str, group: str, members: Sequence[Comparison], margin: float
+    observations: Observations,
+    system: str,
+    group: str,
+    members: Sequence[Comparison],
+    margin: float,
+    *,
+    beside: int,
 ) -> Index:
     """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
-    metric of each cell. Every metric rests on the blocks that it has."""
+    metric of each cell. Every metric rests on the blocks that it has. A difference is claimed by an interval
+    as wide as the means `beside` each other ask for (Bonferroni), and then has it."""
     present = [one for one in members if one.blocks and one.ratio]
     missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
     if not present:
@@ -55,10 +64,13 @@ def _index(
     ]
     blocks = min(one.blocks for one in present)
     estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
+    wide = weighted_mean.estimate(parts, alpha=levels.USUAL / beside)
     narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
     if estimate.low is not None and estimate.high is not None and estimate.high - estimate.low > _KNOWN:
-        estimate = narrow = Estimate(estimate.value)  # so few blocks say nothing of the whole's error
-    word = verdict.word(estimate, narrow, margin=margin)
+        estimate = wide = narrow = Estimate(estimate.value)  # so few blocks say nothing of the whole's error
+    word = verdict.word(wide, narrow, margin=margin)
+    if word in verdict.CLAIMED:
+        estimate = wide
     return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
 
 

@@ -160,8 +160,8 @@ class PartRatio:
     """One plateau's level, or one knee's place, a system against the baseline; above 1 is better."""
 
     part: str  # "plateau" or "knee"
-    number: int  # from 0, of the baseline
-    low: float  # the sizes of the baseline's plateau; of a knee, its place twice
+    number: int  # from 0, of the system's plateaus; of a knee, that which it ends
+    low: float  # the sizes that both plateaus hold; of a knee, its place on the baseline twice
     high: float
     ratio: Estimate
     verdict: str

@@ -44,10 +44,17 @@ from steelyard.systems import door
 _NAMED = 3  # of the cells that were left out
 
 
-def of(experiment: Experiment, *, baseline: str | None = None, margin: float | None = None) -> Weighing:
+def of(
+    experiment: Experiment,
+    *,
+    baseline: str | None = None,
+    margin: float | None = None,
+    machine_facts: bool = True,
+) -> Weighing:
     """Everything that follows from the experiment, with the first system, or that one, as the baseline.
 
-    `margin` takes the place of every group's own. Raises UnknownName, ArchiveError.
+    `margin` takes the place of every group's own. What is found out of the machine takes seconds, and is left
+    out without `machine_facts`. Raises UnknownName, ArchiveError.
     """
     with reading.connect(experiment) as connection:
         read = rows.read(connection, reported=_reported(experiment.header))
@@ -66,7 +73,7 @@ def of(experiment: Experiment, *, baseline: str | None = None, margin: float | N
         indices=indices.of(observations, comparisons, margin=margin),
         levels=tuple(_levels(observations)),
         curves=compared_curves,
-        findings=tuple(machine.findings(observations, compared_curves, facts)),
+        findings=tuple(machine.findings(observations, compared_curves, facts)) if machine_facts else (),
         reference_means=tuple(_reference_means(observations)),
         multiprogramming=tuple(multiprogramming.all_of(observations)),
         gains=gains,
@@ -219,8 +226,8 @@ def _facts(observations: Observations) -> tuple[SystemFacts, ...]:
         if row.system not in first:
             fingerprint = json.loads(row.fingerprint) or {}
             added = {key: fingerprint[key] for key in door.ADDED if fingerprint.get(key)}
-            facts = door.known("system", json.loads(row.fingerprint)) | added
-            first[row.system] = door.known("hello", json.loads(row.hello)), facts
+            facts = door.known_part("system", json.loads(row.fingerprint)) | added
+            first[row.system] = door.known_part("hello", json.loads(row.hello)), facts
         boots[row.system] += 1
     return tuple(
         SystemFacts(

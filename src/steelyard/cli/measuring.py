@@ -229,7 +229,12 @@ def _print_report(experiment: "Experiment", options: Reporting) -> "Weighing":
     from steelyard.study import model
 
     margin = model.fraction(options.margin) if options.margin else None
-    result = weigh.of(experiment, baseline=options.baseline, margin=margin)
+    result = weigh.of(
+        experiment,
+        baseline=options.baseline,
+        margin=margin,
+        machine_facts=options.everything or bool(options.html) or options.format == "json",
+    )
     made_from = result.experiment.study
     published = tables.tables(result, made_from, reference=options.reference) if made_from else ()
     if options.html:

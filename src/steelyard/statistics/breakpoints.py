@@ -16,9 +16,11 @@ times noisier than the rest, for that may be given bends, and the small ones of 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from steelyard.statistics.signed_rank import Array
 
@@ -108,7 +110,7 @@ def _searched(x: Array, y: Array) -> Iterable[Broken]:
 
     for number in range(MOST):
         if number in best:
-            offer(_with_one_more(x, y, best[number].breaks, x[1:-1]))
+            offer(_with_one_more(x, y, best[number].breaks))
             offer(_with_a_cliff_more(x, y, best[number].breaks))
     for number in range(MOST, 1, -1):
         if number in best:
@@ -166,8 +168,11 @@ def _descended(x: Array, y: Array, start: Broken, *, step: float | None) -> Brok
     idle = 0
     for turn in range(_SWEEPS * number):
         which = turn % number
-        places = x[1:-1] if step is None else _places(x, now.breaks[which], step)
-        moved = _with_one_more(x, y, np.concatenate([now.breaks[:which], now.breaks[which + 1 :]]), places)
+        others = np.concatenate([now.breaks[:which], now.breaks[which + 1 :]])
+        if step is None:
+            moved = _with_one_more(x, y, others)
+        else:
+            moved = _best(y, _additions(x, others, *_bends(x, _places(x, now.breaks[which], step))))
         gain = now.misfit - moved.misfit if moved else 0.0
         idle = 0 if gain > _WORTH_A_MOVE * now.misfit + _NOTHING else idle + 1
         if moved and gain > 0:
@@ -184,32 +189,65 @@ def _places(x: Array, middle: float, step: float) -> Array:
     return within
 
 
-def _with_one_more(x: Array, y: Array, breaks: Array, places: Array) -> Broken | None:
-    """One more breakpoint, at the best of the places; None if each would leave a piece too few points."""
-    rows = np.empty((len(places), len(breaks) + 1))
-    rows[:, :-1], rows[:, -1] = breaks, places
-    return _best(x, y, breaks, rows, _hinges(x, places))
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What may be added to a fit with some breakpoints. Nothing here depends on the ordinates."""
+
+    rows: Array  # of each: all breakpoints then, ascending
+    good: NDArray[np.bool_]  # whether each piece then has enough points
+    fresh: Array  # of each, a column: the function that it adds, orthogonal to those there
+    sizes: Array  # squares of their lengths
+    spanning: Array  # of those that are there
+
+
+def _with_one_more(x: Array, y: Array, breaks: Array) -> Broken | None:
+    """One more breakpoint, at the best abscissa; None if each would leave a piece too few points."""
+    return _best(y, _at_abscissae(x.tobytes(), breaks.tobytes(), cliff=False))
 
 
 def _with_a_cliff_more(x: Array, y: Array, breaks: Array) -> Broken | None:
     """Two more breakpoints, one or two abscissae apart, where that is best."""
+    return _best(y, _at_abscissae(x.tobytes(), breaks.tobytes(), cliff=True))
+
+
+@lru_cache(maxsize=2048)
+def _at_abscissae(x_bytes: bytes, breaks_bytes: bytes, *, cliff: bool) -> Additions:
+    """Resamples of one curve have its abscissae, and mostly its breakpoints."""
+    x, breaks = np.frombuffer(x_bytes), np.frombuffer(breaks_bytes)
+    return _additions(x, breaks, *(_cliffs(x) if cliff else _bends(x, x[1:-1])))
+
+
+def _bends(x: Array, places: Array) -> tuple[Array, Array]:
+    """A breakpoint at each place, and the functions that have it."""
+    return places[:, None], _hinges(x, places)
+
+
+def _cliffs(x: Array) -> tuple[Array, Array]:
+    """Two breakpoints, and the functions that are 0 up to the first and 1 from the second."""
     begin, end = np.concatenate([x[1:-2], x[1:-3]]), np.concatenate([x[2:-1], x[3:-1]])
-    rows = np.column_stack([np.tile(breaks, (len(begin), 1)), begin, end])
-    return _best(x, y, breaks, rows, (_hinges(x, begin) - _hinges(x, end)) / (end - begin))
+    return np.column_stack([begin, end]), (_hinges(x, begin) - _hinges(x, end)) / (end - begin)
 
 
-def _best(x: Array, y: Array, breaks: Array, rows: Array, columns: Array) -> Broken | None:
-    """Of the rows of breakpoints, the one whose column lessens the misfit of the fit with `breaks` most."""
-    rows = np.sort(rows, axis=1)
-    supported = _supported(x, rows)
-    if not supported.any():
-        return None
-    residual, spanning = _projected(x, y, breaks)
+def _additions(x: Array, breaks: Array, added: Array, columns: Array) -> Additions:
+    """Shape: alternatives x breakpoints, points x alternatives."""
+    rows = np.empty((len(added), len(breaks) + added.shape[1]))
+    rows[:, : len(breaks)], rows[:, len(breaks) :] = breaks, added
+    rows.sort(axis=1)
+    spanning = _spanning(x, breaks)
     fresh = columns - spanning @ (spanning.T @ columns)
-    size = np.einsum("ij,ij->j", fresh, fresh)
-    gain = np.where(supported & (size > _NOTHING), (residual @ fresh) ** 2 / np.maximum(size, _NOTHING), -1.0)
+    sizes = np.einsum("ij,ij->j", fresh, fresh)
+    good = _supported(x, rows) & (sizes > _NOTHING)
+    return Additions(rows, good, fresh, np.maximum(sizes, _NOTHING), spanning)
+
+
+def _best(y: Array, additions: Additions) -> Broken | None:
+    """The one that lessens the misfit most; None if each would leave a piece too few points."""
+    if not additions.good.any():
+        return None
+    residual = y - additions.spanning @ (y @ additions.spanning)
+    gain = np.where(additions.good, (residual @ additions.fresh) ** 2 / additions.sizes, -1.0)
     best = int(gain.argmax())
-    return Broken(rows[best], float(residual @ residual - gain[best]))
+    return Broken(additions.rows[best], float(residual @ residual - gain[best]))
 
 
 def _supported(x: Array, rows: Array) -> NDArray[np.bool_]:
@@ -234,17 +272,20 @@ def _least(fits: Iterable[Broken]) -> Broken:
 
 
 def _broken(x: Array, y: Array, breaks: Array) -> Broken:
-    residual, _ = _projected(x, y, breaks)
+    spanning = _spanning(x, breaks)
+    residual = y - spanning @ (y @ spanning)
     return Broken(breaks, float(residual @ residual))
 
 
-def _projected(x: Array, y: Array, breaks: Array) -> tuple[Array, Array]:
-    """The residual of the fit, and an orthonormal basis of all functions that break there."""
-    basis = np.ones((len(x), 2 + len(breaks)))
+def _spanning(x: Array, breaks: Array) -> Array:
+    """An orthonormal basis of all functions that break there."""
+    basis = np.ones((len(x), 2 + len(breaks)), order="F")
     basis[:, 1] = x - x[0]
     basis[:, 2:] = _hinges(x, breaks)
-    spanning, _ = np.linalg.qr(basis)
-    return y - spanning @ (y @ spanning), spanning
+    # What numpy's qr does, without what it does besides: it is called a hundred thousand times.
+    factors, scales, _, _ = lapack.dgeqrf(basis, overwrite_a=True)
+    spanning: Array = lapack.dorgqr(factors, scales, overwrite_a=True)[0]
+    return spanning
 
 
 def _hinges(x: Array, breaks: Array) -> Array:

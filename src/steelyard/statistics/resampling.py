@@ -46,8 +46,12 @@ def intervals(values: Sequence[float], low: Array, high: Array, *, alpha: float)
     )
 
 
+def reach(alpha: float, *, count: int) -> float:
+    """How many standard errors an interval over so few must reach to either side: what a percentile interval
+    lacks is the factor sqrt(n / (n - 1)) and t's tails (Hesterberg, 2015). n >= 2."""
+    return math.sqrt(count / (count - 1)) * float(scipy.special.stdtrit(count - 1, 1 - alpha / 2))
+
+
 def expanded(alpha: float, *, count: int) -> float:
-    """The alpha at which a percentile interval over so few is as wide as Student's would be: what it lacks is
-    the factor sqrt(n / (n - 1)) and t's tails (Hesterberg, 2015). n >= 2."""
-    reach = math.sqrt(count / (count - 1)) * float(scipy.special.stdtrit(count - 1, 1 - alpha / 2))
-    return 2 * NormalDist().cdf(-reach)
+    """The alpha at which a percentile interval over so few is as wide as Student's would be. n >= 2."""
+    return 2 * NormalDist().cdf(-reach(alpha, count=count))

@@ -80,8 +80,11 @@ def sentence(members: Sequence[Same]) -> str:
         clauses.append(f"{one.name} {wording.within(bounds[one.group])} ({half})")
     if not clauses:
         return ""
-    others = f"; {wording.within(max(one.within for one in halved))} at the other halves" if halved else ""
-    return f"{', '.join(clauses)}{others}"
+    said = ", ".join(clauses)
+    if not halved:
+        return said
+    other = "half" if len(halved) == 1 else "halves"
+    return f"{said}; {wording.within(max(one.within for one in halved))} at the other {other}"
 
 
 def unsettled(compared: Compared) -> Unsettled | None:
