@@ -18,8 +18,8 @@ def of(compare: Sequence[str], archive: Path, environment: Mapping[str, str] | N
     whole = archive / "measured"
     if not whole.exists():
         shutil.rmtree(archive, ignore_errors=True)
-        command = [STEELYARD, "compare", *compare, "--archive", archive]
+        command = [str(STEELYARD), "compare", *compare, "--archive", str(archive)]
         subprocess.run(command, capture_output=True, check=True, env=environment)
         whole.touch()
-    report = [STEELYARD, "report", "--archive", archive, "--format", "json"]
+    report = [str(STEELYARD), "report", "--archive", str(archive), "--format", "json"]
     return json.loads(subprocess.run(report, stdout=subprocess.PIPE, check=True).stdout)

@@ -35,6 +35,7 @@ from pathlib import Path
 
 import machine
 import numpy as np
+import trials
 
 from steelyard.programs import built
 from steelyard.statistics import signed_rank
@@ -91,15 +92,7 @@ def jobs(size: int) -> Iterator[Job]:
 def ours(workload: str, settings: Mapping[str, int | str], place: Path) -> tuple[float, dict[str, int]]:
     """Operations a second, or bytes where it moves some; and what it reported."""
     words = [f"{name}={value}" for name, value in ({"batches": 1} | dict(settings)).items()]
-    answer = subprocess.run(
-        [built.load("glibc"), "run", workload, *words],
-        stdout=subprocess.PIPE,
-        env=os.environ | {"TMPDIR": str(place)},
-        check=False,
-    )
-    records = [json.loads(line) for line in answer.stdout.splitlines()]
-    if records[-1]["status"] != "ok":
-        raise RuntimeError(records[-1]["reason"])
+    records = trials.records(workload, *words, TMPDIR=str(place))
     samples = [one for one in records if one["record"] == "samples"]
     timed = next(one for one in samples if one["metric"] in ("time", "bandwidth"))
     took_ns = timed["durations_ns"]

@@ -5,12 +5,11 @@
 Workloads in random order in each of 20 rounds; medians of the rounds' lower quartiles.
 """
 
-import json
 import random
 import statistics
-import subprocess
 
 import machine
+import trials
 
 from steelyard.programs import built
 
@@ -18,12 +17,8 @@ ROUNDS = 20
 
 
 def per_operation_ns(workload: str) -> float:
-    """The lower quartile of one trial's batches of its first metric, in ns per operation."""
-    answer = subprocess.run([built.load("glibc"), "run", workload], stdout=subprocess.PIPE, check=True)
-    samples = next(
-        record for record in map(json.loads, answer.stdout.splitlines()) if record["record"] == "samples"
-    )
-    return sorted(samples["durations_ns"])[len(samples["durations_ns"]) // 4] / samples["operations"]
+    """The lower quartile of one trial's batches of its first metric."""
+    return trials.floor_ns(trials.samples(workload))
 
 
 def main() -> None:

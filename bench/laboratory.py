@@ -20,21 +20,9 @@ HELPS = 20
 
 def gaps_ms(steelyard: Path, root: str) -> list[float]:
     """From the end of one trial to the beginning of the next, by a run of native against native."""
-    command = [
-        steelyard,
-        "compare",
-        "native",
-        "native",
-        "--only",
-        "sieve",
-        "--only",
-        "syscall",
-        "--budget",
-        "30s",
-    ]
-    subprocess.run(
-        [*command, "--archive", root], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
-    )
+    what = ["native", "native", "--only", "sieve", "--only", "syscall", "--budget", "30s"]
+    command = [str(steelyard), "compare", *what, "--archive", root]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     with reading.connect(experiments.find(Path(root), None)) as connection:
         rows = connection.execute(
             "SELECT began, began + host_ns / 1e9 FROM trials WHERE status = 'ok' ORDER BY began"

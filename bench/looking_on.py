@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import machine
-from rich.console import Console
 
 from steelyard.analysis import standing
 from steelyard.analysis.model import Standing
@@ -21,6 +20,7 @@ from steelyard.analysis.standing import Judge
 from steelyard.report.during import Shown
 from steelyard.running import experiment, order
 from steelyard.study.plan import Plan
+from steelyard.terminal import Console
 
 
 class Counted(io.StringIO):
@@ -44,7 +44,7 @@ def main() -> None:
         judging_s.append(time.perf_counter() - begun)
         return found
 
-    standing.Judge.__call__ = timed  # type: ignore[method-assign]
+    setattr(standing.Judge, "__call__", timed)  # noqa: B010
     file = Counted()
     console = Console(file=file, width=80, height=24, force_terminal=True)
     made: list[Shown] = []

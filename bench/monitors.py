@@ -46,9 +46,8 @@ class Seen:
         """How many of these calls it saw in all processes."""
         if self.records:
             found = [one["calls"].get(name) for one in self.records if one.get("calls") and "status" in one]
-            return sum(one["calls"] for one in found if one)
-        counts = _count_in(self.text, name)
-        return counts
+            return sum(int(one["calls"]) for one in found if one)
+        return _count_in(self.text, name)
 
 
 Condition = Callable[[Sequence[int]], AbstractContextManager[Seen]]
@@ -89,7 +88,7 @@ def steelyard(detail: str, *options: str) -> Condition:
         with tempfile.TemporaryFile() as file:
             handle = file.fileno()
             named = [word for pid in pids for word in ("-p", str(pid))]
-            command = [watch_program(), "--backend", "bpf", "--detail", detail, "--records", str(handle)]
+            command = [str(watch_program()), "--backend", "bpf", "--detail", detail, "--records", str(handle)]
             process = subprocess.Popen([*command, *options, *named], pass_fds=(handle,))
             _until(lambda: _records(handle) or process.poll() is not None)
             try:

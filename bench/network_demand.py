@@ -9,7 +9,6 @@ with its interval. With soakers no processor is ever idle, which changes what a 
 compared, which hardly sleep. The machine must be quiet.
 """
 
-import json
 import os
 import random
 import subprocess
@@ -21,8 +20,8 @@ from pathlib import Path
 
 import machine
 import numpy as np
+import trials
 
-from steelyard.programs import built
 from steelyard.statistics import signed_rank
 
 OPERATIONS, BATCHES, SIZE = 20000, 10, 16384
@@ -30,12 +29,10 @@ KB = OPERATIONS * BATCHES * SIZE / 1024
 
 
 def trial() -> dict[str, float]:
-    command = [
-        built.load("glibc"), "run", "tcp_send", "peer=namespace", "place=2", f"operations={OPERATIONS}",
-        f"batches={BATCHES}", "warmup_ns=0", f"size={SIZE}",
-    ]  # fmt: skip
-    told = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-    records = [json.loads(line) for line in told.splitlines()]
+    records = trials.records(
+        "tcp_send", "peer=namespace", "place=2", f"operations={OPERATIONS}", f"batches={BATCHES}",
+        "warmup_ns=0", f"size={SIZE}",
+    )  # fmt: skip
     return {one["metric"]: one["durations_ns"][0] for one in records if one["record"] == "samples"}
 
 

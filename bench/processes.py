@@ -8,7 +8,6 @@ last end, with its interval. And the price of multiprogramming over those trials
 and once on one processor.
 """
 
-import json
 import math
 import random
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import machine
 import numpy as np
+import trials
 
 from steelyard.programs import built
 from steelyard.statistics import multiprogramming, signed_rank
@@ -36,16 +36,14 @@ def build(directory: Path) -> Path:
 
 
 def by_hand(program: Path, processes: int, iterations: int) -> float:
-    command = [program, str(processes), str(iterations)]
+    command = [str(program), str(processes), str(iterations)]
     return float(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 
 def kept(processes: int, iterations: int, *, place: int = 0) -> tuple[float, float]:
     """The time of all together, and the price."""
-    command = [built.load("glibc"), "run", "linpack_processes", f"processes={processes}"]
-    command += [f"iterations={iterations}", f"place={place}", "limit_ms=600000"]
-    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    records = [json.loads(line) for line in answer.stdout.splitlines()]
+    settings = (f"processes={processes}", f"iterations={iterations}", f"place={place}", "limit_ms=600000")
+    records = trials.records("linpack_processes", *settings)
     (sample,) = [one for one in records if one["record"] == "samples"]
     groups = [(one["metric"], _moments(one)) for one in records if one["record"] == "group"]
     alone = np.median([multiprogramming.elapsed(one)[0] for name, one in groups if name == "alone"])

@@ -6,16 +6,14 @@ Trials of so many operations a batch and of twice as many, in pairs of random or
 of the time of a batch, with its interval, which should be 2.
 """
 
-import json
 import math
 import random
-import subprocess
 import sys
 
 import machine
 import numpy as np
+import trials
 
-from steelyard.programs import built
 from steelyard.statistics import signed_rank
 from steelyard.study import study_file
 
@@ -25,10 +23,8 @@ BATCH_MS = 10
 
 def batch_ns(workload: str, operations: int) -> float:
     """The lower quartile of ten batches of so many operations."""
-    command = [built.load("glibc"), "run", workload, f"operations={operations}", "batches=10", "place=1"]
-    answer = subprocess.run([*command, "warmup_ns=20000000"], stdout=subprocess.PIPE, check=True)
-    found = next(one for one in map(json.loads, answer.stdout.splitlines()) if one["record"] == "samples")
-    return float(np.quantile(found["durations_ns"], 0.25))
+    settings = ("batches=10", "place=1", "warmup_ns=20000000")
+    return trials.quartile(trials.samples(workload, f"operations={operations}", *settings)["durations_ns"])
 
 
 def main() -> None:

@@ -10,11 +10,9 @@ process each; ratios by Hodges and Lehmann with 95 % intervals, of the lower qua
 """
 
 import argparse
-import json
 import math
 import os
 import random
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -22,6 +20,8 @@ from pathlib import Path
 
 import machine
 import numpy as np
+import sources
+import trials
 
 from steelyard.programs import builds, built
 from steelyard.statistics import signed_rank
@@ -41,16 +41,12 @@ static __attribute__((constructor, used)) void ballast(void)
 _Way = Callable[[int], float]  # a seed into ns an operation
 
 
-def _floor(durations: list[int], operations: int) -> float:
-    return sorted(durations)[len(durations) // 4] / operations
-
-
 def _by_entry(program: Path, way: str, operations: int) -> _Way:
     def measured(seed: int) -> float:
         usable = sorted(os.sched_getaffinity(0))
-        command = [program, way, str(operations), "9", str(usable[seed % len(usable)])]
+        command = [str(program), way, str(operations), "9", str(usable[seed % len(usable)])]
         answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        return _floor([int(line) for line in answer.stdout.split()][2:], operations)
+        return trials.quartile([int(line) for line in answer.stdout.split()][2:]) / operations
 
     return measured
 
@@ -59,12 +55,8 @@ def _by_load(program: Path, workload: str) -> _Way:
     settings = ["place=1", "batches=10", "batch_ns=1500000", "warmup_ns=4000000"]
 
     def measured(seed: int) -> float:
-        command = [program, "run", workload, *settings, f"seed={seed}"]
-        environment = os.environ | {"PAD": "x" * random.randrange(4096)}
-        answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
-        records = map(json.loads, answer.stdout.splitlines())
-        samples = next(record for record in records if record["record"] == "samples")
-        return _floor(samples["durations_ns"], samples["operations"])
+        pad = "x" * random.randrange(4096)
+        return trials.floor_ns(trials.samples(workload, *settings, f"seed={seed}", program=program, PAD=pad))
 
     return measured
 
@@ -98,10 +90,8 @@ def _entries(directory: Path) -> dict[str, Path]:
 
 def _loads(directory: Path) -> dict[str, Path]:
     """Builds the load program in both layouts for both libcs, unless it is there already."""
-    moved = directory / "moved"
-    if not moved.exists():
-        shutil.copytree(built.source(), moved)
-        (moved / "cpu" / "a_ballast.c").write_text(BALLAST)
+    moved = sources.copy_into(directory / "moved")
+    (moved / "cpu" / "a_ballast.c").write_text(BALLAST)
     made = {}
     for layout, source in (("", built.source()), (" moved", moved)):
         for libc in ("glibc", "musl"):

@@ -10,7 +10,6 @@ interval; "*" stands before those beyond 5 %. Asserts nothing: who is right must
 """
 
 import argparse
-import json
 import math
 import os
 import random
@@ -24,6 +23,7 @@ from typing import Any
 import machine
 import numpy as np
 import syscall_agreement
+import trials
 
 from steelyard.programs import built
 from steelyard.statistics import signed_rank
@@ -33,10 +33,6 @@ BEYOND = 0.05
 PATIENCE_S = 300  # some hundred times what one of by_hand's needs; the load program has a limit of its own
 FAST = ["-O3", "-march=native", "-fno-tree-loop-distribute-patterns"]  # after -O2: the last one counts
 SIZES = {"16 KiB": 2**14, "512 KiB": 2**19, "8 MiB": 2**23, "256 MiB": 2**28}
-
-
-class Unable(Exception):
-    """The load program could not measure that, with its reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +107,13 @@ class Line:
 
 def samples(load: Path, case: Case, *settings: str) -> dict[str, Any]:
     """The record of the case's metric, of one trial. Raises Unable."""
-    command = [str(load), "run", case.workload, "place=1", *case.settings, *settings]
-    answer = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-    records: list[dict[str, Any]] = [json.loads(line) for line in answer.stdout.splitlines()]
-    for record in records:
-        if record["record"] == "samples" and case.metric in (None, record["metric"]):
-            return record
-    raise Unable(next((record["reason"] for record in records if record.get("reason")), "no answer"))
-
-
-def floor(durations: list[int], operations: int) -> float:
-    return sorted(durations)[len(durations) // 4] / operations
+    words = ("place=1", *case.settings, *settings)
+    return trials.samples(case.workload, *words, metric=case.metric, program=load)
 
 
 def by_workload(run: Programs, case: Case, *, operations: int, seed: int) -> float:
     record = samples(run.load, case, f"operations={operations}", f"batches={BATCHES}", f"seed={seed}")
-    return floor(record["durations_ns"], operations)
+    return trials.floor_ns(record)
 
 
 def by_hand(run: Programs, case: Case, *, operations: int, seed: int) -> float:
@@ -136,7 +123,7 @@ def by_hand(run: Programs, case: Case, *, operations: int, seed: int) -> float:
     if case.size:
         command.append(str(SIZES[case.size]))
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=PATIENCE_S)
-    return floor([int(line) for line in answer.stdout.split()][WARM:], operations)
+    return trials.quartile([int(line) for line in answer.stdout.split()][WARM:]) / operations
 
 
 def batch(run: Programs, case: Case) -> int:
@@ -205,7 +192,7 @@ def main() -> None:
             try:
                 lines.append(measure(run, case, pairs=given.pairs))
                 print(sentence(lines[-1]), file=sys.stderr, flush=True)
-            except Unable as why:
+            except trials.Unable as why:
                 print(f"  {case.label}: {why}", file=sys.stderr)
     for line in sorted(lines, key=lambda line: line.ratio.value):
         print(sentence(line))

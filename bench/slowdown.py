@@ -20,8 +20,6 @@ import json
 import math
 import os
 import random
-import shutil
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
@@ -31,8 +29,10 @@ from typing import Any
 import answers
 import machine
 import numpy as np
+import sources
+import trials
 
-from steelyard.programs import builds, built
+from steelyard.programs import builds
 from steelyard.programs.builds import Build
 from steelyard.statistics import signed_rank, verdict
 
@@ -52,9 +52,7 @@ LOOP = "\t\tfor (volatile int turn = 0; turn < TURNS; turn++)\n\t\t\t;\n"
 
 def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
     """A program whose workloads turn so many times besides their work."""
-    source = directory / "source"
-    shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(built.source(), source)
+    source = sources.copy_into(directory / "source")
     for workload, many in turns.items():
         name, old, new = PLACES[workload]
         text = (source / name).read_text()
@@ -66,10 +64,8 @@ def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
 
 def floor_ns(program: Path, workload: str, batches: int) -> float:
     """The lower quartile of a trial's batches, per operation."""
-    command = [program, "run", workload, f"batches={batches}", "place=1", "warmup_ns=20000000"]
-    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    found = next(one for one in map(json.loads, answer.stdout.splitlines()) if one["record"] == "samples")
-    return float(np.quantile(found["durations_ns"], 0.25)) / found["operations"]
+    settings = (f"batches={batches}", "place=1", "warmup_ns=20000000")
+    return trials.floor_ns(trials.samples(workload, *settings, program=program))
 
 
 def ratio(first: Path, second: Path, workload: str, *, pairs: int) -> signed_rank.Estimate:

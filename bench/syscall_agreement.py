@@ -5,7 +5,6 @@
 Sixty pairs in random order, as many operations and batches in both; Hodges-Lehmann ratio with its interval.
 """
 
-import json
 import math
 import random
 import subprocess
@@ -14,8 +13,8 @@ from pathlib import Path
 
 import machine
 import numpy as np
+import trials
 
-from steelyard.programs import built
 from steelyard.statistics import signed_rank
 
 PAIRS = 60
@@ -25,23 +24,14 @@ FLAGS = ["-std=c11", "-O2", "-D_GNU_SOURCE", "-fno-lto", "-falign-functions=64",
          "-Wl,--gc-sections", "-Wl,-z,noseparate-code"]  # fmt: skip
 
 
-def floor(durations: list[int]) -> float:
-    return sorted(durations)[len(durations) // 4] / OPERATIONS
-
-
 def by_workload() -> float:
-    command = [built.load("glibc"), "run", "syscall", f"operations={OPERATIONS}", f"batches={BATCHES}"]
-    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    samples = next(
-        record for record in map(json.loads, answer.stdout.splitlines()) if record["record"] == "samples"
-    )
-    return floor(samples["durations_ns"])
+    return trials.floor_ns(trials.samples("syscall", f"operations={OPERATIONS}", f"batches={BATCHES}"))
 
 
 def by_hand(program: Path) -> float:
     # Ten batches more, first: the workload has been warmed for 0.1 s, so the loop is too.
     answer = subprocess.run([program, str(OPERATIONS), str(BATCHES + 10)], stdout=subprocess.PIPE, check=True)
-    return floor([int(line) for line in answer.stdout.split()][10:])
+    return trials.quartile([int(line) for line in answer.stdout.split()][10:]) / OPERATIONS
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ def apache() -> Iterator[tuple[int, int]]:
         port = free.getsockname()[1]
         free.close()
         (directory / "conf").write_text(_configuration(directory, port))
-        command = ["apache2", "-f", directory / "conf", "-DFOREGROUND"]
+        command = ["apache2", "-f", str(directory / "conf"), "-DFOREGROUND"]
         server = subprocess.Popen(command, start_new_session=True)
         try:
             _answers(port, server)
@@ -95,7 +95,7 @@ def load(port: int) -> Iterator[Callable[[], int]]:
     program = monitors.build("load")
     with tempfile.NamedTemporaryFile(prefix="steelyard-load-") as file:
         file.truncate(mmap.PAGESIZE)
-        command = [program, file.name, str(port), "/page", str(CONNECTIONS)]
+        command = [str(program), file.name, str(port), "/page", str(CONNECTIONS)]
         client = subprocess.Popen(command, stdin=subprocess.PIPE)
         with mmap.mmap(file.fileno(), mmap.PAGESIZE) as shared:
 

@@ -50,14 +50,15 @@ def reach(process: dict[str, Any], call: dict[str, Any]) -> float:
     windows, run = process["windows_active"], process["windows_weighted_ns"]
     if windows < 3 or not run:
         return math.nan
-    rate = call["weighted"] / run
+    rate = float(call["weighted"] / run)
     squares = call["squares"] - 2 * rate * call["products"] + rate**2 * process["windows_run_squares"]
     deviation = math.sqrt(max(0.0, squares) / (windows - 1))
     estimated = rate * process["missed_run_ns"]
     by_chance = (
         float(t.ppf(0.975, windows - 1)) * deviation * math.sqrt(windows) * process["missed_run_ns"] / run
     )
-    return by_chance + process["windows_hook_ns"] / process["windows_run_ns"] / 2 * float(estimated)
+    share = process["windows_hook_ns"] / process["windows_run_ns"]
+    return float(by_chance + share / 2 * estimated)
 
 
 def once(

@@ -64,7 +64,7 @@ def ours(marker: Path) -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and str(marker) in (entry / "cmdline").read_text():
+            if entry.name.isdigit() and str(marker) in (entry / "cmdline").read_text(errors="replace"):
                 found.append(entry.name)
         except OSError:
             continue
