@@ -3,8 +3,9 @@
     python bench/same_with_itself.py [TIMES [BUDGET [STUDY [KEPT]]]]
 
 Counts the verdicts; any claimed difference is wrong here, be it of a metric, of a part of a curve, or of a
-group's mean. Then how small the differences are that could be ruled out. Three times five minutes unless told otherwise, in which nothing else should run. What was
-measured is kept in the directory KEPT, and judged anew where it is there already.
+group's mean. Then how small the differences are that could be ruled out. Three times five minutes unless
+told otherwise, in which nothing else should run. What was measured is kept in the directory KEPT, and judged
+anew where it is there already.
 """
 
 import collections
