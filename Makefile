@@ -1,5 +1,5 @@
 # make          build, and install into .venv; .venv/bin/steelyard is then the command
-# make demo     compare this machine's kernel with two others, and write report.html
+# make demo     compare this machine's kernel with two others, and write report.html; builds what that needs
 # make quick    the checks, and the tests that start no program: within a minute of a change
 # make test     everything that CI runs
 # make check    ruff and mypy alone
@@ -17,8 +17,9 @@
 
 SHELL    := /bin/bash
 PYTHON   ?= python3
-PACKAGES := build-essential python3 python3-venv musl-tools gcc-mingw-w64-x86-64 user-mode-linux runsc wine wine64 \
-            clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libsqlite3-dev
+PACKAGES := build-essential python3 python3-venv user-mode-linux runsc clang llvm bpftool libbpf-dev libelf-dev \
+            zlib1g-dev libsqlite3-dev
+FURTHER  := musl-tools gcc-mingw-w64-x86-64 wine wine64
 TESTING  := strace openssh-server openssh-client iproute2 chromium-headless-shell e2fsprogs xfsprogs btrfs-progs \
             qemu-system-x86 mmdebstrap busybox-static dropbear-bin fio qemu-user-static podman runc prometheus libclang-rt-dev \
             ccache
@@ -29,31 +30,34 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE  # images set it; a thousand starts of Python would compile all anew
 NINJA    := $(VENV)/ninja --quiet -C
+EXTRAS   = $(VENV)/python -c 'import sys, tomllib; \
+    extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+    print(*(one for name in sys.argv[1:] for one in extras[name]), sep="\n")'
 PREFIX   ?= /usr/local
 CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
 
 .PHONY: all demo quick test reboots fuzz fuzzers kills check format dist site install clean
 
-all: .stamps/installed
+all: .stamps/further .stamps/installed
 	$(NINJA) build
 
-demo: all
-	$(VENV)/steelyard compare native uml gvisor --study pegasus --budget 150s --html report.html
+demo: .stamps/installed
+	$(NINJA) build native
+	$(VENV)/steelyard compare native uml gvisor --study brief --html report.html
 
 quick: check
 	$(VENV)/pytest -n 2 --dist worksteal -m "not (program or boots or builds or computes)"
 
-test: check all .stamps/testing build-clang/build.ninja build-asan/build.ninja
-	$(NINJA) build-clang
-	$(NINJA) build-asan
-	for directory in build build-clang build-asan; do $(VENV)/meson test --quiet -C $$directory || exit 1; done
+test: check .stamps/further .stamps/testing .stamps/tests build-clang/build.ninja build-asan/build.ninja
+	for directory in build build-clang build-asan; do \
+	    $(NINJA) $$directory && $(VENV)/meson test --quiet -C $$directory || exit 1; done
 	$(VENV)/pytest -n 3 --dist worksteal -m "not quiet"  # the third works while others wait
 	$(VENV)/pytest -m quiet
 
 reboots: all .stamps/testing
 	STEELYARD_LONG=1 $(VENV)/pytest -m long
 
-check: .stamps/environment
+check: .stamps/checkers
 	$(VENV)/ruff check src tests bench
 	$(VENV)/ruff format --check src tests bench
 	$(VENV)/mypy
@@ -70,7 +74,7 @@ install: dist
 	scripts/link-into $(PREFIX) $(PREFIX)/lib/steelyard
 
 # Of C only the lines that differ from the last commit: a table keeps its columns.
-format: .stamps/environment
+format: .stamps/checkers
 	$(VENV)/ruff format src tests bench
 	$(VENV)/ruff check --fix src tests bench
 	! command -v git-clang-format || git clang-format HEAD -- '*.c' '*.h' || true
@@ -112,31 +116,46 @@ kills: all
 	scripts/install-packages $(PACKAGES)
 	@touch $@
 
+# What the other systems' programs are built by: Meson looks for it anew.
+.stamps/further: .stamps/packages
+	scripts/install-packages $(FURTHER)
+	! test -f build/build.ninja || $(VENV)/meson setup --reconfigure build
+	@touch $@
+
 # The compiler for other processors and systems is large, and only tests need it.
-.stamps/testing: scripts/install-packages .stamps/environment
+.stamps/testing: scripts/install-packages .stamps/checkers
 	scripts/install-packages $(TESTING)
 	scripts/install-packages --servers $(SERVERS)
 	$(VENV)/pip install --quiet ziglang || echo "pip could not install ziglang; its tests will say so" >&2
 	@touch $@
 
+# Python compiles what it imports, which is a small part.
 .stamps/environment: .stamps/packages pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(VENV)/python -c 'import tomllib; read = tomllib.load(open("pyproject.toml", "rb")); \
-	    print(*read["build-system"]["requires"], *read["project"]["dependencies"], \
-	        *read["project"]["optional-dependencies"]["test"], sep="\n")' > .stamps/requirements
-	$(VENV)/pip install --quiet --requirement .stamps/requirements
+	    print(*read["build-system"]["requires"], *read["project"]["dependencies"], sep="\n")' > .stamps/requirements
+	$(VENV)/pip install --quiet --no-compile --requirement .stamps/requirements
+	@touch $@
+
+.stamps/checkers: .stamps/environment
+	$(EXTRAS) test > .stamps/wanted-for-tests
+	$(VENV)/pip install --quiet --no-compile --requirement .stamps/wanted-for-tests
 	@touch $@
 
 # What only a release and its documents need.
 .stamps/release: .stamps/environment
-	$(VENV)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-	    print(*extras["dist"], *extras["docs"], sep="\n")' > .stamps/wanted-for-release
+	$(EXTRAS) dist docs > .stamps/wanted-for-release
 	$(VENV)/pip install --quiet --requirement .stamps/wanted-for-release
 	@touch $@
 
-# meson-python's own way to find the sources would ask ninja at each start of the command: a path does as well.
+# Nothing is built here but what this machine's own programs are made of. meson-python's way to find the sources
+# would ask ninja at each start of the command: a path does as well.
 .stamps/installed: .stamps/environment
 	$(VENV)/pip install --quiet --no-deps --no-build-isolation --config-settings=build-dir=build \
-	    --config-settings=setup-args=-Dtests=true --editable .
+	    --config-settings=compile-args=native --editable .
 	echo $(CURDIR)/src > .venv/lib/python3.*/site-packages/steelyard-editable.pth
+	@touch $@
+
+.stamps/tests: .stamps/installed
+	$(VENV)/meson configure build -Dtests=true
 	@touch $@
