@@ -123,7 +123,9 @@ def test_its_records_have_the_keys_of_the_native_program(agent: Agent, tmp_path:
 
 
 def test_what_windows_does_not_count_is_null_and_not_zero(agent: Agent) -> None:
-    usage = next(one for one in run(agent, f"trial 1 sieve {ONCE}") if one["record"] == "usage")
+    records = run(agent, f"trial 1 sieve {ONCE}")
+    assert records[-1]["status"] == "ok", records
+    usage = next(one for one in records if one["record"] == "usage")
     assert usage["user_ns"] >= 0
     assert {usage[name] for name in ("faults_major", "switches_voluntary", "blocks_read")} == {None}
 
