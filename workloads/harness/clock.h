@@ -7,12 +7,13 @@
 #include "../api/system.h"
 
 struct clock_facts {
-	uint64_t resolution_ns; /* the smallest step seen, not the one the system claims */
+	uint64_t resolution_ns; /* as seen, not as the system claims; see clock_measure */
 	uint64_t cost_ns;       /* of one reading */
 };
 
-/* Takes some 4000 readings: about 0.1 ms where the clock needs no system call, 0.2 s where it needs
- * a slow one. */
+/* The resolution is the smallest step between two readings. Where no two readings were the same, a step is as
+ * long as a reading takes; then it is the smallest difference of neighbouring steps. Takes 4000 readings, about
+ * 0.1 ms, and fewer of a clock that is slow to read: some 5 ms. Every trial begins with it. */
 struct clock_facts clock_measure(void);
 
 #endif
