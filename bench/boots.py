@@ -1,39 +1,71 @@
 """What boots are worth: how verdicts over reboots err, and how many boots a difference takes.
 
     python bench/boots.py scatter EXPERIMENT       how far boots and trials differ, and how boots drift
+    python bench/boots.py measure ARCHIVE [--budget 15m]         the same of one kernel under two names here
     python bench/boots.py simulate [--experiments 1000] [--boot 0.8%] [--trial 0.6%] [--drift 0.3%]
 
 Simulated are studies of 8 metrics on two equal systems of one machine, with 3 trials a boot; --boot is the
 standard deviation of boots, --trial that of trials within one, --drift that of the machine's random walk from
 boot to boot. Figures of `scatter` are medians over metrics and systems. Its drift is the step of that walk:
 what the squared difference of two boots of a system gains with each boot between them; its boots hold it too.
+Measured is the emulated machine of the tests, which boots in some ten seconds.
 """
 
 import argparse
 import math
+import os
+import subprocess
+import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+import machine
 import numpy as np
 from scipy import stats
 
 from steelyard.analysis import rows
 from steelyard.analysis.observations import Observations
 from steelyard.archive import experiments, reading
+from steelyard.archive.experiments import Experiment
 from steelyard.statistics import boots, judgement, levels
 from steelyard.statistics.judgement import Pairs
 from steelyard.study.model import fraction
 
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+import kernels  # noqa: E402 -- the tests'
+import rebooting  # noqa: E402
+
 METRICS, TRIALS, MOST = 8, 3, 32
+MEASURED = "syscall funcall sieve fourier page_fault fork_exit pipe_latency thread_create"
 MARGIN = math.log1p(0.02)
 Array = np.ndarray
 LOOKS = [look for look in levels.LOOKS if look <= MOST]
 
 
+def measure(arguments: argparse.Namespace) -> None:
+    print(machine.describe())
+    archive, cache = Path(arguments.archive), Path.home() / ".cache" / "steelyard-kernels"
+    cache.mkdir(parents=True, exist_ok=True)
+    kernel = kernels.downloaded("linux-image-cloud-amd64", cache)
+    with tempfile.TemporaryDirectory() as folder:
+        box = rebooting.make(Path(folder), {"a": kernel, "b": kernel})
+        study = box.study(design=f'blocks = 200\nbudget = "{arguments.budget}"', workloads=MEASURED)
+        steelyard = Path(sys.executable).with_name("steelyard")
+        command = [steelyard, "run", study, "--archive", archive, "--no-watch"]
+        with rebooting.running(box):
+            subprocess.run(command, env=os.environ | box.environment, check=True)
+    shown(experiments.find(archive, None))
+
+
 def scatter(arguments: argparse.Namespace) -> None:
     root = Path(arguments.experiment).parent.parent
-    experiment = experiments.find(root, Path(arguments.experiment).name)
+    shown(experiments.find(root, Path(arguments.experiment).name))
+
+
+def shown(experiment: Experiment) -> None:
     with reading.connect(experiment) as tables:
         observations = Observations(experiment, rows.read(tables))
     print(f"{'metric':32} {'trial':>7} {'boot':>7} {'drift':>7}  by system, with so many boots")
@@ -178,6 +210,10 @@ def main() -> None:
     verb = verbs.add_parser("scatter")
     verb.add_argument("experiment", help="its directory")
     verb.set_defaults(run=scatter)
+    verb = verbs.add_parser("measure")
+    verb.add_argument("archive", help="the directory to keep it in")
+    verb.add_argument("--budget", default="15m")
+    verb.set_defaults(run=measure)
     verb = verbs.add_parser("simulate")
     verb.add_argument("--experiments", type=int, default=1000)
     verb.add_argument("--boot", default="0.8%")
