@@ -66,10 +66,8 @@ class _Way:
         most = (_GROUPS if self.everything else _TOPICS)[attempt]
         if attempt == 0 and len(self.topics) == most + 1:
             most += 1
-        listed = _amounts_at(self.topics[:most])
-        more = sum(topic.metrics for topic in self.topics[most:])
-        if more and not self.everything:
-            listed = f"{listed.replace(' and ', ', ')} and at {more} more"
+        more = 0 if self.everything else sum(topic.metrics for topic in self.topics[most:])
+        listed = words.listed([*_amounts_at(self.topics[:most]), *([f"at {more} more"] if more else [])])
         return f"{' at ' + self.everything if self.everything else ''}: {listed}"
 
 
@@ -281,15 +279,15 @@ def _general(phrase: str) -> str:
     return phrase.partition(" (")[0].partition(": ")[0]
 
 
-def _amounts_at(topics: Sequence[_Topic]) -> str:
-    """A list of what, and how much: "640 times at system calls, 17 at processes and 3 % at files"."""
+def _amounts_at(topics: Sequence[_Topic]) -> list[str]:
+    """What, and how much: "640 times at system calls", "17 at processes", "3 % at files"."""
     amounts = []
     unit = ""
     for topic in topics:
         number, _, ours = topic.amount.rpartition(" ")
         amounts.append(f"{number if ours == unit == 'times' else topic.amount} at {topic.name}")
         unit = ours
-    return words.listed(amounts)
+    return amounts
 
 
 # What does not differ

@@ -60,6 +60,8 @@ def blocks(comparisons: Iterable[Comparison], *, begun: int) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """The words with commas, and "and" before the last."""
+    """The words with commas, and "and" before the last; with a comma too where it stands in one of them."""
     *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+    if not first:
+        return last
+    return f"{', '.join(first)}{',' if ' and ' in ' '.join(words) else ''} and {last}"
