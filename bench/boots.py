@@ -194,7 +194,7 @@ def simulate(arguments: argparse.Namespace) -> None:
     for name, practice in practices.items():
         p = np.array([practice(world) for _ in range(arguments.experiments)])
         print(f"equal systems, {name}: {(p < 0.05).mean():.1%} of metrics with a false difference")
-    for difference in (0.02, 0.05):
+    for difference in map(fraction, arguments.differences):
         median, most, never = boots_until(world, difference, max(50, arguments.experiments // 5))
         print(
             f"a difference of {difference:.0%} is claimed after {median:g} boots of each (median), {most:g} "
@@ -219,6 +219,7 @@ def main() -> None:
     verb.add_argument("--boot", default="0.8%")
     verb.add_argument("--trial", default="0.6%")
     verb.add_argument("--drift", default="0.3%")
+    verb.add_argument("--differences", nargs="+", default=["2%", "5%"])
     verb.set_defaults(run=simulate)
     arguments = parser.parse_args()
     arguments.run(arguments)
