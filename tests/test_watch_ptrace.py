@@ -28,6 +28,9 @@ def tracer(pid: int) -> int:
     return int(status.split("TracerPid:")[1].split()[0])
 
 
+# Quiet, because whoever reads /proc/PID/stat makes the kernel keep to how it divided the time then
+# (prev_cputime in kernel/sched/cputime.c). Other tests read those of all processes.
+@pytest.mark.quiet
 @pytest.mark.parametrize("detail", ["life", "calls"])
 def test_a_process_costs_what_wait4_says_of_it(deeds: Path, detail: str) -> None:
     watched = watch(detail, "--", deeds, "told")
