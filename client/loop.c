@@ -14,8 +14,8 @@
 #include "window.h"
 
 enum { BACKLOG_MOST = 1 << 20 };
-static const uint64_t retry_ns = 10000000;  /* after a connection could not be made */
-static const uint64_t spread_ns = 100000000; /* over so much time the clients begin */
+static const uint64_t retry_ns = 10000000;        /* after a connection could not be made */
+static const uint64_t spread_most_ns = 100000000; /* over so much time the clients begin, or the warm-up */
 
 struct loop {
 	struct exchanges        exchanges;
@@ -232,8 +232,9 @@ static void go_on(struct loop *loop)
 
 static int prepare(struct loop *loop, const struct options *options, unsigned first, unsigned count)
 {
-	int failed = exchanges_make(&loop->exchanges, options, count);
-	int length = request_write(options, options->connection, loop->request, REQUEST_MOST);
+	int      failed = exchanges_make(&loop->exchanges, options, count);
+	int      length = request_write(options, options->connection, loop->request, REQUEST_MOST);
+	uint64_t spread = options->warmup_ns < spread_most_ns ? options->warmup_ns : spread_most_ns;
 
 	if (failed || length < 0)
 		return failed ? failed : errno;
@@ -251,10 +252,10 @@ static int prepare(struct loop *loop, const struct options *options, unsigned fi
 	for (unsigned i = count; i-- > 0;) {
 		if (options->rate != 0 || loop->is_by_number)
 			loop->free[loop->free_count++] = i;
-		else /* not all at one moment: within the pause, or 100 ms */
+		else /* not all at one moment, but all before the window, or within the first pause */
 			pauses_add(&loop->pauses,
 			           loop->window.began + (uint64_t)(random_share(&loop->random) *
-			                                           (double)(options->think_ns + spread_ns)),
+			                                           (double)(options->think_ns + spread)),
 			           i);
 	}
 	loop->arrives = loop->exchanges.now = loop->window.began;

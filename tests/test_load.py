@@ -96,9 +96,13 @@ def server(*answers: Answer) -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
-def loaded(port: int, pattern: Pattern = CLOSED, *, clients: int = 4, window_s: float = 0.4) -> Trial:
+def loaded(
+    port: int, pattern: Pattern = CLOSED, *, clients: int = 4, warmup_s: float = 0.1, window_s: float = 0.4
+) -> Trial:
     target = Target("x", "127.0.0.1", port, "localhost", "/", False)
-    return client.run(target, pattern, clients=clients, threads=1, warmup_s=0.1, window_s=window_s, seed=1)
+    return client.run(
+        target, pattern, clients=clients, threads=1, warmup_s=warmup_s, window_s=window_s, seed=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,6 +239,15 @@ def test_clients_pause_between_answer_and_request() -> None:
         found = loaded(port, pattern, clients=2, window_s=1.0)
 
     assert 4 <= found.answers <= 42
+
+
+@pytest.mark.parametrize("warmup_s", [0.02, 0.2])
+def test_all_clients_begin_before_the_window(warmup_s: float) -> None:
+    """What a client that begins late does not ask for would count as the server's slowness."""
+    with server(whole, silent) as port:
+        found = loaded(port, clients=50, warmup_s=warmup_s, window_s=0.3)
+
+    assert found.started == 0
 
 
 def test_a_server_that_is_not_there_is_a_sentence() -> None:
