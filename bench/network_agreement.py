@@ -9,8 +9,9 @@ order within a round, with each end on a processor of its own; prints medians of
 away a run says nothing: one in which more than three hundredths of a processor were taken is measured again.
 
 A stream by hand (network_by_hand.c) does the same as tcp_send; with another argument it does as iperf3 does:
-its receiver reads no more at once than a write has, with a select before each read.
-Needs root, ip and iperf3; netperf where it is installed.
+its receiver reads no more at once than a write has, with a select before each read. Transactions are
+compared with some by hand, and, of 14 bytes, which are its least, with sockperf's.
+Needs root, ip and iperf3; sockperf and netperf where they are installed.
 """
 
 import functools
@@ -126,6 +127,30 @@ def by_hand(near: Holder, far: Holder, program: Path, size: int, *, read: int, l
         )
 
 
+def asked_by_hand(near: Holder, far: Holder, program: Path, kind: str) -> float:
+    port = str(next(PORTS))
+    with subprocess.Popen(
+        inside(far, str(program), "answer", FAR, port, kind, processor=1), stdout=subprocess.PIPE
+    ) as answers:
+        assert answers.stdout is not None
+        answers.stdout.readline()
+        rate = float(said(inside(near, str(program), "ask", FAR, port, kind, "0.4", processor=0)))
+        answers.kill()
+    return rate
+
+
+def sockperf(near: Holder, far: Holder, *more: str) -> float:
+    """Transactions a second, from the mean latency, which is half of a round trip."""
+    port = str(next(PORTS))
+    words = ["sockperf", "server", "-i", FAR, "-p", port, *more]
+    server = subprocess.Popen(inside(far, *words, processor=1), stdout=subprocess.DEVNULL)
+    time.sleep(0.3)
+    told = said(inside(near, "sockperf", "ping-pong", "-i", FAR, "-p", port, "-t", "1", *more, processor=0))
+    server.kill()
+    server.wait()
+    return 1e6 / 2 / float(re.findall(r"avg-latency=([\d.]+)", told)[0])
+
+
 def iperf3(near: Holder, far: Holder, size: int) -> float:
     server = subprocess.Popen(
         inside(far, "iperf3", "-s", "-1", "-B", FAR, processor=1), stdout=subprocess.DEVNULL
@@ -212,6 +237,32 @@ def streams(ours: Ours, far: Holder, program: Path, size: int, seconds: float) -
     compare(sides, names, seconds)
 
 
+def transactions(ours: Ours, far: Holder, program: Path, seconds: float) -> None:
+    near = ours.near
+    for kind, workload in (
+        ("tcp", "tcp_request"),
+        ("connect", "tcp_connect_request"),
+        ("udp", "udp_request"),
+    ):
+        sides: dict[str, Measure] = {
+            "ours": functools.partial(ours.rate, workload, "latencies=1"),
+            "again": functools.partial(ours.rate, workload, "latencies=1"),
+            "hand": functools.partial(asked_by_hand, near, far, program, kind),
+        }
+        names = {
+            f"{workload} over one by hand": ("ours", "hand"),
+            f"{workload} over itself": ("again", "ours"),
+        }
+        if shutil.which("sockperf") and kind != "connect":
+            more = ("--tcp",) if kind == "tcp" else ()
+            sides["ours, 14 bytes"] = functools.partial(
+                ours.rate, workload, "latencies=1", "request=14", "response=14"
+            )
+            sides["sockperf"] = functools.partial(sockperf, near, far, *more)
+            names[f"{workload} of 14 bytes over sockperf"] = ("ours, 14 bytes", "sockperf")
+        compare(sides, names, seconds)
+
+
 def with_netperf(ours: Ours, far: Holder, seconds: float) -> None:
     near = ours.near
     server = subprocess.Popen(inside(far, "netserver", "-D", "-L", FAR, processor=1))
@@ -242,6 +293,7 @@ def main() -> None:
         subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", source, "-o", program], check=True)
         ping_pong(program, seconds)
         ours = Ours(near, far)
+        transactions(ours, far, program, seconds)
         for size in SIZES:
             streams(ours, far, program, size, seconds)
         if shutil.which("netperf"):

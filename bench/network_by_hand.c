@@ -1,6 +1,9 @@
-/* network_by_hand -- a ping-pong and a stream over TCP, as one would write them by hand.
+/* network_by_hand -- transactions and a stream, as one would write them by hand.
  *
  *	ping COUNT NEAR FAR                       a byte to another process and back, on those processors
+ *	answer ADDRESS PORT KIND                  a byte back for each that comes, until it is killed
+ *	ask ADDRESS PORT KIND SECONDS             asks it for one after another: tcp, udp, or connect: a
+ *	                                          connection for each, which ends by a reset
  *	sink ADDRESS PORT READ IS_LIKE            reads a stream, so many bytes at once
  *	stream ADDRESS PORT WRITE IS_LIKE SECONDS sends one to it in writes of so many bytes
  *
@@ -92,6 +95,75 @@ static int ping(long count, int near, int far)
 	return 0;
 }
 
+/* ---- Transactions between two programs ---- */
+
+static int answer_datagrams(const struct sockaddr_in *address)
+{
+	int                one = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in from;
+	socklen_t          length = sizeof(from);
+	char               byte;
+
+	if (bind(one, (const struct sockaddr *)address, sizeof(*address)))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	while (recvfrom(one, &byte, 1, 0, (struct sockaddr *)&from, &length) == 1)
+		if (sendto(one, &byte, 1, 0, (struct sockaddr *)&from, length) != 1)
+			return 1;
+	return 1;
+}
+
+static int answer(const struct sockaddr_in *address, const char *kind)
+{
+	int  listener = open_socket(), one;
+	char byte;
+
+	if (!strcmp(kind, "udp"))
+		return answer_datagrams(address);
+	if (bind(listener, (const struct sockaddr *)address, sizeof(*address)) || listen(listener, 128))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		one = accept(listener, NULL, NULL);
+		while (read(one, &byte, 1) == 1 && write(one, &byte, 1) == 1)
+			continue;
+		close(one);
+	}
+}
+
+static int converse(const struct sockaddr_in *address)
+{
+	struct linger reset = { .l_onoff = 1 };
+	int           one = open_socket(), failed;
+
+	failed = connect(one, (const struct sockaddr *)address, sizeof(*address)) ||
+	         setsockopt(one, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) || bounce(one, 1);
+	return close(one) || failed;
+}
+
+static int ask(const struct sockaddr_in *address, const char *kind, double seconds)
+{
+	int    is_connecting = !strcmp(kind, "connect");
+	int    one = strcmp(kind, "udp") ? open_socket() : socket(AF_INET, SOCK_DGRAM, 0);
+	double start, began = 0;
+	long   count = 0;
+
+	if (!is_connecting && connect(one, (const struct sockaddr *)address, sizeof(*address)))
+		return 1;
+	for (start = now_s(); now_s() < start + 0.1 + seconds; count++) {
+		if (!began && now_s() > start + 0.1) {
+			began = now_s();
+			count = 0;
+		}
+		if (is_connecting ? converse(address) : bounce(one, 1))
+			return 1;
+	}
+	printf("%.0f\n", (double)count / (now_s() - began));
+	return 0;
+}
+
 /* ---- Stream ---- */
 
 static void look(int one, int is_writing)
@@ -180,9 +252,15 @@ int main(int argc, char *argv[])
 
 	if (argc == 5 && !strcmp(argv[1], "ping"))
 		return ping(atol(argv[2]), atoi(argv[3]), atoi(argv[4]));
-	if (argc < 6 || !inet_pton(AF_INET, argv[2], &address.sin_addr))
+	if (argc < 5 || !inet_pton(AF_INET, argv[2], &address.sin_addr))
 		return 2;
 	address.sin_port = htons((in_port_t)atoi(argv[3]));
+	if (argc == 5 && !strcmp(argv[1], "answer"))
+		return answer(&address, argv[4]);
+	if (argc == 6 && !strcmp(argv[1], "ask"))
+		return ask(&address, argv[4], atof(argv[5]));
+	if (argc < 6)
+		return 2;
 	size = (size_t)atol(argv[4]);
 	bytes = malloc(size);
 	if (!bytes)
