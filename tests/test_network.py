@@ -2,6 +2,7 @@
 go wrong. What single operations do is counted in test_workloads.py."""
 
 import json
+import re
 import os
 import shutil
 import signal
@@ -54,6 +55,21 @@ def metrics(records: list[dict]) -> dict[str, float]:
         for one in records
         if one["record"] == "samples"
     }
+
+
+# --- what is sent besides
+
+
+@pytest.mark.strace
+def test_nothing_is_sent_that_would_move_a_stream_off_the_lines_of_the_cache(tmp_path: Path) -> None:
+    """Some processors copy to such places at a quarter of their speed (workloads/network/order.h)."""
+    trace = tmp_path / "trace"
+    under = ("strace", "-f", "-yy", "-e", "trace=write", "-o", str(trace))
+    metrics(perform("tcp_send", "size=131072", "operations=3", under=under))
+
+    sent = re.findall(r"^(\d+) +write\(\d+<TCP:.* = (\d+)$", trace.read_text(), re.MULTILINE)
+    near = next(process for process, count in sent if count == "131072")
+    assert {int(count) for process, count in sent if process == near} == {64, 131072}
 
 
 # --- where the far end is

@@ -59,10 +59,10 @@ static void answer_requests(int flow, unsigned char *bytes)
 /* The near end's data, batch by batch: how much comes, it says before. */
 static void take_stream(int flow, unsigned char *bytes)
 {
-	uint64_t left;
+	union message batch;
 
-	while (!read_whole(flow, &left, sizeof(left))) {
-		for (left = order_of_net(left); left;) {
+	while (!read_whole(flow, &batch, sizeof(batch))) {
+		for (uint64_t left = order_of_net(batch.bytes); left;) {
 			ssize_t got = read(flow, bytes, left < order.read ? left : order.read);
 
 			if (got <= 0)
@@ -76,10 +76,10 @@ static void take_stream(int flow, unsigned char *bytes)
 
 static void give_stream(int flow, unsigned char *bytes)
 {
-	uint64_t left;
+	union message batch;
 
-	while (!read_whole(flow, &left, sizeof(left)))
-		for (left = order_of_net(left); left;) {
+	while (!read_whole(flow, &batch, sizeof(batch)))
+		for (uint64_t left = order_of_net(batch.bytes); left;) {
 			size_t piece = left < order.response ? left : order.response;
 
 			if (write_whole(flow, bytes, piece))
@@ -90,15 +90,15 @@ static void give_stream(int flow, unsigned char *bytes)
 
 static void serve_flow(int flow, unsigned char *bytes)
 {
-	char role;
+	union message said;
 
-	if (read_whole(flow, &role, 1) || write_whole(flow, &role, 1))
+	if (read_whole(flow, &said, sizeof(said)) || write_whole(flow, &said, sizeof(said)))
 		return;
-	if (role == ROLE_TRANSACTIONS)
+	if (said.role == ROLE_TRANSACTIONS)
 		answer_requests(flow, bytes);
-	else if (role == ROLE_SEND)
+	else if (said.role == ROLE_SEND)
 		take_stream(flow, bytes);
-	else if (role == ROLE_RECEIVE)
+	else if (said.role == ROLE_RECEIVE)
 		give_stream(flow, bytes);
 }
 
@@ -210,11 +210,12 @@ static int accept_near(int listener)
 /* An idle connection needs no thread: it stays open as long as this process. */
 static int serve_connection(int one)
 {
-	char role;
+	union message said = { .all = { 0 } };
 
-	if (socket_options(one, &order) || recv(one, &role, 1, MSG_PEEK) != 1)
+	if (socket_options(one, &order) || recv(one, &said.role, 1, MSG_PEEK) != 1)
 		return -1;
-	return role == ROLE_IDLE ? write_whole(one, &role, 1) : serve_apart(serve_socket, one);
+	return said.role == ROLE_IDLE ? write_whole(one, &said, sizeof(said))
+	                              : serve_apart(serve_socket, one);
 }
 
 static void *accept_flows(void *argument)

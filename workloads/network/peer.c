@@ -188,7 +188,7 @@ static int connect_to(const struct address *address, const struct order *options
 int peer_connect(uint64_t number, enum role role, int *one)
 {
 	struct address address = p.service;
-	char           said = (char)role;
+	union message  said = { .all = { 0 } };
 	int            outcome;
 
 	if (peer_order.service == SERVE_DATAGRAMS)
@@ -198,9 +198,10 @@ int peer_connect(uint64_t number, enum role role, int *one)
 	                     peer_order.service == SERVE_DATAGRAMS ? SOCK_DGRAM : SOCK_STREAM, one);
 	if (outcome || peer_order.service != SERVE_FLOWS)
 		return outcome;
-	if (write_whole(*one, &said, 1))
+	said.role = (char)role;
+	if (write_whole(*one, &said, sizeof(said)))
 		return peer_lost("write");
-	return read_whole(*one, &said, 1) ? peer_lost("read") : 0;
+	return read_whole(*one, &said, sizeof(said)) ? peer_lost("read") : 0;
 }
 
 int peer_connect_only(void)
@@ -224,20 +225,28 @@ static int hear_line(char *line, size_t room)
 	return fgets(line, (int)room, p.from) ? 0 : peer_lost("read");
 }
 
+/* Filled up with blanks. */
+static int say_line(const char *line)
+{
+	size_t bytes = (strlen(line) / MESSAGE_BYTES + 1) * MESSAGE_BYTES;
+
+	fprintf(p.to, "%-*s\n", (int)bytes - 1, line);
+	return fflush(p.to) ? peer_lost("write") : 0;
+}
+
 static int give_order(const struct address *control)
 {
 	char     line[ORDER_LINE];
 	unsigned port;
-	int      outcome;
+	int      outcome, length;
 
-	fprintf(p.to, "order %s %u %u %s", p.token, (unsigned)peer_order.service,
-	        (unsigned)peer_order.role, *peer_order.congestion ? peer_order.congestion : "-");
+	length = snprintf(line, sizeof(line), "order %s %u %u %s", p.token,
+	                  (unsigned)peer_order.service, (unsigned)peer_order.role,
+	                  *peer_order.congestion ? peer_order.congestion : "-");
 	for (unsigned i = 0; i < ORDER_NUMBERS; i++)
-		fprintf(p.to, " %" PRIu64, *order_number(&peer_order, i));
-	fputc('\n', p.to);
-	if (fflush(p.to))
-		return peer_lost("write");
-	if ((outcome = hear_line(line, sizeof(line))))
+		length += snprintf(line + length, sizeof(line) - (size_t)length, " %" PRIu64,
+		                   *order_number(&peer_order, i));
+	if ((outcome = say_line(line)) || (outcome = hear_line(line, sizeof(line))))
 		return outcome;
 	line[strcspn(line, "\n")] = 0;
 	if (sscanf(line, "port %u", &port) != 1 || port > UINT16_MAX)
@@ -348,10 +357,7 @@ int peer_cost(struct cost *used)
 	char line[ORDER_LINE];
 	int  outcome;
 
-	fprintf(p.to, "cost\n");
-	if (fflush(p.to))
-		return peer_lost("write");
-	if ((outcome = hear_line(line, sizeof(line))))
+	if ((outcome = say_line("cost")) || (outcome = hear_line(line, sizeof(line))))
 		return outcome;
 	if (sscanf(line, "cost %" SCNu64 " %" SCNu64, &used->used_ns, &used->datagrams) != 2)
 		return fail_check("the far end (%s) said of its cost: %.60s", p.where, line);

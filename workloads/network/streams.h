@@ -17,9 +17,10 @@ static uint64_t size = 16384, read_most = 131072;
 /* Announces a batch. Returns an outcome. */
 static inline int stream_announce(struct flow *flow, uint64_t operations)
 {
-	uint64_t count = order_of_net(operations * peer_order.request);
+	union message batch = { .all = { 0 } };
 
-	return write_whole(flow->socket, &count, sizeof(count)) ? peer_lost("write") : 0;
+	batch.bytes = order_of_net(operations * peer_order.request);
+	return write_whole(flow->socket, &batch, sizeof(batch)) ? peer_lost("write") : 0;
 }
 
 /* Announces a batch, sends each of its pieces by that function, and waits until all of it was read
