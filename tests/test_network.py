@@ -2,8 +2,8 @@
 go wrong. What single operations do is counted in test_workloads.py."""
 
 import json
-import re
 import os
+import re
 import shutil
 import signal
 import socket
