@@ -640,6 +640,18 @@ def test_units_that_do_not_scatter_give_no_nan_and_no_claim_of_nothing(units: in
     assert first.is_claimed == (value > 0 and units >= 5)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_claimed_whose_own_interval_does_not_leave_it_out(seed: int) -> None:
+    """A family of two beside one of 150: the first needs less evidence than its place among all of them."""
+    chance = np.random.default_rng(seed)
+    few = [_pairs(chance.normal(0.16, 0.05, 6).tolist(), family="few") for _ in range(2)]
+    many = [_pairs(chance.normal(0, 0.05, 6).tolist(), family="many") for _ in range(150)]
+
+    claimed = [one.estimate for one in _judged([*few, *many]).all if one.is_claimed]
+
+    assert all(one.low is not None and one.low > 0 for one in claimed), claimed
+
+
 def test_the_judgement_does_not_depend_on_the_order_of_the_comparisons() -> None:
     chance = np.random.default_rng(8)
     members = [

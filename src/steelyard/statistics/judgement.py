@@ -105,28 +105,46 @@ def judge(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise | 
         one.units <= guard.LAST and guard.least(one.differences) < guard.limit(one.units, spread)
         for one, spread in zip(members, spreads, strict=True)
     ]
-    claims = [p <= RATE and not back for p, back in zip(p_values, held, strict=True)]
-    rate = sum(claims) / max(1, len(members))
+    candidates = [n for n, (p, back) in enumerate(zip(p_values, held, strict=True)) if p <= RATE and not back]
+    claimed = _claimed(members, means, spreads, candidates)
     equal = _equivalent(members, means, margins)
     judgements = []
     for number, (one, mean) in enumerate(zip(members, means, strict=True)):
         usual = paired.usual(one.differences, mean) if one.units > 1 else _alone(one)
-        shown = usual
-        if claims[number]:
-            shown = paired.claimed(one.differences, mean, rate=rate, least=spreads[number])
         judgements.append(
             Judgement(
-                shown,
+                claimed.get(number, usual),
                 usual,
                 p_values[number],
-                claims[number],
-                equal[number] and not claims[number],
+                number in claimed,
+                equal[number] and number not in claimed,
                 p_values[number] <= RATE and held[number],
                 spreads[number],
                 mean,
             )
         )
-    return Judged(tuple(judgements), noise, rate)
+    return Judged(tuple(judgements), noise, len(claimed) / max(1, len(members)))
+
+
+def _claimed(
+    members: Sequence[Pairs], means: Sequence[Mean], spreads: Sequence[float], candidates: Sequence[int]
+) -> dict[int, Estimate]:
+    """Those of the candidates whose interval, as wide as so many claims deserve it, leaves 0 out: the two
+    stages of the correction may select what that does not bear."""
+    while True:
+        rate = len(candidates) / max(1, len(members))
+        shown = {
+            n: paired.claimed(members[n].differences, means[n], rate=rate, least=spreads[n])
+            for n in candidates
+        }
+        kept = [
+            n
+            for n, one in shown.items()
+            if one.low is None or one.high is None or one.low > 0 or one.high < 0
+        ]
+        if len(kept) == len(candidates):
+            return shown
+        candidates = kept
 
 
 def _alone(one: Pairs) -> Estimate:
