@@ -152,8 +152,8 @@ def _print_answer(console: Console, answer: Answer, length: _Length) -> None:
         ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
         (
             "Not measured on both",
-            ", ".join(answer.missing[:3])
-            + (f" and {len(answer.missing) - 3} more" if len(answer.missing) > 3 else ""),
+            "; ".join(answer.missing[:3])
+            + (f"; and {len(answer.missing) - 3} more" if len(answer.missing) > 3 else ""),
         ),
     ):
         if said:
