@@ -90,7 +90,21 @@ def calls(workload: built.Workload, operations: int, tmp_path: Path) -> Counter[
     agent = begun[0][0]
     counts = Counter(call for process, call in begun if process != agent)
     counts.subtract(call for process, call in (*broken, *left.elements()) if process != agent)
+    counts["close"] += unclosed(text)
     return counts
+
+
+def unclosed(text: str) -> int:
+    """How many connections their acceptor had not closed when it was killed, which may have been just before:
+    its last, or all, where others close them."""
+    open_ones = set()
+    accept = r"(?:accept4?\(|<\.\.\. accept4? resumed>).* = (\d+)$"
+    for process, accepted, closed in re.findall(rf"^(\d+) +(?:{accept}|close\((\d+))", text, re.MULTILINE):
+        if accepted:
+            open_ones.add((process, accepted))
+        else:
+            open_ones.discard((process, closed))
+    return len(open_ones)
 
 
 @pytest.mark.strace
