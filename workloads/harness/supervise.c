@@ -383,6 +383,9 @@ static int write_end(void)
 		else if (refuser(copy))
 			snprintf(g.why, sizeof(g.why), "'%s' did not start it, and ended with status %d",
 			         refuser(copy), copy->end.status);
+		else if (!*copy->outcome && copy->end.status == PROCESS_NOT_EXECUTED)
+			snprintf(g.why, sizeof(g.why), "a copy could not be started: there are too few descriptors, or its "
+			                               "program cannot be executed");
 		else if (!*copy->outcome)
 			snprintf(g.why, sizeof(g.why), "the process ended with status %d unheard",
 			         copy->end.status);
