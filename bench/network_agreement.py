@@ -114,29 +114,30 @@ def rate_of(told: str) -> float:
     return float(1e9 * done / sum(timed["durations_ns"]))
 
 
+@contextmanager
+def far_by_hand(far: Holder, program: Path, verb: str, port: str, *words: str) -> Iterator[None]:
+    """The far end by hand, once it listens, until it is not needed any more."""
+    command = inside(far, str(program), verb, FAR, port, *words, processor=1)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()
+
+
 def by_hand(near: Holder, far: Holder, program: Path, size: int, *, read: int, like_iperf3: bool) -> float:
-    port = str(next(PORTS))
-    like = str(int(like_iperf3))
-    with subprocess.Popen(
-        inside(far, str(program), "sink", FAR, port, str(read), like, processor=1), stdout=subprocess.PIPE
-    ) as sink:
-        assert sink.stdout is not None
-        sink.stdout.readline()
-        return float(
-            said(inside(near, str(program), "stream", FAR, port, str(size), like, "0.4", processor=0))
-        )
+    port, like = str(next(PORTS)), str(int(like_iperf3))
+    words = (str(program), "stream", FAR, port, str(size), like, "0.4")
+    with far_by_hand(far, program, "sink", port, str(read), like):
+        return float(said(inside(near, *words, processor=0)))
 
 
 def asked_by_hand(near: Holder, far: Holder, program: Path, kind: str) -> float:
     port = str(next(PORTS))
-    with subprocess.Popen(
-        inside(far, str(program), "answer", FAR, port, kind, processor=1), stdout=subprocess.PIPE
-    ) as answers:
-        assert answers.stdout is not None
-        answers.stdout.readline()
-        rate = float(said(inside(near, str(program), "ask", FAR, port, kind, "0.4", processor=0)))
-        answers.kill()
-    return rate
+    with far_by_hand(far, program, "answer", port, kind):
+        return float(said(inside(near, str(program), "ask", FAR, port, kind, "0.4", processor=0)))
 
 
 def sockperf(near: Holder, far: Holder, *more: str) -> float:
@@ -239,11 +240,8 @@ def streams(ours: Ours, far: Holder, program: Path, size: int, seconds: float) -
 
 def transactions(ours: Ours, far: Holder, program: Path, seconds: float) -> None:
     near = ours.near
-    for kind, workload in (
-        ("tcp", "tcp_request"),
-        ("connect", "tcp_connect_request"),
-        ("udp", "udp_request"),
-    ):
+    kinds = {"tcp": "tcp_request", "connect": "tcp_connect_request", "udp": "udp_request"}
+    for kind, workload in kinds.items():
         sides: dict[str, Measure] = {
             "ours": functools.partial(ours.rate, workload, "latencies=1"),
             "again": functools.partial(ours.rate, workload, "latencies=1"),
