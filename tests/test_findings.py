@@ -377,9 +377,11 @@ def test_the_greatest_sure_difference_stands_first() -> None:
     unsure = compared("fork_exec", 9.0)
     wide = replace(unsure, ratio=Estimate(1 / 9, 1 / 80, 1 / 1.2, 0.95))
 
-    told = answer(compared("sieve", 1.5), wide, compared("syscall", 3.0))
+    told = answer(compared("sieve", 1.5), wide, compared("syscall", 3.0), open_one("stat_file"))
 
     assert [one.cells[0][0] for one in told.findings] == ["syscall", "sieve", "fork_exec"]
+    phrases = [one.phrase for one in told.findings]
+    assert sorted(phrases, key=told.sentence.index) == phrases
 
 
 def test_findings_are_folded_to_a_screen_and_lose_nobody() -> None:

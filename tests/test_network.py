@@ -129,7 +129,7 @@ def test_no_more_is_charged_than_all_processors_had() -> None:
 
 @pytest.mark.quiet
 @pytest.mark.program
-def test_the_private_network_is_seen_by_nobody_else_and_is_gone_after_a_kill() -> None:
+def test_the_private_network_is_seen_by_nobody_else_and_is_gone_after_a_kill(tmp_path: Path) -> None:
     """Whoever is killed: the namespaces and the devices have no names and end with their processes."""
 
     def seen() -> tuple[set[str], set[str]]:
@@ -144,7 +144,8 @@ def test_the_private_network_is_seen_by_nobody_else_and_is_gone_after_a_kill() -
     metrics(perform("tcp_request", "peer=namespace"))
     before = seen()
     command = [built.load("glibc"), "run", "tcp_request", "peer=namespace", "batches=10000"]
-    trial = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # it cannot remove its directory
+    trial = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     deadline = time.monotonic() + 20
     while len(seen()[1]) < len(before[1]) + 2 and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -74,6 +74,10 @@ struct process_order {
 	int                  processor;
 	/* Added to this process's, -20..19; a priority class on Windows. */
 	int                  niceness;
+	/* POSIX: a process that was created and could not execute the program writes there which call
+	 * failed, with the error, as a line that begins with `complaint`. Without one: nowhere. */
+	const char          *complaint;
+	int                  complains_to;
 	/* Windows, for partner_start: everything that can be inherited, descriptors with equal
 	 * numbers. */
 	int                  inherits_all;

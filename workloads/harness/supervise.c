@@ -83,7 +83,9 @@ static int start_process(uint64_t number, int up, int down)
 		                             .files        = files,
 		                             .file_count   = 3,
 		                             .is_group     = 1,
-		                             .dies_with_us = 1 };
+		                             .dies_with_us = 1,
+		                             .complaint    = "outcome failed ",
+		                             .complains_to = up };
 
 	memcpy(pad, "PAD=", 4);
 	memset(pad + 4, 'x', settings.pad);
@@ -383,9 +385,6 @@ static int write_end(void)
 		else if (refuser(copy))
 			snprintf(g.why, sizeof(g.why), "'%s' did not start it, and ended with status %d",
 			         refuser(copy), copy->end.status);
-		else if (!*copy->outcome && copy->end.status == PROCESS_NOT_EXECUTED)
-			snprintf(g.why, sizeof(g.why), "a copy could not be started: there are too few descriptors, or its "
-			                               "program cannot be executed");
 		else if (!*copy->outcome)
 			snprintf(g.why, sizeof(g.why), "the process ended with status %d unheard",
 			         copy->end.status);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -31,8 +32,9 @@ const char *system_error(int error)
 	return strerror(error);
 }
 
-/* The descriptors go to their numbers by way of free ones above, so that none is lost to another. */
-static int hand_over(const struct process_order *order)
+/* The descriptors go to their numbers by way of free ones above, so that none is lost to another. Returns the
+ * call that failed, or NULL. */
+static const char *hand_over(const struct process_order *order)
 {
 	int free_from = 16, nothing;
 
@@ -41,25 +43,29 @@ static int hand_over(const struct process_order *order)
 			free_from = order->files[i].theirs + 1;
 	for (size_t i = 0; i < order->handle_count; i++)
 		if (fcntl((int)order->handles[i], F_SETFD, 0))
-			return -1;
+			return "fcntl";
 	/* Standard output is the agent's stream of records: a utility must not write into it. */
 	nothing = open("/dev/null", O_RDWR);
+	if (nothing < 0)
+		return "open /dev/null";
 	if (dup2(nothing, 0) < 0 || dup2(0, 1) < 0)
-		return -1;
+		return "dup2";
 	if (nothing > 2)
 		close(nothing);
 	int high[order->file_count + 1];
 	for (size_t i = 0; i < order->file_count; i++)
-		high[i] = fcntl(order->files[i].ours, F_DUPFD_CLOEXEC, free_from);
+		if ((high[i] = fcntl(order->files[i].ours, F_DUPFD_CLOEXEC, free_from)) < 0)
+			return "fcntl";
 	for (size_t i = 0; i < order->file_count; i++)
-		if (high[i] < 0 || dup2(high[i], order->files[i].theirs) < 0)
-			return -1;
-	return 0;
+		if (dup2(high[i], order->files[i].theirs) < 0)
+			return "dup2";
+	return NULL;
 }
 
 /* This program is started under the agent's monitor, if it has one, which is found by PATH; and by its emulator,
- * where the kernel could not start it itself. */
-static void execute(const char *const arguments[], const char *environment[])
+ * where the kernel could not start it itself. Returns the call that failed; NULL where it was the monitor's, which
+ * its user is told in other words. */
+static const char *execute(const char *const arguments[], const char *environment[])
 {
 	size_t count = 0, under = 0, at;
 
@@ -73,16 +79,18 @@ static void execute(const char *const arguments[], const char *environment[])
 		words[at++] = self_emulator();
 	memcpy(words + at, arguments, (count + 1) * sizeof(*words));
 	environ = (char **)(uintptr_t)environment;
-	if (under)
+	if (under) {
 		execvp(words[0], (char *const *)(uintptr_t)words);
-	else
-		execve(words[0], (char *const *)(uintptr_t)words, environ);
+		return NULL;
+	}
+	execve(words[0], (char *const *)(uintptr_t)words, environ);
+	return "execve";
 }
 
-/* In the new process. */
-static void become(const struct process_order *order)
+/* In the new process. Returns the call that failed, or NULL as execute() does. */
+static const char *become(const struct process_order *order)
 {
-	const char *environment[ENVIRONMENT_MOST + 3] = { "PATH=/usr/bin:/bin", "LC_ALL=C" };
+	const char *environment[ENVIRONMENT_MOST + 3] = { "PATH=/usr/bin:/bin", "LC_ALL=C" }, *failed;
 	sigset_t    none;
 
 #ifdef __linux__
@@ -94,27 +102,34 @@ static void become(const struct process_order *order)
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL); /* process_wait_any has blocked one */
+	if (order->processor && processor_take_thread(order->processor - 1))
+		return "sched_setaffinity";
 	errno = 0; /* nice() may rightly return -1 */
-	if ((order->processor && processor_take_thread(order->processor - 1)) ||
-	    (order->niceness && nice(order->niceness) == -1 && errno) || hand_over(order))
-		_exit(PROCESS_NOT_EXECUTED);
+	if (order->niceness && nice(order->niceness) == -1 && errno)
+		return "nice";
+	if ((failed = hand_over(order)))
+		return failed;
 	for (int i = 0; i < ENVIRONMENT_MOST && order->environment && order->environment[i]; i++)
 		environment[i + 2] = order->environment[i];
-	execute(order->arguments, environment);
-	_exit(PROCESS_NOT_EXECUTED);
+	return execute(order->arguments, environment);
 }
 
 int process_start(const struct process_order *order, struct process *process)
 {
-	pid_t pid;
+	const char *failed;
+	pid_t       pid;
 
 	*process = (struct process){ 0 };
 	errno = 0;
 	pid = fork();
 	if (pid < 0)
 		return -1;
-	if (pid == 0)
-		become(order);
+	if (pid == 0) {
+		failed = become(order);
+		if (failed && order->complaint)
+			dprintf(order->complains_to, "%s%s: %s\n", order->complaint, failed, system_error(errno));
+		_exit(PROCESS_NOT_EXECUTED);
+	}
 	if (order->is_group)
 		setpgid(pid, pid); /* both do it: whoever comes first */
 	process->id = pid;

@@ -28,6 +28,7 @@ class _Topic:
 
     name: str
     ratios: tuple[float, ...]
+    sure: float  # how far from 1 it is for sure, on the log scale: of several metrics the greatest
     metrics: int
     groups: frozenset[str]  # that it stands for as a whole
     phrases: tuple[str, ...] = ()  # of its metrics, where it is no group
@@ -49,7 +50,7 @@ class _Way:
 
     word: str
     everything: str  # what the groups are together, if they are something
-    topics: tuple[_Topic, ...]  # the greatest first
+    topics: tuple[_Topic, ...]  # the greatest sure difference first
 
     @property
     def groups(self) -> frozenset[str]:
@@ -185,7 +186,7 @@ def _way(compared: Compared, items: Sequence[Item], same: Sequence[Same], *, bet
     speeds = all(one.sense in ("slower", "faster") for one in ours)
     word = ("faster" if better else "slower") if speeds else ("better" if better else "worse")
     everything = _everything(compared, wide, better)
-    return _Way(word, everything, tuple(sorted(topics, key=lambda topic: -topic.far)))
+    return _Way(word, everything, tuple(sorted(topics, key=lambda topic: -topic.sure)))
 
 
 def _wide_groups(compared: Compared, better: bool) -> list[str]:
@@ -237,11 +238,12 @@ def _of_group(compared: Compared, group: str, better: bool) -> _Topic:
         ratio = index.ratio.value
     else:
         ratio = math.exp(sum(one.far for one in ours) / len(ours))
-    return _Topic(phrases.of_group(group).name, (ratio,), len(ours), frozenset([group]))
+    sure = median(one.sure for one in ours)
+    return _Topic(phrases.of_group(group).name, (ratio,), sure, len(ours), frozenset([group]))
 
 
 def _of_item(one: Item) -> _Topic:
-    return _Topic(one.phrase, (one.ratio.value,), 1, frozenset(), (one.phrase,))
+    return _Topic(one.phrase, (one.ratio.value,), one.sure, 1, frozenset(), (one.phrase,))
 
 
 def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
@@ -255,8 +257,8 @@ def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
         else:
             other = subjects[akin]
             ratios, metrics = other.ratios + topic.ratios, other.metrics + topic.metrics
-            told = other.phrases + topic.phrases
-            subjects[akin] = _Topic(_general(other.name), ratios, metrics, frozenset(), told)
+            told, sure = other.phrases + topic.phrases, max(other.sure, topic.sure)
+            subjects[akin] = _Topic(_general(other.name), ratios, sure, metrics, frozenset(), told)
     names = Counter(topic.name for topic in subjects)
     return [_told_apart(topic) if names[topic.name] > 1 else topic for topic in subjects]
 
