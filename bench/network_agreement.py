@@ -1,12 +1,14 @@
 """Whether network workloads find what iperf3, netperf and programs by hand find, over the same network.
 
-    python bench/network_agreement.py [SECONDS]
+    python bench/network_agreement.py [SECONDS [PROCESSORS]]
 
 Makes a network namespace for each side, joined by a veth pair, with Reno's congestion control: BBR, some
 kernels' default, loses segments there, and any stream then varies sixfold. All sides run in turn, in random
-order within a round, with each end on a processor of its own; prints medians of the ratios of rates, with
-95 % intervals. Each comparison gets so many seconds (50). On a virtual machine whose host takes processors
-away a run says nothing: one in which more than three hundredths of a processor were taken is measured again.
+order within a round, with each end on a processor of its own, or, where PROCESSORS is 1, both on one: then
+nobody waits for another processor to wake, which on a virtual machine scatters most of all. Prints medians
+of the ratios of rates, with 95 % intervals. Each comparison gets so many seconds (50). On a virtual machine
+whose host takes processors away a run says nothing: one in which more than three hundredths of a processor
+were taken is measured again.
 
 A stream by hand (network_by_hand.c) does the same as tcp_send; with another argument it does as iperf3 does:
 its receiver reads no more at once than a write has, with a select before each read. Transactions are
@@ -40,13 +42,14 @@ NEAR, FAR = "10.79.3.1", "10.79.3.2"
 PORTS = itertools.count(6001)
 STOLEN_MOST = 0.03
 SIZES = (1024, 16384, 131072)
+PLACES = {"near": 0, "far": 1}  # the processor of each end
 
 Holder = subprocess.Popen[bytes]  # keeps a namespace
 Measure = Callable[[], float]
 
 
-def inside(holder: Holder, *command: str, processor: int) -> list[str]:
-    return ["nsenter", f"--net=/proc/{holder.pid}/ns/net", "taskset", "-c", str(processor), *command]
+def inside(holder: Holder, *command: str, end: str) -> list[str]:
+    return ["nsenter", f"--net=/proc/{holder.pid}/ns/net", "taskset", "-c", str(PLACES[end]), *command]
 
 
 def said(command: list[str]) -> str:
@@ -63,11 +66,11 @@ def network() -> Iterator[tuple[Holder, Holder]]:
             time.sleep(0.01)
         near, far = holders
         lay = ["link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", str(far.pid)]
-        said(inside(near, "ip", *lay, processor=0))
+        said(inside(near, "ip", *lay, end="near"))
         for one, address in ((near, NEAR), (far, FAR)):
             for words in (f"address add {address}/24 dev wire", "link set wire up", "link set lo up"):
-                said(inside(one, "ip", *words.split(), processor=0))
-            said(inside(one, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno", processor=0))
+                said(inside(one, "ip", *words.split(), end="near"))
+            said(inside(one, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno", end="near"))
         yield near, far
     finally:
         for one in holders:
@@ -81,7 +84,7 @@ class Ours:
     def __init__(self, near: Holder, far: Holder) -> None:
         self.near = near
         self.agent = subprocess.Popen(
-            inside(far, str(built.load("glibc")), "agent", processor=1),
+            inside(far, str(built.load("glibc")), "agent", end="far"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -104,7 +107,7 @@ class Ours:
             str(built.load("glibc")), "run", workload, f"peer={FAR}%20{self.port}%20bench", "batches=4",
             "batch_ns=100000000", "warmup_ns=100000000", *settings,
         ]  # fmt: skip
-        return rate_of(said(inside(self.near, *command, processor=0)))
+        return rate_of(said(inside(self.near, *command, end="near")))
 
 
 def rate_of(told: str) -> float:
@@ -117,7 +120,7 @@ def rate_of(told: str) -> float:
 @contextmanager
 def far_by_hand(far: Holder, program: Path, verb: str, port: str, *words: str) -> Iterator[None]:
     """The far end by hand, once it listens, until it is not needed any more."""
-    command = inside(far, str(program), verb, FAR, port, *words, processor=1)
+    command = inside(far, str(program), verb, FAR, port, *words, end="far")
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
@@ -131,22 +134,22 @@ def by_hand(near: Holder, far: Holder, program: Path, size: int, *, read: int, l
     port, like = str(next(PORTS)), str(int(like_iperf3))
     words = (str(program), "stream", FAR, port, str(size), like, "0.4")
     with far_by_hand(far, program, "sink", port, str(read), like):
-        return float(said(inside(near, *words, processor=0)))
+        return float(said(inside(near, *words, end="near")))
 
 
 def asked_by_hand(near: Holder, far: Holder, program: Path, kind: str) -> float:
     port = str(next(PORTS))
     with far_by_hand(far, program, "answer", port, kind):
-        return float(said(inside(near, str(program), "ask", FAR, port, kind, "0.4", processor=0)))
+        return float(said(inside(near, str(program), "ask", FAR, port, kind, "0.4", end="near")))
 
 
 def sockperf(near: Holder, far: Holder, *more: str) -> float:
     """Transactions a second, from the mean latency, which is half of a round trip."""
     port = str(next(PORTS))
     words = ["sockperf", "server", "-i", FAR, "-p", port, *more]
-    server = subprocess.Popen(inside(far, *words, processor=1), stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(inside(far, *words, end="far"), stdout=subprocess.DEVNULL)
     time.sleep(0.3)
-    told = said(inside(near, "sockperf", "ping-pong", "-i", FAR, "-p", port, "-t", "1", *more, processor=0))
+    told = said(inside(near, "sockperf", "ping-pong", "-i", FAR, "-p", port, "-t", "1", *more, end="near"))
     server.kill()
     server.wait()
     return 1e6 / 2 / float(re.findall(r"avg-latency=([\d.]+)", told)[0])
@@ -154,10 +157,10 @@ def sockperf(near: Holder, far: Holder, *more: str) -> float:
 
 def iperf3(near: Holder, far: Holder, size: int) -> float:
     server = subprocess.Popen(
-        inside(far, "iperf3", "-s", "-1", "-B", FAR, processor=1), stdout=subprocess.DEVNULL
+        inside(far, "iperf3", "-s", "-1", "-B", FAR, end="far"), stdout=subprocess.DEVNULL
     )
     time.sleep(0.3)
-    told = said(inside(near, "iperf3", "-c", FAR, "-N", "-l", str(size), "-t", "1", "-J", processor=0))
+    told = said(inside(near, "iperf3", "-c", FAR, "-N", "-l", str(size), "-t", "1", "-J", end="near"))
     server.wait()
     return float(json.loads(told)["end"]["sum_received"]["bits_per_second"]) / 8
 
@@ -165,7 +168,7 @@ def iperf3(near: Holder, far: Holder, size: int) -> float:
 def netperf(near: Holder, test: str, *more: str) -> float:
     told = said(
         inside(near, "netperf", "-H", FAR, "-t", test, "-l", "1", "-P", "0", "-f", "B", "--", *more,
-               processor=0)
+               end="near")
     )  # fmt: skip
     numbers = re.findall(r"[\d.]+", told.splitlines()[0])
     return float(numbers[-1] if "STREAM" in test else numbers[5])
@@ -205,13 +208,13 @@ def compare(sides: Mapping[str, Measure], pairs: Mapping[str, tuple[str, str]], 
 
 def ping_pong(program: Path, seconds: float) -> None:
     command = [
-        str(built.load("glibc")), "run", "tcp_request", "place=2", "batch_ns=50000000", "batches=4",
-        "warmup_ns=20000000", "latencies=1",
+        str(built.load("glibc")), "run", "tcp_request", f"place={len(set(PLACES.values()))}", "batches=4",
+        "batch_ns=50000000", "warmup_ns=20000000", "latencies=1",
     ]  # fmt: skip
     sides: dict[str, Measure] = {
         "ours": lambda: rate_of(said(command)),
         "again": lambda: rate_of(said(command)),
-        "hand": lambda: float(said([str(program), "ping", "10000", "0", "1"])),
+        "hand": lambda: float(said([str(program), "ping", "10000", *map(str, PLACES.values())])),
     }
     names = {
         "ping-pong, loopback: tcp_request over one by hand": ("ours", "hand"),
@@ -263,7 +266,7 @@ def transactions(ours: Ours, far: Holder, program: Path, seconds: float) -> None
 
 def with_netperf(ours: Ours, far: Holder, seconds: float) -> None:
     near = ours.near
-    server = subprocess.Popen(inside(far, "netserver", "-D", "-L", FAR, processor=1))
+    server = subprocess.Popen(inside(far, "netserver", "-D", "-L", FAR, end="far"))
     time.sleep(0.3)
     tests = {
         "TCP_STREAM": ("tcp_send", ("size=16384",), ("-m", "16384", "-D")),
@@ -283,8 +286,10 @@ def with_netperf(ours: Ours, far: Holder, seconds: float) -> None:
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 50.0
+    if len(sys.argv) > 2:
+        PLACES["far"] = int(sys.argv[2]) - 1
     print(machine.describe())
-    print("one over the other, as rates; [95 %]")
+    print(f"one over the other, as rates; [95 %]; the ends on processors {set(PLACES.values())}")
     with tempfile.TemporaryDirectory() as place, network() as (near, far):
         program = Path(place) / "by_hand"
         source = Path(__file__).with_name("network_by_hand.c")
