@@ -1,16 +1,18 @@
-"""Whether `demand` is the processor time that is really gone: beside soakers that use up what is left.
+"""Whether `demand` is the processor time that is really gone, in two ways.
 
-    python bench/network_demand.py [ROUNDS [SIZE]]
+    python bench/network_demand.py [ROUNDS]
 
-A soaker of the lowest priority runs on each processor (bench/network_soaker.c). What it does not get of the
-time that passes is used by others, or taken by the host. The same trial with next to no data, and as long a
-time without a trial, tell what of it is not the stream's, and are taken off.
+By soakers: one of the lowest priority on each processor (bench/network_looper.c). What they do not get of the
+time that passes is used by others, or taken by the host; the same trial with next to no data, and as long a time
+without a trial, are taken off. They change what they measure: no processor is ever idle, so a stream costs
+much more; and an interrupt that finds a soaker running is in the soaker's time. So what they can confirm is
+`near` and `far`, by which the same trial says what its two ends used.
 
-With soakers no processor is ever idle, so a wake-up costs something else, and the stream costs more. The
-time of its two ends, which the scheduler counts exactly, tells how much more: so what is compared is the
-whole over the two ends, `demand / (near + far)` without soakers, and what the soakers did not get over the
-same sum with them. Both kinds of trial alternate in random order. Printed is the ratio of both with its
-interval, and beside it the ratio of the sums, which is what the soakers change. The machine must be quiet.
+By a known amount: a stream runs on one processor, and on another something that works and sleeps in turn, and
+knows how much it has worked. By so much `rest`, and so `demand`, must rise. The kernel tells idle time in ticks
+of 10 ms, so works far shorter than a tick are tried, too.
+
+Both are repeated ROUNDS times; prints each ratio with its interval. Needs two processors and a quiet machine.
 """
 
 import os
@@ -19,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import machine
@@ -28,15 +31,44 @@ import trials
 
 from steelyard.statistics import signed_rank
 
-BATCHES, BYTES = 10, 8 << 30
+SIZE, BATCHES = 16384, 10
+WORKS = ((100, 100), (5000, 5000), (5000, 20000))  # us of work, and of sleep after it
+
+Told = list[float]  # ns of processor time, and ns that passed
 
 
-def trial(size: int, operations: int, batches: int) -> dict[str, float]:
-    records = trials.records(
-        "tcp_send", "peer=namespace", "congestion=reno", "place=2", f"operations={operations}",
-        f"batches={batches}", "warmup_ns=0", f"size={size}",
-    )  # fmt: skip
-    return {one["metric"]: one["durations_ns"][0] for one in records if one["record"] == "samples"}
+def trial(processors: set[int], total: int) -> dict[str, float]:
+    """The metrics of a stream of so many bytes between two ends on those processors, and its `length` in ns."""
+    operations = max(1, total // SIZE // BATCHES)
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        records = trials.records(
+            "tcp_send", "peer=namespace", "congestion=reno", f"place={2 if len(processors) > 1 else 0}",
+            f"operations={operations}", f"batches={BATCHES if operations > 1 else 1}", "warmup_ns=0",
+            f"size={SIZE}",
+        )  # fmt: skip
+    finally:
+        os.sched_setaffinity(0, own)
+    samples = [one for one in records if one["record"] == "samples"]
+    found = {one["metric"]: float(one["durations_ns"][0]) for one in samples}
+    return found | {"length": float(sum(samples[0]["durations_ns"]))}
+
+
+@contextmanager
+def loopers(program: Path, *words: list[str]) -> Iterator[list[Told]]:
+    """One for each list of arguments; what each has told is there at the end."""
+    running = [
+        subprocess.Popen([program, *each], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for each in words
+    ]
+    told: list[Told] = []
+    try:
+        yield told
+        told += [[float(word) for word in one.communicate()[0].split()] for one in running]
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
 
 
 def stolen_ns() -> float:
@@ -44,60 +76,60 @@ def stolen_ns() -> float:
     return float(Path("/proc/stat").read_text().split()[8]) * 1e9 / os.sysconf("SC_CLK_TCK")
 
 
-def used_ns(soaker: Path, work: Callable[[], object]) -> tuple[float, float]:
-    """What others than the soakers used while that was done, and how long it took."""
-    taken = stolen_ns()
-    soakers = [
-        subprocess.Popen([soaker, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for number in sorted(os.sched_getaffinity(0))
-    ]
-    began = time.monotonic()
-    work()
-    took = time.monotonic() - began
-    told = [one.communicate()[0].split() for one in soakers]
-    return sum(float(passed) - float(got) for got, passed in told) - (stolen_ns() - taken), took
+def gone_ns(program: Path, work: Callable[[], object]) -> tuple[float, float]:
+    """What the soakers did not get while that was done, and how many seconds it took."""
+    taken, began = stolen_ns(), time.monotonic()
+    with loopers(program, *([str(number)] for number in sorted(os.sched_getaffinity(0)))) as told:
+        work()
+        took = time.monotonic() - began
+    return sum(passed - had for had, passed in told) - (stolen_ns() - taken), took
 
 
-def soaked(soaker: Path, size: int, operations: int) -> tuple[float, float]:
-    """Of a KB: what the stream took of the processors beside soakers, and what its two ends used of that."""
-    told: dict[str, float] = {}
-    used, took = used_ns(soaker, lambda: told.update(trial(size, operations, BATCHES)))
-    start, start_took = used_ns(soaker, lambda: trial(size, 1, 1))
-    nothing, rest_took = used_ns(soaker, lambda: time.sleep(max(1.0, took - start_took)))
+def soaked(program: Path) -> float:
+    """The time of both ends over what is gone for them."""
+    total, found = 4 << 30, {"near": 0.0, "far": 0.0}
+    every = os.sched_getaffinity(0)
+    gone, took = gone_ns(program, lambda: found.update(trial(every, total)))
+    start, start_took = gone_ns(program, lambda: trial(every, 1))
+    nothing, rest_took = gone_ns(program, lambda: time.sleep(max(1.0, took - start_took)))
     others = start + nothing / rest_took * (took - start_took)
-    return (used - others) / (operations * BATCHES * size / 1024), told["near"] + told["far"]
+    return (found["near"] + found["far"]) * total / 1024 / (gone - others)
+
+
+def planted(program: Path, works_us: int, sleeps_us: int) -> float:
+    """By how much `rest` has risen, over the work that was done meanwhile."""
+    near, other, *_ = sorted(os.sched_getaffinity(0))
+    total = 8 << 30
+    rests: dict[bool, float] = {}
+    share = 0.0
+    for is_planted in random.sample([False, True], 2):
+        words = [[str(other), str(works_us), str(sleeps_us)]] if is_planted else []
+        with loopers(program, *words) as told:
+            found = trial({near}, total)
+        rests[is_planted] = found.get("rest", 0.0) * total / 1024 / found["length"]
+        if told:
+            share = told[0][0] / told[0][1]
+    return (rests[True] - rests[False]) / share
 
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    size = int(sys.argv[2]) if len(sys.argv) > 2 else 16384
-    operations = BYTES // size // BATCHES
     print(machine.describe())
     with tempfile.TemporaryDirectory() as place:
-        soaker = Path(place) / "soaker"
-        source = Path(__file__).with_name("network_soaker.c")
-        subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", source, "-o", soaker], check=True)
-        wholes, ends = [], []
-        for _ in range(rounds):
-            found: dict[str, tuple[float, float]] = {}
-            for side in random.sample(["demand", "soaked"], 2):
-                if side == "soaked":
-                    found[side] = soaked(soaker, size, operations)
-                else:
-                    told = trial(size, operations, BATCHES)
-                    found[side] = (told["demand"], told["near"] + told["far"])
-            (demand, own), (gone, own_soaked) = found["demand"], found["soaked"]
+        program = Path(place) / "looper"
+        source = Path(__file__).with_name("network_looper.c")
+        subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", source, "-o", program], check=True)
+        for works_us, sleeps_us in WORKS:
+            ratios = [planted(program, works_us, sleeps_us) for _ in range(rounds)]
+            found = signed_rank.estimate(np.log(np.array(ratios)), alpha=0.05)
             print(
-                f"demand {demand:.0f} of ends {own:.0f}; gone {gone:.0f} of ends {own_soaked:.0f} ns",
-                flush=True,
+                f"rise of rest over work of {works_us} us in {works_us + sleeps_us}: {machine.ratio(found)}"
             )
-            wholes.append(np.log((demand / own) / (gone / own_soaked)))
-            ends.append(np.log(own_soaked / own))
-    for what, logs in (
-        ("demand over what is gone, each by its ends", wholes),
-        ("ends, with soakers", ends),
-    ):
-        print(f"{what}: {machine.ratio(signed_rank.estimate(np.array(logs), alpha=0.05))}")
+        ratios = [soaked(program) for _ in range(rounds)]
+        print(
+            "near and far over what soakers did not get: "
+            f"{machine.ratio(signed_rank.estimate(np.log(np.array(ratios)), alpha=0.05))}"
+        )
 
 
 if __name__ == "__main__":
