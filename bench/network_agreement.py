@@ -24,6 +24,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -286,6 +287,7 @@ def with_netperf(ours: Ours, far: Holder, seconds: float) -> None:
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 50.0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if len(sys.argv) > 2:
         PLACES["far"] = int(sys.argv[2]) - 1
     print(machine.describe())

@@ -3,14 +3,14 @@
     python bench/network_demand.py [ROUNDS]
 
 By soakers: one of the lowest priority on each processor (bench/network_looper.c). What they do not get of the
-time that passes is used by others, or taken by the host; the same trial with next to no data, and as long a time
-without a trial, are taken off. They change what they measure: no processor is ever idle, so a stream costs
-much more; and an interrupt that finds a soaker running is in the soaker's time. So what they can confirm is
-`near` and `far`, by which the same trial says what its two ends used.
+time that passes is used by others, or taken by the host; the same trial with next to no data, and as long a
+time without a trial, are taken off. They change what they measure: no processor is ever idle, so a stream
+costs much more; and an interrupt that finds a soaker running is in the soaker's time. So what they can
+confirm is `near` and `far`, by which the same trial says what its two ends used.
 
 By a known amount: a stream runs on one processor, and on another something that works and sleeps in turn, and
-knows how much it has worked. By so much `rest`, and so `demand`, must rise. The kernel tells idle time in ticks
-of 10 ms, so works far shorter than a tick are tried, too.
+knows how much it has worked. By so much `rest`, and so `demand`, must rise. The kernel tells idle time in
+ticks of 10 ms, so works far shorter than a tick are tried, too.
 
 Both are repeated ROUNDS times; prints each ratio with its interval. Needs two processors and a quiet machine.
 """
@@ -38,7 +38,7 @@ Told = list[float]  # ns of processor time, and ns that passed
 
 
 def trial(processors: set[int], total: int) -> dict[str, float]:
-    """The metrics of a stream of so many bytes between two ends on those processors, and its `length` in ns."""
+    """The metrics of a stream of so many bytes between ends on those processors; its `length` in ns."""
     operations = max(1, total // SIZE // BATCHES)
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, processors)
