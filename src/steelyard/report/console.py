@@ -150,11 +150,7 @@ def _print_answer(console: Console, answer: Answer, length: _Length) -> None:
     for title, said in (
         ("No difference above", answer.same_sentence),
         ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
-        (
-            "Not measured on both",
-            "; ".join(answer.missing[:3])
-            + (f"; and {len(answer.missing) - 3} more" if len(answer.missing) > 3 else ""),
-        ),
+        ("Not measured on both", answer.missing_sentence),
     ):
         if said:
             console.print(Text.assemble((f"{title}: ", "bold"), said))

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from steelyard.statistics.signed_rank import Estimate
 
+_MISSING_MOST = 3  # named before the rest is counted
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -59,3 +61,10 @@ class Answer:
     missing: tuple[str, ...]  # metrics without a figure on both systems
     metrics: int
     holds: str = ""  # for what: the machine, the blocks, the boots
+
+    @property
+    def missing_sentence(self) -> str:
+        """The first of what is missing, and how many more there are."""
+        more = len(self.missing) - _MISSING_MOST
+        named = "; ".join(self.missing[:_MISSING_MOST])
+        return f"{named}; and {more} more" if more > 0 else named
