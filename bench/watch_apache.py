@@ -9,6 +9,11 @@ many seconds, the monitor is taken away. The shorter a visit, the less the machi
 them. Shown: the throughput unwatched / watched is paired within a block; the Hodges-Lehmann estimate of the
 log-ratios with the interval of the signed-rank test (95 %), as loss of throughput. "unwatched again" is the
 same compared with itself: what the interval is when nothing differs.
+
+On a virtual machine the host takes processors away, which scatters more than any monitor costs. Bound to one
+processor (taskset -c 1 python bench/watch_apache.py), which server and load then share and use up, throughput
+is also what both get done in a second of the processor time that they had, by the scheduler's clock, which
+stands while the processor is away. Where they are so bound, this is shown, too.
 """
 
 import argparse
@@ -90,8 +95,8 @@ def _answers(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def load(port: int) -> Iterator[Callable[[], int]]:
-    """A load that has begun: asked, it says how many answers it has got so far."""
+def load(port: int) -> Iterator[tuple[int, Callable[[], int]]]:
+    """A load that has begun: its process, and what says how many answers it has got so far."""
     program = monitors.build("load")
     with tempfile.NamedTemporaryFile(prefix="steelyard-load-") as file:
         file.truncate(mmap.PAGESIZE)
@@ -105,25 +110,30 @@ def load(port: int) -> Iterator[Callable[[], int]]:
                 return int.from_bytes(shared[:8], "little")
 
             try:
-                yield answers
+                yield client.pid, answers
             finally:
                 client.communicate()
 
 
-def throughput(answers: Callable[[], int], seconds: float) -> float:
-    """Answers a second, from a moment after now on."""
+def had_ns(pids: list[int]) -> int:
+    """The processor time that they have had: exact of those that are not running."""
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids)
+
+
+def throughput(answers: Callable[[], int], pids: list[int], seconds: float) -> tuple[float, float]:
+    """Answers a second, and a second of those processes' time, from a moment after now on."""
     time.sleep(SETTLES_S)
-    before, begin = answers(), time.monotonic_ns()
+    before, had, begin = answers(), had_ns(pids), time.monotonic_ns()
     time.sleep(seconds)
-    after, end = answers(), time.monotonic_ns()
+    after, have, end = answers(), had_ns(pids), time.monotonic_ns()
     if after == before:
         raise SystemExit("the server does not answer")
-    return (after - before) / (end - begin) * 1e9
+    return (after - before) / (end - begin) * 1e9, (after - before) / (have - had) * 1e9
 
 
-def lines(found: dict[str, dict[int, float]]) -> Iterator[str]:
+def lines(found: dict[str, dict[int, float]], unit: str) -> Iterator[str]:
     base = found["unwatched"]
-    yield f"{'condition':18} {'requests/s':>11} {'loss':>8} {'interval (95 %)':>20} blocks"
+    yield f"{'condition':18} {unit:>11} {'loss':>8} {'interval (95 %)':>20} blocks"
     for name, rates in found.items():
         shared = sorted(set(rates) & set(base))
         median = np.median(list(rates.values())) if rates else math.nan
@@ -155,9 +165,11 @@ def main() -> None:
     )
     chosen = ["unwatched", *(arguments.only or list(CONDITIONS)[1:])]
     everything = {**{name: CONDITIONS[name] for name in chosen}, **peers}
-    found: dict[str, dict[int, float]] = {name: {} for name in everything}
-    with apache() as (pid, port), load(port) as answers:
-        throughput(answers, 1)
+    by_clock: dict[str, dict[int, float]] = {name: {} for name in everything}
+    by_processor: dict[str, dict[int, float]] = {name: {} for name in everything}
+    with apache() as (pid, port), load(port) as (client, answers):
+        working = [client, pid, *_children(pid)]
+        throughput(answers, working, 1)
         for block in range(arguments.blocks):
             names = [name for name in everything if name not in peers or block < arguments.peers]
             for name in order.sample(names, len(names)):
@@ -165,10 +177,13 @@ def main() -> None:
                 pids = [pid, *_children(pid)] if name in peers else [pid]
                 try:
                     with everything[name](pids):
-                        found[name][block] = throughput(answers, arguments.seconds)
+                        told = throughput(answers, working, arguments.seconds)
+                        by_clock[name][block], by_processor[name][block] = told
                 except (RuntimeError, FileNotFoundError) as error:
                     print(f"{name}: {error}", flush=True)
-    print("\n".join(lines(found)))
+    print("\n".join(lines(by_clock, "requests/s")))
+    if len(os.sched_getaffinity(0)) == 1:
+        print("\n".join(lines(by_processor, "a CPU s")))
 
 
 def _children(pid: int) -> list[int]:
