@@ -312,11 +312,22 @@ def beside_bonnie(rounds: int, size: int, files: int, place: Path) -> None:
         print("Bonnie++ is not installed")
         return
     print(f"{'beside Bonnie++':58} {'ours':>10} {'theirs':>10}")
+    phases: dict[str, dict[str, int | str]] = {
+        "file_sequential_write": {"size": size, "block": 8192},
+        "file_rewrite": {"size": size, "block": 8192},
+        "file_sequential_read": {"size": size, "block": 8192},
+        "directory_create": {"files": files},
+    }
     pairs: dict[str, list[tuple[float, float]]] = {}
     for _ in range(rounds):
-        for name, theirs in by_bonnie(size, files, place).items():
-            settings = {"files": files} if name == "directory_create" else {"size": size, "block": 8192}
-            pairs.setdefault(name, []).append((ours(name, settings, place)[0], theirs))
+        found: dict[str, dict[str, float]] = {}
+        for side in random.sample(["ours", "theirs"], 2):
+            if side == "theirs":
+                found[side] = by_bonnie(size, files, place)
+            else:
+                found[side] = {name: ours(name, settings, place)[0] for name, settings in phases.items()}
+        for name, theirs in found["theirs"].items():
+            pairs.setdefault(name, []).append((found["ours"][name], theirs))
     for name, members in pairs.items():
         is_many = name == "directory_create"
         compared(name, members, "files/s" if is_many else "MB/s", 1 if is_many else MB)
