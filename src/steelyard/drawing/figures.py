@@ -21,6 +21,7 @@ _BYTES = (
     "datum.value >= 1048576 ? format(datum.value / 1048576, '~r') + ' MiB' : "
     "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' KiB' : format(datum.value, '~r')"
 )
+_IN_BYTES = ("size", "block")  # parameters that are numbers of bytes in every workload that has them
 _CURVE_HEIGHT, _LINES_HEIGHT = 260, 190
 _FINE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _TICKS_MOST = 9  # sizes written under an axis
@@ -256,7 +257,9 @@ def _panel(levels: Sequence[Level], systems: Sequence[str], *, over: str) -> Spe
         if is_log
         else alt.Scale(type="symlog", padding=8)
     )
-    axis = alt.Axis(values=sizes, title=over, grid=False, labelOverlap="greedy", format="~s")
+    is_bytes = over in _IN_BYTES and all(size < 1024 or size % 1024 == 0 for size in sizes)
+    known: Spec = {"labelExpr": _BYTES} if is_bytes else {"format": "~s"}
+    axis = alt.Axis(values=sizes, title=over, grid=False, labelOverlap="greedy", **known)
     x = alt.X("x:Q", scale=scale, axis=axis)
     y = _value_axis(levels[0].unit, marks)
     look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
