@@ -421,6 +421,25 @@ def test_alike_ones_are_told_with_their_range() -> None:
     assert one.names[0] == "reading the clock"
 
 
+def test_a_latency_is_never_told_as_if_it_were_the_time_of_an_operation() -> None:
+    def at(times: float, metric: str) -> list[Comparison]:
+        levels = [(("clients", number),) for number in range(1, 9)]
+        return [
+            compared("file_random_read", times + 0.3 * number, metric=metric, parameters=level)
+            for number, level in enumerate(levels)
+        ]
+
+    told = answer(*at(2, "time"), *at(50, "latency_50"), *at(55, "latency_mean"), open_one("syscall"))
+
+    late = [one for one in told.findings if one.ratio.value < 1 / 20]
+    assert late
+    assert len(late) < len(told.findings)
+    assert all("latency" in one.phrase for one in late)
+    assert not any("latency" in one.phrase for one in told.findings if one not in late)
+    assert "reading a large file at random: latency, 50 to 57 times" in told.sentence
+    assert "reading a large file at random, 2.0 to 4.1 times" in told.sentence
+
+
 def test_opposite_directions_are_never_folded() -> None:
     up = [compared(name, 1.04) for name in ("syscall", "read_zero", "write_null", "stat_file")]
     down = [compared(name, 0.96) for name in ("fstat_file", "open_close", "clock_read")]

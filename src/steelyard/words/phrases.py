@@ -223,6 +223,9 @@ _METRICS = {
     "request": "time from one request to the next",
 }
 
+# Metrics that can be told together; every other one is told by itself.
+_PROCESSOR_TIMES = ("server", "client", "processor", "machine", "demand", "near", "far", "rest")
+
 Parameters = Iterable[tuple[str, int | str]]
 
 
@@ -243,6 +246,17 @@ def of_metric(workload: str, parameters: Parameters, metric: str, *, told: Itera
     named = set(told)
     words += [_level(name, level) for name, level in parameters if name in named]
     return f"{phrase}: {', '.join(words)}" if words else phrase
+
+
+def aspect_of(metric: str) -> str:
+    """What of an operation the metric is: "latency", whatever the quantile; empty for its time or its rate."""
+    if metric in _PLAIN_METRICS:
+        return ""
+    if metric.startswith("latency_"):
+        return "latency"
+    if metric in _PROCESSOR_TIMES:
+        return "processor time"
+    return _METRICS.get(metric) or metric.replace("_", " ")
 
 
 def shared(told: Sequence[str]) -> tuple[str, tuple[str, ...]]:

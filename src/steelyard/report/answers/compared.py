@@ -23,6 +23,7 @@ class Item:
     phrase: str
     workload: str
     group: str
+    aspect: str  # what of an operation it is: "" for its time, "latency", "processor time", ...
     sense: str
     ratio: Estimate
     verdict: str
@@ -128,6 +129,7 @@ class Compared:
             self.phrase(one),
             one.workload,
             one.group,
+            phrases.aspect_of(one.metric),
             sense(one),
             one.ratio,
             one.verdict,
@@ -157,6 +159,7 @@ class Compared:
             phrase,
             curve.workload,
             curve.group,
+            phrases.aspect_of(curve.metric),
             words[not better],
             part.ratio,
             part.verdict,

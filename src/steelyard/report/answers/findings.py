@@ -73,12 +73,13 @@ def _finding(compared: Compared, cluster: Sequence[Item]) -> Finding:
 
 def _several(compared: Compared, cluster: Sequence[Item]) -> str:
     workloads = {one.workload for one in cluster}
+    group, aspect = cluster[0].group, cluster[0].aspect
     if len(workloads) == 1:
         phrase, common = phrases.shared([one.phrase for one in cluster])
-        every = f": {', '.join(common)}" if common else ""
-        return f"{phrase}{every}, {len(cluster)} cases"
-    group = cluster[0].group
+        is_told = not aspect or any(aspect in one for one in common)
+        told = common if is_told else (aspect, *common)
+        return f"{phrase}{': ' if told else ''}{', '.join(told)}, {len(cluster)} cases"
     named = phrases.of_group(group)
     members = sum(one.group == group for one in compared.metrics)
     every = "all " if {one.cell for one in cluster} == compared.cells_of(group) else ""
-    return f"{every}{members if every else len(cluster)} {named.many}"
+    return f"{every}{members if every else len(cluster)} {named.many}{': ' if aspect else ''}{aspect}"

@@ -8,17 +8,17 @@ from steelyard.report.answers.compared import PLACES, Item
 ALIKE = 0.05  # on the log scale: differences of one group that lie nearer together are one finding ...
 FEW = 6  # ... unless there are no more than so many findings anyway
 
-_Kind = tuple[str, str]  # group and sense
+_Kind = tuple[str, str, str]  # group, aspect and sense
 
 
 def folded(items: Sequence[Item], lines: int) -> list[list[Item]]:
-    """The items in clusters, each of one group and sense, the greatest sure difference first, and what is no
-    difference in speed or amount but in a curve's shape last: those that are
-    alike together, and then the nearest, until there are no more clusters than lines. What a reader loses by
-    a fold is how far its members lie apart; so the least spread is folded first."""
+    """The items in clusters, each of one group, aspect and sense, the greatest sure difference first, and what
+    is no difference in speed or amount but in a curve's shape last: those that are alike together, and then
+    the nearest, until there are no more clusters than lines. What a reader loses by a fold is how far its
+    members lie apart; so the least spread is folded first."""
     by_kind: dict[_Kind, list[list[Item]]] = {}
     for one in sorted(items, key=lambda one: -one.far):
-        by_kind.setdefault((one.group, one.sense), []).append([one])
+        by_kind.setdefault((one.group, one.aspect, one.sense), []).append([one])
     clusters = sum(map(len, by_kind.values()))
     alike = ALIKE if clusters > FEW else -1.0
     while True:

@@ -31,6 +31,7 @@ class _Topic:
     sure: float  # how far from 1 it is for sure, on the log scale: of several metrics the greatest
     metrics: int
     groups: frozenset[str]  # that it stands for as a whole
+    aspect: str = ""  # of its metrics, where it is no group
     phrases: tuple[str, ...] = ()  # of its metrics, where it is no group
 
     @property
@@ -243,7 +244,7 @@ def _of_group(compared: Compared, group: str, better: bool) -> _Topic:
 
 
 def _of_item(one: Item) -> _Topic:
-    return _Topic(one.phrase, (one.ratio.value,), one.sure, 1, frozenset(), (one.phrase,))
+    return _Topic(one.phrase, (one.ratio.value,), one.sure, 1, frozenset(), one.aspect, (one.phrase,))
 
 
 def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
@@ -258,7 +259,8 @@ def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
             other = subjects[akin]
             ratios, metrics = other.ratios + topic.ratios, other.metrics + topic.metrics
             told, sure = other.phrases + topic.phrases, max(other.sure, topic.sure)
-            subjects[akin] = _Topic(_general(other.name), ratios, sure, metrics, frozenset(), told)
+            name = _general(other.name) + (f": {topic.aspect}" if topic.aspect else "")
+            subjects[akin] = _Topic(name, ratios, sure, metrics, frozenset(), topic.aspect, told)
     names = Counter(topic.name for topic in subjects)
     return [_told_apart(topic) if names[topic.name] > 1 else topic for topic in subjects]
 
@@ -270,10 +272,10 @@ def _told_apart(topic: _Topic) -> _Topic:
 
 
 def _are_akin(one: _Topic, other: _Topic) -> bool:
-    """Whether the other is a way of doing the one, and differs by nearly as much."""
+    """Whether the other is a way of doing the one, in the same aspect, and differs by nearly as much."""
     fars = [abs(math.log(each)) for each in (*one.ratios, *other.ratios)]
     is_way = f"{_general(other.name)} ".startswith(f"{_general(one.name)} ")
-    return is_way and max(fars) - min(fars) < _AKIN
+    return is_way and one.aspect == other.aspect and max(fars) - min(fars) < _AKIN
 
 
 def _general(phrase: str) -> str:
