@@ -422,22 +422,25 @@ def test_alike_ones_are_told_with_their_range() -> None:
 
 
 def test_a_latency_is_never_told_as_if_it_were_the_time_of_an_operation() -> None:
+    levels = [(("clients", number),) for number in range(1, 9)]
+    several_open = [open_one("syscall", parameters=level) for level in levels]
+
     def at(times: float, metric: str) -> list[Comparison]:
-        levels = [(("clients", number),) for number in range(1, 9)]
         return [
-            compared("file_random_read", times + 0.3 * number, metric=metric, parameters=level)
+            compared("stat_file", times + 0.3 * number, metric=metric, parameters=level)
             for number, level in enumerate(levels)
         ]
 
-    told = answer(*at(2, "time"), *at(50, "latency_50"), *at(55, "latency_mean"), open_one("syscall"))
+    told = answer(*at(2, "time"), *at(50, "latency_50"), *at(55, "latency_mean"), *several_open)
 
     late = [one for one in told.findings if one.ratio.value < 1 / 20]
     assert late
     assert len(late) < len(told.findings)
     assert all("latency" in one.phrase for one in late)
     assert not any("latency" in one.phrase for one in told.findings if one not in late)
-    assert "reading a large file at random: latency, 50 to 57 times" in told.sentence
-    assert "reading a large file at random, 2.0 to 4.1 times" in told.sentence
+    assert (
+        "50 to 57 times at looking up a file (latency) and 2.0 to 4.1 at looking up a file;" in told.sentence
+    )
 
 
 def test_opposite_directions_are_never_folded() -> None:

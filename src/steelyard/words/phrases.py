@@ -249,7 +249,7 @@ def of_metric(workload: str, parameters: Parameters, metric: str, *, told: Itera
 
 
 def aspect_of(metric: str) -> str:
-    """What of an operation the metric is: "latency", whatever the quantile; empty for its time or its rate."""
+    """What of an operation the metric is: "latency", whatever the quantile; empty for its time or rate."""
     if metric in _PLAIN_METRICS:
         return ""
     if metric.startswith("latency_"):
@@ -257,6 +257,11 @@ def aspect_of(metric: str) -> str:
     if metric in _PROCESSOR_TIMES:
         return "processor time"
     return _METRICS.get(metric) or metric.replace("_", " ")
+
+
+def with_aspect(aspect: str, common: tuple[str, ...]) -> tuple[str, ...]:
+    """What phrases have in common, and first their aspect, unless that says it already."""
+    return common if not aspect or any(aspect in one for one in common) else (aspect, *common)
 
 
 def shared(told: Sequence[str]) -> tuple[str, tuple[str, ...]]:

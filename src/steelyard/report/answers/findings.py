@@ -76,8 +76,7 @@ def _several(compared: Compared, cluster: Sequence[Item]) -> str:
     group, aspect = cluster[0].group, cluster[0].aspect
     if len(workloads) == 1:
         phrase, common = phrases.shared([one.phrase for one in cluster])
-        is_told = not aspect or any(aspect in one for one in common)
-        told = common if is_told else (aspect, *common)
+        told = phrases.with_aspect(aspect, common)
         return f"{phrase}{': ' if told else ''}{', '.join(told)}, {len(cluster)} cases"
     named = phrases.of_group(group)
     members = sum(one.group == group for one in compared.metrics)

@@ -12,10 +12,10 @@ _Kind = tuple[str, str, str]  # group, aspect and sense
 
 
 def folded(items: Sequence[Item], lines: int) -> list[list[Item]]:
-    """The items in clusters, each of one group, aspect and sense, the greatest sure difference first, and what
-    is no difference in speed or amount but in a curve's shape last: those that are alike together, and then
-    the nearest, until there are no more clusters than lines. What a reader loses by a fold is how far its
-    members lie apart; so the least spread is folded first."""
+    """The items in clusters, each of one group, aspect and sense, the greatest sure difference first; what is
+    no difference in speed or amount but in a curve's shape last: those that are alike together, and then the
+    nearest, until there are no more clusters than lines. What a reader loses by a fold is how far its members
+    lie apart; so the least spread is folded first."""
     by_kind: dict[_Kind, list[list[Item]]] = {}
     for one in sorted(items, key=lambda one: -one.far):
         by_kind.setdefault((one.group, one.aspect, one.sense), []).append([one])

@@ -259,7 +259,7 @@ def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
             other = subjects[akin]
             ratios, metrics = other.ratios + topic.ratios, other.metrics + topic.metrics
             told, sure = other.phrases + topic.phrases, max(other.sure, topic.sure)
-            name = _general(other.name) + (f": {topic.aspect}" if topic.aspect else "")
+            name = _general(other.name) + (f" ({topic.aspect})" if topic.aspect else "")
             subjects[akin] = _Topic(name, ratios, sure, metrics, frozenset(), topic.aspect, told)
     names = Counter(topic.name for topic in subjects)
     return [_told_apart(topic) if names[topic.name] > 1 else topic for topic in subjects]
@@ -268,7 +268,8 @@ def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
 def _told_apart(topic: _Topic) -> _Topic:
     """The topic, with what all that belongs to it has in common."""
     _, common = phrases.shared(topic.phrases)
-    return replace(topic, name=f"{topic.name} ({', '.join(common)})") if common else topic
+    told = phrases.with_aspect(topic.aspect, common)
+    return replace(topic, name=f"{_general(topic.name)} ({', '.join(told)})") if common else topic
 
 
 def _are_akin(one: _Topic, other: _Topic) -> bool:
