@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import subprocess
+from pathlib import Path
 
 from steelyard.programs import built
 from steelyard.statistics.signed_rank import Estimate
@@ -17,6 +19,12 @@ def describe() -> str:
         f"{facts['kernel']} {facts['kernel_release']}, hypervisor {facts['hypervisor']}, "
         f"clock {facts['clock_source']} ({facts['clock_cost_ns']} ns a reading)"
     )
+
+
+def stolen_s() -> float:
+    """What the host has taken away of all processors so far."""
+    words = Path("/proc/stat").read_text().split(maxsplit=9)
+    return int(words[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def ratio(logarithms: Estimate) -> str:

@@ -175,18 +175,12 @@ def netperf(near: Holder, test: str, *more: str) -> float:
     return float(numbers[-1] if "STREAM" in test else numbers[5])
 
 
-def stolen_s() -> float:
-    """What the host has taken away of all processors."""
-    words = Path("/proc/stat").read_text().split(maxsplit=9)
-    return int(words[8]) / os.sysconf("SC_CLK_TCK")
-
-
 def undisturbed(measure: Measure, until: float) -> float | None:
     """The figure of a run from which hardly anything was taken; None if there was none in time."""
     while time.monotonic() < until:
-        began, before = time.monotonic(), stolen_s()
+        began, before = time.monotonic(), machine.stolen_s()
         found = measure()
-        if stolen_s() - before <= STOLEN_MOST * (time.monotonic() - began):
+        if machine.stolen_s() - before <= STOLEN_MOST * (time.monotonic() - began):
             return found
     return None
 

@@ -71,18 +71,13 @@ def loopers(program: Path, *words: list[str]) -> Iterator[list[Told]]:
             one.wait()
 
 
-def stolen_ns() -> float:
-    """What the host has taken from all processors so far."""
-    return float(Path("/proc/stat").read_text().split()[8]) * 1e9 / os.sysconf("SC_CLK_TCK")
-
-
 def gone_ns(program: Path, work: Callable[[], object]) -> tuple[float, float]:
     """What the soakers did not get while that was done, and how many seconds it took."""
-    taken, began = stolen_ns(), time.monotonic()
+    taken_s, began = machine.stolen_s(), time.monotonic()
     with loopers(program, *([str(number)] for number in sorted(os.sched_getaffinity(0)))) as told:
         work()
         took = time.monotonic() - began
-    return sum(passed - had for had, passed in told) - (stolen_ns() - taken), took
+    return sum(passed - had for had, passed in told) - 1e9 * (machine.stolen_s() - taken_s), took
 
 
 def soaked(program: Path) -> float:
@@ -121,15 +116,13 @@ def main() -> None:
         subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", source, "-o", program], check=True)
         for works_us, sleeps_us in WORKS:
             ratios = [planted(program, works_us, sleeps_us) for _ in range(rounds)]
-            found = signed_rank.estimate(np.log(np.array(ratios)), alpha=0.05)
-            print(
-                f"rise of rest over work of {works_us} us in {works_us + sleeps_us}: {machine.ratio(found)}"
-            )
-        ratios = [soaked(program) for _ in range(rounds)]
-        print(
-            "near and far over what soakers did not get: "
-            f"{machine.ratio(signed_rank.estimate(np.log(np.array(ratios)), alpha=0.05))}"
-        )
+            say(f"rise of rest over work of {works_us} us in {works_us + sleeps_us}", ratios)
+        say("near and far over what soakers did not get", [soaked(program) for _ in range(rounds)])
+
+
+def say(what: str, ratios: list[float]) -> None:
+    found = signed_rank.estimate(np.log(np.array(ratios)), alpha=0.05)
+    print(f"{what}: {machine.ratio(found)}", flush=True)
 
 
 if __name__ == "__main__":
