@@ -13,7 +13,8 @@ same compared with itself: what the interval is when nothing differs.
 On a virtual machine the host takes processors away, which scatters more than any monitor costs. Bound to one
 processor (taskset -c 1 python bench/watch_apache.py), which server and load then share and use up, throughput
 is also what both get done in a second of the processor time that they had, by the scheduler's clock, which
-stands while the processor is away. Where they are so bound, this is shown, too.
+stands while the processor is away. Where they are so bound, this is shown, too. The hooks are in that time;
+the monitor's own process is not, but takes its part of the clock's.
 """
 
 import argparse
