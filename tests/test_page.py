@@ -6,7 +6,7 @@ import re
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,8 @@ import jinja2
 import pytest
 
 from steelyard.analysis import weigh
-from steelyard.analysis.model import Comparison, Weighing
-from steelyard.drawing import charts
+from steelyard.analysis.model import Comparison, Level, Weighing
+from steelyard.drawing import charts, figures
 from steelyard.events import Outcome
 from steelyard.papers import tables
 from steelyard.report import console, page, sentences
@@ -459,3 +459,35 @@ def test_one_comparison_may_be_shown_by_hand(weighed: Callable[..., Weighing]) -
     assert "holds for this boot only" in text
     assert "bandwidth" in text
     assert "GB/s" in text or "MB/s" in text
+
+
+@pytest.mark.parametrize(
+    ("over", "places", "in_bytes"),
+    [
+        ("size", (64, 16384), True),
+        ("size", (100, 10000), False),
+        ("block", (4096, 65536), True),
+        ("clients", (1, 1024), False),
+    ],
+)
+def test_places_that_are_bytes_are_labelled_as_such(over: str, places: Sequence[int], in_bytes: bool) -> None:
+    levels = [
+        Level(
+            "a",
+            "tcp_send",
+            ((over, place),),
+            f"tcp_send {over}={place}",
+            "network",
+            "time",
+            "ns per operation",
+            "lower",
+            Estimate(1.0, 0.9, 1.1, 0.95),
+        )
+        for place in places
+    ]
+
+    (drawn,) = figures.lines(levels, ["a"], over=over).values()
+
+    axis = drawn["layer"][0]["encoding"]["x"]["axis"]
+    assert axis["values"] == list(places)
+    assert ("KiB" in axis.get("labelExpr", "")) == in_bytes

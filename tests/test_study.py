@@ -405,6 +405,10 @@ def test_where_nothing_is_near_all_that_is_known_is_named() -> None:
         _checked(LEAST.replace("sieve", "zzzzzzzzzz"))
 
 
+def test_where_nothing_is_known_that_is_said() -> None:
+    assert str(UnknownName("experiment", "none", ())) == "there is no experiment 'none'; there is none at all"
+
+
 def test_cells_are_all_combinations_of_levels_in_the_order_written() -> None:
     study = _parse(HEAD + '[[workload]]\nname = "pipe_transfer"\nsize = [4096, 1]\ncopies = [1, 2]\n' + SIEVE)
 

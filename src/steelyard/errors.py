@@ -51,7 +51,8 @@ class UnknownName(UsageError):
         names = sorted(known)
         like = [one for one in names if len(one) <= _COMPARED_MOST] if len(name) <= _COMPARED_MOST else []
         near = difflib.get_close_matches(name, like, n=1, cutoff=0.5)
-        advice = f"did you mean {quoted(near[0])}?" if near else f"known are: {_listed(names)}"
+        known_ones = f"known are: {_listed(names)}" if names else "there is none at all"
+        advice = f"did you mean {quoted(near[0])}?" if near else known_ones
         super().__init__(f"{where}there is no {kind} {quoted(name)}; {advice}")
 
 

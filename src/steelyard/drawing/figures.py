@@ -97,8 +97,13 @@ def _size_axis(sizes: Iterable[float], *, is_bytes: bool, title: str) -> alt.Axi
     low, high = min(sizes, default=1.0), max(sizes, default=1.0)
     powers = [2.0**power for power in range(64) if low <= 2.0**power <= high]
     step = max(1, -(-len(powers) // _TICKS_MOST))
-    known: Spec = {"labelExpr": _BYTES} if is_bytes else {"format": "~r"}
-    return alt.Axis(values=powers[::step], title=title, grid=False, labelOverlap="greedy", **known)
+    return _places_axis(powers[::step], title, is_bytes=is_bytes, plain="~r")
+
+
+def _places_axis(places: Sequence[float], title: str, *, is_bytes: bool, plain: str) -> alt.Axis:
+    """Labels at those places: numbers of bytes, or numbers in the plain format."""
+    labels: Spec = {"labelExpr": _BYTES} if is_bytes else {"format": plain}
+    return alt.Axis(values=places, title=title, grid=False, labelOverlap="greedy", **labels)
 
 
 def _value_axis(unit: str, marks: Records, field: str = "value:Q") -> alt.Y:
@@ -258,8 +263,7 @@ def _panel(levels: Sequence[Level], systems: Sequence[str], *, over: str) -> Spe
         else alt.Scale(type="symlog", padding=8)
     )
     is_bytes = over in _IN_BYTES and all(size < 1024 or size % 1024 == 0 for size in sizes)
-    known: Spec = {"labelExpr": _BYTES} if is_bytes else {"format": "~s"}
-    axis = alt.Axis(values=sizes, title=over, grid=False, labelOverlap="greedy", **known)
+    axis = _places_axis(sizes, over, is_bytes=is_bytes, plain="~s")
     x = alt.X("x:Q", scale=scale, axis=axis)
     y = _value_axis(levels[0].unit, marks)
     look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
