@@ -384,6 +384,19 @@ def test_the_greatest_sure_difference_stands_first() -> None:
     assert sorted(phrases, key=told.sentence.index) == phrases
 
 
+def test_the_answer_and_the_findings_have_groups_in_the_same_order() -> None:
+    def wide(workload: str, times: float, least: float) -> Comparison:
+        ratio = Estimate(1 / times, 1 / times / 90, 1 / least, 0.95)
+        return replace(compared(workload, times), ratio=ratio)
+
+    calls = [compared("syscall", 80.0), wide("stat_file", 15.0, 1.5), wide("open_close", 50.0, 1.5)]
+    processes = [compared("fork_exit", 20.0), compared("fork_exec", 9.0)]
+    told = answer(*calls, *processes, open_one("pipe_latency"))
+
+    assert told.findings[0].group == "syscall"
+    assert told.sentence.index("system calls") < told.sentence.index("processes")
+
+
 def test_findings_are_folded_to_a_screen_and_lose_nobody() -> None:
     names = [name for name in GROUPS if name not in ("linpack_limit", "clock_read")]
     many = [

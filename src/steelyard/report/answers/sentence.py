@@ -239,7 +239,7 @@ def _of_group(compared: Compared, group: str, better: bool) -> _Topic:
         ratio = index.ratio.value
     else:
         ratio = math.exp(sum(one.far for one in ours) / len(ours))
-    sure = median(one.sure for one in ours)
+    sure = max(one.sure for one in ours)
     return _Topic(phrases.of_group(group).name, (ratio,), sure, len(ours), frozenset([group]))
 
 
