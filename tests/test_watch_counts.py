@@ -333,14 +333,21 @@ def test_what_finds_no_slot_is_counted_as_lost_and_in_the_totals(known: Path) ->
 
 
 @pytest.mark.bpf
+@pytest.mark.quiet
 @pytest.mark.parametrize("detail", ["life", "budget", "calls", "latency"])
 def test_slots_are_given_back_as_fast_as_processes_come(known: Path, detail: str) -> None:
-    watched = watching.watch("--detail", detail, "--", known, "many", "4000")
-
-    children = [one for one in watched.processes if one["generation"] == 1]
-    assert (watched.end["lost_slots"], len(children)) == (0, 4000)
-    if detail in ("calls", "latency"):
-        assert sum(counts(one)["getppid"][0] for one in children) == 3 * 4000
+    """A host that takes the monitor's processor for a quarter of a second lets 1,500 processes come
+    meanwhile. So it has three tries; whatever the host does, who finds no slot is counted."""
+    for _ in range(3):
+        watched = watching.watch("--detail", detail, "--", known, "many", "4000")
+        children = [one for one in watched.processes if one["generation"] == 1]
+        assert watched.end["lost_slots"] + len(children) == 4000
+        if detail in ("calls", "latency"):
+            assert sum(counts(one)["getppid"][0] for one in children) == 3 * len(children)
+            assert counts(watched.end["total"])["getppid"][0] >= 3 * 4000
+        if not watched.end["lost_slots"]:
+            return
+    pytest.fail("slots ran out in each of three tries")
 
 
 @pytest.mark.bpf
