@@ -644,6 +644,28 @@ def test_the_index_is_the_geometric_mean_in_which_groups_weigh_the_same(tmp_path
     assert {index.verdict for index in indices.values()} == {verdict.SLOWER}
 
 
+def test_the_index_is_of_the_times_and_not_of_what_is_reported_beside_them(tmp_path: Path) -> None:
+    factors = {
+        "web_requests": {"time": 2.0, "server": 32.0, "client": 0.01},
+        "web_saturation": {"request": 8.0, "beyond_server": 100.0},  # measures no time but its first
+    }
+
+    def measured(trial: Trial) -> Outcome:
+        samples = tuple(
+            Samples(0, metric, 1000, (round(1e6 * (factor if trial.system == "b" else 1)),) * 4)
+            for metric, factor in factors[trial.cell.workload].items()
+        )
+        return building.outcome(trial, samples=samples)
+
+    weighing = _weigh(tmp_path, building.plan("web_requests", "web_saturation"), measured)
+
+    assert any(one.metric == "server" and one.ratio for one in weighing.comparisons)
+    (index,) = weighing.indices
+    assert index.metrics == 2
+    assert index.ratio is not None
+    assert index.ratio.value == pytest.approx(1 / 4)
+
+
 def test_the_empty_loop_is_no_part_of_the_index(tmp_path: Path) -> None:
     def times(trial: Trial) -> float:
         return 1000 * (5 if (trial.system, trial.cell.workload) == ("b", "null") else 1)

@@ -472,6 +472,32 @@ def test_what_is_no_speed_is_said_to_be_less() -> None:
     assert answer(few, same("sieve")).findings[0].size == "4.00 times less"
 
 
+@pytest.mark.parametrize(
+    ("metric", "times", "said"),
+    [
+        ("server", 2.0, "2.00 times more"),
+        ("demand", 0.5, "2.00 times less"),
+        ("latency_99", 2.0, "2.00 times longer"),
+        ("latency_50", 0.5, "2.00 times shorter"),
+        ("time", 2.0, "2.00 times slower"),
+    ],
+)
+def test_processor_time_is_more_and_a_latency_longer(metric: str, times: float, said: str) -> None:
+    assert answer(compared("syscall", times, metric=metric), same("sieve")).findings[0].size == said
+
+
+def test_of_what_is_no_speed_alone_a_system_is_not_called_slow() -> None:
+    one = compared("syscall", 2.0, metric="server")
+    two = compared("fork_exec", 9.0, metric="latency_99")
+
+    assert answer(one).sentence == (
+        "A system call that does nothing (getppid): the server's processor time: "
+        "2.00 times more [1.96, 2.04] on b than on a."
+    )
+    assert answer(one, two, same("sieve")).sentence.startswith("b is worse than a: ")
+    assert answer(one, two, compared("sieve", 2.0)).sentence.startswith("b is slower than a: ")
+
+
 def test_parameters_are_said_where_they_tell_cells_apart() -> None:
     told = answer(
         compared("pipe_latency", 3.0, parameters=(("place", 1),)),

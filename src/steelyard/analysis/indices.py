@@ -29,7 +29,7 @@ def _indices(observations: Observations, comparisons: Sequence[Comparison], marg
             for one in comparisons
             if one.system == system
             and one.group != "harness"
-            and not observations.is_overhead(one.cell, one.metric)
+            and observations.is_in_mean(one.cell, one.metric)
         ]
         groups = list(dict.fromkeys(one.group for one in ours))
         for group in groups if len(groups) > 1 else []:

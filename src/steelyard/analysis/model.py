@@ -214,7 +214,7 @@ class ReferenceMean:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The geometric mean of ratios over a group's metrics, or over all groups (group is "all")."""
+    """The geometric mean of ratios over a group's times and rates, or over all groups (group is "all")."""
 
     system: str
     group: str

@@ -212,11 +212,16 @@ class Observations:
         """Whether the metric follows from the moments of many processes, and is no time of its own."""
         return bool(self.workload(key[0])["groups"]) and key[1] in DERIVED
 
-    def is_overhead(self, cell: str, metric: str) -> bool:
-        """Whether the metric is there only to be subtracted from another, or to be held against it."""
-        if any(one["less"] == metric for one in self.workload(cell)["metrics"]):
-            return True
-        return self.is_derived((cell, metric))
+    def is_in_mean(self, cell: str, metric: str) -> bool:
+        """Whether the metric is a time that the workload is there to measure. Not in a mean are what is only
+        subtracted from another, what follows from a group's moments, and what a workload reports beside its
+        time: latencies, processor times, bytes. Where it measures no time, the first that it reports is its
+        time."""
+        metrics = self.workload(cell)["metrics"]
+        if any(one["less"] == metric for one in metrics) or self.is_derived((cell, metric)):
+            return False
+        measured = [one["name"] for one in metrics if not one.get("reported", False)]
+        return metric in (measured or [metrics[0]["name"]])
 
     def lens(self, cell: str) -> str:
         return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)

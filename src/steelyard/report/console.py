@@ -332,7 +332,7 @@ def _machine(weighing: Weighing) -> Table:
 
 def _indices(weighing: Weighing) -> Table:
     table = _table(
-        "Geometric means of the ratios (above 1: better than the baseline)",
+        "Geometric means of times' and rates' ratios (above 1: better than the baseline)",
         "system", "group", "ratio", "interval", "metrics", "verdict",
     )  # fmt: skip
     for index in weighing.indices:

@@ -12,7 +12,10 @@ from steelyard.words import phrases, wording
 
 BETTER = (verdict.FASTER, verdict.FASTER_OPEN)
 WORSE = (verdict.SLOWER, verdict.SLOWER_OPEN)
-PLACES = ("later", "earlier")  # senses: where a curve worsens; these are no speeds
+# Words for the direction, first of what is better.
+SPEEDS = ("faster", "slower")
+PLACES = ("later", "earlier")  # where a curve worsens
+OF_ASPECTS = {"latency": ("shorter", "longer"), "processor time": ("less", "more")}
 SAME = (verdict.EQUIVALENT, verdict.BOUNDED)
 
 
@@ -24,7 +27,7 @@ class Item:
     workload: str
     group: str
     aspect: str  # what of an operation it is: "" for its time, "latency", "processor time", ...
-    sense: str
+    sense: str  # the word for the direction
     ratio: Estimate
     verdict: str
     margin: float
@@ -66,12 +69,14 @@ def counts(one: Comparison, header: Mapping[str, Any]) -> bool:
 
 
 def sense(one: Comparison) -> str:
-    """The word for the direction: of what is no speed "more" or "less"."""
+    """The word for the direction: of latencies, amounts and processor times none of speed."""
     assert one.ratio is not None
-    better = one.ratio.value > 1
+    is_better = one.ratio.value > 1
+    if words := OF_ASPECTS.get(phrases.aspect_of(one.metric)):
+        return words[not is_better]
     if one.unit.startswith("ns") or one.unit.endswith("/s"):
-        return "faster" if better else "slower"
-    return "more" if better == (one.direction == "higher") else "less"
+        return SPEEDS[not is_better]
+    return "more" if is_better == (one.direction == "higher") else "less"
 
 
 def bound(one: Comparison) -> float:
@@ -154,7 +159,7 @@ class Compared:
         if part.part == "knee":
             phrase, words = f"{self.phrase(curve)}: where it worsens after {low}", PLACES
         else:
-            phrase, words = f"{self.phrase(curve)}, {low} to {high}", ("faster", "slower")
+            phrase, words = f"{self.phrase(curve)}, {low} to {high}", SPEEDS
         return Item(
             phrase,
             curve.workload,

@@ -14,7 +14,7 @@ class Finding:
     phrase: str  # "starting a program (fork, exec)", or "12 system calls"
     names: tuple[str, ...]  # of several, the most different first; of one, none
     group: str
-    sense: str  # "slower", "faster"; of what is no speed "more", "less", "earlier", "later"
+    sense: str  # "slower", "faster", "more", "less", "longer", "shorter", "earlier", "later"
     size: str  # "4.36 times slower", "3.1 to 8.2 % slower"
     interval: str  # of one, in brackets
     verdict: str  # size open only if that of every one is

@@ -10,7 +10,17 @@ from statistics import median
 
 from steelyard.analysis.model import Comparison, Index
 from steelyard.report.answers import rest, words
-from steelyard.report.answers.compared import BETTER, SAME, WORSE, Compared, Item, bound, sense
+from steelyard.report.answers.compared import (
+    BETTER,
+    OF_ASPECTS,
+    SAME,
+    SPEEDS,
+    WORSE,
+    Compared,
+    Item,
+    bound,
+    sense,
+)
 from steelyard.report.answers.model import Finding, Same
 from steelyard.words import phrases, wording
 
@@ -115,6 +125,8 @@ def _of_one(compared: Compared, one: Comparison) -> str:
         size, bracket, bounds = wording.how_much(one.ratio).partition(" [")
         about = ", by how much is open" if one.verdict.endswith("open") else ""
         said = f"{words.in_sense(size, sense(one))}{bracket}{bounds}"
+        if sense(one) not in SPEEDS:
+            return f"{phrase[0].upper()}{phrase[1:]}: {said} on {compared.system} than on {base}{about}."
         return f"{compared.system} is {said} than {base} at {phrase}{about}."
     if one.verdict in SAME:
         return (
@@ -184,10 +196,16 @@ def _way(compared: Compared, items: Sequence[Item], same: Sequence[Same], *, bet
     topics = [*(_of_group(compared, group, better) for group in wide), *_akin(single)]
     if not topics:
         return None
-    speeds = all(one.sense in ("slower", "faster") for one in ours)
-    word = ("faster" if better else "slower") if speeds else ("better" if better else "worse")
+    word = SPEEDS[not better] if _are_speeds(ours) else ("better" if better else "worse")
     everything = _everything(compared, wide, better)
     return _Way(word, everything, tuple(sorted(topics, key=lambda topic: -topic.sure)))
+
+
+def _are_speeds(items: Sequence[Item]) -> bool:
+    """Whether they are speeds, and what goes with these: latency and processor time, which the answer names
+    as such. These alone are none."""
+    senses = {one.sense for one in items if one.aspect not in OF_ASPECTS}
+    return bool(senses) and senses <= set(SPEEDS)
 
 
 def _wide_groups(compared: Compared, better: bool) -> list[str]:
