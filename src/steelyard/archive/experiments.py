@@ -112,7 +112,7 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
 def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mapping[str, Any]) -> Experiment:
     """A new experiment in the archive, which is made if it is not there. Raises ArchiveError."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    path = root / "experiments" / f"{stamp}-{plan.study.name}-{secrets.token_hex(2)}"
+    path = root / "experiments" / f"{stamp}-{plan.study.name}-{secrets.token_hex(4)}"
     header = {
         "version": VERSION,
         "identity": same,

@@ -97,7 +97,7 @@ def keep(root: Path, watch: Watch, *, watched: str) -> KeptWatch:
     """Writes the watch into the archive, which is made if it is not there. Raises ArchiveError."""
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(created))
-    path = root / _FOLDER / f"{stamp}-watch-{secrets.token_hex(2)}"
+    path = root / _FOLDER / f"{stamp}-watch-{secrets.token_hex(4)}"
     header = {
         "version": VERSION,
         "created": created,
