@@ -12,6 +12,7 @@ place of ~/.ssh/config.
 import hashlib
 import json
 import os
+import secrets
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -148,6 +149,11 @@ def _runs_there(host: str, shell: _Shell, digest: str) -> bool:
         return False
 
 
+def _copy_of(path: str) -> str:
+    """A name beside it that no other laboratory gives."""
+    return f"{path}.{secrets.token_hex(4)}"
+
+
 def _prepare_windows(host: str, shell: _Shell, place: Place) -> None:
     """Copies the program by sftp unless it is there already: Windows' shells take none from a stream."""
     digest = _digest(place)
@@ -156,16 +162,17 @@ def _prepare_windows(host: str, shell: _Shell, place: Place) -> None:
     path = f"{_remote_path(digest)}.exe"
     folders = path.split("/")[:-1]
     program = str(place.program).replace("\\", "\\\\").replace('"', '\\"')
+    copy = _copy_of(path)
     batch = [
         # A folder that is there already is no error, hence the hyphen.
         *(f"-mkdir {'/'.join(folders[: depth + 1])}" for depth in range(len(folders))),
-        f"-rm {path}.new",
-        f'put "{program}" {path}.new',
+        f'put "{program}" {copy}',
         f"-rm {path}",
-        f"rename {path}.new {path}",
+        f"rename {copy} {path}",
     ]
     answer = _sftp(host, "\n".join(batch) + "\n")
     if answer.returncode:
+        _sftp(host, f"-rm {copy}\n")
         reason = last_line(answer.stderr)
         raise Unsupported(f"system 'ssh:{host}' cannot start: copying the load program failed: {reason}")
     if not _runs_there(host, shell, digest):
@@ -200,10 +207,14 @@ def _prepare_unix(host: str, place: Place) -> None:
         raise Unsupported(f"system 'ssh:{host}' cannot start: {last_line(answer.stderr)}")
     if answer.stdout.strip() == b"present":
         return
-    # Written under another name first: a copy that was cut short is never started.
-    folder = path.rpartition("/")[0]
-    copy = f"mkdir -p {folder} && cat > {path}.new && chmod 755 {path}.new && mv {path}.new {path}"
-    answer = _ssh(host, f"{copy} && {check}", input_bytes=place.program.read_bytes())
+    # Written under a name of its own first: a copy that was cut short is never started, and another
+    # laboratory may be copying the same.
+    folder, copy = path.rpartition("/")[0], _copy_of(path)
+    script = (
+        f"trap 'rm -f {copy}' EXIT; trap 'exit 1' HUP INT TERM; mkdir -p {folder} && cat > {copy} && "
+        f"chmod 755 {copy} && {check.replace(path, copy)} && mv {copy} {path}"
+    )
+    answer = _ssh(host, script, input_bytes=place.program.read_bytes())
     if answer.returncode:
         reason = last_line(answer.stderr) if answer.stderr.strip() else "its checksum there differs"
         raise Unsupported(f"system 'ssh:{host}' cannot start: copying the load program failed: {reason}")
