@@ -2,6 +2,7 @@
 # make demo     compare this machine's kernel with two others, and write report.html; builds what that needs
 # make quick    the checks, and the tests that start no program: within a minute of a change
 # make test     everything that CI runs
+# make disturbed  the tests, while processors are taken away for SHARE (0.2) of the time; needs root
 # make check    ruff and mypy alone
 # make fuzz     hostile text and hostile requests, for SECONDS (3600), by clang's fuzzer and sanitizers
 # make kills    a laboratory killed at each of its system calls that changes something, or each EVERY-th;
@@ -36,7 +37,7 @@ EXTRAS   = $(VENV)/python -c 'import sys, tomllib; \
 PREFIX   ?= /usr/local
 CHECKED  := -Dtests=true -Dwerror=true -Dmusl=disabled -Dwindows=disabled
 
-.PHONY: all demo quick test reboots fuzz fuzzers kills check format dist site install clean
+.PHONY: all demo quick test disturbed reboots fuzz fuzzers kills check format dist site install clean
 
 all: .stamps/further .stamps/installed
 	$(NINJA) build
@@ -53,6 +54,10 @@ test: check .stamps/further .stamps/testing .stamps/tests build-clang/build.ninj
 	    $(NINJA) $$directory && $(VENV)/meson test --quiet -C $$directory || exit 1; done
 	$(VENV)/pytest -n 3 --dist worksteal -m "not quiet"  # the third works while others wait
 	$(VENV)/pytest -m quiet
+
+disturbed: all .stamps/testing .stamps/tests
+	$(VENV)/python tests/taking_away.py $(or $(SHARE),0.2) $(VENV)/pytest -n 3 --dist worksteal -m "not quiet"
+	$(VENV)/python tests/taking_away.py $(or $(SHARE),0.2) $(VENV)/pytest -m quiet
 
 reboots: all .stamps/testing
 	STEELYARD_LONG=1 $(VENV)/pytest -m long

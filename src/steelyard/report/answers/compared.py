@@ -115,10 +115,9 @@ class Compared:
         return phrases.of_metric(one.workload, one.parameters, one.metric, told=parameters)
 
     def index(self, group: str) -> Index | None:
-        """The group's geometric mean; that of all groups is of the group "all"."""
-        return next(
-            (one for one in self.weighing.indices if (one.system, one.group) == (self.system, group)), None
-        )
+        """The group's geometric mean; that of all groups is of the group "all", and of the only one, too."""
+        ours = {one.group: one for one in self.weighing.indices if one.system == self.system}
+        return ours.get(group) or (ours.get("all") if self.groups() == [group] else None)
 
     def groups(self) -> list[str]:
         """The groups that have a figure."""

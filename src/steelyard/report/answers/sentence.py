@@ -61,7 +61,7 @@ class _Way:
 
     word: str
     everything: str  # what the groups are together, if they are something
-    topics: tuple[_Topic, ...]  # the greatest sure difference first
+    topics: tuple[_Topic, ...]  # times first, then the greatest sure difference
 
     @property
     def groups(self) -> frozenset[str]:
@@ -198,7 +198,9 @@ def _way(compared: Compared, items: Sequence[Item], same: Sequence[Same], *, bet
         return None
     word = SPEEDS[not better] if _are_speeds(ours) else ("better" if better else "worse")
     everything = _everything(compared, wide, better)
-    return _Way(word, everything, tuple(sorted(topics, key=lambda topic: -topic.sure)))
+    # What one waits for comes before a latency or processor time, however sure these are.
+    topics.sort(key=lambda topic: (topic.aspect in OF_ASPECTS, -topic.sure))
+    return _Way(word, everything, tuple(topics))
 
 
 def _are_speeds(items: Sequence[Item]) -> bool:
@@ -256,7 +258,8 @@ def _of_group(compared: Compared, group: str, better: bool) -> _Topic:
     if index is not None and index.ratio is not None and (index.ratio.value > 1) == better:
         ratio = index.ratio.value
     else:
-        ratio = math.exp(sum(one.far for one in ours) / len(ours))
+        times = [one for one in ours if not one.aspect] or ours
+        ratio = math.exp(sum(one.far for one in times) / len(times))
     sure = max(one.sure for one in ours)
     return _Topic(phrases.of_group(group).name, (ratio,), sure, len(ours), frozenset([group]))
 
