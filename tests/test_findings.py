@@ -452,7 +452,8 @@ def test_a_latency_is_never_told_as_if_it_were_the_time_of_an_operation() -> Non
     assert all("latency" in one.phrase for one in late)
     assert not any("latency" in one.phrase for one in told.findings if one not in late)
     assert told.sentence.startswith(
-        "b is slower than a: 2.0 to 4.1 times at looking up a file and 50 to 57 at looking up a file (latency);"
+        "b is slower than a: 2.0 to 4.1 times at looking up a file "
+        "and 50 to 57 at looking up a file (latency);"
     )
 
 

@@ -70,18 +70,19 @@ class Conversation:
 
 @pytest.fixture(scope="module")
 def conversations(tmp_path_factory: pytest.TempPathFactory) -> list[Conversation]:
+    return [_conversation(cell, tmp_path_factory.mktemp("agent")) for cell in CELLS]
+
+
+def _conversation(cell: Cell, directory: Path) -> Conversation:
     catalogue = built.catalogue()
-    made = []
-    for cell in CELLS:
-        trial = Trial(0, 0, "a", cell, pad=7, seed=1)
-        wanted = building.plan().settings(trial)
-        workload = catalogue.find(cell.workload)
-        initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
-        before = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)
-        said = _said(dialogue.request(trial, wanted), tmp_path_factory.mktemp("agent"))
-        after = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)
-        made.append(Conversation(Expectation(trial, workload, wanted, initial, 1), said, before, after))
-    return made
+    trial = Trial(0, 0, "a", cell, pad=7, seed=1)
+    wanted = building.plan().settings(trial)
+    workload = catalogue.find(cell.workload)
+    initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
+    before = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)
+    said = _said(dialogue.request(trial, wanted), directory)
+    after = ClockReading(time.monotonic_ns(), time.monotonic_ns(), 1000)
+    return Conversation(Expectation(trial, workload, wanted, initial, 1), said, before, after)
 
 
 def _said(request: str, directory: Path) -> tuple[bytes, ...]:
@@ -384,3 +385,38 @@ def _kept(found: experiments.Experiment) -> list[dict[str, Any]]:
             ).fetchall()
             for told in [tuple(told_list)]
         ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "per", "at_most", "is_kept"),
+    [
+        ("latency_99", None, "1 trial", True),
+        ("latency_99", None, "2 trials", False),
+        ("near", None, "2 trials", True),  # processor time, of two processors
+        ("near", None, "5000 trials", False),
+        ("near", "second", "6 seconds", True),  # of every second, by six processors
+        ("near", "second", "5000 seconds", False),
+    ],
+)
+def test_what_a_workload_reports_is_bounded_by_what_it_is(
+    metric: str, per: str | None, at_most: str, is_kept: bool, tmp_path: Path
+) -> None:
+    found = _conversation(Cell("tcp_request", QUICK), tmp_path)
+    number, _, unit = at_most.partition(" ")
+    records = [json.loads(line) for line in found.said]
+    (begin,) = (one["clock_ns"] for one in records if one["record"] == "begin")
+    (end,) = (one["clock_ns"] for one in records if one["record"] == "end")
+    value = int(number) * (end - begin if unit.startswith("trial") else 10**9)
+    for one in records:
+        if one["record"] == "samples" and one["metric"] == metric:
+            one["durations_ns"] = [value]
+    metrics = tuple(replace(one, per=per or one.per) for one in found.expected.workload.metrics)
+    workload = replace(found.expected.workload, metrics=metrics)
+    told = replace(found, expected=replace(found.expected, workload=workload))
+    lines = [json.dumps(one).encode() for one in records]
+
+    if is_kept:
+        assert value in [one for each in told.outcome(lines).samples for one in each.durations_ns]
+    else:
+        with pytest.raises(Refused, match=f"'samples' cannot be right: durations_ns is {value}, "):
+            told.outcome(lines)
