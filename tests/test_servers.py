@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import serving
 
 from steelyard.errors import SteelyardError
 from steelyard.servers import description
@@ -96,3 +97,29 @@ def test_a_study_of_servers_names_one() -> None:
     named = study_file.parse(text + 'server = "nginx"\n', file="mine")
     model.check(named, catalogue, file="mine")
     assert list(plan.make(named, systems=("native",), processors=1, seed=1).servers) == ["nginx"]
+
+
+@pytest.mark.program
+@pytest.mark.parametrize(
+    ("server", "workload"),
+    [
+        ("smtp-sink", "mail_messages"),
+        ("nginx", "web_requests"),
+        ("sqlite", "database_insert"),
+        ("sqlite", "database_mixture"),
+    ],
+)
+def test_a_batch_is_long_enough_for_all_clients_to_be_at_work(
+    server: str, workload: str, open_directory: Path
+) -> None:
+    """One operation would fill a batch so short, and one client would do it, however many there are."""
+    with serving.Agent(open_directory) as agent:
+        records = agent.perform(
+            serving.described(server), workload, "clients=8", "batches=3", "batch_ns=1", "warmup_ns=0"
+        )
+
+    assert records[-1]["status"] == "ok"
+    (operations,) = (
+        one["operations"] for one in records if one["record"] == "samples" and one["metric"] == "time"
+    )
+    assert operations >= 8 * 8

@@ -128,6 +128,19 @@ static void ordered_operations_are_done_exactly(void)
 		CHECK(durations[i] == 23 * UINT64_C(300000000));
 }
 
+static void what_goes_on_at_once_has_several_operations_each(void)
+{
+	struct batch_aim  aim = { .clock = { 20, 22 }, .batches = 20, .at_once = 16 };
+	struct batch_plan plan = size(aim, 250000000, 0);
+
+	CHECK(plan.operations == 8 * 16);
+	CHECK(plan.batches == 3);
+	CHECK(script.operations == 2 * 8 * 16);
+	CHECK(size(aim, 100, 0).operations > 10 * 8 * 16);
+	aim.operations = 5;
+	CHECK(size(aim, 250000000, 0).operations == 5);
+}
+
 static void the_first_failure_ends_it(void)
 {
 	struct batch_aim  aim = { .clock = { 20, 22 }, .batches = 20 };
@@ -188,6 +201,7 @@ int main(void)
 	a_hiccup_is_not_taken_for_a_long_operation();
 	a_fixed_cost_of_each_batch_makes_batches_longer();
 	ordered_operations_are_done_exactly();
+	what_goes_on_at_once_has_several_operations_each();
 	the_first_failure_ends_it();
 	what_comes_before_a_batch_is_not_timed();
 	a_batch_that_cannot_be_made_ready_is_not_run();

@@ -247,6 +247,8 @@ struct workload {
 	                                         repeated to find a size; 0: as usual */
 	const uint64_t        *pass; /* or NULL: such a batch is so many operations, unless the request
 	                                says how many; known after setup */
+	const uint64_t *at_once; /* or NULL: so many operations go on at once, and a batch that the
+	                            system sizes has several for each */
 	const struct machine_code *code;    /* which it executes; or NULL */
 	/* What tests count from outside: at least one of the three, except in `null`. */
 	const struct call      *calls;      /* ends with a NULL name; or NULL */

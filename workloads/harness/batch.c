@@ -9,6 +9,7 @@ enum {
 	BATCHES_LEAST   = 3,
 	WARM_BATCHES    = 2,
 	SHORT_NS        = 1000, /* too short to aim from: multiply instead */
+	EACH_AT_ONCE    = 8,    /* operations: when a batch begins and ends, not all go on at once */
 };
 
 static uint64_t largest(uint64_t a, uint64_t b, uint64_t c)
@@ -58,27 +59,32 @@ static int try_batch(struct sizing *s, uint64_t operations)
 	return outcome;
 }
 
-/* One operation, twice: the first is never warm, and either may have met a hiccup that would pass for a
- * long operation. The shorter one tells. */
-static int try_one(struct sizing *s)
+static uint64_t operations_least(const struct batch_aim *aim)
+{
+	return aim->at_once > 1 ? EACH_AT_ONCE * aim->at_once : 1;
+}
+
+/* The smallest batch, twice: the first is never warm, and either may have met a hiccup that would pass for
+ * long operations. The shorter one tells. */
+static int try_least(struct sizing *s, uint64_t least)
 {
 	uint64_t first_ns;
-	int      outcome = try_batch(s, 1);
+	int      outcome = try_batch(s, least);
 
 	if (outcome)
 		return outcome;
 	first_ns = s->elapsed_ns;
-	outcome = try_batch(s, 1);
+	outcome = try_batch(s, least);
 	if (first_ns < s->elapsed_ns)
 		s->elapsed_ns = first_ns;
 	return outcome;
 }
 
 /* Grows the batch until it lasts 0.7 of the goal: tenfold while too short to aim, then by aiming. */
-static int grow(struct sizing *s, uint64_t goal)
+static int grow(struct sizing *s, uint64_t goal, uint64_t least)
 {
-	uint64_t operations = s->operations ? s->operations : 1;
-	int      outcome = s->done ? try_batch(s, operations) : try_one(s);
+	uint64_t operations = s->operations ? s->operations : least;
+	int      outcome = s->done ? try_batch(s, operations) : try_least(s, least);
 
 	for (; !outcome && s->elapsed_ns < goal / 10 * 7; outcome = try_batch(s, operations)) {
 		double aimed = 1.1 * (double)goal * (double)operations / (double)(s->elapsed_ns + 1);
@@ -102,18 +108,18 @@ static int proportional(uint64_t once_ns, uint64_t twice_ns)
 
 static int find_operations(const struct batch_aim *aim, struct sizing *s)
 {
-	uint64_t goal = goal_ns(aim);
+	uint64_t goal = goal_ns(aim), least = operations_least(aim);
 	int      outcome;
 
 	for (int doubled = 0;; doubled++) {
 		uint64_t operations, elapsed_ns;
 
-		if ((outcome = grow(s, goal)))
+		if ((outcome = grow(s, goal, least)))
 			return outcome;
 		operations = s->operations;
 		elapsed_ns = s->elapsed_ns;
-		/* One operation that fills the goal alone is a batch; there is nothing to prove. */
-		if (operations == 1 || doubled == DOUBLINGS_MOST)
+		/* The least that fills the goal is a batch; there is nothing to prove. */
+		if (operations == least || doubled == DOUBLINGS_MOST)
 			return 0;
 		if ((outcome = try_batch(s, 2 * operations)))
 			return outcome;

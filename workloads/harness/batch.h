@@ -11,6 +11,7 @@ struct batch_aim {
 	uint64_t batch_ns;   /* wished length of a batch; 0: 10 ms, or more where the clock is poor */
 	uint64_t warmup_ns;  /* run at least this long before anything counts */
 	uint64_t operations; /* in a batch; 0: find out */
+	uint64_t at_once;    /* operations that go on at once; 0: one */
 	uint64_t batches;    /* at most */
 };
 
@@ -27,7 +28,7 @@ struct batch_plan {
 };
 
 /* Sizes batches by running them: aims at 10 ms, 1000 clock steps and 200 clock readings, whichever
- * is longest, and accepts a size when twice the operations take twice the time within 5 %; else
+ * is longest, and at eight operations or more for each that goes on at once; accepts a size when twice the operations take twice the time within 5 %; else
  * doubles the aim, twice at most. Goes on running, at least two batches and warmup_ns, so that what
  * follows is warm. Batches that turn out longer than twice the aim are made fewer, but never fewer
  * than 3. Returns 0 and fills *plan, or what a hook returned if that was not 0. */

@@ -175,6 +175,7 @@ static int prepare(void)
 		                    .batch_ns   = settings.batch_ns,
 		                    .warmup_ns  = settings.warmup_ns,
 		                    .operations = settings.operations,
+		                    .at_once    = t.workload->at_once ? *t.workload->at_once : 1,
 		                    .batches    = settings.batches };
 	if ((outcome = place_take((enum place)settings.place, settings.seed + t.copy)) ||
 	    (outcome = lay_out()) ||

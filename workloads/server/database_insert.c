@@ -58,6 +58,7 @@ const struct workload workload_database_insert = {
 	.operation  = "row",
 	.setup      = setup,
 	.before     = crowd_before,
+	.at_once    = &crowd_clients,
 	.phases     = phases,
 	.teardown   = database_end,
 	.tell       = reports_tell,

@@ -174,6 +174,7 @@ const struct workload workload_database_mixture = {
 	.operation  = "table",
 	.setup      = setup,
 	.before     = crowd_before,
+	.at_once    = &crowd_clients,
 	.phases     = phases,
 	.teardown   = database_end,
 	.tell       = reports_tell,

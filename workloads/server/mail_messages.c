@@ -162,6 +162,7 @@ const struct workload workload_mail_messages = {
 	.operation  = "message",
 	.setup      = setup,
 	.before     = crowd_before,
+	.at_once    = &crowd_clients,
 	.phases     = phases,
 	.teardown   = teardown,
 	.tell       = reports_tell,

@@ -42,6 +42,7 @@ const struct workload workload_web_requests = {
 	.operation  = "request",
 	.setup      = web_setup,
 	.before     = web_before,
+	.at_once    = &web_order.clients,
 	.phases     = phases,
 	.teardown   = web_teardown,
 	.tell       = reports_tell,
