@@ -2,6 +2,7 @@
 
     python bench/beside.py --lmbench /usr/lib/lmbench/bin/x86_64-linux-gnu
     python bench/beside.py --lmbench DIRECTORY --rounds 20 memory_read_partial
+    python bench/beside.py --lmbench DIRECTORY fork_exit fork_exec signal_install memory_read memory_latency
     python bench/beside.py fork_exec --peer './lat_proc exec' --pattern '([0-9.]+) microseconds' --unit us
     python bench/beside.py idea --peer './other idea' --pattern '([0-9.]+) ns' --unit ns --share 0.5
     python bench/beside.py file_read_cached --peer 'itself file_read_cached look=65536'
@@ -94,7 +95,14 @@ def of_lmbench(directory: Path, file: Path) -> list[Row]:
             rows.append(Row(name, (f"open={way}",), peer, bandwidth, "MB/s", FILE_BYTES))
             if name == "file_read_cached":
                 rows.append(Row(name, (f"open={way}", "look=4"), peer, bandwidth, "MB/s", FILE_BYTES))
-    rows.append(Row("fork_exit", (), (str(directory / "lat_proc"), *many, "fork"), time, "us"))
+    for name, program, kind in (
+        ("fork_exit", "lat_proc", "fork"),
+        ("fork_exec", "lat_proc", "exec"),  # of a program that must be where the peer was told to look
+        ("signal_install", "lat_sig", "install"),
+        ("signal_catch", "lat_sig", "catch"),
+        ("syscall", "lat_syscall", "null"),
+    ):
+        rows.append(Row(name, (), (str(directory / program), *many, kind), time, "us"))
     return rows
 
 

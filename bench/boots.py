@@ -29,14 +29,14 @@ from steelyard.analysis import rows
 from steelyard.analysis.observations import Observations
 from steelyard.archive import experiments, reading
 from steelyard.archive.experiments import Experiment
+from steelyard.quantities import parse_share
 from steelyard.statistics import boots, judgement, levels
 from steelyard.statistics.judgement import Pairs
-from steelyard.study.model import fraction
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 import kernels  # noqa: E402 -- the tests'
-import rebooting  # noqa: E402
+import reboot_machine  # noqa: E402
 
 METRICS, TRIALS, MOST = 8, 3, 32
 MEASURED = "syscall funcall sieve fourier page_fault fork_exit pipe_latency thread_create"
@@ -51,11 +51,11 @@ def measure(arguments: argparse.Namespace) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     kernel = kernels.downloaded("linux-image-cloud-amd64", cache)
     with tempfile.TemporaryDirectory() as folder:
-        box = rebooting.make(Path(folder), {"a": kernel, "b": kernel})
+        box = reboot_machine.make(Path(folder), {"a": kernel, "b": kernel})
         study = box.study(design=f'blocks = 200\nbudget = "{arguments.budget}"', workloads=MEASURED)
         steelyard = Path(sys.executable).with_name("steelyard")
         command = [steelyard, "run", study, "--archive", archive, "--no-watch"]
-        with rebooting.running(box):
+        with reboot_machine.running(box):
             subprocess.run(command, env=os.environ | box.environment, check=True)
     shown(experiments.find(archive, None))
 
@@ -108,7 +108,7 @@ class World:
 
     def __init__(self, arguments: argparse.Namespace, chance: np.random.Generator) -> None:
         self.boot, self.trial, self.drift = (
-            fraction(text) if text != "0" else 0.0
+            parse_share(text) if text != "0" else 0.0
             for text in (arguments.boot, arguments.trial, arguments.drift)
         )
         self.chance = chance
@@ -194,7 +194,7 @@ def simulate(arguments: argparse.Namespace) -> None:
     for name, practice in practices.items():
         p = np.array([practice(world) for _ in range(arguments.experiments)])
         print(f"equal systems, {name}: {(p < 0.05).mean():.1%} of metrics with a false difference")
-    for difference in map(fraction, arguments.differences):
+    for difference in map(parse_share, arguments.differences):
         median, most, never = boots_until(world, difference, max(50, arguments.experiments // 5))
         print(
             f"a difference of {difference:.0%} is claimed after {median:g} boots of each (median), {most:g} "

@@ -2,10 +2,10 @@
  *
  *	by_hand [--processor N] NAME OPERATIONS BATCHES [SIZE]
  *
- * Prints each batch's ns, one a line, and ten batches more before them, which only warm. SIZE is the
- * bytes of the memory_ ones. Written from the workloads' names and descriptions alone, not from their
- * code, so that an error in one is not also in the other. Build with -O2; the memory_ ones with
- * -O3 -march=native -fno-tree-loop-distribute-patterns (else the copy's loop becomes memcpy).
+ * Prints each batch's ns, one a line, and ten batches more before them, which only warm. SIZE is
+ * the bytes of the memory_ ones. Written from the workloads' names and descriptions alone, not from
+ * their code, so that an error in one is not also in the other. Build with -O2; the memory_ ones
+ * with -O3 -march=native -fno-tree-loop-distribute-patterns (else the copy's loop becomes memcpy).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -79,7 +79,8 @@ static void remove_file(void)
 	rmdir(directory);
 }
 
-/* Page by page: written at once, the kernel may keep it in larger pieces, which are mapped faster. */
+/* Page by page: written at once, the kernel may keep it in larger pieces, which are mapped
+ * faster. */
 static void make_file(void)
 {
 	static const char page[PAGE];
@@ -137,7 +138,8 @@ static void run_stat(long operations)
 		must(stat(path, &status), "stat");
 }
 
-/* By number: some libcs make another call of it (newfstatat with an empty name), which costs more. */
+/* By number: some libcs make another call of it (newfstatat with an empty name), which costs
+ * more. */
 static void run_fstat(long operations)
 {
 	struct stat status;
@@ -258,10 +260,10 @@ static void on_signal(int number)
 
 static void run_signal_install(long operations)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = on_signal }, stood;
 
 	while (operations--)
-		must(sigaction(SIGUSR1, &action, NULL), "sigaction");
+		must(sigaction(SIGUSR1, &action, &stood), "sigaction");
 }
 
 static void install(void)
@@ -302,9 +304,10 @@ static void run_protection_fault(long operations)
 
 /* --- memory and its pages */
 
-/* All are touched in turn and then forgotten, so that the next touches are first ones again. No call is
- * made between a fault and the loop's end: a return whose call was before the fault goes astray,
- * because the kernel has overwritten what the processor foretold it by, and costs a quarter more. */
+/* All are touched in turn and then forgotten, so that the next touches are first ones again. No
+ * call is made between a fault and the loop's end: a return whose call was before the fault goes
+ * astray, because the kernel has overwritten what the processor foretold it by, and costs a quarter
+ * more. */
 static volatile char *pages;
 static size_t         touched;
 
@@ -333,7 +336,8 @@ static void run_page_fault(long operations)
 		touch_next(0);
 }
 
-/* Backwards: neighbours in memory are not neighbours in the file, so that none is mapped with another. */
+/* Backwards: neighbours in memory are not neighbours in the file, so that none is mapped with
+ * another. */
 static void map_backwards(void)
 {
 	make_file();
@@ -502,9 +506,9 @@ static void echo_by_udp(void)
 
 /* --- locks and semaphores
  *
- * Three bytes of a file are locked. Whose turn it is has two of them; it lets go of the one that the
- * other waits for, and waits for the third, which the other has. So nobody can take what it has just
- * let go of, as could happen with two. */
+ * Three bytes of a file are locked. Whose turn it is has two of them; it lets go of the one that
+ * the other waits for, and waits for the third, which the other has. So nobody can take what it has
+ * just let go of, as could happen with two. */
 
 static void lock(short kind, long byte)
 {
@@ -796,7 +800,8 @@ static void make_areas(void)
 	other = new_area();
 }
 
-/* Two streams: more is fetched ahead than of one. Of 1 to 8, by 32 or 64 bytes, the best all in all. */
+/* Two streams: more is fetched ahead than of one. Of 1 to 8, by 32 or 64 bytes, the best all in
+ * all. */
 static void run_memory_read(long operations)
 {
 	const wide *from = area;

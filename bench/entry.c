@@ -8,8 +8,8 @@
  * libc      read(2) of one byte of /dev/zero as the libc makes it
  * read      the same by one function
  * signal    kill to oneself and a handler, the instruction within the loop
- * other     the same, with the area for restartable sequences (rseq) registered where the libc did not,
- *           and given back where it did
+ * other     the same, with the area for restartable sequences (rseq) registered where the libc did
+ * not, and given back where it did
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -41,7 +41,10 @@ static inline long entry_inline(long number, long first, long second)
 {
 	long answer;
 
-	__asm__ volatile("syscall" : "=a"(answer) : "a"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+	                 : "=a"(answer)
+	                 : "a"(number), "D"(first), "S"(second)
+	                 : "rcx", "r11", "memory");
 	return answer;
 }
 
@@ -76,10 +79,16 @@ static long now_ns(void)
 	return now.tv_sec * 1000000000L + now.tv_nsec;
 }
 
-#define EACH(statement)                                  \
-	for (long i = 0; i < operations; i += 8) {       \
-		statement; statement; statement; statement; \
-		statement; statement; statement; statement; \
+#define EACH(statement)                            \
+	for (long i = 0; i < operations; i += 8) { \
+		statement;                         \
+		statement;                         \
+		statement;                         \
+		statement;                         \
+		statement;                         \
+		statement;                         \
+		statement;                         \
+		statement;                         \
 	}
 
 static void batch(const char *way, long operations, int zero)
@@ -118,7 +127,8 @@ int main(int argc, char *argv[])
 	batches = atol(argv[3]);
 	CPU_ZERO(&one);
 	CPU_SET((unsigned)atoi(argv[4]), &one);
-	if (sched_setaffinity(0, sizeof(one), &one) || sigaction(SIGUSR1, &action, NULL) || zero < 0)
+	if (sched_setaffinity(0, sizeof(one), &one) || sigaction(SIGUSR1, &action, NULL) ||
+	    zero < 0)
 		return 1;
 	if (!strcmp(argv[1], "other"))
 		exchange_registration();

@@ -25,7 +25,7 @@ METHODS = {
     "with t": (NEVER, NEVER),
     "trimmed t": (trimmed.FROM, NEVER),
 }
-DEEP = (levels.USUAL, 1e-3, 1e-4)
+DEEP = (levels.usual(2), 1e-3, 1e-4)
 
 
 @contextmanager

@@ -1,10 +1,12 @@
-/* load.c -- asks a server on loopback for one page, over and over, and tells how often it was answered.
+/* load.c -- asks a server on loopback for one page, over and over, and tells how often it was
+ * answered.
  *
  *	load COUNT PORT PATH CONNECTIONS
  *
- * Every connection stays open and has one request under way. COUNT is a file: its first eight bytes are the number of
- * answers so far, and may be read at any time. An answer that is not 200, or a connection that ends, ends all of it,
- * with status 1. Until it is killed, or its standard input ends.
+ * Every connection stays open and has one request under way. COUNT is a file: its first eight bytes
+ * are the number of answers so far, and may be read at any time. An answer that is not 200, or a
+ * connection that ends, ends all of it, with status 1. Until it is killed, or its standard input
+ * ends.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -49,7 +51,8 @@ static void open_connection(struct connection *connection, uint16_t port)
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	connection->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (connection->socket < 0 || connect(connection->socket, (struct sockaddr *)&address, sizeof address))
+	if (connection->socket < 0 ||
+	    connect(connection->socket, (struct sockaddr *)&address, sizeof address))
 		fail("cannot connect");
 	setsockopt(connection->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
@@ -72,7 +75,8 @@ static int take(struct connection *connection)
 		length = strcasestr(connection->answer, "\r\nContent-Length:");
 		if (strncmp(connection->answer, "HTTP/1.1 200 ", 13) || !length || length > end)
 			fail("an answer is not 200, or has no length");
-		connection->expected = (size_t)(end + 4 - connection->answer) + strtoul(length + 17, NULL, 10);
+		connection->expected = (size_t)(end + 4 - connection->answer) +
+		                       strtoul(length + 17, NULL, 10);
 	}
 	return connection->received >= connection->expected;
 }
@@ -90,7 +94,8 @@ int main(int argc, char *argv[])
 	answers = mmap(NULL, sizeof *answers, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (file < 0 || answers == MAP_FAILED)
 		fail("cannot map the count");
-	request_length = (size_t)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", argv[3]);
+	request_length = (size_t)snprintf(request, sizeof request,
+	                                  "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", argv[3]);
 	for (int i = 0; i < count; i++) {
 		open_connection(&connections[i], (uint16_t)atoi(argv[2]));
 		event.data.ptr = &connections[i];

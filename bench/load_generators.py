@@ -1,10 +1,10 @@
-"""What a request costs the load generator, beside wrk: processor time of the client, and the server's rate.
+"""What a request costs the load generator and the server, and how many are served, beside wrk and h2load.
 
     python bench/load_generators.py [ROUNDS]
 
 Starts nginx (one worker) on processor 0 and each client in turn on processor 1, in random order within a
-round, a second each; prints medians of the ratios, ours over wrk's, with their intervals.
-Needs nginx and wrk.
+round, a second each; prints medians of the ratios, ours over theirs, with their intervals.
+Needs nginx, wrk and h2load (Debian: nghttp2-client).
 """
 
 import os
@@ -25,7 +25,7 @@ from steelyard.statistics import signed_rank
 
 PORT = 7399
 PAGES = {"1 KB": 1000, "10 KB": 10_000, "100 KB": 100_000}
-CONNECTIONS = (1, 16, 64)
+CONNECTIONS = (1, 16, 64, 256)
 
 CONFIGURATION = """
 daemon off; worker_processes 1; worker_cpu_affinity 0001; pid {place}/pid; error_log {place}/error;
@@ -46,25 +46,43 @@ def spent(words: list[str]) -> tuple[float, str]:
     return children, answer.stdout
 
 
-def ours(page: int, connections: int) -> tuple[float, float]:
-    """Microseconds of processor time a request, and requests a second."""
+def ours(page: int, connections: int) -> tuple[float, float, float]:
+    """Processor seconds, the number of requests, and requests a second."""
     # Its clients begin one after the other, within 100 ms: before the window, or the rate looks lower.
     words = [f"port={PORT}", f"path=/{page}", f"clients={connections}", "warmup_ms=100", "window_ms=1000"]
     seconds, text = spent([str(built.client()), *words])
     total = int(re.findall(r'"requests":(\d+)', text)[0])
-    return seconds * 1e6 / total, int(re.findall(r'"answers":(\d+)', text)[0])
+    return seconds, total, int(re.findall(r'"answers":(\d+)', text)[0])
 
 
-def theirs(page: int, connections: int) -> tuple[float, float]:
+def wrk(page: int, connections: int) -> tuple[float, float, float]:
     url = f"http://127.0.0.1:{PORT}/{page}"
     seconds, text = spent(["wrk", "-t1", f"-c{connections}", "-d1", url])
     total = int(re.findall(r"(\d+) requests in", text)[0])
-    return seconds * 1e6 / total, float(re.findall(r"Requests/sec:\s*([\d.]+)", text)[0])
+    return seconds, total, float(re.findall(r"Requests/sec:\s*([\d.]+)", text)[0])
+
+
+def h2load(page: int, connections: int) -> tuple[float, float, float]:
+    url = f"http://127.0.0.1:{PORT}/{page}"
+    seconds, text = spent(["h2load", "--h1", "-t1", f"-c{connections}", "-D1", url])
+    total = int(re.findall(r"(\d+) done", text)[0])
+    return seconds, total, float(re.findall(r"([\d.]+) req/s", text)[0])
+
+
+GENERATORS = {"ours": ours, "wrk": wrk, "h2load": h2load}
+
+
+def worker_ns(server: int) -> int:
+    """The processor time that the server's only worker has used."""
+    (worker,) = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    return int(Path(f"/proc/{worker}/schedstat").read_text().split()[0])
 
 
 def main(rounds: int) -> None:
     missing = [
-        name for name in ("nginx", "wrk", "taskset") if not shutil.which(name, path="/usr/sbin:" + os.defpath)
+        name
+        for name in ("nginx", "wrk", "h2load", "taskset")
+        if not shutil.which(name, path="/usr/sbin:" + os.defpath)
     ]
     if missing:
         sys.exit(f"not installed: {', '.join(missing)}")
@@ -81,29 +99,31 @@ def main(rounds: int) -> None:
         )
         try:
             time.sleep(0.5)
-            compare(rounds)
+            compare(rounds, server.pid)
         finally:
             server.terminate()
             server.wait()
 
 
-def compare(rounds: int) -> None:
-    print(f"{rounds} rounds; ours over wrk's [95 % interval]; below 1 costs less, above 1 serves more")
+def compare(rounds: int, server: int) -> None:
+    print(f"{rounds} rounds; ours over theirs [95 % interval]; below 1 costs less, above 1 serves more")
     for name, page in PAGES.items():
         for connections in CONNECTIONS:
-            costs, rates, own = [], [], []
+            found: dict[str, list[tuple[float, ...]]] = {who: [] for who in GENERATORS}
             for _ in range(rounds):
-                turns = [("ours", ours), ("wrk", theirs)]
-                random.shuffle(turns)
-                found = {who: turn(page, connections) for who, turn in turns}
-                costs.append(np.log(found["ours"][0] / found["wrk"][0]))
-                rates.append(np.log(found["ours"][1] / found["wrk"][1]))
-                own.append(found["ours"][0])
-            cost, rate = (signed_rank.estimate(np.array(one), alpha=0.05) for one in (costs, rates))
-            print(
-                f"{name:>7}, {connections:3} connections: {np.median(own):5.1f} µs a request; "
-                f"cost {shown(cost)}, rate {shown(rate)}"
-            )
+                for who in random.sample(list(GENERATORS), len(GENERATORS)):
+                    before = worker_ns(server)
+                    seconds, total, rate = GENERATORS[who](page, connections)
+                    used = worker_ns(server) - before
+                    found[who].append((seconds * 1e6 / total, used / 1000 / total, rate))
+            own = np.array(found["ours"])
+            client_us, server_us, _ = np.median(own, axis=0)
+            medians = f"{client_us:.1f} µs a request, server {server_us:.1f} µs"
+            print(f"{name:>7}, {connections:3} connections: {medians}")
+            for who in ("wrk", "h2load"):
+                ratios = np.log(own / np.array(found[who]))
+                cost, server_cost, served = (shown(signed_rank.estimate(one, alpha=0.05)) for one in ratios.T)
+                print(f"{'over ' + who:>24}: cost {cost}, server's cost {server_cost}, rate {served}")
 
 
 def shown(one: signed_rank.Estimate) -> str:

@@ -1,4 +1,5 @@
-"""What showing a run costs while it goes on: the screen, finding out what to say, the page, and judging.
+"""Measures what showing a run costs while it is measured: the screen, finding out what to say, the page, and
+judging.
 
     python bench/looking_on.py [BUDGET [SYSTEM SYSTEM ...]]
 
@@ -14,10 +15,11 @@ from pathlib import Path
 
 import machine
 
-from steelyard.analysis import standing
-from steelyard.analysis.model import Standing
-from steelyard.analysis.standing import Judge
-from steelyard.report.during import Shown
+from steelyard.analysis import interim
+from steelyard.analysis.interim import Judge
+from steelyard.analysis.model import Interim
+from steelyard.quantities import parse_duration
+from steelyard.report.during import ShownSoFar
 from steelyard.running import experiment, order
 from steelyard.study.plan import Plan
 from steelyard.terminal import Console
@@ -36,28 +38,28 @@ class Counted(io.StringIO):
 def main() -> None:
     budget, *systems = sys.argv[1:] or ["60s"]
     judging_s: list[float] = []
-    judge = standing.Judge.__call__
+    judge = interim.Judge.__call__
 
-    def timed(one: Judge) -> Standing:
+    def timed(one: Judge) -> Interim:
         begun = time.perf_counter()
         found = judge(one)
         judging_s.append(time.perf_counter() - begun)
         return found
 
-    setattr(standing.Judge, "__call__", timed)  # noqa: B010
+    setattr(interim.Judge, "__call__", timed)  # noqa: B010
     file = Counted()
     console = Console(file=file, width=80, height=24, force_terminal=True)
-    made: list[Shown] = []
+    made: list[ShownSoFar] = []
     with tempfile.TemporaryDirectory() as folder:
 
-        def onlooker(plan: Plan, judge: Judge) -> Shown:
-            made.append(Shown(plan, judge, html=Path(folder) / "page.html", console=console))
+        def onlooker(plan: Plan, judge: Judge) -> ShownSoFar:
+            made.append(ShownSoFar(plan, judge, html=Path(folder) / "page.html", console=console))
             return made[0]
 
         names = tuple(systems or ("native", "native-musl"))
-        wanted = order.Order("standard", names, (), budget, 1, archive=Path(folder))
+        wanted = order.Order("standard", names, (), parse_duration(budget), 1, archive=Path(folder))
         begun = time.perf_counter()
-        experiment.carry_out(wanted, onlooker)
+        experiment.carry_out(wanted, order.plan_of(wanted), onlooker)
         took = time.perf_counter() - begun
     seen = made[0]
     assert seen.screen is not None

@@ -26,10 +26,10 @@ def main() -> None:
         before = look
         size = np.abs(total) / np.sqrt(look)
         claims |= size > NormalDist().inv_cdf(1 - levels.claim(look) / 2)
-        misses |= size > NormalDist().inv_cdf(1 - levels.USUAL / 2)
+        misses |= size > NormalDist().inv_cdf(1 - levels.usual(look) / 2)
         plain |= size > NormalDist().inv_cdf(0.975)
         print(
-            f"up to look {look:3}: claims {claims.mean():.2%}, intervals that missed {misses.mean():.2%}; "
+            f"up to look {look:4}: claims {claims.mean():.2%}, intervals that missed {misses.mean():.2%}; "
             f"at 5 % each {plain.mean():.1%}"
         )
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from steelyard.programs import built
+from steelyard.quantities import counted_processors
 from steelyard.statistics.signed_rank import Estimate
 
 
@@ -15,7 +16,8 @@ def describe() -> str:
     answer = subprocess.run([built.load("glibc"), "describe"], stdout=subprocess.PIPE, check=True)
     facts = json.loads(answer.stdout)
     return (
-        f"{facts['cpu_model']}, {facts['cpu_count']} processors, {facts['memory_bytes'] / 2**30:.0f} GiB, "
+        f"{facts['cpu_model']}, {counted_processors(facts['cpu_count'], facts['cpu_online'])}, "
+        f"{facts['memory_bytes'] / 2**30:.0f} GiB, "
         f"{facts['kernel']} {facts['kernel_release']}, hypervisor {facts['hypervisor']}, "
         f"clock {facts['clock_source']} ({facts['clock_cost_ns']} ns a reading)"
     )

@@ -24,7 +24,7 @@ from steelyard.programs import built
 
 HERE = Path(__file__).parent
 # The tests' own programs, whose calls and lives are known.
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 
 FLAGS = ["-std=c11", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 PEER_SETTLES_S = 3.0  # most of them do not say when they are attached

@@ -1,14 +1,15 @@
 /* network_by_hand -- transactions and a stream, as one would write them by hand.
  *
- *	ping COUNT NEAR FAR                       a byte to another process and back, on those processors
- *	answer ADDRESS PORT KIND                  a byte back for each that comes, until it is killed
- *	ask ADDRESS PORT KIND SECONDS             asks it for one after another: tcp, udp, or connect: a
- *	                                          connection for each, which ends by a reset
- *	sink ADDRESS PORT READ IS_LIKE            reads a stream, so many bytes at once
- *	stream ADDRESS PORT WRITE IS_LIKE SECONDS sends one to it in writes of so many bytes
+ *	ping COUNT NEAR FAR                       a byte to another process and back, on those
+ * processors answer ADDRESS PORT KIND                  a byte back for each that comes, until it is
+ * killed ask ADDRESS PORT KIND SECONDS             asks it for one after another: tcp, udp, or
+ * connect: a connection for each, which ends by a reset sink ADDRESS PORT READ IS_LIKE  reads a
+ * stream, so many bytes at once stream ADDRESS PORT WRITE IS_LIKE SECONDS sends one to it in writes
+ * of so many bytes
  *
- * IS_LIKE 1 is as iperf3 does it: sockets that do not block, a select before each read and before each ten
- * writes. Prints operations, or bytes, a second; the first tenth of a second of a stream does not count. */
+ * IS_LIKE 1 is as iperf3 does it: sockets that do not block, a select before each read and before
+ * each ten writes. Prints operations, or bytes, a second; the first tenth of a second of a stream
+ * does not count. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +67,8 @@ static int bounce(int one, long count)
 
 static int ping(long count, int near, int far)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t          length = sizeof(address);
 	int                listener = open_socket(), one;
 	double             began;
@@ -121,7 +123,8 @@ static int answer(const struct sockaddr_in *address, const char *kind)
 
 	if (!strcmp(kind, "udp"))
 		return answer_datagrams(address);
-	if (bind(listener, (const struct sockaddr *)address, sizeof(*address)) || listen(listener, 128))
+	if (bind(listener, (const struct sockaddr *)address, sizeof(*address)) ||
+	    listen(listener, 128))
 		return 1;
 	puts("ready");
 	fflush(stdout);
@@ -181,7 +184,8 @@ static int sink(const struct sockaddr_in *address, unsigned char *bytes, size_t 
 	int     listener = open_socket(), one;
 	ssize_t got = 1;
 
-	if (bind(listener, (const struct sockaddr *)address, sizeof(*address)) || listen(listener, 1))
+	if (bind(listener, (const struct sockaddr *)address, sizeof(*address)) ||
+	    listen(listener, 1))
 		return 1;
 	puts("ready");
 	fflush(stdout);

@@ -1,7 +1,7 @@
-/* network_looper -- uses a processor, and says how much of it that was. Arguments: the processor, and either
- * nothing, then it uses up all that others leave, at the lowest priority; or the microseconds that it works, and
- * those that it then sleeps, in turn. Begins at once; at the end of its input, prints the ns of processor time it
- * had and the ns that passed. */
+/* network_looper -- uses a processor, and says how much of it that was. Arguments: the processor,
+ * and either nothing, then it uses up all that others leave, at the lowest priority; or the
+ * microseconds that it works, and those that it then sleeps, in turn. Begins at once; at the end of
+ * its input, prints the ns of processor time it had and the ns that passed. */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -51,6 +51,7 @@ int main(int argc, char *argv[])
 		if (sleeps_us)
 			usleep(sleeps_us);
 	}
-	printf("%.0f %.0f\n", read_ns(CLOCK_PROCESS_CPUTIME_ID) - had, read_ns(CLOCK_MONOTONIC) - passed);
+	printf("%.0f %.0f\n", read_ns(CLOCK_PROCESS_CPUTIME_ID) - had,
+	       read_ns(CLOCK_MONOTONIC) - passed);
 	return 0;
 }

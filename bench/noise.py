@@ -1,6 +1,6 @@
 """Models of what trials scatter by on shared machines, for simulations: log times of two equal systems.
 
-After what was measured on virtual machines (docs/statistics.md): trials scatter by 1 to 10 %, layout adds
+After what was measured on virtual machines (statistics.md): trials scatter by 1 to 10 %, layout adds
 steps of 3 %, neighbours come and go, some trials are hit hard, some metrics have two modes, who goes first
 may pay.
 """

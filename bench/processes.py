@@ -30,7 +30,7 @@ def build(directory: Path) -> Path:
     """processes_by_hand with the bytes that all programs share."""
     program = directory / "processes_by_hand"
     files = [ROOT / "bench" / "processes_by_hand.c", built.machine_code()]
-    include = f"-I{built.source() / 'cpu'}"
+    include = f"-I{built.source() / 'workloads' / 'cpu'}"
     subprocess.run(["cc", "-std=gnu11", "-O2", "-static", "-s", include, "-o", program, *files], check=True)
     return program
 

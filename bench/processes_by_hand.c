@@ -1,9 +1,10 @@
 /* processes_by_hand PROCESSES ITERATIONS -- starts so many processes one after the other, waits for
- * them all, and prints the ns from before the first to after the last: nothing is kept of any of them.
+ * them all, and prints the ns from before the first to after the last: nothing is kept of any of
+ * them.
  *
- * Written as anybody would: vfork, exec, wait. Each process is this program again, as `member ITERATIONS`, which
- * calls the same machine code as often, from pages of its own as figure 5.1 of the dissertation does (from the
- * program's text it was 4 to 6 % faster here); it reads no clock.
+ * Written as anybody would: vfork, exec, wait. Each process is this program again, as `member
+ * ITERATIONS`, which calls the same machine code as often, from pages of its own as figure 5.1 of
+ * the dissertation does (from the program's text it was 4 to 6 % faster here); it reads no clock.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -31,8 +32,8 @@ int main(int argc, char *argv[])
 	long     processes;
 
 	if (argc == 3 && !strcmp(argv[1], "member")) {
-		void *pages = mmap(NULL, linp_code.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		                   -1, 0);
+		void          *pages = mmap(NULL, linp_code.count, PROT_READ | PROT_WRITE,
+		                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		linp_function *solve;
 
 		if (pages == MAP_FAILED)

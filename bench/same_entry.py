@@ -91,13 +91,13 @@ def _entries(directory: Path) -> dict[str, Path]:
 def _loads(directory: Path) -> dict[str, Path]:
     """Builds the load program in both layouts for both libcs, unless it is there already."""
     moved = sources.copy_into(directory / "moved")
-    (moved / "cpu" / "a_ballast.c").write_text(BALLAST)
+    (moved / "workloads" / "cpu" / "a_ballast.c").write_text(BALLAST)
     made = {}
     for layout, source in (("", built.source()), (" moved", moved)):
         for libc in ("glibc", "musl"):
             place = directory / f"load-{libc}{layout.strip()}"
             if not place.exists():
-                builds.compile_to(place, builds.Build(libc=libc), source=source)
+                builds.compile_to(place, builds.LoadBuild(libc=libc), source=source)
             made[libc + layout] = place
     return made
 

@@ -2,10 +2,10 @@
 
     python bench/same_with_itself.py [TIMES [BUDGET [STUDY [KEPT]]]]
 
-Counts the verdicts; any claimed difference is wrong here, be it of a metric, of a part of a curve, or of a
-group's mean. Then how small the differences are that could be ruled out. Three times five minutes unless
-told otherwise, in which nothing else should run. What was measured is kept in the directory KEPT, and judged
-anew where it is there already.
+Counts the verdicts; any claimed difference is wrong here, be it of a metric, of its processor time, of a part
+of a curve, or of a group's mean. Then how small the differences are that could be ruled out. Three times five
+minutes unless told otherwise, in which nothing else should run. What was measured is kept in the directory
+KEPT, and judged anew where it is there already.
 """
 
 import collections
@@ -24,7 +24,7 @@ WRONG = ("faster", "slower")
 
 def claims(found: Mapping[str, Any]) -> Iterator[str]:
     """Each difference that the report claims, in words."""
-    for one in found["comparisons"]:
+    for one in (*found["comparisons"], *found["processor_times"]):
         if one["verdict"].startswith(WRONG):
             yield f"{one['cell']} {one['metric']}: {one['verdict']}, {one['ratio']}"
     for curve in found["curves"]:

@@ -2,7 +2,7 @@
 are.
 
     python bench/slowdown.py [--plant sieve=0.05 fourier=0.2 idea=1] [--times 20] [--budget 5m]
-        [--kept DIRECTORY]
+        [--study standard] [--busy 0] [--kept DIRECTORY]
 
 Two programs are built from the same source, into whose workloads a busy loop was written inside the
 operation: of no turns in one, of as many as make that share of the operation's time in the other. What each
@@ -11,7 +11,10 @@ slowdown truly is, is measured directly: long trials of both, in pairs, nothing 
 its verdicts on those workloads and on all others are printed beside the truth. The others run different
 programs too (their code lies elsewhere in the file), so what it says of them is not quite an A/A
 comparison. With --kept the programs, the truths and what each run measured stay in that directory, and what
-is there already is not made or measured again, only judged.
+is there already is not made or measured again, only judged. With --busy so many busy loops run beside each
+comparison, and beside the direct measurement: what a loop adds depends on what shares the processor, for a
+loop that waits for its own last turn loses less by that than work that fills the processor or its caches.
+What is said of processor time is counted too.
 """
 
 import argparse
@@ -20,9 +23,12 @@ import json
 import math
 import os
 import random
+import subprocess
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +38,18 @@ import numpy as np
 import sources
 import trials
 
+from steelyard.analysis.observations import PROCESSOR_TIME
 from steelyard.programs import builds
-from steelyard.programs.builds import Build
+from steelyard.programs.builds import LoadBuild
 from steelyard.statistics import signed_rank, verdict
 
 PAIRS = 60
 # Where the loop goes, in each workload's operation.
 PLACES = {
-    "sieve": ("cpu/sieve.c", "\t\tint primes = pass();\n", "\t\tint primes = pass();\n{loop}"),
-    "fourier": ("cpu/fourier.c", "\t\tfourier_series();\n", "\t\tfourier_series();\n{loop}"),
+    "sieve": ("workloads/cpu/sieve.c", "\t\tint primes = pass();\n", "\t\tint primes = pass();\n{loop}"),
+    "fourier": ("workloads/cpu/fourier.c", "\t\tfourier_series();\n", "\t\tfourier_series();\n{loop}"),
     "idea": (
-        "cpu/idea.c",
+        "workloads/cpu/idea.c",
         "\t\toutcome = idea_pass();\n",
         "\t\t{{\n\t\toutcome = idea_pass();\n{loop}\t\t}}\n",
     ),
@@ -59,7 +66,7 @@ def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
         assert old in text
         loop = LOOP.replace("TURNS", str(many))
         (source / name).write_text(text.replace(old, new.format(loop=loop), 1))
-    builds.compile_to(place, Build(), source=source)
+    builds.compile_to(place, LoadBuild(), source=source)
 
 
 def floor_ns(program: Path, workload: str, batches: int) -> float:
@@ -83,6 +90,8 @@ def main() -> None:
     parser.add_argument("--plant", nargs="+", default=["sieve=0.05", "fourier=0.2", "idea=1"])
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--budget", default="5m")
+    parser.add_argument("--study", default="standard")
+    parser.add_argument("--busy", type=int, default=0)
     parser.add_argument("--kept", type=Path)
     arguments = parser.parse_args()
     shares = {name: float(share) for name, _, share in (one.partition("=") for one in arguments.plant)}
@@ -93,7 +102,8 @@ def main() -> None:
         truths_kept = directory / "truths.json"
         if not truths_kept.exists():
             plant(shares, plain, slowed, directory)
-            measured = {workload: ratio(plain, slowed, workload, pairs=PAIRS) for workload in shares}
+            with busy_loops(arguments.busy):
+                measured = {workload: ratio(plain, slowed, workload, pairs=PAIRS) for workload in shares}
             truths_kept.write_text(
                 json.dumps({name: dataclasses.asdict(one) for name, one in measured.items()})
             )
@@ -107,14 +117,29 @@ def main() -> None:
             )
         found, covered, others = Counter[str](), Counter[str](), 0
         for seed in range(arguments.times):
-            told = report(plain, slowed, arguments.budget, seed, directory)
+            compare = ["--study", arguments.study, "--seed", str(seed), "--budget", arguments.budget]
+            with busy_loops(arguments.busy):
+                told = report(plain, slowed, compare, seed, directory)
             others += judge(told, truths, seed, found, covered)
         for workload in shares:
+            by_processor = found[f"{workload} {PROCESSOR_TIME}"]
             print(
-                f"{workload}: slower in {found[workload]} of {arguments.times}; "
-                f"the interval holds the truth in {covered[workload]}"
+                f"{workload}: slower in {found[workload]} of {arguments.times}, by processor time in "
+                f"{by_processor}; the interval meets that of the truth in {covered[workload]}"
             )
         print(f"other metrics called faster or slower: {others} in {arguments.times} runs")
+
+
+@contextmanager
+def busy_loops(many: int) -> Iterator[None]:
+    """So many processes that compute all the time."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(many)]
+    try:
+        yield
+    finally:
+        for one in loops:
+            one.kill()
+            one.wait()
 
 
 def plant(shares: Mapping[str, float], plain: Path, slowed: Path, directory: Path) -> None:
@@ -132,11 +157,11 @@ def plant(shares: Mapping[str, float], plain: Path, slowed: Path, directory: Pat
     build(turns, slowed, directory)
 
 
-def report(plain: Path, slowed: Path, budget: str, seed: int, directory: Path) -> Any:
+def report(plain: Path, slowed: Path, compare: Sequence[str], seed: int, directory: Path) -> Any:
     """What `steelyard compare` says of the two, as JSON."""
     environment = dict(os.environ) | {"STEELYARD_PROGRAMS": str(plain.parent.absolute())}
-    compare = ["native+plain", "native+slowed", "--seed", str(seed), "--budget", budget]
-    return answers.of(compare, directory / f"{budget}-{seed}", environment)
+    kept = directory / f"{compare[-1]}-{seed}"
+    return answers.of(["native+plain", "native+slowed", *compare], kept, environment)
 
 
 def judge(
@@ -148,17 +173,26 @@ def judge(
 ) -> int:
     """Counts what was found, prints it, and returns how many other metrics differ firmly."""
     others = 0
+    for one in told["processor_times"]:
+        if one["verdict"].startswith((verdict.FASTER, verdict.SLOWER)):
+            found[f"{one['workload']} {PROCESSOR_TIME}"] += one["verdict"].startswith(verdict.SLOWER)
+            others += one["workload"] not in truths
+            print(
+                f"seed {seed}: {one['cell']} {one['metric']}: {one['verdict']}, {one['ratio']['value']:.4f}"
+            )
     for one in told["comparisons"]:
         truth, shown = truths.get(one["workload"]), one["ratio"]
         firm = one["verdict"] in (verdict.FASTER, verdict.SLOWER)
         if truth is not None:
-            holds = shown["low"] <= math.exp(truth.value) <= shown["high"]
+            assert truth.low is not None
+            assert truth.high is not None
+            holds = shown["low"] <= math.exp(truth.high) and math.exp(truth.low) <= shown["high"]
             found[one["workload"]] += one["verdict"] in (verdict.SLOWER, verdict.SLOWER_OPEN)
             covered[one["workload"]] += holds
             print(
                 f"seed {seed}: {one['workload']} {one['verdict']}, {shown['value']:.4f} "
                 f"[{shown['low']:.4f}, {shown['high']:.4f}] after {one['blocks']} blocks"
-                f"{'' if holds else ': without the truth'}",
+                f"{'' if holds else ': away from the truth'}",
                 flush=True,
             )
         elif firm:

@@ -7,8 +7,8 @@ from steelyard.programs import built
 
 
 def copy_into(place: Path) -> Path:
-    """The copy's directory of workloads; what they include from beside it is copied, too."""
+    """The copy, with the directories that `steelyard build` compiles."""
     shutil.rmtree(place, ignore_errors=True)
-    for folder in ("workloads", "client"):
-        shutil.copytree(built.source().parent / folder, place / folder)
-    return place / "workloads"
+    for folder in ("base", "loadgen", "workloads", "agent"):
+        shutil.copytree(built.source() / folder, place / folder)
+    return place

@@ -1,8 +1,9 @@
-/* storm -- the cheapest system call in a loop, as often as it is told to; with an argument, "fork", births of processes
- * that end at once, each waited for.
+/* storm -- the cheapest system call in a loop, as often as it is told to; with an argument, "fork",
+ * births of processes that end at once, each waited for.
  *
- * Each line of standard input, "ROUNDS CALLS", is answered by one line: for each round, when it began (ns of the
- * monotonic clock) and how many ns it took, as "BEGAN:NS". Between lines it is blocked in read.
+ * Each line of standard input, "ROUNDS CALLS", is answered by one line: for each round, when it
+ * began (ns of the monotonic clock) and how many ns it took, as "BEGAN:NS". Between lines it is
+ * blocked in read.
  */
 #include <inttypes.h>
 #include <stdint.h>

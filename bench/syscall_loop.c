@@ -1,4 +1,5 @@
-/* syscall_loop.c -- the loop that anybody would write: getppid by number, the clock before and after.
+/* syscall_loop.c -- the loop that anybody would write: getppid by number, the clock before and
+ * after.
  *
  *	syscall_loop OPERATIONS BATCHES		prints each batch's ns, one a line
  */
@@ -19,7 +20,8 @@ int main(int argc, char *argv[])
 		for (long i = 0; i < operations; i++)
 			syscall(SYS_getppid);
 		clock_gettime(CLOCK_MONOTONIC, &after);
-		printf("%lld\n", (after.tv_sec - before.tv_sec) * 1000000000LL + after.tv_nsec - before.tv_nsec);
+		printf("%lld\n", (after.tv_sec - before.tv_sec) * 1000000000LL + after.tv_nsec -
+		                         before.tv_nsec);
 	}
 	return 0;
 }

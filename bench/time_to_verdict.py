@@ -53,7 +53,7 @@ def by(found: Experiment, whole: Rows, until_s: float) -> dict[What, Comparison]
         [one for one in whole.trials if (one.block, one.system, one.cell) in kept],
         [one for one in whole.values if (one.block, one.system, one.cell) in kept],
         [one for one in whole.counts if (one.block, one.system, one.cell) in kept],
-        [one for one in whole.crowds if (one.block, one.system, one.cell) in kept],
+        [one for one in whole.concurrent_runs if (one.block, one.system, one.cell) in kept],
     )
     observations = Observations(found, part)
     return {(one.system, one.cell, one.metric): one for one in comparison.all_of(observations)}

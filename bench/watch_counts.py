@@ -2,7 +2,7 @@
 
     python bench/watch_counts.py [--repetitions 100] [--backend bpf] [--without-strace]
 
-The programs and what they are known to make are those of tests/test_watch_counts.py.
+The programs and what they are known to make are those of tests/monitor/test_watch_counts.py.
 """
 
 import argparse
@@ -12,23 +12,25 @@ from pathlib import Path
 
 import machine
 import monitors  # finds the tests' modules
-import test_watch_counts as known_counts
-import watching
+
+# isort: split
+import known_calls
+import monitor_runs
 
 
 def by_monitor(known: Path, verb: str, backend: str) -> str:
     """ "agrees", or what differs."""
-    watched = watching.watch("--detail", "calls", "--backend", backend, "--", known, *verb.split())
+    watched = monitor_runs.watch("--detail", "calls", "--backend", backend, "--", known, *verb.split())
     lost = [watched.end.get(name) for name in ("lost_slots", "lost_calls", "lost_events")]
     if lost != [0, 0, 0]:
         return f"lost {lost}"
-    if known_counts.found(watched.processes) == known_counts.expected(verb):
+    if known_calls.found(watched.processes) == known_calls.expected(verb):
         return "agrees"
-    return f"{known_counts.found(watched.processes)}"
+    return f"{known_calls.found(watched.processes)}"
 
 
 def by_strace(known: Path, verb: str, directory: Path) -> str:
-    told, whole = known_counts.strace_and_text(known, verb, directory)
+    told, whole = known_calls.strace_and_text(known, verb, directory)
     return "agrees" if told == whole else f"{told}"
 
 
@@ -42,9 +44,9 @@ def main() -> None:
     print(monitors.watch_program())
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        known = watching.meson.program("tests/monitor/known")
+        known = monitor_runs.meson.program("tests/monitor/known")
         all_agree = [True] * arguments.repetitions
-        for verb in known_counts.KNOWN:
+        for verb in known_calls.KNOWN:
             ours, theirs = Counter[str](), Counter[str]()
             for repetition in range(arguments.repetitions):
                 found = by_monitor(known, verb, arguments.backend)

@@ -16,7 +16,9 @@ from typing import Any
 
 import machine
 import monitors
-import watching
+
+# isort: split
+import monitor_runs
 
 DETAILS = ("life", "budget", "calls", "latency")
 
@@ -50,7 +52,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
     command: list[str | Path] = [
-        watching.meson.program("tests/monitor/known"),
+        monitor_runs.meson.program("tests/monitor/known"),
         "many",
         str(arguments.processes),
     ]

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import machine
 import monitors  # noqa: F401  finds the tests' modules
-import test_watch_lives as lives_of
-import watching
+
+# isort: split
+import lives as lives_of
+import monitor_runs
 
 KINDS = ("brief", "calls", "long", "memory", "sleeps")
 FIGURES = (
@@ -28,7 +30,7 @@ FIGURES = (
 
 
 def report(program: Path, options: list[str], arguments: argparse.Namespace) -> None:
-    watched = watching.watch(
+    watched = monitor_runs.watch(
         "--detail",
         "life",
         "--backend",
@@ -59,7 +61,7 @@ def main() -> None:
     parser.add_argument("--backend", default="bpf")
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
-    program = watching.meson.program("tests/monitor/lives")
+    program = monitor_runs.meson.program("tests/monitor/lives")
     print("asked when it had ended for good:")
     report(program, [], arguments)
     print("asked at once:")

@@ -2,7 +2,7 @@
  *
  *     steelyard-client address=127.0.0.1 port=8080 host=localhost path=/ clients=64 window_ms=5000
  *
- * --help lists the words, docs/servers.md the records.
+ * --help lists the words, docs/explanation/servers.md the records.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../workloads/api/record.h"
-#include "../workloads/api/system.h"
-#include "surge/describe.h"
+#include "../base/record.h"
+#include "../base/files.h"
+#include "../loadgen/surge/describe.h"
 #include "main_words.h"
 #include "main_records.h"
 
@@ -29,16 +29,17 @@ struct task {
 	struct result          *result;
 };
 
-/* A descriptor a connection; of users that keep none, as many as there may be. Returns 0, or 1 with the
- * sentence said. */
+/* A descriptor a connection; of users that keep none, as many as there may be. Returns 0, or 1 with
+ * the sentence said. */
 static int raise_limit(unsigned clients, unsigned parallel, int is_kept)
 {
 	uint64_t needed = (uint64_t)clients * parallel, most = files_take(needed);
 
 	if (most >= needed || !is_kept)
 		return 0;
-	fprintf(stderr, "steelyard-client: clients=%u need %llu open files, and the limit is %llu: raise it "
-	                "(ulimit -n), or ask for fewer clients\n",
+	fprintf(stderr,
+	        "steelyard-client: clients=%u need %llu open files, and the limit is %llu: raise it "
+	        "(ulimit -n), or ask for fewer clients\n",
 	        clients, (unsigned long long)(needed + FILES_BESIDES),
 	        (unsigned long long)(most + FILES_BESIDES));
 	return 1;
@@ -49,9 +50,11 @@ static void *run_task(void *argument)
 	const struct task *task = argument;
 
 	if (task->users)
-		users_run(task->options, task->users, task->first, task->count, task->began, task->result);
+		users_run(task->options, task->users, task->first, task->count, task->began,
+		          task->result);
 	else
-		loop_run(task->options, task->reference, task->first, task->count, task->began, task->result);
+		loop_run(task->options, task->reference, task->first, task->count, task->began,
+		         task->result);
 	return NULL;
 }
 
@@ -69,6 +72,10 @@ static void add(struct result *all, const struct result *one)
 	all->system_ns += one->system_ns;
 	for (int i = 0; i < FAILURES; i++)
 		all->failures[i] += one->failures[i];
+	for (int i = 0; i < OWN_LIMITS; i++)
+		all->lacked[i] += one->lacked[i];
+	if (!all->malformed)
+		all->malformed = one->malformed;
 	histogram_merge(&all->latency, &one->latency);
 	histogram_merge(&all->intended, &one->intended);
 	histogram_merge(&all->lag, &one->lag);
@@ -76,6 +83,7 @@ static void add(struct result *all, const struct result *one)
 	all->objects += one->objects;
 	all->objects_begun += one->objects_begun;
 	all->objects_failed += one->objects_failed;
+	all->objects_lost += one->objects_lost;
 	if (all->sequence_permille < one->sequence_permille)
 		all->sequence_permille = one->sequence_permille;
 	for (int i = 0; i < SECONDS_MOST; i++) {
@@ -87,7 +95,8 @@ static void add(struct result *all, const struct result *one)
 		all->broken = one->broken;
 }
 
-static int run(const struct options *options, const struct reference *reference, const struct users *users)
+static int run(const struct options *options, const struct reference *reference,
+               const struct users *users)
 {
 	struct result *results = calloc(options->threads + 1, sizeof(*results));
 	struct result *all;
@@ -102,22 +111,24 @@ static int run(const struct options *options, const struct reference *reference,
 		return 1;
 	}
 	all = &results[options->threads];
-	began = now_ns();
+	began = clock_ns();
 	for (; begun < options->threads; begun++) {
 		unsigned first = (unsigned)((uint64_t)options->clients * begun / options->threads);
-		unsigned end = (unsigned)((uint64_t)options->clients * (begun + 1) / options->threads);
+		unsigned end = (unsigned)((uint64_t)options->clients * (begun + 1) /
+		                          options->threads);
 
-		tasks[begun] = (struct task){options, reference, users, first, end - first, began, &results[begun]};
+		tasks[begun] = (struct task){ options,     reference, users,          first,
+			                      end - first, began,     &results[begun] };
 		errno = pthread_create(&threads[begun], NULL, run_task, &tasks[begun]);
 		if (errno) {
-			perror("steelyard-client: a thread cannot be started");
+			perror("steelyard-client: the load generator's own limit: a thread cannot be started");
 			all->broken = errno;
 			break;
 		}
 	}
 	for (unsigned i = 0; i < begun; i++)
 		pthread_join(threads[i], NULL);
-	elapsed = now_ns() - began;
+	elapsed = clock_ns() - began;
 	for (unsigned i = 0; i < begun; i++) {
 		double busy = (double)(results[i].user_ns + results[i].system_ns) / (double)elapsed;
 
@@ -125,7 +136,9 @@ static int run(const struct options *options, const struct reference *reference,
 		add(all, &results[i]);
 	}
 	if (all->broken)
-		fprintf(stderr, "steelyard-client: the load ended early: %s\n", strerror(all->broken));
+		fprintf(stderr,
+		        "steelyard-client: the load generator's own limit: the load ended early: %s\n",
+		        strerror(all->broken));
 	else
 		write_load(options, reference, users, all, elapsed, busy_most);
 	busy_most = all->broken;
@@ -170,8 +183,9 @@ static int is_served(const struct options *options, const struct surge *surge)
 	is_same = reference.length == strlen(surge->digest) &&
 	          memcmp(reference.body, surge->digest, reference.length) == 0;
 	if (!is_same)
-		fprintf(stderr, "steelyard-client: the server serves another file set than this: at %s stands "
-		                "another digest than %s (content=DIRECTORY writes the files)\n",
+		fprintf(stderr,
+		        "steelyard-client: the server serves another file set than this: at %s stands "
+		        "another digest than %s (content=DIRECTORY writes the files)\n",
 		        path, surge->digest);
 	free(reference.body);
 	return is_same;
@@ -180,20 +194,22 @@ static int is_served(const struct options *options, const struct surge *surge)
 static int run_surge(const struct options *options, struct asked_model *model)
 {
 	struct surge     surge;
-	struct content   content = {NULL};
-	struct reference reference = {NULL, 0, 1}; /* each file has its own; all are checked */
+	struct content   content = { NULL };
+	struct reference reference = { NULL, 0, 1 }; /* each file has its own; all are checked */
 	int              failed = 1;
 
 	if (surge_make(&surge, &model->shape) || content_make(&content, &surge)) {
 		perror("steelyard-client: the file set cannot be made");
 	} else if (model->content && content_write(&content, &surge, model->content)) {
-		fprintf(stderr, "steelyard-client: content=%s: the files cannot be written: %s\n", model->content,
-		        strerror(errno));
+		fprintf(stderr, "steelyard-client: content=%s: the files cannot be written: %s\n",
+		        model->content, strerror(errno));
 	} else {
 		model->users.surge = &surge;
 		model->users.content = &content;
-		failed = model->describe ? describe_all(&model->users, options->seed, model->describe) != 0
-		                         : !is_served(options, &surge) || run(options, &reference, &model->users);
+		failed = model->describe
+		                 ? describe_all(&model->users, options->seed, model->describe) != 0
+		                 : !is_served(options, &surge) ||
+		                           run(options, &reference, &model->users);
 	}
 	content_free(&content);
 	surge_free(&surge);
@@ -202,8 +218,8 @@ static int run_surge(const struct options *options, struct asked_model *model)
 
 int main(int argc, char **argv)
 {
-	struct options     options = {0};
-	struct asked_model model = {0};
+	struct options     options = { 0 };
+	struct asked_model model = { 0 };
 	int                status = words_read(argc - 1, argv + 1, &options, &model);
 
 	signal(SIGPIPE, SIG_IGN);
@@ -216,7 +232,8 @@ int main(int argc, char **argv)
 		return status;
 	status = model.is_surge ? run_surge(&options, &model) : run_clients(&options);
 	if (record_error()) {
-		fprintf(stderr, "steelyard-client: the records cannot be written: %s\n", strerror(record_error()));
+		fprintf(stderr, "steelyard-client: the records cannot be written: %s\n",
+		        strerror(record_error()));
 		status = 1;
 	}
 	return status;

@@ -1,8 +1,8 @@
 /* main_records.c -- see main_records.h. */
 #include "main_records.h"
 
-#include "../workloads/api/record.h"
-#include "surge/describe.h"
+#include "../base/record.h"
+#include "../loadgen/surge/describe.h"
 
 static void write_histogram(const char *of, const struct histogram *histogram)
 {
@@ -39,7 +39,8 @@ static void write_series(const struct options *options, const struct result *all
 	record_close(1);
 }
 
-static void write_objects(const struct options *options, const struct users *users, const struct result *all)
+static void write_objects(const struct options *options, const struct users *users,
+                          const struct result *all)
 {
 	record_open("surge");
 	describe_model(users);
@@ -47,13 +48,15 @@ static void write_objects(const struct options *options, const struct users *use
 	record_number("objects", all->objects);
 	record_number("objects_begun", all->objects_begun);
 	record_number("objects_failed", all->objects_failed);
+	record_number("objects_lost", all->objects_lost);
 	record_number("sequence_permille", all->sequence_permille);
 	record_close(1);
 	write_histogram("object", &all->object);
 }
 
-void write_load(const struct options *options, const struct reference *reference, const struct users *users,
-                const struct result *all, uint64_t elapsed_ns, double busy_most)
+void write_load(const struct options *options, const struct reference *reference,
+                const struct users *users, const struct result *all, uint64_t elapsed_ns,
+                double busy_most)
 {
 	record_open("load");
 	record_number("protocol", 1);
@@ -70,8 +73,14 @@ void write_load(const struct options *options, const struct reference *reference
 	record_number("waited", all->waited);
 	record_number("unsent", all->unsent);
 	record_object("failures");
-	for (int i = 0; i < FAILURES; i++)
+	for (int i = 0; i < SERVER_FAILURES; i++)
 		record_number(failure_names[i], all->failures[i]);
+	record_object_close();
+	record_text("malformed", all->malformed);
+	record_object("own_limits");
+	for (int i = 0; i < OWN_LIMITS; i++)
+		if (all->lacked[i])
+			record_number(own_limits[i].name, all->lacked[i]);
 	record_object_close();
 	record_number("user_ns", all->user_ns);
 	record_number("system_ns", all->system_ns);

@@ -2,22 +2,27 @@
 #include "main_words.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "../workloads/api/workload.h"
+#include "../base/numbers.h"
 
-enum { CLIENTS_MOST = 1000000, CHOICES_MOST = 3, MS_NS = 1000000 };
+enum { CLIENTS_MOST = 1000000, CHOICES_MOST = 3, MS_NS = 1000000, DATA_MOST = 16 << 20 };
 
 static const char *address = "127.0.0.1", *host = "localhost", *path = "/", *allow = "", *content;
+static const char *method = "", *header, *data, *data_file;
+static char        headers[REQUEST_MOST];              /* each `header`, with the end of its line */
 static uint64_t    connection, think, arrivals, model; /* each the number of a choice */
-static uint64_t    port = 80, clients = 1, threads = 1, rate_millihertz, think_us, verified_permille;
-static uint64_t    timeout_ms = 10000, warmup_ms, window_ms = 1000, seed;
-static uint64_t    parallel = 2, off_permille = 1000, pauses_within, session = 8, describe;
+static uint64_t port = 80, clients = 1, threads = 1, rate_millihertz, think_us, verified_permille;
+static uint64_t timeout_ms = 10000, warmup_ms, window_ms = 1000, seed;
+static uint64_t parallel = 2, off_permille = 1000, pauses_within, session = 8, describe;
 static struct shape shape = { .seed = 1, .files = 2000, .size_most = 50000000 };
 
 /* A word has a text, or a number from `least` to `most`, or one of the choices. */
+/* clang-format off */
 static const struct word {
 	const char  *name, *says;
 	const char **text;
@@ -29,16 +34,23 @@ static const struct word {
 	{ "allow", "an address that is not loopback, once more", .text = &allow },
 	{ "host", "for the Host header", .text = &host },
 	{ "path", "what is asked for", .text = &path },
+	{ "method", "of the request (empty: GET, or POST with data)", .text = &method },
+	{ "header", "NAME:VALUE, a further line of the request; may be repeated", .text = &header },
+	{ "data", "the request's body", .text = &data },
+	{ "data_file", "a file that holds it", .text = &data_file },
 	{ "clients", "that ask at one time", NULL, &clients, 1, CLIENTS_MOST, { NULL } },
-	{ "threads", "that the clients are divided among", NULL, &threads, 1, THREADS_MOST, { NULL } },
-	{ "connection", "kept, or new for each request", NULL, &connection, 0, 0,
-	  { "keep-alive", "new", "http/1.0" } },
-	{ "rate_millihertz", "requests in 1000 s (0: each client waits for its answer)", NULL,
-	  &rate_millihertz, 0, 10000000000ull, { NULL } },
+	{ "threads", "that the clients are divided among",
+	  NULL, &threads, 1, THREADS_MOST, { NULL } },
+	{ "connection", "kept, or new for each request",
+	  NULL, &connection, 0, 0, { "keep-alive", "new", "http/1.0" } },
+	{ "rate_millihertz", "requests in 1000 s (0: each client waits for its answer)",
+	  NULL, &rate_millihertz, 0, 10000000000ull, { NULL } },
 	{ "arrivals", "how they are spread", NULL, &arrivals, 0, 0, { "constant", "exponential" } },
-	{ "think_us", "a client's mean pause after an answer", NULL, &think_us, 0, 600000000, { NULL } },
+	{ "think_us", "a client's mean pause after an answer",
+	  NULL, &think_us, 0, 600000000, { NULL } },
 	{ "think", "how it is spread", NULL, &think, 0, 0, { "constant", "exponential" } },
-	{ "verified_permille", "of the bodies, compared byte by byte", NULL, &verified_permille, 0, 1000, { NULL } },
+	{ "verified_permille", "of the bodies, compared byte by byte",
+	  NULL, &verified_permille, 0, 1000, { NULL } },
 	{ "timeout_ms", "for an answer", NULL, &timeout_ms, 1, 600000, { NULL } },
 	{ "warmup_ms", "before what counts", NULL, &warmup_ms, 0, 600000, { NULL } },
 	{ "window_ms", "that counts", NULL, &window_ms, 1, 1000ull * SECONDS_MOST, { NULL } },
@@ -47,18 +59,22 @@ static const struct word {
 	{ "content", "surge: the directory to write its files into", .text = &content },
 	{ "content_seed", "surge: of its files", NULL, &shape.seed, 0, UINT32_MAX, { NULL } },
 	{ "files", "surge: how many", NULL, &shape.files, FILES_LEAST, FILES_MOST, { NULL } },
-	{ "top", "surge: references of the most popular file (0: as many as files)", NULL, &shape.top, 0, TOP_MOST,
-	  { NULL } },
-	{ "tail_permyriad", "surge: share of sizes from the tail (0: continuous)", NULL, &shape.tail_permyriad, 0,
-	  10000, { NULL } },
-	{ "size_most", "surge: bytes of the largest file", NULL, &shape.size_most, SIZE_LEAST_MOST, SIZE_MOST_MOST,
-	  { NULL } },
+	{ "top", "surge: references of the most popular file (0: as many as files)",
+	  NULL, &shape.top, 0, TOP_MOST, { NULL } },
+	{ "tail_permyriad", "surge: share of sizes from the tail (0: continuous)",
+	  NULL, &shape.tail_permyriad, 0, 10000, { NULL } },
+	{ "size_most", "surge: bytes of the largest file",
+	  NULL, &shape.size_most, SIZE_LEAST_MOST, SIZE_MOST_MOST, { NULL } },
 	{ "off_permille", "surge: scale of all pauses", NULL, &off_permille, 0, 1000000, { NULL } },
-	{ "pauses_within", "surge: 1: between the files of an object too", NULL, &pauses_within, 0, 1, { NULL } },
+	{ "pauses_within", "surge: 1: between the files of an object too",
+	  NULL, &pauses_within, 0, 1, { NULL } },
 	{ "parallel", "surge: connections of a user", NULL, &parallel, 1, PARALLEL_MOST, { NULL } },
-	{ "session", "surge: mean objects until a user ends its connections", NULL, &session, 1, 1000000, { NULL } },
-	{ "describe", "surge: draws of each pause, written in place of a load", NULL, &describe, 0, 1000000, { NULL } },
+	{ "session", "surge: mean objects until a user ends its connections",
+	  NULL, &session, 1, 1000000, { NULL } },
+	{ "describe", "surge: draws of each pause, written in place of a load",
+	  NULL, &describe, 0, 1000000, { NULL } },
 };
+/* clang-format on */
 enum { WORDS = sizeof table / sizeof *table };
 
 static void print_help(void)
@@ -74,21 +90,28 @@ static void print_help(void)
 		char               word[64], follows[40] = "", most[48] = "", initially[40];
 
 		for (int choice = 0; choice < CHOICES_MOST && one->choices[choice]; choice++)
-			snprintf(follows + strlen(follows), sizeof follows - strlen(follows), "%s%s", choice ? "|" : "",
-			         one->choices[choice]);
+			snprintf(follows + strlen(follows), sizeof follows - strlen(follows),
+			         "%s%s", choice ? "|" : "", one->choices[choice]);
 		if (one->text || one->choices[0])
 			snprintf(initially, sizeof initially, "%s",
-			         one->choices[0] ? one->choices[*one->number] : *one->text ? *one->text : "");
+			         one->choices[0] ? one->choices[*one->number]
+			         : *one->text    ? *one->text
+			                         : "");
 		else
-			snprintf(initially, sizeof initially, "%llu", (unsigned long long)*one->number);
+			snprintf(initially, sizeof initially, "%llu",
+			         (unsigned long long)*one->number);
 		if (!one->text && !one->choices[0])
-			snprintf(most, sizeof most, ", %llu to %llu", (unsigned long long)one->least,
-			         (unsigned long long)one->most);
-		snprintf(word, sizeof word, "%s=%s", one->name, one->text ? "TEXT" : *follows ? follows : "N");
-		printf("  %-33s  %s%s%s%s\n", word, one->says, most, *initially ? "; initially " : "", initially);
+			snprintf(most, sizeof most, ", %llu to %llu",
+			         (unsigned long long)one->least, (unsigned long long)one->most);
+		snprintf(word, sizeof word, "%s=%s", one->name,
+		         one->text  ? "TEXT"
+		         : *follows ? follows
+		                    : "N");
+		printf("  %-33s  %s%s%s%s\n", word, one->says, most,
+		       *initially ? "; initially " : "", initially);
 	}
 	printf("\n"
-	       "docs/servers.md says what the records hold.\n"
+	       "docs/explanation/servers.md says what the records hold.\n"
 	       "Exit status: 0 done, 1 the server or this machine failed, 2 a word that cannot be.\n"
 	       "\n"
 	       "  steelyard-client port=8080 clients=64 threads=2 window_ms=5000\n"
@@ -126,9 +149,30 @@ static int read_number(const struct word *word, const char *value)
 		*word->number = number;
 		return 0;
 	}
-	fprintf(stderr, "steelyard-client: '%s=%s': a number from %llu to %llu is allowed\n", word->name, value,
-	        (unsigned long long)word->least, (unsigned long long)word->most);
+	fprintf(stderr, "steelyard-client: '%s=%s': a number from %llu to %llu is allowed\n",
+	        word->name, value, (unsigned long long)word->least, (unsigned long long)word->most);
 	return 2;
+}
+
+/* Printable, but for tabs: a line of a request cannot end within a value. */
+static int is_line(const char *text)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < ' ' && *text != '\t') || *text == 127)
+			return 0;
+	return 1;
+}
+
+static int add_header(const char *line)
+{
+	size_t used = strlen(headers), name = strcspn(line, ":");
+
+	if (!name || !line[name] || strcspn(line, " \t") < name || !is_line(line))
+		return refuse("header=%s is not of the form NAME:VALUE, in one line", line);
+	if (snprintf(headers + used, sizeof(headers) - used, "%s\r\n", line) >=
+	    (int)(sizeof(headers) - used))
+		return refuse("header=%s: all headers together have more than 8192 bytes", line);
+	return 0;
 }
 
 static int read_word(const char *said)
@@ -143,7 +187,10 @@ static int read_word(const char *said)
 			continue;
 		if (one->text)
 			*one->text = equals + 1;
-		return one->text ? 0 : one->choices[0] ? read_choice(one, equals + 1) : read_number(one, equals + 1);
+		return one->text == &header ? add_header(header)
+		       : one->text          ? 0
+		       : one->choices[0]    ? read_choice(one, equals + 1)
+		                            : read_number(one, equals + 1);
 	}
 	return refuse("there is no word '%s'; steelyard-client --help lists them", said);
 }
@@ -176,14 +223,42 @@ static int read_address(struct options *options)
 		return refuse("address=%s is no IPv4 or IPv6 address", address);
 	}
 	if (!is_loopback && strcmp(allow, address) != 0)
-		return refuse("address=%s is not loopback: a load on another host must be allowed by "
-		              "allow=ADDRESS with that same address",
-		              address);
+		return refuse(
+			"address=%s is not loopback: a load on another host must be allowed by "
+			"allow=ADDRESS with that same address",
+			address);
 	if (!is_clean(host) || !is_clean(path) || path[0] != '/')
-		return refuse("%s: host and path are without spaces and control characters, and a path begins "
-		              "with '/'",
-		              is_clean(host) ? path : host);
+		return refuse(
+			"%s: host and path are without spaces and control characters, and a path begins "
+			"with '/'",
+			is_clean(host) ? path : host);
 	return 0;
+}
+
+/* The request's body, of a file too, which is never freed. */
+static int read_data(struct options *options)
+{
+	FILE *file;
+	char *bytes;
+
+	options->data = data;
+	options->data_length = data ? strlen(data) : 0;
+	if (!data_file)
+		return 0;
+	file = fopen(data_file, "rbe");
+	bytes = file ? malloc(DATA_MOST + 1) : NULL;
+	if (bytes)
+		options->data_length = fread(bytes, 1, DATA_MOST + 1, file);
+	if (!bytes || ferror(file)) {
+		fprintf(stderr, "steelyard-client: data_file=%s cannot be read: %s\n", data_file,
+		        strerror(errno));
+		return 2;
+	}
+	fclose(file);
+	options->data = bytes;
+	return options->data_length > DATA_MOST
+	               ? refuse("data_file=%s has more than 16 MiB", data_file)
+	               : 0;
 }
 
 /* A file must have been asked for at least once. */
@@ -192,7 +267,8 @@ static int read_model(struct asked_model *asked)
 	if (!shape.top)
 		shape.top = shape.files;
 	if (shape.top < shape.files) {
-		fprintf(stderr, "steelyard-client: top=%llu: at least as many as files, %llu, are allowed\n",
+		fprintf(stderr,
+		        "steelyard-client: top=%llu: at least as many as files, %llu, are allowed\n",
 		        (unsigned long long)shape.top, (unsigned long long)shape.files);
 		return 2;
 	}
@@ -222,8 +298,13 @@ int words_read(int count, char **word, struct options *options, struct asked_mod
 	for (int i = 0; i < count; i++)
 		if ((status = read_word(word[i])))
 			return status;
-	if ((status = read_address(options)) || (status = read_model(asked)))
+	if ((status = read_address(options)) || (status = read_model(asked)) ||
+	    (status = read_data(options)))
 		return status;
+	if (!is_clean(method))
+		return refuse("method=%s has spaces or control characters", method);
+	options->method = *method ? method : NULL;
+	options->headers = headers;
 	options->host = host;
 	options->path = path;
 	options->clients = (unsigned)clients;

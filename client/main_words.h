@@ -2,8 +2,8 @@
 #ifndef STEELYARD_CLIENT_MAIN_WORDS_H
 #define STEELYARD_CLIENT_MAIN_WORDS_H
 
-#include "client.h"
-#include "surge/users.h"
+#include "../loadgen/client.h"
+#include "../loadgen/surge/users.h"
 
 enum { WORDS_HELP = -1, THREADS_MOST = 64 };
 

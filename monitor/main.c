@@ -6,14 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "../workloads/harness/parameters.h"
-#include "../workloads/api/record.h"
+#include "../base/numbers.h"
+#include "../base/record.h"
 #include "command.h"
+#include "kernel/procfs.h"
 #include "kernel/snapshot.h"
 #include "monitor.h"
 #include "outside.h"
@@ -22,19 +24,21 @@
 enum { DONE = 0, FAILED = 1, USAGE = 2, UNSUPPORTED = 77 };
 enum { PIDS_MOST = 4096, WHY_ROOM = 512 };
 
-/* In the order of preference: each sees more than the next. */
+/* In the order of preference: each sees more than the next, but where it says itself that it sees
+ * less. */
 static const struct backend *const backends[] = {
 	&bpf_backend, &perf_backend, &taskstats_backend, &ptrace_backend, &proc_backend,
 };
 enum { BACKENDS = sizeof backends / sizeof *backends };
-static const char *const detail_names[DETAILS] = { "life", "budget", "calls", "profile", "latency" };
+static const char *const detail_names[DETAILS] = { "life", "budget", "calls", "profile",
+	                                           "latency" };
 
 static struct order order = { .detail = BUDGET, .children = 1, .budget = 0.005 };
 static pid_t        pids[PIDS_MOST];
-static int          detail_is_asked;
+static int          detail_is_asked, has_seed;
 static int          records_file = 1;
 static char         refusals[BACKENDS][WHY_ROOM]; /* why a preferred backend was passed over */
-static int          has_failed[BACKENDS]; /* when it was to begin */
+static int          has_failed[BACKENDS];         /* when it was to begin */
 
 static int usage(const char *what, const char *value, const char *allowed)
 {
@@ -43,7 +47,8 @@ static int usage(const char *what, const char *value, const char *allowed)
 }
 
 /* The number after an option, or a usage error. */
-static int number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
+static int number(const char *option, const char *text, uint64_t least, uint64_t most,
+                  uint64_t *value)
 {
 	char allowed[96];
 
@@ -74,16 +79,41 @@ static int take_backend(const char *text)
 	return usage("--backend", text, "bpf, perf, taskstats, ptrace or proc");
 }
 
+/* The number is to be a process's own, and the process is to run: numbers of threads work in most
+ * of the kernel's calls too, and would be watched as something else by each backend. Returns 0, or
+ * a usage error. */
+static int check_process(pid_t pid, const char *text)
+{
+	struct procfs_status status = { 0 };
+	struct procfs_stat   stat;
+	char                 allowed[96];
+
+	if (kill(pid, 0) && errno == ESRCH)
+		return usage("-p", text, "there is no such process");
+	if (procfs_status_of(pid, &status) || procfs_stat_of(pid, 0, &stat))
+		return 0; /* hidden from us, or gone by now: each backend says so */
+	if (status.group != pid) {
+		snprintf(allowed, sizeof allowed, "a thread of process %d; watch -p %d",
+		         (int)status.group, (int)status.group);
+		return usage("-p", text, allowed);
+	}
+	return procfs_has_ended(&stat)
+	               ? usage("-p", text,
+	                       "that process has ended, and its parent has not waited for it yet")
+	               : 0;
+}
+
 static int take_pid(const char *text)
 {
 	uint64_t pid;
+	int      wrong;
 
 	if (parse_number(text, &pid) || pid == 0 || pid > INT32_MAX)
 		return usage("-p", text, "the number of a process");
 	if (order.pid_count == PIDS_MOST)
 		return usage("-p", text, "no more than 4096 processes");
-	if (kill((pid_t)pid, 0) && errno == ESRCH)
-		return usage("-p", text, "there is no such process");
+	if ((wrong = check_process((pid_t)pid, text)))
+		return wrong;
 	pids[order.pid_count++] = (pid_t)pid;
 	order.pids = pids;
 	return 0;
@@ -115,13 +145,21 @@ static int take(int option, char *text)
 	case 'g':
 		return take_cgroup(text);
 	case 'e':
-		return number("--every", text, 1000000, UINT32_MAX * UINT64_C(1000000), &order.every_ns);
+		return number("--every", text, 1000000, UINT32_MAX * UINT64_C(1000000),
+		              &order.every_ns);
 	case 'f':
 		return number("--for", text, 1000000, UINT64_MAX / 4, &order.for_ns);
 	case 'c':
 		wrong = number("--children", text, 1, UINT32_MAX, &value);
 		order.children = (uint32_t)value;
 		return wrong;
+	case 'F':
+		wrong = number("--drawn-from", text, 1, UINT32_MAX, &value);
+		order.drawn_from = (uint32_t)value;
+		return wrong;
+	case 'S':
+		has_seed = 1;
+		return number("--seed", text, 0, UINT32_MAX, &order.seed);
 	case 'B':
 		wrong = number("--budget", text, 1, 1000000, &value);
 		order.budget = (double)value / 1e6;
@@ -161,17 +199,24 @@ static const struct {
 	const char *name, *follows, *says;
 	int         letter;
 } table[] = {
-	{ "pid", "PID", "watch that process and its descendants; again for a further one; short: -p", 'p' },
+	{ "pid", "PID",
+	  "watch that process and its descendants; again for a further one; short: -p", 'p' },
 	{ "cgroup", "DIR", "watch everything in a control group, by its directory", 'g' },
-	{ "children", "N", "follow one in N of a followed process's children", 'c' },
+	{ "children", "N", "follow one in N of a followed process's children, drawn at random",
+	  'c' },
+	{ "drawn-from", "N", "the first generation that --children leaves any out of (default: 1)",
+	  'F' },
+	{ "seed", "N", "random seed of --children (default: random)", 'S' },
 	{ "except", "PID", "leave that process out", 'x' },
 	{ "for", "NS", "end after that time", 'f' },
 	{ "detail", "DETAIL", "life, budget, calls, profile or latency (default: budget)", 'd' },
-	{ "budget", "PPM", "millionths of one processor that counting may cost (default: 5000)", 'B' },
+	{ "budget", "PPM", "millionths of one processor that counting may cost (default: 5000)",
+	  'B' },
 	{ "every", "NS", "write a reading so often", 'e' },
 	{ "threads", NULL, "account for each thread as well", 't' },
 	{ "prove", NULL, "measure what watching costs the watched", 'P' },
-	{ "backend", "NAME", "bpf, perf, taskstats, ptrace or proc (default: the best that works)", 'b' },
+	{ "backend", "NAME", "bpf, perf, taskstats, ptrace or proc (default: the best that works)",
+	  'b' },
 	{ "slots", "N", "processes and threads at one time", 's' },
 	{ "records", "FD", "write records to that descriptor (default: 1)", 'r' },
 	{ "control", "FD", "read marks from that descriptor; its end ends the watch", 'C' },
@@ -187,22 +232,31 @@ static void print_help(void)
 	       "       steelyard-watch [OPTION ...] -p PID [-p PID ...]\n"
 	       "       steelyard-watch [OPTION ...] --cgroup DIR\n"
 	       "\n"
-	       "The monitor of Steelyard: writes what processes cost, as records, a JSON object a line.\n"
-	       "'steelyard watch' starts it, and reports what it has written.\n"
+	       "The monitor of Steelyard: writes the costs of processes as records, one JSON object per line.\n"
+	       "'steelyard watch' starts it, and reports its records.\n"
 	       "\n");
 	for (int i = 0; i < OPTIONS; i++) {
 		char option[32];
 
-		snprintf(option, sizeof option, "--%s%s%s", table[i].name, table[i].follows ? " " : "",
-		         table[i].follows ? table[i].follows : "");
+		snprintf(option, sizeof option, "--%s%s%s", table[i].name,
+		         table[i].follows ? " " : "", table[i].follows ? table[i].follows : "");
 		printf("  %-16s  %s\n", option, table[i].says);
 	}
 	printf("\n"
-	       "Exit status: the command's own; 0 done, 1 failed, 2 usage, 77 nothing can watch here.\n"
+	       "Exit status: the command's own; 0 done, 1 failed, 2 usage, 77 no monitor works here.\n"
 	       "\n"
 	       "  steelyard-watch --probe\n"
 	       "  steelyard-watch --detail calls -- make -j2\n"
 	       "  steelyard-watch --every 1000000000 -p 4711\n");
+}
+
+static void draw_seed(void)
+{
+	uint32_t seed;
+
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+		seed = (uint32_t)boottime_ns();
+	order.seed = seed;
 }
 
 /* Returns 0, or the exit status. *probe_only: the backends are to be asked, and nothing watched. */
@@ -212,7 +266,8 @@ static int read_arguments(int count, char *words[], int *probe_only)
 	int           option, wrong;
 
 	for (int i = 0; i < OPTIONS; i++)
-		options[i] = (struct option){ table[i].name, table[i].follows != NULL, NULL, table[i].letter };
+		options[i] = (struct option){ table[i].name, table[i].follows != NULL, NULL,
+			                      table[i].letter };
 	while ((option = getopt_long(count, words, "+p:", options, NULL)) != -1) {
 		if (option == 'h') {
 			print_help();
@@ -223,6 +278,15 @@ static int read_arguments(int count, char *words[], int *probe_only)
 		else if ((wrong = take(option, optarg)))
 			return wrong;
 	}
+	for (size_t i = 0; i < order.pid_count; i++)
+		if (pids[i] == getpid() || pids[i] == order.except) {
+			fprintf(stderr,
+			        "steelyard-watch: -p %d is the monitor itself or its reader, which are never watched\n",
+			        (int)pids[i]);
+			return USAGE;
+		}
+	if (!has_seed)
+		draw_seed();
 	if (order.prove)
 		order.detail = BUDGET; /* calls are counted in windows */
 	if (optind < count)
@@ -230,21 +294,28 @@ static int read_arguments(int count, char *words[], int *probe_only)
 	if (*probe_only)
 		return 0;
 	if (!order.command && !order.pid_count && !order.cgroup) {
-		fprintf(stderr, "steelyard-watch: watch what? -p PID, --cgroup DIR, or -- COMMAND\n");
+		fprintf(stderr,
+		        "steelyard-watch: watch what? -p PID, --cgroup DIR, or -- COMMAND\n");
 		return USAGE;
 	}
 	if (order.command && (order.pid_count || order.cgroup)) {
-		fprintf(stderr, "steelyard-watch: a command is watched alone, without -p and --cgroup\n");
+		fprintf(stderr,
+		        "steelyard-watch: a command is watched alone, without -p and --cgroup\n");
 		return USAGE;
 	}
 	return 0;
+}
+
+static int probe(int i, char why[WHY_ROOM])
+{
+	return procfs_check(why, WHY_ROOM) ? -1 : backends[i]->probe(&order, why, WHY_ROOM);
 }
 
 static void write_probes(void)
 {
 	for (int i = 0; i < BACKENDS; i++) {
 		char why[WHY_ROOM] = "";
-		int  works = !backends[i]->probe(&order, why, sizeof why);
+		int  works = !probe(i, why);
 
 		record_open("probe");
 		record_text("backend", backends[i]->name);
@@ -254,21 +325,31 @@ static void write_probes(void)
 	}
 }
 
-/* The first that works, or the one asked for. -1: none, and what each says is in `refusals`. */
+/* The first that works, or the one asked for; one that sees less only if there is no other. -1:
+ * none, and what each says is in `refusals`. */
 static int choose_for_detail(void)
 {
+	int second_best = -1;
+
 	for (int i = 0; i < BACKENDS; i++) {
-		if ((order.backend && strcmp(order.backend, backends[i]->name)) || has_failed[i])
+		if ((order.backend && strcmp(order.backend, backends[i]->name)) || has_failed[i] ||
+		    probe(i, refusals[i]))
 			continue;
-		if (!backends[i]->probe(&order, refusals[i], WHY_ROOM)) {
-			refusals[i][0] = '\0';
-			return i;
+		if (!order.backend && backends[i]->sees_less &&
+		    backends[i]->sees_less(&order, refusals[i], WHY_ROOM)) {
+			second_best = i;
+			continue;
 		}
+		refusals[i][0] = '\0';
+		return i;
 	}
-	return -1;
+	if (second_best >= 0)
+		refusals[second_best][0] = '\0';
+	return second_best;
 }
 
-/* Where nobody can do what is usual, and nothing was asked for, what all can do is better than nothing. */
+/* Where nobody can do what is usual, and nothing was asked for, what all can do is better than
+ * nothing. */
 static int choose(void)
 {
 	int chosen = choose_for_detail();
@@ -276,6 +357,9 @@ static int choose(void)
 	if (chosen >= 0 || detail_is_asked || order.prove)
 		return chosen;
 	order.detail = LIFE;
+	for (int i = 0; i < BACKENDS; i++)
+		if (!has_failed[i])
+			refusals[i][0] = '\0'; /* that was of another detail */
 	return choose_for_detail();
 }
 
@@ -335,6 +419,7 @@ static void write_beginning(const struct backend *backend, uint64_t began_ns)
 	record_number("processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	write_known("every_ns", order.every_ns ? order.every_ns : UNKNOWN);
 	record_number("children", order.children);
+	write_known("seed", order.children > 1 ? order.seed : UNKNOWN);
 	if (order.detail == BUDGET)
 		record_real("budget", order.budget);
 	else
@@ -356,7 +441,7 @@ static void write_mark(const struct backend *backend, const char *id)
 	processes = backend->total(&total);
 	record_open("mark");
 	record_text("id", id);
-	record_number("at_ns", now_ns());
+	record_number("at_ns", boottime_ns());
 	record_number("processes", processes);
 	write_figures(total.figure, SUMS);
 	if (total.calls_known)
@@ -389,15 +474,31 @@ static int obey(const struct backend *backend)
 	return filled < sizeof line - 1 ? 0 : -1;
 }
 
-/* Until something ends the watch; returns what. */
+/* While there is an end to be kept, so often we see whether we run; and a waking that comes so much
+ * too late shows that we did not: stopped by Ctrl-Z, in a frozen control group, on a suspended
+ * machine. A busy one's are sooner. */
+enum { SIGN_NS = 1000000000, LATE_NS = 2000000000 };
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+/* Until something ends the watch; returns what. A time in which we stood still is no part of
+ * --for's. */
 static const char *watch(const struct backend *backend, uint64_t began_ns)
 {
 	uint64_t stop_ns = order.for_ns ? began_ns + order.for_ns : UNKNOWN;
 	uint64_t next_ns = order.every_ns ? began_ns + order.every_ns : UNKNOWN;
 
 	for (;;) {
-		enum woken woken = backend->wait(next_ns < stop_ns ? next_ns : stop_ns);
-		uint64_t   now = now_ns();
+		uint64_t   sign_ns = stop_ns == UNKNOWN ? UNKNOWN : boottime_ns() + SIGN_NS;
+		uint64_t   until_ns = least(sign_ns, least(next_ns, stop_ns));
+		enum woken woken = backend->wait(until_ns);
+		uint64_t   now = boottime_ns();
+
+		if (stop_ns != UNKNOWN && now > until_ns + LATE_NS)
+			stop_ns += now - until_ns;
 
 		if (outside.command_ended)
 			return "command";
@@ -445,10 +546,11 @@ static void write_end(const struct account *account, const char *stopped_by)
 
 	getrusage(RUSAGE_SELF, &ours);
 	record_open("end");
-	record_number("at_ns", now_ns());
+	record_number("at_ns", boottime_ns());
 	record_number("cpu_user_ns", ns_of(ours.ru_utime));
 	record_number("cpu_system_ns", ns_of(ours.ru_stime));
-	/* Without pages of files: those of the maps are in maps_bytes, and the program's own are anybody's. */
+	/* Without pages of files: those of the maps are in maps_bytes, and the program's own are
+	 * anybody's. */
 	write_known("memory_bytes", memory_of("RssAnon"));
 	write_known("memory_peak_bytes", memory_of("VmHWM"));
 	write_known("maps_bytes", account->maps_bytes);
@@ -484,7 +586,8 @@ static int status_of_command(void)
 		return DONE;
 	failure = command_failure();
 	if (failure)
-		fprintf(stderr, "steelyard-watch: cannot execute '%s': %s\n", order.command[0], strerror(failure));
+		fprintf(stderr, "steelyard-watch: cannot execute '%s': %s\n", order.command[0],
+		        strerror(failure));
 	return WIFSIGNALED(outside.command_status) ? 128 + WTERMSIG(outside.command_status)
 	                                           : WEXITSTATUS(outside.command_status);
 }
@@ -499,8 +602,10 @@ static int give_up(const char *why)
 	}
 	for (int i = 0; i < BACKENDS; i++)
 		if (refusals[i][0])
-			fprintf(stderr, "steelyard-watch: %s: %s\n", backends[i]->name, refusals[i]);
-	fprintf(stderr, "steelyard-watch: nothing here can watch that at detail %s\n", detail_names[order.detail]);
+			fprintf(stderr, "steelyard-watch: %s: %s\n", backends[i]->name,
+			        refusals[i]);
+	fprintf(stderr, "steelyard-watch: no monitor here can watch that at detail %s\n",
+	        detail_names[order.detail]);
 	return UNSUPPORTED;
 }
 
@@ -535,14 +640,16 @@ int main(int count, char *words[])
 	keep_from_command(records_file);
 	keep_from_command(outside.control_file);
 	if (order.command && (outside.command = command_hold(order.command)) < 0) {
-		perror("steelyard-watch: fork");
+		fprintf(stderr,
+		        "steelyard-watch: '%s' cannot be started: no process can be made for it: %s\n",
+		        order.command[0], strerror(errno));
 		return FAILED;
 	}
 	backend = begin(why);
 	if (!backend)
 		return give_up(why);
 	write_to(records_file, order.detail);
-	began_ns = now_ns();
+	began_ns = boottime_ns();
 	write_beginning(backend, began_ns);
 	if (outside.command)
 		command_release();
@@ -550,6 +657,10 @@ int main(int count, char *words[])
 	memset(&account, 0xff, sizeof account);
 	process_clear(&account.total);
 	backend->end(&account);
+	/* The account of the kernel to us, as its parent, holds what the backend may not have
+	 * seen. */
+	if (account.total.figure[memory_peak] == UNKNOWN)
+		account.total.figure[memory_peak] = command_peak_of_all();
 	write_end(&account, stopped_by);
 	return write_is_broken() ? FAILED : status_of_command();
 }

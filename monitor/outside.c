@@ -9,19 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "outside.h"
 
-struct outside outside = { .signal_file = -1, .control_file = -1 };
+struct outside  outside = { .signal_file = -1, .control_file = -1 };
 static sigset_t before;
 static int      child_changed;
-
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 int outside_open(void)
 {
@@ -32,7 +25,8 @@ int outside_open(void)
 	sigaddset(&ours, SIGINT);
 	sigaddset(&ours, SIGTERM);
 	sigaddset(&ours, SIGHUP);
-	/* What the caller had ignored, as nohup does with SIGHUP, is ignored by the kernel before it is blocked. */
+	/* What the caller had ignored, as nohup does with SIGHUP, is ignored by the kernel before
+	 * it is blocked. */
 	if (sigprocmask(SIG_BLOCK, &ours, &before))
 		return -1;
 	signal(SIGPIPE, SIG_IGN);
@@ -46,8 +40,9 @@ void outside_restore_for_child(void)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* A SIGINT is for the command, which has it from the terminal as we do, and may know what to do with it: so with a
- * command, the watch ends when that does. A request to terminate is ours alone: it is passed on, and a second one obeyed. */
+/* A SIGINT is for the command, which has it from the terminal as we do, and may know what to do
+ * with it: so with a command, the watch ends when that does. A request to terminate is ours alone:
+ * it is passed on, and a second one obeyed. */
 static void take(const struct signalfd_siginfo *taken)
 {
 	static int requests;
@@ -77,6 +72,8 @@ int outside_check(void)
 	while (read(outside.signal_file, &taken, sizeof taken) == (ssize_t)sizeof taken)
 		take(&taken);
 	changed = outside.backend_reaps && child_changed;
+	if (outside.command && !outside.command_ended && !outside.backend_reaps)
+		command_look();
 	if (outside.command && !outside.command_ended && !outside.backend_reaps &&
 	    waitpid(outside.command, &outside.command_status, WNOHANG) == outside.command) {
 		outside.command_ended = 1;
@@ -103,7 +100,7 @@ enum woken wait_quietly(uint64_t until_ns, int file)
 			{ .fd = outside.control_file, .events = POLLIN },
 			{ .fd = file, .events = POLLIN },
 		};
-		uint64_t        now = now_ns();
+		uint64_t        now = boottime_ns();
 		uint64_t        left = until_ns > now ? until_ns - now : 0;
 		struct timespec patience = {
 			.tv_sec = (time_t)(left / 1000000000),

@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "../base/list.h"
+
+_Static_assert(FIGURES <= 32, "struct process has a bit for each");
 
 const struct declaration figures[FIGURES] = {
 #define FIGURE(name, unit, kind, ...) [name] = { #name, kind },
@@ -43,7 +48,8 @@ void figures_add(uint64_t total[FIGURES], const uint64_t part[FIGURES], unsigned
 {
 	for (int i = 0; i < FIGURES; i++)
 		if (figures[i].kind & kinds)
-			total[i] = figures[i].kind & SUMS ? sum(total[i], part[i]) : larger(total[i], part[i]);
+			total[i] = figures[i].kind & SUMS ? sum(total[i], part[i])
+			                                  : larger(total[i], part[i]);
 }
 
 void figures_subtract(uint64_t figure[FIGURES], const uint64_t first[FIGURES], unsigned kinds)
@@ -64,7 +70,8 @@ void figures_begin(uint64_t figure[FIGURES])
 			figure[i] = figure[i + 1];
 }
 
-/* After cputime_adjust in Linux' kernel/sched/cputime.c: the shares of the ticks, of the exact time. */
+/* After cputime_adjust in Linux' kernel/sched/cputime.c: the shares of the ticks, of the exact
+ * time. */
 void figures_split_time(uint64_t figure[FIGURES])
 {
 	uint64_t user = figure[cpu_user_ns], system = figure[cpu_system_ns], exact = figure[run_ns];
@@ -88,6 +95,14 @@ void process_clear(struct process *process)
 	figures_forget(process->figure, ALL);
 }
 
+void process_cut_short(struct process *process, unsigned kinds)
+{
+	figures_forget(process->figure, kinds & END);
+	for (int i = 0; i < FIGURES; i++)
+		if (figures[i].kind & kinds & (SUMS | PEAK) && process->figure[i] != UNKNOWN)
+			process->at_least |= UINT32_C(1) << i;
+}
+
 struct call_type *process_call(struct process *process, enum abi abi, uint32_t number)
 {
 	struct call_type *call;
@@ -104,7 +119,7 @@ struct call_type *process_call(struct process *process, enum abi abi, uint32_t n
 
 		process->calls = realloc(process->calls, room * sizeof *process->calls);
 		if (!process->calls)
-			abort();
+			no_memory();
 	}
 	call = &process->calls[process->call_count++];
 	memset(call, 0, sizeof *call);
@@ -141,7 +156,7 @@ static void call_add(struct call_type *call, const struct call_type *part)
 	if (!call->histogram)
 		call->histogram = calloc(HISTOGRAM_BUCKETS, sizeof *call->histogram);
 	if (!call->histogram)
-		abort();
+		no_memory();
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		call->histogram[i] += part->histogram[i];
 }
@@ -162,26 +177,36 @@ void process_add(struct process *process, const struct process *part)
 {
 	figures_add(process->figure, part->figure, ALL);
 	for (size_t i = 0; i < part->call_count; i++)
-		call_add(process_call(process, part->calls[i].abi, part->calls[i].number), &part->calls[i]);
+		call_add(process_call(process, part->calls[i].abi, part->calls[i].number),
+		         &part->calls[i]);
+	process->at_least |= part->at_least;
 	process->calls_known |= part->calls_known;
 	process->is_missed |= part->is_missed;
 	process->missed_run_ns += part->missed_run_ns;
 	process->windows_active += part->windows_active;
 	process->windows_run_ns += part->windows_run_ns;
 	process->windows_weighted_ns += part->windows_weighted_ns;
+	process->windows_weighted_twice_ns += part->windows_weighted_twice_ns;
 	process->windows_hook_ns += part->windows_hook_ns;
 	process->windows_run_squares += part->windows_run_squares;
 	process->samples_user = sum(process->samples_user, part->samples_user);
 	process->samples_kernel = sum(process->samples_kernel, part->samples_kernel);
 }
 
+void no_memory(void)
+{
+	static const char sentence[] =
+		"steelyard-watch: no memory is left for the records of processes\n";
+
+	if (write(STDERR_FILENO, sentence, sizeof sentence - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
 void *list_grow(void *list, size_t count, size_t *room, size_t size)
 {
-	if (count < *room)
-		return list;
-	*room = *room ? 2 * *room : 64;
-	list = realloc(list, *room * size);
+	list = list_room(list, count, room, size);
 	if (!list)
-		abort();
+		no_memory();
 	return list;
 }

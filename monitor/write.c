@@ -1,4 +1,4 @@
-/* write.c -- processes into records, as docs/monitor.md has them. */
+/* write.c -- processes into records, as docs/explanation/monitor.md has them. */
 #include "write.h"
 
 #include <fcntl.h>
@@ -7,15 +7,16 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "../workloads/api/record.h"
+#include "../base/record.h"
 
-/* A pipe's own 64 KiB are full after some 40 processes at LATENCY, and who waits to write gives no slots back. */
+/* A pipe's own 64 KiB are full after some 40 processes at LATENCY, and who waits to write gives no
+ * slots back. */
 enum { PIPE_BYTES = 1 << 20 };
 
-static int          records_file = 1;
-static enum detail  written_detail;
-static int          is_broken;
-static int          marks_only;
+static int         records_file = 1;
+static enum detail written_detail;
+static int         is_broken;
+static int         marks_only;
 
 void write_to(int file, enum detail detail)
 {
@@ -74,9 +75,10 @@ static const char *name_of(const struct call_type *call, char room[32])
 	return room;
 }
 
-/* Where counting was not interrupted, what was counted. Else what was counted while it was on, and for the rest a
- * ratio estimate: as many in each ns of run time as there were in the windows. */
-static double expanded(const struct process *process, uint64_t counted, uint64_t in_windows, double weighted)
+/* Where counting was not interrupted, what was counted. Else what was counted while it was on, and
+ * for the rest a ratio estimate: as many in each ns of run time as there were in the windows. */
+static double expanded(const struct process *process, uint64_t counted, uint64_t in_windows,
+                       double weighted)
 {
 	if (!process->is_missed || process->windows_weighted_ns <= 0)
 		return (double)counted;
@@ -109,7 +111,8 @@ static void write_real(const char *key, double value, int is_known)
 
 static void write_call(const struct process *process, const struct call_type *call)
 {
-	int  has_windows = written_detail == BUDGET && !process->thread; /* a thread's are its process's */
+	int has_windows = written_detail == BUDGET && !process->thread; /* a thread's are its
+	                                                                   process's */
 	char name[32];
 
 	record_object(name_of(call, name));
@@ -146,6 +149,7 @@ static void write_calls(const struct process *process)
 	write_known("windows_active", has_windows ? process->windows_active : UNKNOWN);
 	write_real("windows_run_ns", process->windows_run_ns, has_windows);
 	write_real("windows_weighted_ns", process->windows_weighted_ns, has_windows);
+	write_real("windows_weighted_twice_ns", process->windows_weighted_twice_ns, has_windows);
 	write_real("windows_hook_ns", process->windows_hook_ns, has_windows);
 	write_real("windows_run_squares", process->windows_run_squares, has_windows);
 	if (!process->calls_known) {
@@ -172,12 +176,19 @@ static void write_members(const struct process *process)
 	record_number("watched_ns", process->watched_ns);
 	write_known("end_ns", process->end_ns);
 	write_known("status", process->status >= 0 && WIFEXITED(process->status)
-	                              ? (uint64_t)WEXITSTATUS(process->status) : UNKNOWN);
+	                              ? (uint64_t)WEXITSTATUS(process->status)
+	                              : UNKNOWN);
 	write_known("signal", process->status >= 0 && WIFSIGNALED(process->status)
-	                              ? (uint64_t)WTERMSIG(process->status) : UNKNOWN);
+	                              ? (uint64_t)WTERMSIG(process->status)
+	                              : UNKNOWN);
 	write_known("threads", process->threads);
 	write_known("children", process->children);
 	write_figures(process->figure, ALL);
+	record_list("at_least");
+	for (int i = 0; i < FIGURES; i++)
+		if (process->at_least & UINT32_C(1) << i && process->figure[i] != UNKNOWN)
+			record_text(NULL, figures[i].name);
+	record_list_close();
 	write_known("samples_user", process->samples_user);
 	write_known("samples_kernel", process->samples_kernel);
 	write_calls(process);
@@ -213,7 +224,8 @@ static void weight(const struct process *process, const struct call_type *call, 
 	}
 }
 
-static const struct call_type *find_call(const struct process *process, const struct call_type *like)
+static const struct call_type *find_call(const struct process   *process,
+                                         const struct call_type *like)
 {
 	for (size_t i = 0; process && i < process->call_count; i++)
 		if (process->calls[i].number == like->number && process->calls[i].abi == like->abi)
@@ -225,7 +237,7 @@ static int call_has_changed(const struct process *process, const struct call_typ
                             const struct process *before)
 {
 	const struct call_type *old = find_call(before, call);
-	double             now_weights[2], old_weights[2] = { 0, 0 };
+	double                  now_weights[2], old_weights[2] = { 0, 0 };
 
 	weight(process, call, now_weights);
 	if (old)

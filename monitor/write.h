@@ -6,7 +6,8 @@
 
 /* Where records go, and for which detail (it decides what stands for a call in a reading). */
 void write_to(int file, enum detail detail);
-/* From now on nothing is written of single processes: marks say what all cost, and nobody has to read meanwhile. */
+/* From now on nothing is written of single processes: marks say what all cost, and nobody has to
+ * read meanwhile. */
 void write_marks_only(void);
 /* Whether a record could not be written: nobody reads them, or the disk is full. */
 int write_is_broken(void);

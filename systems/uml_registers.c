@@ -1,10 +1,10 @@
 /* uml_registers.c -- lets older kernels of User-mode Linux run on processors with AMX.
  *
- * Before a process of the guest runs, User-mode Linux gives it its registers by ptrace. The host wants
- * all of them or none (EFAULT), and where the processor has tiles to multiply matrices with, they are
- * thousands of bytes more than a kernel knows that was built for 2,696. What it leaves out is what no
- * process of the guest can use. So this, preloaded into the kernel (LD_PRELOAD), gives what the kernel
- * gave, and behind it what the host has there already.
+ * Before a process of the guest runs, User-mode Linux gives it its registers by ptrace. The host
+ * wants all of them or none (EFAULT), and where the processor has tiles to multiply matrices with,
+ * they are thousands of bytes more than a kernel knows that was built for 2,696. What it leaves out
+ * is what no process of the guest can use. So this, preloaded into the kernel (LD_PRELOAD), gives
+ * what the kernel gave, and behind it what the host has there already.
  *
  * It needs nothing but the C library that is there already; so it is not linked with any.
  */
@@ -19,7 +19,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Not on the stack, because the kernel's are small. It has one processor, and is here once at a time. */
+/* Not on the stack, because the kernel's are small. It has one processor, and is here once at a
+ * time. */
 static unsigned char registers[65536];
 
 static long call(long request, pid_t pid, void *address, void *data)

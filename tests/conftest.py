@@ -2,21 +2,24 @@
 
 import os
 import shutil
-import socket
+import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
+import monitor_runs
+import places
 import pytest
-import watching
-from starting import Starter
+from installed_command import Run, Starter
+
+from steelyard.errors import Unsupported
+from steelyard.programs import built
 
 pytest_plugins = ["bounds"]
-FAKE_AGENT = Path(__file__).with_name("fake_agent.py")
+FAKE_AGENT = places.SUPPORT / "fake_agent.py"
 
 
 def _missing(marker: str) -> str | None:
@@ -32,7 +35,7 @@ def _missing(marker: str) -> str | None:
         if shutil.which(program) is None:
             return f"{program} is not installed"
     if marker == "long" and not os.environ.get("STEELYARD_LONG"):
-        return "takes many minutes: make reboots"
+        return "takes long: make reboots"
     if marker == "root" and os.geteuid() != 0:
         return "not root"
     if marker == "ssh" and not Path("/usr/sbin/sshd").exists():
@@ -40,7 +43,7 @@ def _missing(marker: str) -> str | None:
     if marker == "strace" and subprocess.run(["strace", "-o/dev/null", "true"], check=False).returncode:
         return "strace may not trace here"
     if marker in ("bpf", "ptrace"):
-        return watching.refusal(marker)
+        return monitor_runs.refusal(marker)
     return None
 
 
@@ -49,9 +52,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         reason = _missing(mark.name)
         if reason:
             pytest.skip(reason)
-
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
@@ -91,7 +91,8 @@ def starter() -> Iterator[Starter]:
 
 @pytest.fixture
 def steelyard(archive: Path, starter: Starter) -> Run:
-    """The installed command, with an archive of the test's own."""
+    """The installed command, with an archive of the test's own. A test of all that it says also gives it a
+    TMPDIR of its own: what another test's killed run has left there is removed, and this is said."""
 
     def run(*arguments: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
         known = os.environ | {"STEELYARD_ARCHIVE": str(archive)} | environment
@@ -124,36 +125,16 @@ def write_study(tmp_path: Path) -> Callable[..., str]:
     return write
 
 
-@contextmanager
-def ssh_server(tmp_path: Path, *, shell: str = "") -> Iterator[str]:
-    """A host with a shell: this one, by an ssh server of our own on a loopback port, with its own keys.
-    Another program may answer in place of the shell: it finds the command in SSH_ORIGINAL_COMMAND."""
-    for name in ("host_key", "user_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (tmp_path / "sshd_config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host_key\nUsePAM no\nStrictModes no\n"
-        f"AuthorizedKeysFile {tmp_path}/user_key.pub\nPermitRootLogin prohibit-password\n"
-        f"PidFile {tmp_path}/pid\nSetEnv HOME={tmp_path}/home\n"
-        + (f"ForceCommand {shell}\nSubsystem sftp internal-sftp\n" if shell else "")
-    )
-    (tmp_path / "ssh_config").write_text(
-        f"Host bench\n HostName 127.0.0.1\n Port {port}\n IdentityFile {tmp_path}/user_key\n"
-        f" UserKnownHostsFile {tmp_path}/known\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n"
-    )
-    (tmp_path / "home").mkdir()
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    server = subprocess.Popen(
-        ["/usr/sbin/sshd", "-D", "-e", "-f", tmp_path / "sshd_config"], stderr=subprocess.DEVNULL
-    )
-    for _ in range(100):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
-    yield "ssh:bench"
-    server.terminate()
-    server.wait()
+@pytest.fixture
+def real() -> Path:
+    """The monitor that was built, where it can count by BPF."""
+    try:
+        program = built.monitor()
+    except Unsupported as error:
+        pytest.skip(str(error))
+    assert program.stat().st_mode & stat.S_IXUSR
+    probed = subprocess.run([program, "--probe"], capture_output=True, text=True, check=False)
+    works = [line for line in probed.stdout.splitlines() if '"bpf"' in line and '"works":true' in line]
+    if not works:
+        pytest.skip(f"BPF does not work here: {probed.stdout.partition(chr(10))[0]}")
+    return program

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
+#include "draw.h"
 #include "kernel/snapshot.h"
 
 enum { BUCKETS = 4096, THREADS_MOST = 4096 };
@@ -20,9 +22,9 @@ struct early {
 static struct member  *buckets[BUCKETS];
 static struct member  *first;
 static struct account *ours;
-static uint32_t        one_in;
-static pid_t           excepted; /* who reads us */
-static uint64_t        born; /* children so far, for one in so many */
+static uint32_t        one_in, drawn_from;
+static pid_t           excepted;   /* who reads us */
+static uint64_t        born, seed; /* children so far, and of the draws who is followed */
 static size_t          member_size;
 static struct process  written; /* all of them, as one */
 static uint64_t        members; /* there were and are */
@@ -60,6 +62,8 @@ static void drop(struct member *member)
 void family_begin(const struct order *order, struct account *account, size_t size)
 {
 	one_in = order->children;
+	drawn_from = order->drawn_from;
+	seed = order->seed;
 	excepted = order->except;
 	ours = account;
 	member_size = size;
@@ -91,7 +95,7 @@ struct member *family_add(pid_t pid)
 	place = place_of(pid);
 	member = calloc(1, member_size);
 	if (!member)
-		abort();
+		no_memory();
 	process_clear(&member->process);
 	process_clear(&member->reported);
 	figures_forget(member->account.figure, ALL);
@@ -122,15 +126,24 @@ struct member *family_fork(pid_t parent, pid_t child, uint64_t at_ns)
 	member->process.generation = from->process.generation + 1;
 	member->process.begin_ns = member->process.watched_ns = at_ns;
 	memcpy(member->process.program, from->process.program, sizeof member->process.program);
-	member->left_out = from->left_out || born++ % one_in != 0;
+	member->left_out = from->left_out || (member->process.generation >= drawn_from &&
+	                                      !draw_follows(seed, born++, one_in));
 	return member;
+}
+
+void family_forget_memory(struct member *member)
+{
+	figures_forget(member->process.figure, LEVELS);
+	figures_forget(member->account.figure, LEVELS);
 }
 
 void family_program(struct member *member, const char *name, int by_exec)
 {
-	if (by_exec)
+	if (by_exec) {
 		memcpy(member->process.program_before, member->process.program,
 		       sizeof member->process.program_before);
+		family_forget_memory(member);
+	}
 	snprintf(member->process.program, sizeof member->process.program, "%s", name);
 }
 
@@ -141,8 +154,15 @@ void family_thread_ends(struct member *member, uint64_t at_ns)
 		member->dead_ns = at_ns;
 }
 
+int family_awaits_account(const struct member *member)
+{
+	return member->process.pid == outside.command && !outside.command_ended;
+}
+
 void family_write(struct member *member)
 {
+	if (member->process.pid == outside.command && outside.command_ended)
+		command_complete(&member->process);
 	member->process.end_ns = member->dead_ns != UNKNOWN ? member->dead_ns : member->gone_ns;
 	if (member->left_out) {
 		ours->unfollowed++;
@@ -161,7 +181,7 @@ struct member *family_attach(struct exits *exits, pid_t pid)
 	size_t         count;
 
 	member->process.attached = 1;
-	member->process.watched_ns = now_ns();
+	member->process.watched_ns = boottime_ns();
 	if (snapshot_of(pid, &member->process)) {
 		member->running = 0;
 		member->dead_ns = member->process.watched_ns;
@@ -186,7 +206,7 @@ struct member *family_attach_command(struct exits *exits, pid_t pid)
 	struct member *member = family_attach(exits, pid);
 
 	member->process.attached = 0;
-	figures_forget(member->process.figure, BEGIN); /* of our own program */
+	family_forget_memory(member); /* of our own program */
 	return member;
 }
 
@@ -259,6 +279,15 @@ static void take_accounts_of(struct member *member, const uint64_t figure[FIGURE
 	figures_add(member->process.figure, since, PEAK);
 }
 
+/* Whether that number is still this process's. The message of its birth may bear a later time than
+ * /proc does: its parent may have been kept from sending it. */
+static int is_same(const struct member *member, const struct process *now)
+{
+	uint64_t begin_ns = member->process.begin_ns;
+
+	return now->begin_ns < begin_ns + PATIENCE_NS && begin_ns < now->begin_ns + PATIENCE_NS;
+}
+
 static void take_snapshot(struct member *member, const struct process *now)
 {
 	uint64_t since[FIGURES];
@@ -276,7 +305,7 @@ int family_refresh(struct exits *exits, struct member *member)
 	size_t         count;
 
 	process_clear(&now);
-	if (snapshot_of(member->process.pid, &now))
+	if (snapshot_of(member->process.pid, &now) || !is_same(member, &now))
 		return -1;
 	memcpy(member->process.program, now.program, sizeof now.program);
 	if (exits->file >= 0) {
@@ -290,16 +319,21 @@ int family_refresh(struct exits *exits, struct member *member)
 		}
 		take_accounts_of(member, sum);
 	}
-	/* The process's own clock is up to date, where the threads' accounts wait for the next tick. */
+	/* The process's own clock is up to date, where the threads' accounts wait for the next
+	 * tick. */
 	take_snapshot(member, &now);
 	return 0;
 }
 
 void family_sum_up(struct member *member)
 {
-	figures_forget(member->process.figure, SUMS | END);
-	if (member->exits && member->accounts >= member->exits)
+	/* What it had at some moment before, as a peak may be, is not what it had in all. */
+	if (member->exits && member->accounts >= member->exits) {
+		figures_forget(member->process.figure, SUMS | END);
 		take_accounts_of(member, member->account.figure);
+	} else {
+		figures_forget(member->process.figure, SUMS | END | PEAK);
+	}
 }
 
 int family_is_dead(struct member *member, int checks_proc)
@@ -312,7 +346,7 @@ int family_is_dead(struct member *member, int checks_proc)
 	if (member->running && !checks_proc)
 		return 0;
 	process_clear(&now);
-	if (!snapshot_of(member->process.pid, &now)) {
+	if (!snapshot_of(member->process.pid, &now) && is_same(member, &now)) {
 		if (!member->running)
 			member->running = snapshot_threads(member->process.pid, threads, 64);
 		member->dead_ns = member->gone_ns = UNKNOWN;
@@ -322,8 +356,8 @@ int family_is_dead(struct member *member, int checks_proc)
 		return 1;
 	/* The message may be on its way still. */
 	if (member->gone_ns == UNKNOWN)
-		member->gone_ns = now_ns();
-	if (now_ns() - member->gone_ns < PATIENCE_NS)
+		member->gone_ns = boottime_ns();
+	if (boottime_ns() - member->gone_ns < PATIENCE_NS)
 		return 0;
 	member->running = 0;
 	member->dead_ns = member->gone_ns;
@@ -333,7 +367,7 @@ int family_is_dead(struct member *member, int checks_proc)
 enum woken family_wait(uint64_t until_ns, uint64_t step_ns, void (*take)(int))
 {
 	for (;;) {
-		uint64_t   pace_ns = now_ns() + step_ns;
+		uint64_t   pace_ns = boottime_ns() + step_ns;
 		enum woken woken;
 
 		take(0);

@@ -47,7 +47,7 @@ static void *make(size_t size)
 	void *made = calloc(1, size);
 
 	if (!made)
-		abort();
+		no_memory();
 	return made;
 }
 
@@ -135,9 +135,11 @@ void meter_begin(struct meter *process, uint64_t now, int is_new)
 
 void meter_exec(struct meter *process)
 {
-	memcpy(process->record.program_before, process->record.program, sizeof process->record.program);
+	memcpy(process->record.program_before, process->record.program,
+	       sizeof process->record.program);
 	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
 		meter_read_thread(thread);
+	process->record.at_least = 0; /* that was another program's memory */
 	begin_program(process, procfs_open(process->record.pid, 0));
 }
 
@@ -149,8 +151,10 @@ int meter_read_thread(struct thread_meter *thread)
 
 	if (directory < 0)
 		return -1;
-	figures_forget(thread->last, LEVELS); /* a zombie has no memory, and says nothing of what it had */
-	if (procfs_schedstat(directory, thread->last) | procfs_status(directory, &status, thread->last)) {
+	figures_forget(thread->last, LEVELS); /* a zombie has no memory, and says nothing of what it
+	                                         had */
+	if (procfs_schedstat(directory, thread->last) |
+	    procfs_status(directory, &status, thread->last)) {
 		close(directory);
 		return -1;
 	}
@@ -176,11 +180,22 @@ static void reckon_thread(struct thread_meter *thread, uint64_t now)
 	figures_take(figure, since, SUMS);
 	if (thread->last[switches_voluntary] != UNKNOWN)
 		figure[switches_voluntary] -= figure[switches_voluntary] < thread->our_switches
-		                                      ? figure[switches_voluntary] : thread->our_switches;
+		                                      ? figure[switches_voluntary]
+		                                      : thread->our_switches;
 	if (figure[run_ns] == UNKNOWN)
 		return;
 	busy = figure[run_ns] + figure[wait_ns];
 	figure[blocked_ns] = life > busy ? life - busy : 0;
+}
+
+void meter_age(struct meter *process, uint64_t now)
+{
+	figures_forget(process->record.figure, THREADS);
+	figures_add(process->record.figure, process->ended, THREADS);
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next) {
+		reckon_thread(thread, now);
+		figures_add(process->record.figure, thread->record.figure, THREADS);
+	}
 }
 
 int meter_read(struct meter *process, uint64_t now)
@@ -201,13 +216,9 @@ int meter_read(struct meter *process, uint64_t now)
 	figures_subtract(total, process->first, TOTAL);
 	figures_split_time(total);
 	figures_take(figure, total, TOTAL);
-	figures_forget(figure, THREADS);
-	figures_add(figure, process->ended, THREADS);
-	for (struct thread_meter *thread = process->threads; thread; thread = thread->next) {
+	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
 		meter_read_thread(thread);
-		reckon_thread(thread, now);
-		figures_add(figure, thread->record.figure, THREADS);
-	}
+	meter_age(process, now);
 	return 0;
 }
 
@@ -226,7 +237,7 @@ void meter_end_thread(struct thread_meter *thread, uint64_t end_ns, int status)
 	struct meter         *process = thread->process;
 	struct thread_meter **link = &process->threads;
 
-	reckon_thread(thread, end_ns == UNKNOWN ? now_ns() : end_ns);
+	reckon_thread(thread, end_ns == UNKNOWN ? boottime_ns() : end_ns);
 	figures_add(process->ended, thread->record.figure, THREADS);
 	if (s.write_threads && process->has_begun && !process->is_unfollowed) {
 		thread->record.parent = process->record.parent;
@@ -277,7 +288,7 @@ void meter_end(struct meter *process, uint64_t end_ns, int status)
 
 uint64_t meters_total(struct process *total)
 {
-	uint64_t now = now_ns();
+	uint64_t now = boottime_ns();
 
 	process_add(total, &s.ended);
 	for (struct meter *process = meters_first; process; process = process->next) {

@@ -12,8 +12,8 @@
 
 #include "procfs.h"
 
-/* Of the file system with that device number: its type, and its options between commas. mountinfo has both behind
- * a line's " - ". */
+/* Of the file system with that device number: its type, and its options between commas. mountinfo
+ * has both behind a line's " - ". */
 struct mounted {
 	char type[32], options[4096];
 };
@@ -32,7 +32,8 @@ static int find_mounted(dev_t device, struct mounted *mounted)
 		    makedev(major_number, minor_number) != device)
 			continue;
 		strcpy(mounted->options, ",");
-		found = sscanf(behind, " - %31s %*s %4093s", mounted->type, mounted->options + 1) == 2;
+		found = sscanf(behind, " - %31s %*s %4093s", mounted->type, mounted->options + 1) ==
+		        2;
 		strcat(mounted->options, ",");
 	}
 	if (file)
@@ -40,7 +41,8 @@ static int find_mounted(dev_t device, struct mounted *mounted)
 	return found ? 0 : -1;
 }
 
-/* Version 1 has a hierarchy for each mount; /proc/self/cgroup numbers them: "4:cpu,cpuacct:/path". */
+/* Version 1 has a hierarchy for each mount; /proc/self/cgroup numbers them:
+ * "4:cpu,cpuacct:/path". */
 static int hierarchy_of(const struct mounted *mounted)
 {
 	FILE *file = procfs_file("self/cgroup");
@@ -50,9 +52,11 @@ static int hierarchy_of(const struct mounted *mounted)
 	while (file && found < 0 && fgets(line, sizeof line, file)) {
 		char *controllers = strchr(line, ':'), *end, wanted[260];
 
-		if (!controllers || !(end = strpbrk(controllers + 1, ",:")) || end == controllers + 1)
+		if (!controllers || !(end = strpbrk(controllers + 1, ",:")) ||
+		    end == controllers + 1)
 			continue;
-		snprintf(wanted, sizeof wanted, ",%.*s,", (int)(end - controllers - 1), controllers + 1);
+		snprintf(wanted, sizeof wanted, ",%.*s,", (int)(end - controllers - 1),
+		         controllers + 1);
 		if (strstr(mounted->options, wanted))
 			found = atoi(line);
 	}
@@ -80,7 +84,8 @@ int cgroup_find(const char *directory, struct cgroup_key *key, char *why, size_t
 	}
 	if (key->hierarchy >= 0)
 		return 0;
-	snprintf(why, why_room, "control group '%s': it is no directory of a control group", directory);
+	snprintf(why, why_room, "control group '%s': it is no directory of a control group",
+	         directory);
 	return -1;
 }
 
@@ -100,7 +105,11 @@ static void add_members(const char *directory, struct members *members)
 	snprintf(path, sizeof path, "%s/cgroup.procs", directory);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &pid) == 1) {
-		members->list = list_grow(members->list, members->count, &members->room, sizeof *members->list);
+		if (!pid) /* of another namespace of processes than ours, which has no number for
+		             it */
+			continue;
+		members->list = list_grow(members->list, members->count, &members->room,
+		                          sizeof *members->list);
 		members->list[members->count++] = (pid_t)pid;
 	}
 	if (file)
@@ -109,7 +118,8 @@ static void add_members(const char *directory, struct members *members)
 	while (below && (entry = readdir(below))) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
-		if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) < (int)sizeof path)
+		if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) <
+		    (int)sizeof path)
 			add_members(path, members);
 	}
 	if (below)

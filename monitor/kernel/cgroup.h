@@ -13,7 +13,8 @@ struct cgroup_key {
 
 /* Returns 0, or -1 with a sentence in `why`. */
 int cgroup_find(const char *directory, struct cgroup_key *key, char *why, size_t why_room);
-/* The processes in it and in the groups below. *members is the caller's to free. Returns how many. */
+/* The processes in it and in the groups below. *members is the caller's to free. Returns how
+ * many. */
 size_t cgroup_members(const char *directory, pid_t **members);
 
 #endif

@@ -13,7 +13,10 @@
 /* Some 20,000 ended tasks between two readings. */
 enum { SOCKET_BUFFER = 16 << 20, MESSAGE_ROOM = 4096 };
 /* Of an attribute and of a message of generic netlink; both are aligned already. */
-enum { ATTRIBUTE_HEAD = sizeof(struct nlattr), MESSAGE_HEAD = NLMSG_HDRLEN + sizeof(struct genlmsghdr) };
+enum {
+	ATTRIBUTE_HEAD = sizeof(struct nlattr),
+	MESSAGE_HEAD = NLMSG_HDRLEN + sizeof(struct genlmsghdr)
+};
 
 struct message {
 	struct nlmsghdr   netlink;
@@ -45,13 +48,15 @@ static int open_netlink(void)
 }
 
 /* Sends a command with one attribute, and asks for an answer or an acknowledgement. */
-static int tell(int file, uint16_t family, uint8_t command, uint16_t attribute, const void *value, size_t length)
+static int tell(int file, uint16_t family, uint8_t command, uint16_t attribute, const void *value,
+                size_t length)
 {
 	struct message message = {
 		.netlink = { .nlmsg_type = family, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
 		.generic = { .cmd = command, .version = 1 },
 	};
-	struct nlattr head = { .nla_type = attribute, .nla_len = (uint16_t)(ATTRIBUTE_HEAD + length) };
+	struct nlattr head = { .nla_type = attribute,
+		               .nla_len = (uint16_t)(ATTRIBUTE_HEAD + length) };
 
 	memcpy(message.attributes, &head, sizeof head);
 	memcpy(message.attributes + ATTRIBUTE_HEAD, value, length);
@@ -85,8 +90,8 @@ static const void *content(const struct nlattr *attribute, size_t *length)
 }
 
 /* Answers of the kernel come before send returns: nothing is waited for. Reads answers up to the
- * acknowledgement; the attributes of one that is no error are copied to `answer`. Returns their length,
- * or -1 with errno. */
+ * acknowledgement; the attributes of one that is no error are copied to `answer`. Returns their
+ * length, or -1 with errno. */
 static ssize_t answer_of(int file, char *answer, size_t room)
 {
 	ssize_t found = 0;
@@ -121,8 +126,8 @@ static int find_family(struct exits *exits)
 	ssize_t              length;
 	const struct nlattr *id;
 
-	if (tell(exits->asking, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME,
-	         sizeof TASKSTATS_GENL_NAME))
+	if (tell(exits->asking, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME,
+	         TASKSTATS_GENL_NAME, sizeof TASKSTATS_GENL_NAME))
 		return -1;
 	length = answer_of(exits->asking, answer, sizeof answer);
 	if (length < 0)
@@ -167,8 +172,9 @@ int exits_open(struct exits *exits, char *why, size_t why_room)
 	else {
 		if (setsockopt(exits->file, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
 			setsockopt(exits->file, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-		if (!tell(exits->file, exits->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK,
-		          processors, strlen(processors) + 1) &&
+		if (!tell(exits->file, exits->family, TASKSTATS_CMD_GET,
+		          TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, processors,
+		          strlen(processors) + 1) &&
 		    answer_of(exits->file, nothing, 0) >= 0)
 			return 0;
 		say(why, why_room, "taskstats, which needs CAP_NET_ADMIN in the first namespaces");
@@ -199,7 +205,8 @@ static void take(const void *from, size_t length, struct task_account *account)
 	account->pid = raw.version >= 12 ? (pid_t)raw.ac_tgid : 0;
 	account->exit_code = (int)raw.ac_exitcode;
 	memcpy(account->program, raw.ac_comm, sizeof account->program - 1);
-	/* What the names promise is the other way round: "real" is the ticks, "virtual" the scheduler's ns. */
+	/* What the names promise is the other way round: "real" is the ticks, "virtual" the
+	 * scheduler's ns. */
 	account->figure[run_ns] = raw.cpu_run_virtual_total;
 	account->figure[cpu_user_ns] = raw.ac_utime * 1000;
 	account->figure[cpu_system_ns] = raw.ac_stime * 1000;
@@ -208,8 +215,9 @@ static void take(const void *from, size_t length, struct task_account *account)
 	account->figure[faults_major] = raw.ac_majflt;
 	account->figure[switches_voluntary] = raw.nvcsw;
 	account->figure[switches_involuntary] = raw.nivcsw;
-	/* All input and output is rounded down to multiples of 1024 by the kernel (bacct_add_tsk and its like in
-	 * kernel/tsacct.c), numbers of calls too: too little of those remains to be said. */
+	/* All input and output is rounded down to multiples of 1024 by the kernel (bacct_add_tsk
+	 * and its like in kernel/tsacct.c), numbers of calls too: too little of those remains to be
+	 * said. */
 	account->figure[characters_read] = raw.read_char;
 	account->figure[characters_written] = raw.write_char;
 	account->figure[bytes_read] = raw.read_bytes;
@@ -221,7 +229,8 @@ static void take(const void *from, size_t length, struct task_account *account)
 		account->figure[memory_peak] = raw.hiwater_rss * 1024;
 }
 
-/* Of a message's attributes those of one task; the sum that follows a group's last thread is passed over. */
+/* Of a message's attributes those of one task; the sum that follows a group's last thread is passed
+ * over. */
 static int task_of(const void *attributes, size_t length, struct task_account *account)
 {
 	const struct nlattr *both = attribute_of(attributes, length, TASKSTATS_TYPE_AGGR_PID);
@@ -243,7 +252,7 @@ int exits_next(struct exits *exits, struct task_account *account)
 {
 	for (;;) {
 		_Alignas(struct nlmsghdr) char buffer[MESSAGE_ROOM];
-		ssize_t                count = recv(exits->file, buffer, sizeof buffer, MSG_DONTWAIT);
+		ssize_t count = recv(exits->file, buffer, sizeof buffer, MSG_DONTWAIT);
 		const struct nlmsghdr *head = (const void *)buffer;
 
 		if (count < 0 && errno == ENOBUFS) {
@@ -256,8 +265,7 @@ int exits_next(struct exits *exits, struct task_account *account)
 			return 0;
 		if (!NLMSG_OK(head, (size_t)count) || head->nlmsg_type != exits->family)
 			continue;
-		if (task_of(buffer + MESSAGE_HEAD,
-		            head->nlmsg_len - MESSAGE_HEAD, account))
+		if (task_of(buffer + MESSAGE_HEAD, head->nlmsg_len - MESSAGE_HEAD, account))
 			return 1;
 	}
 }
@@ -268,7 +276,8 @@ int exits_ask(struct exits *exits, pid_t thread, struct task_account *account)
 	uint32_t         number = (uint32_t)thread;
 	ssize_t          length;
 
-	if (tell(exits->asking, exits->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_PID, &number, sizeof number))
+	if (tell(exits->asking, exits->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_PID, &number,
+	         sizeof number))
 		return -1;
 	length = answer_of(exits->asking, answer, sizeof answer);
 	return length > 0 && task_of(answer, (size_t)length, account) ? 0 : -1;

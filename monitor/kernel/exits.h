@@ -1,7 +1,8 @@
-/* exits.h -- the kernel's own account of tasks, by taskstats: of each at its end, of a live one on demand.
+/* exits.h -- the kernel's own account of tasks, by taskstats: of each at its end, of a live one on
+ * demand.
  *
- * Needs CAP_NET_ADMIN, and the first user and process namespace. A record of each task (thread) of the
- * machine that ends is queued, ours or not.
+ * Needs CAP_NET_ADMIN, and the first user and process namespace. A record of each task (thread) of
+ * the machine that ends is queued, ours or not.
  *
  * Costs    a message to us for every task that ends anywhere on the machine.
  * Loses    messages, when we are too slow for the socket's buffer; counted.
@@ -16,17 +17,17 @@
 #include "monitor.h"
 
 struct exits {
-	int      file;      /* readable when a task has ended; -1: not open */
-	int      asking;    /* for questions, apart from what comes by itself */
-	uint16_t family;    /* the number that generic netlink has given taskstats */
-	uint64_t lost;      /* messages, at least */
+	int      file;   /* readable when a task has ended; -1: not open */
+	int      asking; /* for questions, apart from what comes by itself */
+	uint16_t family; /* the number that generic netlink has given taskstats */
+	uint64_t lost;   /* messages, at least */
 };
 
 /* What is known of one thread, or the sum of several. */
 struct task_account {
-	pid_t    thread, pid;  /* pid: 0 where the kernel does not say (before 5.19) */
+	pid_t    thread, pid;     /* pid: 0 where the kernel does not say (before 5.19) */
 	uint64_t figure[FIGURES]; /* processor time in ticks, for figures_split_time */
-	int      exit_code;    /* as wait4 gives it */
+	int      exit_code;       /* as wait4 gives it */
 	char     program[16];
 };
 

@@ -8,8 +8,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../../base/posix/timespec.h"
+#include "kernel/clocks.h"
 
 enum { FILE_ROOM = 16384 };
 static const uint64_t TICK_NS = 10000000; /* USER_HZ is 100 on every Linux */
@@ -20,12 +22,66 @@ void procfs_use(const char *directory)
 	root = directory;
 }
 
+/* Numbers in the namespace that /proc shows and in those below it, down to the process's own: one
+ * alone if that is the same. */
+static size_t count_numbers(const char *name)
+{
+	FILE  *file = procfs_file("self/status");
+	char   line[256];
+	size_t length = strlen(name), count = 0;
+
+	while (file && !count && fgets(line, sizeof line, file))
+		if (!strncmp(line, name, length))
+			for (char *rest, *word = strtok_r(line + length, " \t\n", &rest); word;
+			     word = strtok_r(NULL, " \t\n", &rest))
+				count++;
+	if (file)
+		fclose(file);
+	return count;
+}
+
+int procfs_check(char *why, size_t why_room)
+{
+	char    path[PATH_MAX], number[32];
+	ssize_t length;
+
+	snprintf(path, sizeof path, "%s/self", root);
+	length = readlink(path, number, sizeof number - 1);
+	if (length < 0) {
+		snprintf(
+			why, why_room,
+			"/proc is missing, or does not show this process: it may belong to another namespace of "
+			"processes");
+		return -1;
+	}
+	number[length] = '\0';
+	/* A kernel before 4.1 has no line NSpid. */
+	if (atoi(number) == getpid() && count_numbers("NSpid:") <= 1)
+		return 0;
+	snprintf(why, why_room,
+	         "/proc shows another process namespace than ours, with other numbers (unshare "
+	         "--mount-proc mounts its own)");
+	return -1;
+}
+
 FILE *procfs_file(const char *name)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof path, "%s/%s", root, name);
 	return fopen(path, "re");
+}
+
+/* What cannot be opened has gone, to everybody who asks here. Where it is we who may open no more,
+ * that would be wrong of each process: so it ends the watch, and what is watched goes on. */
+static int opened(int file)
+{
+	if (file < 0 && (errno == EMFILE || errno == ENFILE)) {
+		fprintf(stderr, "steelyard-watch: /proc can no longer be read: %s (ulimit -n)\n",
+		        strerror(errno));
+		_exit(1);
+	}
+	return file;
 }
 
 int procfs_open(pid_t pid, pid_t thread)
@@ -36,27 +92,28 @@ int procfs_open(pid_t pid, pid_t thread)
 		snprintf(path, sizeof path, "%s/%d/task/%d", root, (int)pid, (int)thread);
 	else
 		snprintf(path, sizeof path, "%s/%d", root, (int)pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return opened(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* The whole file, ended by a zero. Returns its length, or -1. */
 static ssize_t slurp(int directory, const char *name, char room[FILE_ROOM])
 {
-	int     file = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	int     file = opened(openat(directory, name, O_RDONLY | O_CLOEXEC));
 	ssize_t filled = 0, count = 0;
 
 	room[0] = '\0';
 	if (file < 0)
 		return -1;
-	while (filled < FILE_ROOM - 1 && (count = read(file, room + filled, (size_t)(FILE_ROOM - 1 - filled))) > 0)
+	while (filled < FILE_ROOM - 1 &&
+	       (count = read(file, room + filled, (size_t)(FILE_ROOM - 1 - filled))) > 0)
 		filled += count;
 	close(file);
 	room[filled] = '\0';
 	return count < 0 || filled == 0 ? -1 : filled;
 }
 
-/* The number that a text begins with, after spaces; UNKNOWN if it is below 0 or too large. Moves the text behind it.
- * Returns -1 if there is none. */
+/* The number that a text begins with, after spaces; UNKNOWN if it is below 0 or too large. Moves
+ * the text behind it. Returns -1 if there is none. */
 static int number(const char **text, int base, uint64_t *value)
 {
 	const char *digits = *text + strspn(*text, " \t");
@@ -94,7 +151,8 @@ int procfs_program(int directory, char program[16])
 
 	if (length < 1)
 		return -1;
-	if (room[length - 1] == '\n') /* the line's end; the name itself may hold any other byte, and such ends too */
+	if (room[length - 1] == '\n') /* the line's end; the name itself may hold any other byte,
+	                                 and such ends too */
 		room[length - 1] = '\0';
 	snprintf(program, 16, "%.15s", room);
 	return 0;
@@ -118,11 +176,13 @@ struct field {
 };
 
 /* Takes from each line of a file the fields it has. */
-static void take_fields(const char *text, const struct field *fields, size_t count, uint64_t figure[FIGURES])
+static void take_fields(const char *text, const struct field *fields, size_t count,
+                        uint64_t figure[FIGURES])
 {
 	uint64_t value;
 
-	for (const char *line = text, *end; line; line = (end = strchr(line, '\n')) ? end + 1 : NULL)
+	for (const char *line = text, *end; line;
+	     line = (end = strchr(line, '\n')) ? end + 1 : NULL)
 		for (size_t i = 0; i < count; i++)
 			if (take(line, fields[i].name, 10, &value))
 				figure[fields[i].figure] = times(value, fields[i].unit);
@@ -144,8 +204,10 @@ int procfs_status(int directory, struct procfs_status *status, uint64_t figure[F
 
 	if (slurp(directory, "status", room) < 0)
 		return -1;
-	/* The name comes first, with its line ends escaped: what follows a line's end is the kernel's. */
-	for (const char *line = room, *end; line; line = (end = strchr(line, '\n')) ? end + 1 : NULL) {
+	/* The name comes first, with its line ends escaped: what follows a line's end is the
+	 * kernel's. */
+	for (const char *line = room, *end; line;
+	     line = (end = strchr(line, '\n')) ? end + 1 : NULL) {
 		if (take(line, "Tgid", 10, &value))
 			status->group = (pid_t)value;
 		else if (take(line, "PPid", 10, &value))
@@ -164,13 +226,25 @@ int procfs_status(int directory, struct procfs_status *status, uint64_t figure[F
 
 int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES])
 {
-	/* As proc(5) counts them. The name, in parentheses, may hold any byte; behind it all is the kernel's. */
-	enum { PARENT = 4, MINOR = 10, CHILDREN_MINOR, MAJOR, USER = 14, SYSTEM, COUNT = 20, START = 22, FIELDS };
+	/* As proc(5) counts them. The name, in parentheses, may hold any byte; behind it all is the
+	 * kernel's. */
+	enum {
+		PARENT = 4,
+		MINOR = 10,
+		CHILDREN_MINOR,
+		MAJOR,
+		USER = 14,
+		SYSTEM,
+		COUNT = 20,
+		START = 22,
+		FIELDS
+	};
 	char        room[FILE_ROOM];
 	uint64_t    field[FIELDS];
 	const char *place;
 
-	if (slurp(directory, "stat", room) < 0 || !(place = strrchr(room, ')')) || place[1] != ' ' || !place[2])
+	if (slurp(directory, "stat", room) < 0 || !(place = strrchr(room, ')')) ||
+	    place[1] != ' ' || !place[2])
 		return -1;
 	stat->state = place[2];
 	place += 3;
@@ -182,7 +256,7 @@ int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES
 	stat->parent = (pid_t)field[PARENT];
 	stat->children_faults_minor = field[CHILDREN_MINOR];
 	stat->threads = field[COUNT];
-	stat->begin_ns = times(field[START], TICK_NS);
+	stat->begin_ns = clocks_of_kernel(times(field[START], TICK_NS));
 	if (!figure)
 		return 0;
 	figure[faults_minor] = field[MINOR];
@@ -216,7 +290,8 @@ int procfs_schedstat(int directory, uint64_t figure[FIGURES])
 	const char *place = room;
 	uint64_t    run, wait;
 
-	if (slurp(directory, "schedstat", room) < 0 || number(&place, 10, &run) || number(&place, 10, &wait))
+	if (slurp(directory, "schedstat", room) < 0 || number(&place, 10, &run) ||
+	    number(&place, 10, &wait))
 		return -1;
 	figure[run_ns] = run;
 	figure[wait_ns] = wait;
@@ -242,15 +317,16 @@ int procfs_io(int directory, uint64_t figure[FIGURES])
 	return 0;
 }
 
-/* The number of the clock that has this part of that process's time: MAKE_PROCESS_CPUCLOCK of the kernel's
- * include/linux/posix-timers_types.h. The C library's clock_getcpuclockid gives only the last of them. */
+/* The number of the clock that has this part of that process's time: MAKE_PROCESS_CPUCLOCK of the
+ * kernel's include/linux/posix-timers_types.h. The C library's clock_getcpuclockid gives only the
+ * last of them. */
 static int read_clock(pid_t pid, int which, uint64_t *ns)
 {
 	struct timespec time;
 
 	if (clock_gettime((clockid_t)((~(unsigned)pid << 3) | (unsigned)which), &time))
 		return -1;
-	*ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	*ns = timespec_ns(time);
 	return 0;
 }
 
@@ -289,6 +365,7 @@ static void each_number(const char *name, void (*each)(pid_t number, void *conte
 
 	snprintf(path, sizeof path, "%s/%s", root, name);
 	directory = opendir(path);
+	opened(directory ? 0 : -1);
 	while (directory && (entry = readdir(directory)))
 		if (pid_in(entry->d_name))
 			each(pid_in(entry->d_name), context);
@@ -310,10 +387,10 @@ void procfs_processes(void (*each)(pid_t pid, void *context), void *context)
 }
 
 struct search {
-	pid_t  parent;
+	pid_t parent;
 	void (*each)(pid_t child, void *context);
-	void  *context;
-	int    too_many; /* for the room of one file */
+	void *context;
+	int   too_many; /* for the room of one file */
 };
 
 static void children_of_thread(pid_t thread, void *context)
@@ -325,7 +402,8 @@ static void children_of_thread(pid_t thread, void *context)
 	if (slurp(directory, "children", room) == FILE_ROOM - 1)
 		search->too_many = 1;
 	else
-		for (char *word = strtok_r(room, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest))
+		for (char *word = strtok_r(room, " \n", &rest); word;
+		     word = strtok_r(NULL, " \n", &rest))
 			if (pid_in(word))
 				search->each(pid_in(word), search->context);
 	close(directory);

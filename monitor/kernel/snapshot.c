@@ -86,7 +86,7 @@ size_t snapshot_descendants(const pid_t pids[], size_t count, struct kin **kin)
 	procfs_processes(add_process, &all);
 	*kin = malloc((all.count + count + 1) * sizeof **kin);
 	if (!*kin)
-		abort();
+		no_memory();
 	for (size_t i = 0; i < count; i++)
 		if (!is_among(*kin, found, pids[i]))
 			(*kin)[found++] = (struct kin){ .pid = pids[i] };

@@ -15,7 +15,9 @@ A trial that fails is not among them: that is an outcome, and data.
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from steelyard.text import quoted, shortened, shown
 
@@ -24,7 +26,7 @@ _COMPARED_MOST = 40  # characters of a name that another one may be near to
 
 
 class SteelyardError(Exception):
-    """What a person can mend. Its text is one sentence, ready to be shown."""
+    """An error that a person can mend. Its text is one sentence, ready to print."""
 
     exit_status = 1
 
@@ -45,13 +47,13 @@ class StudyError(UsageError):
 
 
 class UnknownName(UsageError):
-    """There is no such thing; the nearest known name is suggested."""
+    """An unknown name; the nearest known name is suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
         names = sorted(known)
         like = [one for one in names if len(one) <= _COMPARED_MOST] if len(name) <= _COMPARED_MOST else []
         near = difflib.get_close_matches(name, like, n=1, cutoff=0.5)
-        known_ones = f"known are: {_listed(names)}" if names else "there is none at all"
+        known_ones = f"known are: {_listed(names)}" if names else "there are none"
         advice = f"did you mean {quoted(near[0])}?" if near else known_ones
         super().__init__(f"{where}there is no {kind} {quoted(name)}; {advice}")
 
@@ -77,16 +79,31 @@ class SystemFailed(SteelyardError):
     """A system died, fell silent, or spoke nonsense."""
 
 
+@contextmanager
+def starting(program: str | Path, *, raises: type[SteelyardError] = SystemFailed) -> Iterator[None]:
+    """Names the program where the kernel refuses to start it: a sandbox or a limit may refuse any fork, and
+    the kernel's own words name nothing."""
+    try:
+        yield
+    except OSError as error:
+        raise raises(f"{Path(program).name} cannot be started: {error.strerror or error}") from error
+
+
 class BootFailed(SteelyardError):
     """A machine did not come up as the system that it was asked for."""
 
+    def __init__(self, sentence: str, *, said: bytes = b"") -> None:
+        """`said` is what the command that should have brought it there wrote."""
+        super().__init__(sentence)
+        self.said = said
+
 
 class Stuck(BootFailed):
-    """It is of no use to ask it again before somebody has mended something."""
+    """Another attempt is useless until a person has mended something."""
 
 
 class Rebooting(SteelyardError):
-    """This machine reboots, and the experiment goes on by itself after that."""
+    """This machine reboots, and the experiment resumes by itself afterwards."""
 
     exit_status = 0
 

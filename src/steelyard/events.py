@@ -1,36 +1,22 @@
-"""What happens in an experiment, as it is kept: types and constants only.
+"""The events of an experiment as they are kept: types and constants only.
 
 The laboratory produces events, the journal keeps them, the analysis reads them. A field added here is kept,
-and is a column of the table of its kind (`archive.schema`); it needs a default, which stands for it
-in what earlier versions kept. A field's comment is what docs/tables.md says of its column;
-`scripts/tables-page` makes that page.
+and is a column of the table of its kind (`archive.schema`). It needs a default, which stands for it in
+archives of earlier versions. For a field from an agent, `Told` limits the values (`systems.protocol`). A
+field's comment is the text of its column in docs/reference/tables.md; `scripts/tables-page` makes that page.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from steelyard.allowance import PROCESSORS_MOST
+from steelyard.shapes import WHOLE_MOST, Digest, KeptAs, Length, Name, OneOf, Range, Record, Told
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
 from steelyard.watch.figures import CPU
 
-Record = dict[str, Any]
 Pair = tuple[str, Cell]  # a system and a cell
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Which numbers a field may hold."""
-
-    least: float
-    most: float
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """Which texts a field may hold."""
-
-    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +28,36 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class JournalOnly:
-    """What no table has, because it follows from what it has."""
+    """A field without a column, because it follows from other columns."""
 
 
-# The closed list of how a trial can end. "stopped" is ours; it is never kept.
-STATUSES = ("ok", "failed", "unsupported", "timed out", "killed")
+# The closed list of how a trial can end. One is set aside where the laboratory itself stood still or its
+# budget was over meanwhile: that is nobody's failure, and the trial is done again. "stopped" is ours; it is
+# never kept.
+SET_ASIDE = "set aside"
+STATUSES = ("ok", "failed", "unsupported", "timed out", "killed", SET_ASIDE)
+
+# As the load program has them.
+COPIES_MOST, BATCHES_MOST, MEMBERS_MOST, MARKS, BUCKETS_MOST = 1024, 10000, 20000, 16, 1728
 
 Natural = Annotated[int, Range(0, 2**64 - 1)]
 Positive = Annotated[int, Range(1, 2**64 - 1)]
 Duration = Annotated[int, Range(0, 2**63 - 1)]
 Moment = Annotated[float, Range(0, 253_402_300_799)]  # seconds since 1970, until the end of the year 9999
 Status = Annotated[str, OneOf(STATUSES)]
+Copy = Annotated[int, Told(Range(0, COPIES_MOST - 1))]
+Signal = Annotated[int | None, Told(Range(1, 255))]
+_OfMembers = Annotated[tuple[int | None, ...], Told(Length(MEMBERS_MOST))]
+_Marks = Annotated[tuple[int | None, ...], Told(Length(MARKS, MARKS))]
+_OfBuckets = Told(Length(BUCKETS_MOST, 1))
+_Least1 = Told(Range(1, WHOLE_MOST))
 
 # What disturbs nothing that is timed, and what counts every system call (at a price on every process here).
 LIFE, CALLS = "life", "calls"
 
 USER, SYSTEM = CPU["user"], CPU["system"]
 
+RUN = "run_ns"  # of the monitor's figures: how long processes ran
 SPAN = "span_ns"  # among a trial's figures: the time between the marks, on this host's clock
 
 WORK, SETUP = "work", "setup"
@@ -69,22 +68,23 @@ OF_SERVER = "server "
 class Samples:
     """The timed batches of one copy for one metric."""
 
-    copy: int  # from 0
-    metric: str
+    copy: Copy  # from 0
+    metric: Name
     operations: Positive  # in each batch
-    durations_ns: Annotated[tuple[Duration, ...], Each("duration_ns")]
-    point: Natural | None = None  # of a curve: the size that this is of
-    bytes: Natural | None = None  # that an operation moves, where a bandwidth is measured
+    durations_ns: Annotated[tuple[Duration, ...], Each("duration_ns"), Told(Length(BATCHES_MOST, 1))]
+    point: Annotated[Natural | None, _Least1] = None  # of a curve: the size that this is of
+    bytes: Annotated[Natural | None, _Least1] = None  # that an operation moves, where a bandwidth is measured
     faults_major: Natural | None = None  # pages that had to be fetched while all these batches ran
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one copy and its children used in one metric's operations, warm-up included; None: the system does
-    not count it."""
+    """The resources used by one copy and its children in one metric's operations, with warm-up. None: the
+    system does not count it.
+    """
 
-    copy: int
-    metric: str
+    copy: Copy
+    metric: Name
     operations: Natural
     user_ns: Natural
     system_ns: Natural
@@ -100,12 +100,22 @@ class Usage:
 class CopyProcess:
     """One copy's life, by the system's own clock; None where it did not come so far."""
 
-    copy: int
+    copy: Copy
     asked_ns: int
     start_ns: int | None
     end_ns: int | None
-    status: str
-    signal: int | None
+    status: Annotated[str, Told(OneOf(("ok", "failed", "unsupported", "killed", "not started")))]
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program of the system's own that a trial executed."""
+
+    name: Name  # as it was called
+    path: str  # of its file, links resolved
+    sha256: Digest | None  # of the file; None: it cannot be read
+    version: str | None  # the first line of what it says to --version
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +123,22 @@ class Group:
     """Many processes started one after another: a column for each thing known of every one of them, in the
     order in which they were asked for. Times are ns since `zero_ns`, None where it did not come so far."""
 
-    copy: int
-    metric: str
-    batch: int  # from 1
-    processors: int  # that they could use
-    members: Annotated[int, JournalOnly()]
-    created: Annotated[int, JournalOnly()]
-    finished: Annotated[int, JournalOnly()]
-    iterations: Natural  # of each
+    copy: Copy
+    metric: Name
+    batch: Annotated[int, Told(Range(1, BATCHES_MOST))]  # from 1
+    processors: Annotated[int, Told(Range(1, PROCESSORS_MOST))]  # that they could use
+    members: Annotated[int, JournalOnly(), Told(Range(1, MEMBERS_MOST))]
+    created: Annotated[int, JournalOnly(), Told(Range(0, MEMBERS_MOST))]
+    finished: Annotated[int, JournalOnly(), Told(Range(0, MEMBERS_MOST))]
+    iterations: Annotated[Natural, _Least1]  # of each
     code_sha256: Annotated[str | None, JournalOnly()]
     zero_ns: int  # when the first was asked for, on the system's clock
-    asked_ns: Annotated[tuple[int | None, ...], Each("asked_ns")]  # since zero_ns, as are all that follow
-    began_ns: Annotated[tuple[int | None, ...], Each("began_ns")]
-    ended_ns: Annotated[tuple[int | None, ...], Each("ended_ns")]  # by its own word
-    reaped_ns: Annotated[tuple[int | None, ...], Each("reaped_ns")]  # when its starter saw that it had ended
+    asked_ns: Annotated[_OfMembers, Each("asked_ns")]  # since zero_ns, as are all that follow
+    began_ns: Annotated[_OfMembers, Each("began_ns")]
+    ended_ns: Annotated[_OfMembers, Each("ended_ns")]  # by its own word
+    reaped_ns: Annotated[_OfMembers, Each("reaped_ns")]  # when its starter saw that it had ended
     # a list: the moments when 1/16, 2/16, ... of its iterations were done
-    marks_ns: Annotated[tuple[tuple[int | None, ...], ...], Each("marks_ns")]
+    marks_ns: Annotated[tuple[_Marks, ...], Each("marks_ns"), Told(Length(MEMBERS_MOST))]
     # "ok", "failed", "killed", "not created" or "not asked for"
     statuses: Annotated[tuple[str, ...], Each("status")]
     signals: Annotated[tuple[int | None, ...], Each("signal")]
@@ -137,35 +147,39 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How long single requests of one copy took, in all measured batches together."""
+    """The latencies of single requests of one copy, in all measured batches together."""
 
-    copy: int
-    metric: str  # "latency": of it the metrics "latency_50" and so on are quantiles
-    values_ns: Annotated[tuple[Natural, ...], Each("value_ns")]  # the least that belongs to the bucket
-    counts: Annotated[tuple[Positive, ...], Each("requests")]  # that took so long
+    copy: Copy
+    metric: Name  # "latency": of it the metrics "latency_50" and so on are quantiles
+    values_ns: Annotated[
+        tuple[Natural, ...], Each("value_ns"), _OfBuckets
+    ]  # the least that belongs to the bucket
+    counts: Annotated[tuple[Positive, ...], Each("requests"), _OfBuckets]  # that took so long
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one copy counted, where that is the workload's result."""
+    """The count of one copy, if a count is the workload's result."""
 
-    copy: int
-    metric: str
-    unit: str
+    copy: Copy
+    metric: Name
+    unit: Name
     value: Natural
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What all processes of a system cost together between two marks, in one respect."""
+    """One cost of all processes of a system together between two marks."""
 
-    figure: str  # a figure of the monitor's (docs/monitor.md), or span_ns: the time between the marks
+    figure: (
+        str  # a figure of the monitor's (docs/explanation/monitor.md), or span_ns: the time between the marks
+    )
     value: Natural  # ns, bytes or a number
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """How often they made one system call between two marks, and how often it failed."""
+    """The number of calls of one system call between two marks, and of failures."""
 
     call: str  # its name; behind "server ", what the server that a trial starts made of them
     calls: Natural
@@ -174,7 +188,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How many operations of one metric all copies did."""
+    """The number of operations of one metric in all copies."""
 
     metric: str
     operations: Natural
@@ -182,10 +196,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a trial stands in the plan, as it is kept."""
+    """The position of a trial in the plan, as it is kept."""
 
     block: int  # of its cell, from 0
-    position: int  # in the block, from 0: who went first
+    position: int  # in the block, from 0: the order of the systems
     system: str
     boot: int  # from 1
     workload: str
@@ -196,8 +210,27 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Events on the laboratory's machine during a trial, on the processors that the laboratory may use. None:
+    the kernel does not report it.
+    """
+
+    memory_pressure: float | None = None  # share of the time in which some process waited for memory
+    io_pressure: float | None = None  # share of the time in which some process waited for a device
+    had_ns: Natural | None = None  # what the processors had: the time, times how many they are
+    busy_ns: Natural | None = None  # in which they were neither idle nor taken away by their host
+    own_ns: Natural | None = None  # which the trial, its system and the laboratory used of that
+    stolen_ns: Natural | None = None  # which their host took
+    quota_periods: Natural | None = None  # of a control group's processor quota
+    throttled_periods: Natural | None = None  # of these: in which the quota was used up
+    memory_hits: Natural | None = None  # how often a control group reached a limit of memory
+    swapped_pages: Natural | None = None  # from and to swap, of the whole machine
+    heat_events: Natural | None = None  # how often a processor was slowed for its heat
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a trial went, and all that it measured."""
+    """The status of a trial, and all its measurements."""
 
     trial: Trial
     boot: int
@@ -208,11 +241,14 @@ class Outcome:
     began: Moment = 0.0  # seconds since 1970, on the laboratory's clock
     host_ns: int | None = None  # from before to after the trial, on the laboratory's clock
     guest_ns: int | None = None  # the same span on the system's clock
-    clock_doubt_ns: int | None = None  # how far apart the two may be read to be, for the asking's sake
+    clock_doubt_ns: int | None = None  # the uncertainty of the difference, because reading takes time
     pressure: float | None = None  # share of host_ns in which some process waited for a processor
+    surroundings: Surroundings | None = None  # of a trial on this machine
     samples: tuple[Samples, ...] = ()
     usage: tuple[Usage, ...] = ()  # as the records have it
     processes: tuple[CopyProcess, ...] = ()  # as the records have it
+    programs: tuple[Program, ...] | None = None  # of the system's own, which the trial executed; None: none
+    shared: str | None = None  # the server that every user of the system could reach, and why; None: none
     groups: tuple[Group, ...] = ()
     histograms: tuple[Histogram, ...] = ()
     counts: tuple[Count, ...] = ()
@@ -259,13 +295,35 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """The output of a system in one start, besides records: a kernel's console, a program's error
+    messages.
+    """
+
+    speaker: str  # a system, or "far end at PEER"
+    boot: int  # from 1
+    ended: str | None  # why it was ended or did not come up; null: it was no longer needed
+    output: str  # on the stream of its records, the last lines; control characters are written out
+    errors: str  # on the other one, the beginning and the end
+    left_out: Natural  # bytes that are not kept
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """The laboratory was stopped: this time counts against no process and no budget."""
+
+    reason: str  # "was stopped", "could not run" or "was suspended with its machine"
+    stopped_s: Annotated[float, Range(0, 1e12)]  # for how long, at most
+
+
+@dataclass(frozen=True, slots=True)
 class Accounted:
     """An accounting trial: what was counted, and no time."""
 
     round: int  # from 0
     system: str
     boot: int
-    cell: Cell  # its label
+    cell: Annotated[Cell, KeptAs(str)]  # its label
     purpose: str  # "work", or "setup": of one operation
     backend: str
     status: str
@@ -296,13 +354,15 @@ class Noted:
         None  # whose machine is about to be booted ("switch"), or did not come up ("unbooted")
     )
     identity: str | None = None  # of the boot that the machine was in before a switch
-    reason: str | None = None  # why it did not come up
-    note: str | None = None  # "going on": before it nobody measured; or what was damaged, and is left out
+    reason: str | None = None  # why it did not come up; how the laboratory stood still
+    note: str | None = None  # "going on": no measuring before it; or what was damaged, and is left out
+    # for how long the laboratory stood still, at most ("stop"); its reason says how
+    stopped_s: Annotated[float, Range(0, 1e12)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What an interrupted run of the same plan left behind."""
+    """The progress of an interrupted run of the same plan."""
 
     trials: frozenset[tuple[int, str, Cell]] = frozenset()
     boots: Mapping[str, int] = field(default_factory=dict)
@@ -319,4 +379,4 @@ class Earlier:
     failed_boots: int = 0  # in a row
 
 
-Event = Started | Switching | Unbooted | Watched | Accounted | Outcome | Look
+Event = Started | Switching | Unbooted | Watched | Accounted | Outcome | Look | Words | Stood

@@ -2,11 +2,17 @@
 whatever else asks us to go, as Ended."""
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from steelyard.errors import Ended
 
+_AGAIN_S = 0.01  # after which a request that came during an import is looked at again
+_IMPORT_MOST_S = 5.0  # after which it is obeyed all the same
+_IMPORTING = "<frozen importlib._bootstrap>"
+_held: list[tuple[int, float]] = []  # signals that came during an import, and until when they may wait
 _requests: list[type[KeyboardInterrupt]] = []  # so far
 
 
@@ -21,6 +27,9 @@ def ignore() -> None:
     """Ignores the signals from now on: everything is done, and the process is about to end."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    if _held:
+        _held.clear()
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager
@@ -37,9 +46,34 @@ def ignored() -> Iterator[None]:
         raise
 
 
-def _asked_to_go(number: int, frame: object) -> None:
-    _requests.append(KeyboardInterrupt if number == signal.SIGINT and not _requests else Ended)
-    raise _requests[-1]
+def _asked_to_go(number: int, frame: FrameType | None) -> None:
+    _obey(number, frame, time.monotonic() + _IMPORT_MOST_S)
+
+
+def _obey(number: int, frame: FrameType | None, latest: float) -> None:
+    # What raises in the middle of an import may be swallowed there, or come out as another error.
+    if waits := _is_importing(frame) and time.monotonic() < latest:
+        _held.append((number, latest))
+    if _held:
+        signal.signal(signal.SIGALRM, _look_again)
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+    if not waits:
+        _requests.append(KeyboardInterrupt if number == signal.SIGINT and not _requests else Ended)
+        raise _requests[-1]
+
+
+def _look_again(_: int, frame: FrameType | None) -> None:
+    if _held:
+        number, latest = _held.pop(0)
+        _obey(number, frame, latest)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTING:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

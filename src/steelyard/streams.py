@@ -1,9 +1,11 @@
-"""The standard streams, in whatever state those who started us have left them."""
+"""The standard streams, in whatever state they were inherited; and a file instead of them."""
 
 import contextlib
 import io
 import os
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any, TextIO
 
 from steelyard import text
@@ -35,6 +37,29 @@ def put_in_order() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY), True)
     sys.stdout = _stream(sys.stdout, 1, _Output)
     sys.stderr = _stream(sys.stderr, 2, _Errors)
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Writes the text to the file, whole or not at all; or to the device or pipe that the path names. Raises
+    OSError."""
+    if path.exists() and not path.is_file():
+        path.write_text(content, encoding="utf-8", errors="replace")
+        return
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def finish() -> int:

@@ -21,7 +21,7 @@ class Console(rich.console.Console):
         super().print(*map(_on_one_line, objects), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As it is everywhere, but what comes of text holds no control characters."""
+        """Render as elsewhere, but without control characters in text."""
         for part in super().render(renderable, options):
             if part.control or part.text.strip("\n").isprintable():
                 yield part
@@ -29,12 +29,14 @@ class Console(rich.console.Console):
                 yield Segment("\n".join(map(shown, part.text.split("\n"))), part.style)
 
     def on_broken_pipe(self) -> None:
-        """Whoever read us has seen enough: that is for the command line to know."""
+        """The reader has closed the pipe: the command line handles it."""
         raise
 
 
 def console(file: TextIO | None = None) -> Console:
-    """A console on that file, or on standard output; wide where nobody looks, so that no table is broken."""
+    """A console on that file, or on standard output; wide if it is not a terminal, so that no table is
+    broken.
+    """
     usual = Console(file=file)
     return usual if usual.is_terminal else Console(file=file, width=WIDTH_PIPED)
 

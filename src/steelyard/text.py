@@ -3,8 +3,6 @@ terminal, no spreadsheet and no reader obeys."""
 
 import codecs
 import re
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 _QUOTED_MOST, _PATH_MOST = 60, 200  # characters of a quoted value, of a file's name
@@ -16,26 +14,8 @@ _PLAIN = {
 
 
 def of_file(path: Path) -> str:
-    """What the file says, whatever bytes that are. Raises OSError."""
+    """The text of the file, whatever its bytes. Raises OSError."""
     return path.read_bytes().decode(errors="replace")
-
-
-def answer_of(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-    """What the command says on both streams, whatever bytes that are; it gets no input. Raises OSError."""
-    return subprocess.run(
-        command,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def last_line(text: bytes) -> str:
-    """The last line that a command wrote before it failed."""
-    lines = text.decode(errors="replace").strip().splitlines()
-    return shortened(lines[-1], 200) if lines else "no reason given"
 
 
 def shown(text: str) -> str:
@@ -67,7 +47,7 @@ def quoted(value: object) -> str:
 
 
 def _outlined(value: object, *, levels: int) -> str:
-    """What repr says, but of a few levels and members alone: a value from outside may be of any size."""
+    """A shortened repr, with few levels and members: a value from outside may have any size."""
     if isinstance(value, str):
         return quoted(value)
     if value is None or isinstance(value, bool):
@@ -102,7 +82,7 @@ def cell(value: object) -> object:
 
 
 def _readable(error: UnicodeError) -> tuple[str, int]:
-    """For characters that a stream cannot show: others in place of ours, escapes in place of the rest."""
+    """Replacements for characters that a stream cannot show: ASCII for ours, escapes for the rest."""
     assert isinstance(error, UnicodeEncodeError)
     part = error.object[error.start : error.end]
     return "".join(_PLAIN.get(each) or _written_out(each) for each in part), error.end

@@ -5,12 +5,15 @@ What is more than a bound is refused before it takes time or memory.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 from steelyard.errors import StudyError, UnknownName, UsageError
+from steelyard.shapes import Range, Wrong, checker
 from steelyard.text import quoted, shortened, shown
+
+_Value = TypeVar("_Value")
 
 FILE_MOST = 1 << 20  # bytes
 NESTED_MOST = 20  # brackets in brackets, or names in a dotted key
@@ -19,7 +22,7 @@ NAME_MOST = 100  # characters of a name
 TEXT_MOST = 4000  # characters of any other text
 LIST_MOST = 10_000  # members of a list
 WHOLE_MOST = (1 << 62) - 1  # the load program's
-TEXT = f"a text of at most {TEXT_MOST:,} characters, all of which can be seen"
+TEXT = f"a text of at most {TEXT_MOST:,} printable characters"
 
 _TOKEN = re.compile(
     rf"""\"{{3}}|'{{3}}|["'\#\[\]{{}}.=,\n]|(?<![\w-])[+-]?[0-9][0-9A-Fa-f_xo.]{{{NUMBER_MOST},}}"""
@@ -41,7 +44,7 @@ def read(kind: str, name: str, known: Mapping[str, Path]) -> tuple[str, Path]:
         raise UnknownName(kind, name, known)
     try:
         with open(path, "rb") as file:
-            return file.read(FILE_MOST + 1).decode("utf-8"), path
+            return file.read(FILE_MOST + 1).decode("utf-8-sig"), path  # some editors write a byte order mark
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"{kind} {quoted(name)} cannot be read: {reason}") from error
@@ -60,7 +63,7 @@ def parse(kind: str, text: str, *, file: str) -> "Reader":
 
 
 def _refusal(file: str, what: str, most: str) -> UsageError:
-    return UsageError(f"{file} has {what}, but {most} are the most")
+    return UsageError(f"{file} has {what}, but at most {most} are allowed")
 
 
 def _check(text: str, *, file: str) -> None:
@@ -89,7 +92,7 @@ def _check(text: str, *, file: str) -> None:
 
 
 class Reader:
-    """Takes keys out of one TOML table, checks each, and refuses what nobody took."""
+    """Takes keys out of one TOML table, checks each, and refuses the keys that are left."""
 
     def __init__(self, file: str, tree: Mapping[str, Any], prefix: str) -> None:
         self.file = file
@@ -125,9 +128,7 @@ class Reader:
         return list(value)
 
     def whole(self, key: str, default: int, least: int, most: int = WHOLE_MOST) -> int:
-        value = self.take(key, default)
-        if type(value) is not int or not least <= value <= most:
-            raise self.wrong(key, value, f"a whole number from {least} to {most}")
+        value: int = self._checked(key, self.take(key, default), checker(Annotated[int, Range(least, most)]))
         return value
 
     def wholes(self, key: str, default: Iterable[int]) -> list[int]:
@@ -138,16 +139,13 @@ class Reader:
         return list(value)
 
     def truth(self, key: str, default: bool) -> bool:
-        value = self.take(key, default)
-        if not isinstance(value, bool):
-            raise self.wrong(key, value, "true or false")
+        value: bool = self._checked(key, self.take(key, default), checker(bool))
         return value
 
-    def number(self, key: str) -> int | None:
-        """A whole number of either sign, or None."""
-        value = self.take(key, None)
-        if value is not None and type(value) is not int:
-            raise self.wrong(key, value, "a whole number")
+    def number(self, key: str, least: int, most: int) -> int | None:
+        """A whole number, or None."""
+        kind = Annotated[int | None, Range(least, most)]
+        value: int | None = self._checked(key, self.take(key, None), checker(kind))
         return value
 
     def numbers_from_0(self, key: str) -> tuple[int, ...]:
@@ -165,6 +163,17 @@ class Reader:
         if not good:
             raise self.wrong(key, value, "a table of names and positive numbers")
         return {name: float(number) for name, number in value.items()}
+
+    def quantity(self, key: str, default: _Value, parse: Callable[[object], _Value]) -> _Value:
+        """The duration, size or share that the value means, as `parse` reads it (steelyard.quantities)."""
+        value = self.take(key, None)
+        return default if value is None else self._checked(key, value, parse)
+
+    def _checked(self, key: str, value: object, check: Callable[[object], _Value]) -> _Value:
+        try:
+            return check(value)
+        except Wrong as wrong:
+            raise self.wrong(key, value, wrong.allowed) from None
 
     def rest(self) -> dict[str, Any]:
         left = {key: value for key, value in self._tree.items() if key not in self._keys}
@@ -205,7 +214,7 @@ class Reader:
 
 
 def is_text(value: object) -> bool:
-    """Whether it is a text of reasonable size, in which nothing but line ends and tabs is invisible."""
+    """True if it is a text of reasonable size without invisible characters other than line ends and tabs."""
     if not isinstance(value, str) or len(value) > TEXT_MOST:
         return False
     return value.isprintable() or re.sub(r"[\n\t]", "", value).isprintable()

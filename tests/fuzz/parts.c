@@ -1,8 +1,9 @@
 /* parts.c -- a target for libFuzzer: what reads text from outside, by the product's own files.
  *
- * An input's first byte chooses the part (the table below), the rest is its text; where that is several files, a
- * byte 0xfe stands between two. A part ends the process where the text was not understood as promised; the
- * sanitizers do where memory was not used as allowed. Not here: what only a running agent does (whole_agent.py).
+ * An input's first byte chooses the part (the table below), the rest is its text; where that is
+ * several files, a byte 0xfe stands between two. A part ends the process where the text was not
+ * understood as promised; the sanitizers do where memory was not used as allowed. Not here: what
+ * only a running agent does (whole_agent.py).
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/response.h"
+#include "loadgen/response.h"
 #include "fingerprint.h"
 #include "lines.h"
 #include "sweep.h"
@@ -28,12 +29,12 @@ void read_process(int directory); /* process.c */
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
-#define MUST(condition)                                                                        \
-	do {                                                                                   \
-		if (!(condition)) {                                                            \
-			fprintf(stderr, "parts.c:%d: not so: %s\n", __LINE__, #condition);     \
-			abort();                                                               \
-		}                                                                              \
+#define MUST(condition)                                                                    \
+	do {                                                                               \
+		if (!(condition)) {                                                        \
+			fprintf(stderr, "parts.c:%d: not so: %s\n", __LINE__, #condition); \
+			abort();                                                           \
+		}                                                                          \
 	} while (0)
 
 static char root[] = "/tmp/steelyard-fuzz-XXXXXX";
@@ -116,8 +117,10 @@ static void try_request(char *line)
 	if (request_parse(line, &request, why, sizeof(why))) {
 		MUST(*why);
 	} else {
-		MUST(settings.copies >= 1 && settings.copies <= COPIES_MOST && settings.limit_ms >= 1);
-		MUST(request.setting_count < SETTINGS_MOST && !request.settings[request.setting_count]);
+		MUST(settings.copies >= 1 && settings.copies <= COPIES_MOST &&
+		     settings.limit_ms >= 1);
+		MUST(request.setting_count < PARAMETERS_SET_MOST &&
+		     !request.settings[request.setting_count]);
 		check_values(trial_parameters);
 		check_values(request.workload->parameters);
 		if (request.workload->sweep)
@@ -141,7 +144,8 @@ static size_t length_of(const uint8_t *line, size_t count)
 	return count && line[count - 1] == '\r' ? count - 1 : count;
 }
 
-/* Takes all whole lines; they must be the next ones of the text from `at` on. Returns where these end. */
+/* Takes all whole lines; they must be the next ones of the text from `at` on. Returns where these
+ * end. */
 static const uint8_t *take_lines(const uint8_t *at, const uint8_t *end)
 {
 	char  *line;
@@ -163,7 +167,8 @@ static const uint8_t *take_lines(const uint8_t *at, const uint8_t *end)
 	return at;
 }
 
-/* The text comes in pieces, as long as its second byte says; now and then those that wait are taken. */
+/* The text comes in pieces, as long as its second byte says; now and then those that wait are
+ * taken. */
 static void requests(const uint8_t *text, size_t count)
 {
 	const uint8_t *at = text, *end = text + count;
@@ -194,7 +199,8 @@ static void stops(const uint8_t *text, size_t count)
 		return;
 	lines.from = lines.count = lines.open = 0;
 	lines_add(&lines, (const char *)text, count);
-	for (const uint8_t *at = text; (newline = memchr(at, '\n', (size_t)(text + count - at))); at = newline + 1)
+	for (const uint8_t *at = text; (newline = memchr(at, '\n', (size_t)(text + count - at)));
+	     at = newline + 1)
 		if (length_of(at, (size_t)(newline - at)) == 6 && !memcmp(at, "stop 1", 6))
 			wanted++;
 		else
@@ -214,7 +220,8 @@ static void lay_out_files(const char *const names[], const uint8_t *text, size_t
 
 	for (int i = 0; names[i]; i++) {
 		char           path[PATH_MAX];
-		const uint8_t *next = text ? memchr(text, BETWEEN_FILES, (size_t)(end - text)) : NULL;
+		const uint8_t *next = text ? memchr(text, BETWEEN_FILES, (size_t)(end - text))
+		                           : NULL;
 		int            file;
 
 		snprintf(path, sizeof(path), "%s%s", root, names[i]);
@@ -223,18 +230,26 @@ static void lay_out_files(const char *const names[], const uint8_t *text, size_t
 			continue;
 		file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		MUST(file >= 0);
-		MUST(!write_all(file, (const char *)text, (size_t)((next ? next : end) - text)));
+		MUST(!write_whole(file, (const char *)text, (size_t)((next ? next : end) - text)));
 		close(file);
 		text = next ? next + 1 : NULL;
 	}
 }
 
 static const char *const facts_files[] = {
-	"/proc/self/mountinfo", "/proc/cpuinfo", "/proc/meminfo", "/proc/cmdline", "/proc/sys/vm/nr_hugepages",
-	"/sys/kernel/mm/transparent_hugepage/enabled", "/sys/devices/system/cpu/vulnerabilities/mds",
-	"/sys/devices/system/cpu/cpu0/cache/index0/level", "/sys/devices/system/cpu/cpu0/cache/index0/type",
+	"/proc/self/mountinfo",
+	"/proc/cpuinfo",
+	"/proc/meminfo",
+	"/proc/cmdline",
+	"/proc/sys/vm/nr_hugepages",
+	"/sys/kernel/mm/transparent_hugepage/enabled",
+	"/sys/devices/system/cpu/vulnerabilities/mds",
+	"/sys/devices/system/cpu/cpu0/cache/index0/level",
+	"/sys/devices/system/cpu/cpu0/cache/index0/type",
 	"/sys/devices/system/cpu/cpu0/cache/index0/size",
-	"/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size", "/sys/class/dmi/id/product_name", NULL
+	"/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size",
+	"/sys/class/dmi/id/product_name",
+	NULL
 };
 
 static void facts(const uint8_t *text, size_t count)
@@ -253,8 +268,8 @@ static void facts(const uint8_t *text, size_t count)
 	check_records();
 }
 
-static const char *const process_files[] = { "/proc/comm", "/proc/stat", "/proc/status", "/proc/io",
-	                                     "/proc/schedstat", NULL };
+static const char *const process_files[] = { "/proc/comm", "/proc/stat",      "/proc/status",
+	                                     "/proc/io",   "/proc/schedstat", NULL };
 
 static void process(const uint8_t *text, size_t count)
 {
@@ -310,7 +325,8 @@ static void heard(const uint8_t *text, size_t count)
 	free(whole);
 }
 
-/* An answer of HTTP is understood alike in whatever pieces it comes, here as long as its second byte says. */
+/* An answer of HTTP is understood alike in whatever pieces it comes, here as long as its second
+ * byte says. */
 static void response(const uint8_t *text, size_t count)
 {
 	static struct response whole, pieces;
@@ -318,17 +334,18 @@ static void response(const uint8_t *text, size_t count)
 
 	if (count > HEAD_MOST)
 		return;
-	response_begin(&whole);
-	response_begin(&pieces);
+	response_begin(&whole, 0);
+	response_begin(&pieces, 0);
 	response_take(&whole, (const char *)text, count, NULL, NULL);
 	for (size_t put = 0; put < count; put += piece)
-		response_take(&pieces, (const char *)text + put, count - put < piece ? count - put : piece, NULL,
-		              NULL);
+		response_take(&pieces, (const char *)text + put,
+		              count - put < piece ? count - put : piece, NULL, NULL);
 	response_end(&whole);
 	response_end(&pieces);
 	MUST(whole.state == pieces.state);
 	MUST(whole.state == RESPONSE_MALFORMED ||
-	     (whole.status == pieces.status && whole.received == pieces.received && whole.left == pieces.left));
+	     (whole.status == pieces.status && whole.received == pieces.received &&
+	      whole.left == pieces.left));
 	response_free(&whole);
 	response_free(&pieces);
 }
@@ -337,8 +354,8 @@ static const struct {
 	char letter;
 	void (*try)(const uint8_t *text, size_t count);
 } parts[] = {
-	{ 'r', requests }, { 's', stops },  { 'f', facts },    { 'p', process },
-	{ 'l', ledger },   { 'h', heard },  { 'c', response },
+	{ 'r', requests }, { 's', stops }, { 'f', facts },    { 'p', process },
+	{ 'l', ledger },   { 'h', heard }, { 'c', response },
 };
 
 static void make_parents(const char *name)

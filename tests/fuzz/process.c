@@ -1,4 +1,5 @@
-/* process.c -- the part of parts.c that wants the monitor's headers: what /proc says of a process. */
+/* process.c -- the part of parts.c that wants the monitor's headers: what /proc says of a
+ * process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -196,7 +196,7 @@ def converse(program: str, directory: Path, lines: list[bytes], *, patiently: bo
             agent.stdin = None  # it has read "quit", and ended
         except subprocess.TimeoutExpired as error:
             agent.kill()
-            raise NotSo(f"it was not done after {_PATIENCE_S} s") from error
+            raise NotSo(f"it did not end within {_PATIENCE_S} s") from error
         status = agent.wait(_PATIENCE_S)
         words.seek(0)
         output.seek(0)

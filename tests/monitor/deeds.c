@@ -33,7 +33,8 @@ static void compute(void)
 /* 16 MiB touched, 20 naps, 30 ms of computing. */
 static void work(void)
 {
-	char *memory = mmap(NULL, 16 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 16 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	                    0);
 
 	memset(memory, 1, 16 * MIB);
 	for (int i = 0; i < 20; i++)
@@ -55,7 +56,8 @@ static int told(void)
 		return 1;
 	printf("%d %ld %ld %ld %ld\n", (int)pid,
 	       1000000 * (long)usage.ru_utime.tv_sec + (long)usage.ru_utime.tv_usec,
-	       1000000 * (long)usage.ru_stime.tv_sec + (long)usage.ru_stime.tv_usec, usage.ru_minflt, usage.ru_nvcsw);
+	       1000000 * (long)usage.ru_stime.tv_sec + (long)usage.ru_stime.tv_usec,
+	       usage.ru_minflt, usage.ru_nvcsw);
 	return 0;
 }
 
@@ -149,7 +151,7 @@ int main(int count, char *words[])
 {
 	static const struct {
 		const char *name;
-		int       (*perform)(void);
+		int (*perform)(void);
 	} verbs[] = {
 		{ "told", told }, { "signals", signals }, { "threads", threads },
 		{ "naps", naps }, { "rounds", rounds },   { "storm", storm },

@@ -1,8 +1,9 @@
-/* false_proc.c -- the monitor's procfs, snapshot and cgroup, and its backend proc, on a /proc of our own making.
+/* false_proc.c -- the monitor's procfs, snapshot and cgroup, and its backend proc, on a /proc of
+ * our own making.
  *
- * No process is there: files are written by hand, also such as no kernel writes, and the clocks of processes are
- * scripted. Standard output has the records of a watch. Ends with 1 at the first thing that is not as it should be,
- * which standard error names.
+ * No process is there: files are written by hand, also such as no kernel writes, and the clocks of
+ * processes are scripted. Standard output has the records of a watch. Ends with 1 at the first
+ * thing that is not as it should be, which standard error names.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,18 +23,20 @@
 #include "monitor.h"
 #include "write.h"
 
-#define CHECK(claim)                                                                     \
-	do {                                                                             \
-		if (!(claim)) {                                                          \
+#define CHECK(claim)                                                                        \
+	do {                                                                                \
+		if (!(claim)) {                                                             \
 			fprintf(stderr, "%s:%d: not so: %s\n", __func__, __LINE__, #claim); \
-			exit(1);                                                         \
-		}                                                                        \
+			exit(1);                                                            \
+		}                                                                           \
 	} while (0)
 
-static const char HOSTILE[] = "a) (b\n\"\\\xff\xc3(c"; /* 12 bytes: parentheses, a line's end, no UTF-8 */
+static const char HOSTILE[] = "a) (b\n\"\\\xff\xc3(c"; /* 12 bytes: parentheses, a line's end, no
+                                                          UTF-8 */
 
 static char     root[] = "/tmp/false-proc-XXXXXX";
-static uint64_t clock_ns[64]; /* of process i: run time; a quarter of it is in user mode. 0: there is none */
+static uint64_t clock_ns[64]; /* of process i: run time; a quarter of it is in user mode. 0: there
+                                 is none */
 
 /* In place of the C library's. A clock below 0 is that of a process. */
 int clock_gettime(clockid_t clock, struct timespec *time)
@@ -96,21 +99,32 @@ static void remove_root(void)
 static void write_process_files(int pid, int parent, const char *program)
 {
 	static const char *const form[] = {
-		"%1$d/comm", "%1$d/stat", "%1$d/status", "%1$d/schedstat", "%1$d/io",
-		"%1$d/task/%1$d/comm", "%1$d/task/%1$d/stat", "%1$d/task/%1$d/status", "%1$d/task/%1$d/schedstat",
+		"%1$d/comm",
+		"%1$d/stat",
+		"%1$d/status",
+		"%1$d/schedstat",
+		"%1$d/io",
+		"%1$d/task/%1$d/comm",
+		"%1$d/task/%1$d/stat",
+		"%1$d/task/%1$d/status",
+		"%1$d/task/%1$d/schedstat",
 		"%1$d/task/%1$d/io",
 	};
 	char text[5][512];
 
 	snprintf(text[0], sizeof text[0], "%s\n", program);
-	snprintf(text[1], sizeof text[1], "%d (%s) S %d 1 1 0 -1 0 %d00 5 %d 0 %d 7 0 0 20 0 1 0 300 0 0\n", pid,
-	         program, parent, pid, pid, pid);
-	snprintf(text[2], sizeof text[2],
-	         "Name:\tVmRSS: 1\nTgid:\t%d\nPPid:\t%d\nTracerPid:\t0\nVmPeak:\t%d kB\nVmSize:\t %d kB\n"
-	         "VmHWM:\t9 kB\nVmRSS:\t8 kB\nSigIgn:\t00000000000000ff\nvoluntary_ctxt_switches:\t%d\n"
-	         "nonvoluntary_ctxt_switches:\t2\n", pid, parent, pid + 1, pid, pid);
+	snprintf(text[1], sizeof text[1],
+	         "%d (%s) S %d 1 1 0 -1 0 %d00 5 %d 0 %d 7 0 0 20 0 1 0 300 0 0\n", pid, program,
+	         parent, pid, pid, pid);
+	snprintf(
+		text[2], sizeof text[2],
+		"Name:\tVmRSS: 1\nTgid:\t%d\nPPid:\t%d\nTracerPid:\t0\nVmPeak:\t%d kB\nVmSize:\t %d kB\n"
+		"VmHWM:\t9 kB\nVmRSS:\t8 kB\nSigIgn:\t00000000000000ff\nvoluntary_ctxt_switches:\t%d\n"
+		"nonvoluntary_ctxt_switches:\t2\n",
+		pid, parent, pid + 1, pid, pid);
 	snprintf(text[3], sizeof text[3], "%d000 500 3\n", pid);
-	snprintf(text[4], sizeof text[4], "rchar: %d\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\n", pid);
+	snprintf(text[4], sizeof text[4],
+	         "rchar: %d\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\n", pid);
 	for (int i = 0; i < 10; i++) {
 		char name[64];
 
@@ -134,14 +148,21 @@ static void read_a_process(void)
 	directory = procfs_open(7, 0);
 	figures_forget(figure, ALL);
 	CHECK(directory >= 0 && !procfs_program(directory, program) && !strcmp(program, HOSTILE));
-	CHECK(!procfs_totals(7, directory, &stat, figure) && !procfs_status(directory, &status, figure));
-	CHECK(stat.state == 'S' && stat.parent == 1 && stat.threads == 1 && stat.begin_ns == 3000000000);
-	CHECK(figure[faults_minor] == 700 && figure[faults_major] == 7 && figure[run_ns] == 1000000007);
+	CHECK(!procfs_totals(7, directory, &stat, figure) &&
+	      !procfs_status(directory, &status, figure));
+	CHECK(stat.state == 'S' && stat.parent == 1 && stat.threads == 1 &&
+	      stat.begin_ns == 3000000000);
+	CHECK(figure[faults_minor] == 700 && figure[faults_major] == 7 &&
+	      figure[run_ns] == 1000000007);
 	CHECK(figure[cpu_user_ns] == 250000001 && figure[cpu_system_ns] == 750000006);
-	CHECK(status.group == 7 && status.parent == 1 && status.tracer == 0 && status.ignored == 0xff);
-	CHECK(figure[virtual_peak] == 8192 && figure[memory_end] == 8192 && figure[swap_end] == UNKNOWN);
-	CHECK(!procfs_schedstat(directory, figure) && figure[run_ns] == 7000 && figure[wait_ns] == 500);
-	CHECK(!procfs_io(directory, figure) && figure[characters_read] == 7 && figure[bytes_written] == UNKNOWN);
+	CHECK(status.group == 7 && status.parent == 1 && status.tracer == 0 &&
+	      status.ignored == 0xff);
+	CHECK(figure[virtual_peak] == 8192 && figure[memory_end] == 8192 &&
+	      figure[swap_end] == UNKNOWN);
+	CHECK(!procfs_schedstat(directory, figure) && figure[run_ns] == 7000 &&
+	      figure[wait_ns] == 500);
+	CHECK(!procfs_io(directory, figure) && figure[characters_read] == 7 &&
+	      figure[bytes_written] == UNKNOWN);
 	close(directory);
 	CHECK(procfs_open(8, 0) < 0 && procfs_open(7, 8) < 0);
 }
@@ -177,16 +198,22 @@ static void read_numbers_out_of_range(void)
 	CHECK(procfs_stat(directory, &stat, figure));
 	write_text("7/stat", "7 (a) S x 1 1 0 -1 0 1 5 9 0 6 7 0 0 20 0 1 0 3 0 0\n");
 	CHECK(procfs_stat(directory, &stat, figure) && figure[faults_minor] == UNKNOWN);
-	write_text("7/stat", "7 (a) S 1 1 1 0 -1 0 -3 5 99999999999999999999999 0 9223372036854775807 7 0 0 20 0 1 0 3 0 0\n");
+	write_text(
+		"7/stat",
+		"7 (a) S 1 1 1 0 -1 0 -3 5 99999999999999999999999 0 9223372036854775807 7 0 0 20 0 1 0 3 0 0\n");
 	CHECK(!procfs_stat(directory, &stat, figure) && figure[faults_minor] == UNKNOWN);
-	CHECK(figure[faults_major] == UNKNOWN && figure[cpu_user_ns] == UNKNOWN && figure[cpu_system_ns] == 70000000);
-	write_text("7/status", "VmPeak:\t18014398509481984 kB\nVmSize:\t-4 kB\nVmHWM:\t\nVmRSS:\tkB\nVmSwap:\t3");
+	CHECK(figure[faults_major] == UNKNOWN && figure[cpu_user_ns] == UNKNOWN &&
+	      figure[cpu_system_ns] == 70000000);
+	write_text(
+		"7/status",
+		"VmPeak:\t18014398509481984 kB\nVmSize:\t-4 kB\nVmHWM:\t\nVmRSS:\tkB\nVmSwap:\t3");
 	CHECK(!procfs_status(directory, &status, figure) && figure[swap_end] == 3072);
 	CHECK(figure[virtual_peak] == UNKNOWN && figure[virtual_end] == UNKNOWN);
 	CHECK(figure[memory_peak] == UNKNOWN && figure[memory_end] == UNKNOWN);
 	write_text("7/schedstat", "12");
 	write_text("7/comm", "");
-	CHECK(procfs_schedstat(directory, figure) && procfs_program(directory, program) && !strcmp(program, "before"));
+	CHECK(procfs_schedstat(directory, figure) && procfs_program(directory, program) &&
+	      !strcmp(program, "before"));
 	write_text("7/comm", "cut short");
 	CHECK(!procfs_program(directory, program) && !strcmp(program, "cut short"));
 	write_text("7/comm", "of more than fifteen bytes\n");
@@ -247,11 +274,14 @@ static void take_a_snapshot(void)
 	write_process_files(20, 21, "x");
 	write_process_files(21, 20, "x"); /* a circle, which a number that is used again may make */
 	process_clear(&process);
-	CHECK(!snapshot_of(10, &process) && process.parent == 9 && process.figure[run_ns] == 1000000010);
-	CHECK(process.figure[cpu_user_ns] + process.figure[cpu_system_ns] == process.figure[run_ns]);
+	CHECK(!snapshot_of(10, &process) && process.parent == 9 &&
+	      process.figure[run_ns] == 1000000010);
+	CHECK(process.figure[cpu_user_ns] + process.figure[cpu_system_ns] ==
+	      process.figure[run_ns]);
 	CHECK(process.figure[memory_end] == 8192 && process.figure[switches_voluntary] == UNKNOWN);
 	CHECK(snapshot_threads(10, threads, 4) == 1 && threads[0] == 10);
-	CHECK(snapshot_descendants(pids, 4, &kin) == 7); /* 10 to 13, 20 and 21, and 30, of which nothing is known */
+	CHECK(snapshot_descendants(pids, 4, &kin) == 7); /* 10 to 13, 20 and 21, and 30, of which
+	                                                    nothing is known */
 	CHECK(kin[0].pid == 10 && kin[0].parent == 9 && kin[1].pid == 20 && kin[2].pid == 30);
 	for (size_t i = 3; i < 7; i++)
 		CHECK(kin[i].generation == (uint32_t)(kin[i].pid == 21 ? 1 : kin[i].pid - 10));
@@ -273,18 +303,21 @@ static void find_a_cgroup(void)
 	write_text("group/below/cgroup.procs", "5\nnonsense 6\n");
 	snprintf(directory, sizeof directory, "%s/group", root);
 	CHECK(!stat(directory, &node));
-	CHECK(cgroup_find(directory, &key, why, sizeof why) && strstr(why, "no directory of a control group"));
+	CHECK(cgroup_find(directory, &key, why, sizeof why) &&
+	      strstr(why, "no directory of a control group"));
 	snprintf(line, sizeof line, "nonsense\n1 2 %u:%u / /a\\040-\\040b rw - cgroup2 - rw\n",
 	         major(node.st_dev), minor(node.st_dev));
 	write_text("self/mountinfo", line);
-	CHECK(!cgroup_find(directory, &key, why, sizeof why) && key.hierarchy == 0 && key.id == node.st_ino);
+	CHECK(!cgroup_find(directory, &key, why, sizeof why) && key.hierarchy == 0 &&
+	      key.id == node.st_ino);
 	snprintf(line, sizeof line, "1 2 %u:%u / /a rw shared:1 - cgroup none rw,cpu,cpuacct\n",
 	         major(node.st_dev), minor(node.st_dev));
 	write_text("self/mountinfo", line);
 	CHECK(cgroup_find(directory, &key, why, sizeof why));
 	write_text("self/cgroup", "nonsense\n9:cpuset:/\n4:cpu,cpuacct:/x\n1:name=x:/\n");
 	CHECK(!cgroup_find(directory, &key, why, sizeof why) && key.hierarchy == 4);
-	CHECK(cgroup_members(directory, &members) == 3 && members[0] + members[1] + members[2] == 12);
+	CHECK(cgroup_members(directory, &members) == 3 &&
+	      members[0] + members[1] + members[2] == 12);
 	free(members);
 	CHECK(cgroup_find("/nowhere", &key, why, sizeof why) && strstr(why, "No such file"));
 }
@@ -294,9 +327,11 @@ static void find_a_cgroup(void)
 static void watch(void)
 {
 	static const pid_t pids[] = { 40, 41, 43 };
-	struct order       order = { .detail = LIFE, .pids = pids, .pid_count = 3, .children = 1, .every_ns = 1 };
-	struct account     account;
-	char               why[256];
+	struct order       order = {
+		.detail = LIFE, .pids = pids, .pid_count = 3, .children = 1, .every_ns = 1
+	};
+	struct account account;
+	char           why[256];
 
 	write_process_files(40, 1, HOSTILE);
 	write_process_files(41, 1, "\x01\x7f\x80\xff\xfe{\"[,");
@@ -310,7 +345,7 @@ static void watch(void)
 	clock_ns[40] += 5000;
 	clock_ns[41] = 0;
 	remove_all("41");
-	proc_backend.read(now_ns());
+	proc_backend.read(boottime_ns());
 	/* The child's number is another's now. */
 	remove_all("42");
 	write_process_files(42, 1, "another");

@@ -1,13 +1,14 @@
 /* known VERB [ARGUMENT] -- makes exactly the system calls that its text says, and not one besides.
  *
- * There is no libc in it and no start-up code: every call of the process, from its first instruction to
- * its last, stands below, so that a monitor's counts are compared with a text and not with another tool.
- * What each verb makes is written down once more, process by process, in test_watch_counts.py.
+ * There is no libc in it and no start-up code: every call of the process, from its first
+ * instruction to its last, stands below, so that a monitor's counts are compared with a text and
+ * not with another tool. What each verb makes is written down once more, process by process, in
+ * test_watch_counts.py.
  *
- * Built with	-nostdlib -static -ffreestanding -fno-stack-protector -fno-pie -no-pie; x86-64 alone.
- * Beware	Nothing here may wait by calls whose number is not fixed: threads are awaited by looking
- *		at a word that the kernel clears, signals are let in by calls that unblock them for their
- *		own time.
+ * Built with	-nostdlib -static -ffreestanding -fno-stack-protector -fno-pie -no-pie; x86-64
+ * alone. Beware	Nothing here may wait by calls whose number is not fixed: threads are
+ * awaited by looking at a word that the kernel clears, signals are let in by calls that unblock
+ * them for their own time.
  */
 #include <asm/unistd.h>
 #include <linux/audit.h>
@@ -21,8 +22,8 @@
 enum { HUP = 1, KILL = 9, USR1 = 10, ALRM = 14, TERM = 15, CHLD = 17, CONT = 18, STOP = 19 };
 enum { BLOCK = 0, UNTRACED = 2, CWD = -100 };
 enum { NAME = 15, FILTER = 22, SUBREAPER = 36, NO_NEW_PRIVILEGES = 38 };
-#define RESTART 0x10000000ul
-#define RESTORER 0x04000000ul
+#define RESTART     0x10000000ul
+#define RESTORER    0x04000000ul
 #define BIT(signal) (1ul << ((signal) - 1))
 
 struct action {
@@ -53,12 +54,11 @@ static inline long call6(long number, long a, long b, long c, long d, long e, lo
 	return answer;
 }
 
-#define CALL4(number, a, b, c, d) \
-	call6((number), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define CALL3(number, a, b, c) CALL4(number, a, b, c, 0)
-#define CALL2(number, a, b)    CALL4(number, a, b, 0, 0)
-#define CALL1(number, a)       CALL4(number, a, 0, 0, 0)
-#define CALL0(number)          CALL4(number, 0, 0, 0, 0)
+#define CALL4(number, a, b, c, d) call6((number), (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define CALL3(number, a, b, c)    CALL4(number, a, b, c, 0)
+#define CALL2(number, a, b)       CALL4(number, a, b, 0, 0)
+#define CALL1(number, a)          CALL4(number, a, 0, 0, 0)
+#define CALL0(number)             CALL4(number, 0, 0, 0, 0)
 
 static void times(long count, long number, long argument)
 {
@@ -74,7 +74,8 @@ static _Noreturn void leave(long status)
 
 /* A thread's start: its function in %r12 and the argument in %r13, on a stack of its own.
  * In assembly, for the parent's frame is not there. */
-long thread_begin(unsigned long flags, void *stack, int *clears, void (*function)(long), long argument);
+long thread_begin(unsigned long flags, void *stack, int *clears, void (*function)(long),
+                  long argument);
 __asm__(".text\n"
         ".globl thread_begin\n"
         "thread_begin:\n"
@@ -104,7 +105,7 @@ __asm__(".text\n"
         "	mov $15, %eax\n"
         "	syscall\n");
 
-#define THREAD \
+#define THREAD                                                                              \
 	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | \
 	 CLONE_CHILD_CLEARTID)
 
@@ -112,8 +113,8 @@ __asm__(".text\n"
 static void thread(int place, void (*function)(long), long argument)
 {
 	__atomic_store_n(&running[place], 1, __ATOMIC_SEQ_CST);
-	if (thread_begin(THREAD, stacks[place] + sizeof(stacks[place]) - 64, &running[place], function,
-	                 argument) < 0)
+	if (thread_begin(THREAD, stacks[place] + sizeof(stacks[place]) - 64, &running[place],
+	                 function, argument) < 0)
 		leave(90);
 }
 
@@ -577,8 +578,10 @@ static void sleep_and_go(long place)
 		CALL1(__NR_exit, 0);
 }
 
-/* So many times a storm, and quiet for two seconds; meanwhile somebody sleeps. 1 pipe, 1 close, and by fork:
- * - one that leaves with 3: 1 close, 1 clone, 1 read until the end of all storms, 9 getgid, and its thread;
+/* So many times a storm, and quiet for two seconds; meanwhile somebody sleeps. 1 pipe, 1 close, and
+ * by fork:
+ * - one that leaves with 3: 1 close, 1 clone, 1 read until the end of all storms, 9 getgid, and its
+ * thread;
  * - each time, one that leaves with 1: 1,200,000 getppid;
  * - each time, forty one after the other that leave with 2: 7 getuid; 1 nanosleep after each.
  * As many wait4. */

@@ -1,15 +1,18 @@
-/* lives COUNT KIND ... -- lets so many children of each kind live, and prints what wait4 says of each:
+/* lives COUNT KIND ... -- lets so many children of each kind live, and prints what wait4 says of
+ * each:
  *
- *	PID KIND STATUS USER_US SYSTEM_US MINOR MAJOR VOLUNTARY INVOLUNTARY PEAK_KIB INPUT_BLOCKS OUTPUT_BLOCKS
+ *	PID KIND STATUS USER_US SYSTEM_US MINOR MAJOR VOLUNTARY INVOLUNTARY PEAK_KIB INPUT_BLOCKS
+ * OUTPUT_BLOCKS
  *
  *	brief	computes for 1 ms		long	computes for 50 ms
  *	memory	touches 16 MiB, 4 of them twice	sleeps	20 times 1 ms
  *	calls	1 ms of getppid			killed	computes for 1 ms, then SIGKILL
  *	none	ends at once			status	ends with status 3
  *
- * The children of a kind live one after the other, and are reaped when all of a hundred have ended for good:
- * a parent that reaps at once can come before the last of the run time has been added to the child's, and would
- * then be told less than the child used. With "early" in place of the first kind that is what is done.
+ * The children of a kind live one after the other, and are reaped when all of a hundred have ended
+ * for good: a parent that reaps at once can come before the last of the run time has been added to
+ * the child's, and would then be told less than the child used. With "early" in place of the first
+ * kind that is what is done.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -49,7 +52,8 @@ static void rest(long ns)
 
 static void touch_memory(void)
 {
-	char *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	                    0);
 
 	if (memory == MAP_FAILED)
 		_exit(90);
@@ -94,10 +98,11 @@ static int reap(pid_t pid, const char *kind)
 
 	if (wait4(pid, &status, 0, &used) != pid)
 		return -1;
-	printf("%d %s %d %" PRIu64 " %" PRIu64 " %ld %ld %ld %ld %ld %ld %ld\n", (int)pid, kind, status,
-	       (uint64_t)used.ru_utime.tv_sec * 1000000u + (uint64_t)used.ru_utime.tv_usec,
-	       (uint64_t)used.ru_stime.tv_sec * 1000000u + (uint64_t)used.ru_stime.tv_usec, used.ru_minflt,
-	       used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw, used.ru_maxrss, used.ru_inblock, used.ru_oublock);
+	printf("%d %s %d %" PRIu64 " %" PRIu64 " %ld %ld %ld %ld %ld %ld %ld\n", (int)pid, kind,
+	       status, (uint64_t)used.ru_utime.tv_sec * 1000000u + (uint64_t)used.ru_utime.tv_usec,
+	       (uint64_t)used.ru_stime.tv_sec * 1000000u + (uint64_t)used.ru_stime.tv_usec,
+	       used.ru_minflt, used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw, used.ru_maxrss,
+	       used.ru_inblock, used.ru_oublock);
 	return 0;
 }
 
@@ -113,7 +118,8 @@ static int a_group(long count, const char *kind, int early)
 			live(kind);
 		if (made[i] < 0)
 			return -1;
-		if (early ? reap(made[i], kind) : waitid(P_PID, (id_t)made[i], &ended, WEXITED | WNOWAIT))
+		if (early ? reap(made[i], kind)
+		          : waitid(P_PID, (id_t)made[i], &ended, WEXITED | WNOWAIT))
 			return -1;
 	}
 	rest(20000000);

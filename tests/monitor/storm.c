@@ -1,7 +1,9 @@
-/* storm ROUNDS AT_ONCE CALLS MORE STATUSES [stop] -- short-lived processes with known calls and statuses.
+/* storm ROUNDS AT_ONCE CALLS MORE STATUSES [stop] -- short-lived processes with known calls and
+ * statuses.
  *
- * Each round forks AT_ONCE children and waits for them. A child of round i makes getppid CALLS times, and i % MORE
- * times more, and exits with i % STATUSES. The storm's own status is 5. With "stop" it waits for SIGCONT first.
+ * Each round forks AT_ONCE children and waits for them. A child of round i makes getppid CALLS
+ * times, and i % MORE times more, and exits with i % STATUSES. The storm's own status is 5. With
+ * "stop" it waits for SIGCONT first.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -6,9 +6,10 @@
 
 enum { FAR_ADDRESS_ROOM = 64 };
 
-/* Starts a process that serves near ends that know the token, until this process ends. It listens on that
- * address alone; "-" stands for the one by which ssh has reached this host, or else 127.0.0.1. Returns an
- * outcome, and which address and port it is. */
-int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRESS_ROOM], uint16_t *port);
+/* Starts a process that serves near ends that know the token, until this process ends. It listens
+ * on that address alone; "-" stands for the one by which ssh has reached this host, or else
+ * 127.0.0.1. Returns an outcome, and which address and port it is. */
+int far_end_start(const char *address, const char *token, char chosen[FAR_ADDRESS_ROOM],
+                  uint16_t *port);
 
 #endif

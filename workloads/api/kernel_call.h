@@ -4,7 +4,7 @@
  * way, and the difference is not small. After the kernel, the processor mispredicts every return
  * instruction, because the kernel's own calls have replaced what it remembered of this program's.
  * One such return was a third of the cheapest call, and the second one in musl's read made musl 8 %
- * slower (docs/measurement.md has the experiment). Here there is one in every build: a function
+ * slower (measurement.md has the experiment). Here there is one in every build: a function
  * that moves the arguments, enters the kernel, checks for failure, and returns, as those of glibc
  * do.
  *
@@ -71,9 +71,11 @@ static inline int kernel_fcntl(int file, int command, void *argument)
 	return (int)kernel_call(SYS_fcntl, (long)file, (long)command, argument);
 }
 
-static inline void *kernel_mmap(void *start, size_t bytes, int protection, int flags, int file, off_t from)
+static inline void *kernel_mmap(void *start, size_t bytes, int protection, int flags, int file,
+                                off_t from)
 {
-	return (void *)kernel_call(SYS_mmap, start, bytes, (long)protection, (long)flags, (long)file, from);
+	return (void *)kernel_call(SYS_mmap, start, bytes, (long)protection, (long)flags,
+	                           (long)file, from);
 }
 
 static inline int kernel_munmap(void *start, size_t bytes)
@@ -111,18 +113,18 @@ static inline int kernel_kill(pid_t process, int number)
 	return (int)kernel_call(SYS_kill, (long)process, (long)number);
 }
 #else
-#define kernel_call   syscall
-#define kernel_read   read
-#define kernel_write  write
-#define kernel_openat openat
-#define kernel_close  close
+#define kernel_call     syscall
+#define kernel_read     read
+#define kernel_write    write
+#define kernel_openat   openat
+#define kernel_close    close
 #define kernel_unlinkat unlinkat
-#define kernel_lseek  lseek
-#define kernel_fcntl  fcntl
-#define kernel_mmap   mmap
-#define kernel_munmap munmap
-#define kernel_yield  sched_yield
-#define kernel_kill   kill
+#define kernel_lseek    lseek
+#define kernel_fcntl    fcntl
+#define kernel_mmap     mmap
+#define kernel_munmap   munmap
+#define kernel_yield    sched_yield
+#define kernel_kill     kill
 
 static inline int kernel_poll(struct pollfd *asked, nfds_t count)
 {

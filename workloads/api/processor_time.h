@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "system.h"
+#include "../../base/clock.h"
+#include "../../base/posix/timespec.h"
 
 /* What this process has used, with all its threads. */
 static inline uint64_t own_processor_ns(void)
@@ -17,7 +17,7 @@ static inline uint64_t own_processor_ns(void)
 	struct timespec sum;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &sum);
-	return (uint64_t)sum.tv_sec * 1000000000u + (uint64_t)sum.tv_nsec;
+	return timespec_ns(sum);
 }
 
 /* The time in which this machine's processors were neither idle nor taken away by its host; and
@@ -31,21 +31,23 @@ struct machine_busy {
 /* Linux counts idle time exactly, where it finds busy time by ticks, and tells both in ticks. */
 static inline struct machine_busy machine_busy(void)
 {
-	FILE    *file = fopen("/proc/stat", "re");
-	char     line[1024];
-	long     ticks = sysconf(_SC_CLK_TCK);
-	uint64_t user, nice, system, idle, waiting, interrupt, soft, stolen;
-	uint64_t all = 0, idle_ns = 0, processors = 0;
+	FILE               *file = fopen("/proc/stat", "re");
+	char                line[1024];
+	long                ticks = sysconf(_SC_CLK_TCK);
+	uint64_t            user, nice, system, idle, waiting, interrupt, soft, stolen;
+	uint64_t            all = 0, idle_ns = 0, processors = 0;
 	struct machine_busy busy = { 0 };
 
 	while (file && ticks > 0 && fgets(line, sizeof(line), file)) {
-		/* The first line is the sum of all; scanf would take its first figure for a number. */
+		/* The first line is the sum of all; scanf would take its first figure for a
+		 * number. */
 		if (strncmp(line, "cpu", 3) || line[3] < '0' || line[3] > '9')
 			continue;
 		interrupt = soft = stolen = 0; /* older kernels do not tell them */
-		if (sscanf(line, "cpu%*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		           " %" SCNu64 " %" SCNu64 " %" SCNu64, &user, &nice, &system, &idle, &waiting,
-		           &interrupt, &soft, &stolen) < 5)
+		if (sscanf(line,
+		           "cpu%*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		           " %" SCNu64 " %" SCNu64 " %" SCNu64,
+		           &user, &nice, &system, &idle, &waiting, &interrupt, &soft, &stolen) < 5)
 			continue;
 		all += user + nice + system + idle + waiting;
 		idle_ns += (idle + waiting + stolen) * (1000000000u / (uint64_t)ticks);

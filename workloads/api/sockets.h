@@ -42,12 +42,19 @@ SOCKET_CALL int sockets_inherit(socket_t *mine, socket_t *other);
 SOCKET_CALL socket_t socket_make(enum socket_kind kind);
 SOCKET_CALL socket_t socket_make_plain(enum socket_kind kind);
 
-/* Gives it a port on 127.0.0.1 that the system chooses. */
-SOCKET_CALL int      socket_bind(socket_t one, uint16_t *port);
-SOCKET_CALL int      socket_listen(socket_t one, int backlog);
-SOCKET_CALL int      socket_connect(socket_t one, uint16_t port);
+/* Gives it a port on 127.0.0.1 that the system chooses: bind; which one that is: getsockname; and
+ * both. */
+SOCKET_CALL int socket_bind_any(socket_t one);
+SOCKET_CALL int socket_port(socket_t one, uint16_t *port);
+SOCKET_CALL int socket_bind(socket_t one, uint16_t *port);
+SOCKET_CALL int socket_listen(socket_t one, int backlog);
+SOCKET_CALL int socket_connect(socket_t one, uint16_t port);
 SOCKET_CALL socket_t socket_accept(socket_t listener);
-SOCKET_CALL int      socket_close(socket_t one);
+SOCKET_CALL int socket_close(socket_t one);
+/* Whether both are the ends of one connection. */
+SOCKET_CALL int socket_is_joined(socket_t one, socket_t other);
+/* UDP: throws away what has come so far. */
+SOCKET_CALL int socket_discard(socket_t one);
 
 /* TCP: sends at once, however little there is. */
 SOCKET_CALL int socket_send_at_once(socket_t one);

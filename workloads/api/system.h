@@ -11,12 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../base/clock.h"
+
 /* What that errno means, in words. */
 const char *system_error(int error);
-
-/* Nanoseconds since a moment that is fixed while the system is up. Ends the process if there is no
- * such clock, because nothing can be measured then. */
-uint64_t clock_ns(void);
 
 /* ---- This program's own file ---- */
 
@@ -30,13 +28,6 @@ const char *self_emulator(void);
 /* Under an emulator, any other program would be this machine's own and would not be emulated.
  * Returns what unsupported() returns there, and 0 elsewhere. */
 int refuse_emulator(void);
-
-/* ---- Open files ---- */
-
-/* Raises this process's limit of open files, so that it can have so many and FILES_BESIDES, or as
- * near to that as it may. Returns how many it can have. POSIX only. */
-enum { FILES_BESIDES = 64 };
-uint64_t files_take(uint64_t count);
 
 /* ---- Pipes ---- */
 
@@ -56,45 +47,47 @@ struct handed {
  * process has the null device as standard input and output, and this process's standard error. */
 struct process_order {
 	/* The program's path first; ends with NULL. */
-	const char *const   *arguments;
+	const char *const *arguments;
 	/* NAME=value; ends with NULL; or NULL. Added to PATH and LC_ALL on POSIX, and to this
 	 * process's environment on Windows. */
 	const char *const   *environment;
 	const struct handed *files;
 	size_t               file_count;
 	/* From shared_make(): inherited with the same values. */
-	const intptr_t      *handles;
-	size_t               handle_count;
+	const intptr_t *handles;
+	size_t          handle_count;
 	/* What it starts belongs to it, for process_kill: a process group; on Windows a job object,
 	 * which also ends all of it when this process ends. */
-	int                  is_group;
+	int is_group;
 	/* It is killed when this process ends (Linux; on Windows is_group does this). */
-	int                  dies_with_us;
+	int dies_with_us;
 	/* The processor's number plus 1; 0: where this process may run. */
-	int                  processor;
+	int processor;
 	/* Added to this process's, -20..19; a priority class on Windows. */
-	int                  niceness;
-	/* POSIX: a process that was created and could not execute the program writes there which call
-	 * failed, with the error, as a line that begins with `complaint`. Without one: nowhere. */
-	const char          *complaint;
-	int                  complains_to;
+	int niceness;
+	/* POSIX: a process that was created and could not execute the program writes there which
+	 * call failed, with the error, as a line that begins with `complaint`. Without one:
+	 * nowhere. */
+	const char *complaint;
+	int         complains_to;
 	/* Windows, for partner_start: everything that can be inherited, descriptors with equal
 	 * numbers. */
-	int                  inherits_all;
+	int inherits_all;
 };
 
 struct process {
-	intptr_t id;    /* the process's number; on Windows its handle. 0: not started, or waited for */
-	intptr_t job;   /* Windows: the job object, if is_group */
+	intptr_t id;     /* the process's number; on Windows its handle. 0: not started, or waited
+	                    for */
+	intptr_t job;    /* Windows: the job object, if is_group */
 	void    *waiter; /* Windows: belongs to process_wait_any */
 };
 
 /* How a process ended. */
 struct process_end {
 	int  was_killed;
-	int  status;     /* its exit status, if it was not killed */
-	int  signal;     /* that killed it; 0 on systems without signals */
-	char reason[96]; /* what killed it, if not a signal: the name of an exception; or empty */
+	int  status;       /* its exit status, if it was not killed */
+	int  signal;       /* that killed it; 0 on systems without signals */
+	char reason[96];   /* what killed it, if not a signal: the name of an exception; or empty */
 	uint64_t ended_ns; /* when this process learned of it */
 };
 

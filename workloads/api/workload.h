@@ -1,7 +1,7 @@
 /* workload.h -- what every workload needs: its descriptor, and the functions that it may call.
  *
- * The other headers of api/ are for workloads that need more. Together they are all that a workload
- * may know of the program around it.
+ * The other headers of api/ are for workloads that need more. Together with those of base/ and
+ * loadgen/ they are all that a workload may know of the program around it.
  *
  * A workload is one file in its group's folder and one line of list.def. Each trial is a fresh
  * process, so the state is at file scope and no hook takes a context. The hooks are called in this
@@ -19,18 +19,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../base/compiler.h"
+#include "../../base/files.h"
+#include "../../base/parameters.h"
+#include "../../base/random.h"
+
 /* What a hook returns: 0, or what one of the next three functions returned. */
 enum { OUTCOME_OK = 0, OUTCOME_FAILED = -1, OUTCOME_UNSUPPORTED = -2 };
 
 /* Ends the trial as failed: `call` is the system call that failed, errno says why. */
 int fail(const char *call);
-
-/* Formats are those of the C standard; the compiler for Windows would check its own. */
-#ifdef __MINGW32__
-#define FORMAT_OF(argument, first) __attribute__((format(gnu_printf, argument, first)))
-#else
-#define FORMAT_OF(argument, first) __attribute__((format(printf, argument, first)))
-#endif
 
 /* Ends the trial as failed: a computed answer is not the known one. `format` is printf's. */
 FORMAT_OF(1, 2) int fail_check(const char *format, ...);
@@ -47,64 +45,24 @@ const char *trial_directory(void);
 /* When all copies began to measure; 0: they have not. Batches before that only find a size. */
 uint64_t trial_start_ns(void);
 
-/* Keeps a computed value: makes the compiler believe that something reads it. */
-#define keep(value) __asm__ volatile("" : : "r,m"(value) : "memory")
-
-/* A function that the compiler neither inlines nor looks into: because its entries are counted, or
- * because its caller must not know what it does. */
-#if defined(__clang__)
-#define APART __attribute__((noinline))
-#else
-#define APART __attribute__((noinline, noipa))
-#endif
-
-/* A function that is always inlined: for a part of what is timed. */
-#define INLINED static inline __attribute__((always_inline))
-
-/* The next number of Marsaglia's 32-bit xorshift; from the same state the same everywhere. */
-static inline uint32_t next_number(uint32_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state;
-}
-
-/* Fills `order` with the numbers below `count` in a random order (Fisher and Yates), from the same
- * state, which is not 0, the same everywhere. */
-static inline void random_order_from(uint32_t state, uint32_t order[], uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		order[i] = i;
-	for (uint32_t i = count; i-- > 1;) {
-		uint32_t other = next_number(&state) % (i + 1), held = order[i];
-
-		order[i] = order[other];
-		order[other] = held;
-	}
-}
-
-static inline void random_order(uint32_t order[], uint32_t count)
-{
-	random_order_from(2463534242u, order, count);
-}
-
 /* Executes `statement` `operations` times. The loop is unrolled 64 times, so that its own cost is
  * one sixty-fourth of an iteration per operation, which `null` measures. In a plain loop this would
  * be a quarter of the cheapest workload's operation. */
+/* clang-format off */
 #define REPEAT_8(statement) \
 	statement; statement; statement; statement; statement; statement; statement; statement
-#define REPEAT(operations, statement)                                  \
-	do {                                                           \
-		uint64_t repeat_left_ = (operations);                  \
-		for (; repeat_left_ >= 64; repeat_left_ -= 64) {       \
-			REPEAT_8(REPEAT_8(statement));                 \
-			__asm__ volatile("" : "+r"(repeat_left_));     \
-		}                                                      \
-		for (; repeat_left_; repeat_left_--) {                 \
-			statement;                                     \
-			__asm__ volatile("" : "+r"(repeat_left_));     \
-		}                                                      \
+/* clang-format on */
+#define REPEAT(operations, statement)                              \
+	do {                                                       \
+		uint64_t repeat_left_ = (operations);              \
+		for (; repeat_left_ >= 64; repeat_left_ -= 64) {   \
+			REPEAT_8(REPEAT_8(statement));             \
+			__asm__ volatile("" : "+r"(repeat_left_)); \
+		}                                                  \
+		for (; repeat_left_; repeat_left_--) {             \
+			statement;                                 \
+			__asm__ volatile("" : "+r"(repeat_left_)); \
+		}                                                  \
 	} while (0)
 
 /* Starts a process that works with this one: it calls serve() and ends. It also ends when this
@@ -150,36 +108,13 @@ void machine_code_unmap(const struct machine_code *code, void **callable);
 int stack_take(size_t bytes);
 void stack_touch(size_t bytes);
 
-/* Read or write all bytes, whatever interruptions and short counts there are. Return 0, or -1 with
- * errno (0 at the end of the stream). */
-int read_whole(int file, void *into, size_t bytes);
-int write_whole(int file, const void *from, size_t bytes);
-
 /* The largest area in bytes that a workload may take: a quarter of this system's memory, or nine
- * tenths of memory and swap in a guest that was started in order to page (docs/measurement.md). */
+ * tenths of memory and swap in a guest that was started in order to page (measurement.md). */
 uint64_t memory_allowed(void);
 
 /* Lets this process have so many open files beside the usual ones. Returns 0, or what unsupported()
  * returned. POSIX only. */
 int files_allow(uint64_t count);
-
-/* Reads a decimal number. strtoull alone accepts "-1", " 1", "12abc" and "". Returns 0, or -1 if
- * `text` contains anything but digits, or a number that is too large. */
-int parse_number(const char *text, uint64_t *value);
-
-/* What a request may set by `name=value`: a number from `least` to `most`, or a text. */
-struct parameter {
-	const char *name;
-	const char *summary;
-	uint64_t   *value;   /* the initial value, until a request sets it */
-	uint64_t    least, most;
-	char       *text;    /* instead of value; has room for `most` bytes and a NUL */
-};
-#define NUMBER(name_, summary_, value_, least_, most_)                                 \
-	{ .name = (name_), .summary = (summary_), .value = (value_), .least = (least_), \
-	  .most = (most_) }
-#define STRING(name_, summary_, text_, most_) \
-	{ .name = (name_), .summary = (summary_), .most = (most_), .text = (text_) }
 
 /* One timed activity. A workload has one, whose metric is "time" or "bandwidth", or up to
  * PHASES_MOST with names. They run one after another: all batches of the first, then all of the
@@ -187,14 +122,16 @@ struct parameter {
 struct phase {
 	const char *metric;
 	int (*run)(uint64_t operations);
-	const char *less;    /* the metric of an earlier phase, which the analysis subtracts; or NULL */
-	/* Or NULL. Then this phase runs once, is not timed, and *reported is its result in ns when it
-	 * returns: what earlier phases measured by themselves, such as a quantile of latencies. 0: this
-	 * system does not say, and the metric is left out. */
+	const char *less; /* the metric of an earlier phase, which the analysis subtracts; or
+	                     NULL */
+	/* Or NULL. Then this phase runs once, is not timed, and *reported is its result in ns when
+	 * it returns: what earlier phases measured by themselves, such as a quantile of latencies.
+	 * 0: this system does not say, and the metric is left out. */
 	const uint64_t *reported;
 	const char     *per; /* what a reported time is for, such as "KB"; NULL: an operation */
-	/* Or NULL: ns. Of a reported figure that is no time, such as "bytes per operation". It describes, and
-	 * nothing is judged by it; it may be 0, and UINT64_MAX is what is not known. */
+	/* Or NULL: ns. Of a reported figure that is no time, such as "bytes per operation". It
+	 * describes, and nothing is judged by it; it may be 0, and UINT64_MAX is what is not
+	 * known. */
 	const char *unit;
 };
 
@@ -203,12 +140,12 @@ struct phase {
  * each size the harness sets `value` and calls `arrange` (or NULL), which prepares for it, untimed;
  * setup comes before all. */
 struct sweep {
-	const char *name;    /* what varies, such as "size" */
-	const char *unit;    /* its unit, such as "bytes" */
+	const char *name; /* what varies, such as "size" */
+	const char *unit; /* its unit, such as "bytes" */
 	uint64_t   *value;
 	uint64_t    from, to, steps; /* until a request sets them; to = 0: what memory allows */
-	uint64_t    grain;   /* every size is a multiple of this */
-	uint64_t    areas;   /* how many areas of that size exist at once */
+	uint64_t    grain;           /* every size is a multiple of this */
+	uint64_t    areas;           /* how many areas of that size exist at once */
 	int (*arrange)(void);
 };
 
@@ -222,17 +159,18 @@ struct call {
 enum { PHASES_MOST = 20 };
 
 struct workload {
-	const char *name;       /* also of the file; and of the descriptor, after "workload_" */
-	const char *group;      /* the folder: cpu, syscall, process, ... */
+	const char *name;  /* also of the file; and of the descriptor, after "workload_" */
+	const char *group; /* the folder: cpu, syscall, process, ... */
 	const char *summary;
-	const char *operation;  /* what one operation is, a singular noun */
+	const char *operation; /* what one operation is, a singular noun */
 	int (*setup)(void);
-	int (*before)(uint64_t operations); /* prepares what a batch uses up, if one phase is timed; or NULL */
+	int (*before)(uint64_t operations); /* prepares what a batch uses up, if one phase is timed;
+	                                       or NULL */
 	int (*run)(uint64_t operations);
 	void (*teardown)(void);
 	/* Called last, whatever happened: writes records (record.h) to `file`; or NULL. */
 	void (*tell)(uint64_t copy, int file);
-	const char *tells;      /* the kind of these records; only with tell */
+	const char *tells; /* the kind of these records; only with tell */
 	/* Called in a process that the workload has started by "member NAME ARGUMENT ...": does the
 	 * work of that process, and returns its exit status. Or NULL. */
 	int (*member)(int argc, char *argv[]);
@@ -241,20 +179,23 @@ struct workload {
 	struct sweep           *sweep;      /* or NULL */
 	const uint64_t         *count;      /* the metric, if it is a number and no time; or NULL */
 	const char             *counts;     /* what it counts, a plural noun; only with count */
+	int                     fewer;      /* fewer of them are better; only with count */
 	int                     is_absent;  /* this system cannot have it: accepts any parameter */
 	const uint64_t         *bytes;      /* that an operation moves: makes bandwidths; or NULL */
 	uint64_t                performances; /* batches, each of one long operation that is not
 	                                         repeated to find a size; 0: as usual */
-	const uint64_t        *pass; /* or NULL: such a batch is so many operations, unless the request
-	                                says how many; known after setup */
+	const uint64_t *pass; /* or NULL: such a batch is so many operations, unless the request
+	                         says how many; known after setup */
+	uint64_t long_ns;     /* not 0: an operation may take seconds, and one that takes so long is
+	                         done once in a trial, unless the request has a number of batches */
 	const uint64_t *at_once; /* or NULL: so many operations go on at once, and a batch that the
 	                            system sizes has several for each */
-	const struct machine_code *code;    /* which it executes; or NULL */
+	const struct machine_code *code; /* which it executes; or NULL */
 	/* What tests count from outside: at least one of the three, except in `null`. */
-	const struct call      *calls;      /* ends with a NULL name; or NULL */
-	void (*counted)(void);              /* a function that each operation enters once; or NULL */
-	uint64_t                instructions; /* at least so many in an operation of this process, at
-	                                         sizes of 4096; or 0 */
+	const struct call *calls; /* ends with a NULL name; or NULL */
+	void (*counted)(void);    /* a function that each operation enters once; or NULL */
+	uint64_t instructions;    /* at least so many in an operation of this process, at
+	                             sizes of 4096; or 0 */
 };
 
 #endif

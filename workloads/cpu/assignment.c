@@ -219,12 +219,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_assignment = {
-	.name         = "assignment",
-	.group        = "cpu",
-	.summary      = "the cheapest assignment of 101 jobs to 101 machines",
-	.operation    = "assignment",
-	.setup        = setup,
-	.run          = run,
-	.counted      = assignment_solve,
+	.name = "assignment",
+	.group = "cpu",
+	.summary = "the cheapest assignment of 101 jobs to 101 machines",
+	.operation = "assignment",
+	.setup = setup,
+	.run = run,
+	.counted = assignment_solve,
 	.instructions = 500000,
 };

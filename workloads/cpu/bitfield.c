@@ -123,8 +123,7 @@ static int check(void)
 		return fail_check("the bitmap's checksums are %llx and %llx, not %llx and %llx",
 		                  (unsigned long long)checksum.words,
 		                  (unsigned long long)checksum.sums,
-		                  (unsigned long long)known.words,
-		                  (unsigned long long)known.sums);
+		                  (unsigned long long)known.words, (unsigned long long)known.sums);
 	return 0;
 }
 
@@ -147,12 +146,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_bitfield = {
-	.name         = "bitfield",
-	.group        = "cpu",
-	.summary      = "64 runs of bits set, cleared or complemented in a bitmap of 64 KiB",
-	.operation    = "pass of 64 runs",
-	.setup        = setup,
-	.run          = run,
-	.counted      = (void (*)(void))bitfield_pass,
+	.name = "bitfield",
+	.group = "cpu",
+	.summary = "64 runs of bits set, cleared or complemented in a bitmap of 64 KiB",
+	.operation = "pass of 64 runs",
+	.setup = setup,
+	.run = run,
+	.counted = (void (*)(void))bitfield_pass,
 	.instructions = 1000000,
 };

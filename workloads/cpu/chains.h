@@ -26,44 +26,47 @@ struct operands {
  * that are left over go to the first chain. */
 enum { ROUNDS = 32, LOOP = ROUNDS * CHAINS };
 
-#define BEGIN_CHAIN(x) number x = start
+#define BEGIN_CHAIN(x)   number x = start
 #define COMPARE_CHAIN(x) wrong |= x != other
 
-#define CHAIN_PHASES(name, there, back)                                                 \
-	static int name##_chain(uint64_t operations)                                    \
-	{                                                                               \
-		number x = name##_on.start, a = name##_on.a, b = name##_on.b;           \
-                                                                                        \
-		REPEAT(operations / 2, { there(x); back(x); });                         \
-		if (operations % 2)                                                     \
-			there(x);                                                       \
-		(void)b;                                                                \
-		return x == name##_after(operations) ? 0 : wrong_answer(#name);         \
-	}                                                                               \
-                                                                                        \
-	static int name##_chains(uint64_t operations)                                   \
-	{                                                                               \
-		uint64_t loops = operations / LOOP, rest = operations % LOOP;           \
-		number   start = name##_on.start, a = name##_on.a, b = name##_on.b;     \
-		number   other;                                                         \
-		int      wrong;                                                         \
-		EACH(BEGIN_CHAIN);                                                      \
-                                                                                        \
-		for (uint64_t left = loops; left; left--) {                             \
-			REPEAT_8(EACH(there); EACH(back); EACH(there); EACH(back));     \
-			__asm__ volatile("" : "+r"(left));                              \
-		}                                                                       \
-		for (uint64_t pairs = rest / 2; pairs; pairs--) {                       \
-			there(x0);                                                      \
-			back(x0);                                                       \
-		}                                                                       \
-		if (rest % 2)                                                           \
-			there(x0);                                                      \
-		(void)b;                                                                \
-		wrong = x0 != name##_after(loops * ROUNDS + rest);                      \
-		x0 = other = name##_after(loops * ROUNDS);                              \
-		EACH(COMPARE_CHAIN);                                                    \
-		return wrong ? wrong_answer(#name "_parallel") : 0;                     \
+#define CHAIN_PHASES(name, there, back)                                             \
+	static int name##_chain(uint64_t operations)                                \
+	{                                                                           \
+		number x = name##_on.start, a = name##_on.a, b = name##_on.b;       \
+                                                                                    \
+		REPEAT(operations / 2, {                                            \
+			there(x);                                                   \
+			back(x);                                                    \
+		});                                                                 \
+		if (operations % 2)                                                 \
+			there(x);                                                   \
+		(void)b;                                                            \
+		return x == name##_after(operations) ? 0 : wrong_answer(#name);     \
+	}                                                                           \
+                                                                                    \
+	static int name##_chains(uint64_t operations)                               \
+	{                                                                           \
+		uint64_t loops = operations / LOOP, rest = operations % LOOP;       \
+		number   start = name##_on.start, a = name##_on.a, b = name##_on.b; \
+		number   other;                                                     \
+		int      wrong;                                                     \
+		EACH(BEGIN_CHAIN);                                                  \
+                                                                                    \
+		for (uint64_t left = loops; left; left--) {                         \
+			REPEAT_8(EACH(there); EACH(back); EACH(there); EACH(back)); \
+			__asm__ volatile("" : "+r"(left));                          \
+		}                                                                   \
+		for (uint64_t pairs = rest / 2; pairs; pairs--) {                   \
+			there(x0);                                                  \
+			back(x0);                                                   \
+		}                                                                   \
+		if (rest % 2)                                                       \
+			there(x0);                                                  \
+		(void)b;                                                            \
+		wrong = x0 != name##_after(loops * ROUNDS + rest);                  \
+		x0 = other = name##_after(loops * ROUNDS);                          \
+		EACH(COMPARE_CHAIN);                                                \
+		return wrong ? wrong_answer(#name "_parallel") : 0;                 \
 	}
 
 static int wrong_answer(const char *phase)

@@ -24,11 +24,11 @@ typedef double number;
 #include "floats.h"
 
 const struct workload workload_double_operations = {
-	.name         = "double_operations",
-	.group        = "cpu",
-	.summary      = "add, mul, div of 64-bit floats, in one chain and in twelve; a mixture",
-	.operation    = "operation",
-	.setup        = setup,
-	.phases       = phases,
+	.name = "double_operations",
+	.group = "cpu",
+	.summary = "add, mul, div of 64-bit floats, in one chain and in twelve; a mixture",
+	.operation = "operation",
+	.setup = setup,
+	.phases = phases,
 	.instructions = 1,
 };

@@ -82,7 +82,8 @@ static void shift_right(struct unrounded *wide, int bits)
 	bits %= WORD_BITS;
 	lost |= (uint16_t)((uint32_t)word[WORDS] << (WORD_BITS - bits));
 	for (int i = WORDS; i > 0; i--)
-		word[i] = (uint16_t)((uint32_t)(word[i] >> bits) | (uint32_t)word[i - 1] << (WORD_BITS - bits));
+		word[i] = (uint16_t)((uint32_t)(word[i] >> bits) | (uint32_t)word[i - 1]
+		                                                           << (WORD_BITS - bits));
 	word[0] = (uint16_t)(word[0] >> bits);
 	if (lost)
 		word[WORDS] |= 1;
@@ -319,8 +320,7 @@ static double to_double(const struct emulated *number)
 
 	for (int i = 0; i < WORDS; i++)
 		mantissa = mantissa * 65536 + number->mantissa[i];
-	return ldexp(number->negative ? -mantissa : mantissa,
-	             number->exponent - WORDS * WORD_BITS);
+	return ldexp(number->negative ? -mantissa : mantissa, number->exponent - WORDS * WORD_BITS);
 }
 
 /* Both are within 2^-53 of the truth, and so is ours as a double. */
@@ -381,12 +381,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_emulated_float = {
-	.name         = "emulated_float",
-	.group        = "cpu",
-	.summary      = "3000 floating-point calculations in integer arithmetic",
-	.operation    = "pass of 3000 calculations",
-	.setup        = setup,
-	.run          = run,
-	.counted      = (void (*)(void))emulated_float_pass,
+	.name = "emulated_float",
+	.group = "cpu",
+	.summary = "3000 floating-point calculations in integer arithmetic",
+	.operation = "pass of 3000 calculations",
+	.setup = setup,
+	.run = run,
+	.counted = (void (*)(void))emulated_float_pass,
 	.instructions = 300000,
 };

@@ -24,11 +24,11 @@ typedef float number;
 #include "floats.h"
 
 const struct workload workload_float_operations = {
-	.name         = "float_operations",
-	.group        = "cpu",
-	.summary      = "add, mul, div of 32-bit floats, in one chain and in twelve; a mixture",
-	.operation    = "operation",
-	.setup        = setup,
-	.phases       = phases,
+	.name = "float_operations",
+	.group = "cpu",
+	.summary = "add, mul, div of 32-bit floats, in one chain and in twelve; a mixture",
+	.operation = "operation",
+	.setup = setup,
+	.phases = phases,
 	.instructions = 1,
 };

@@ -6,9 +6,11 @@
 /* Twelve chains keep two units of six cycles' latency busy, and have room in the sixteen registers
  * of x86-64 together with their operands. */
 enum { CHAINS = 12 };
+/* clang-format off */
 #define EACH(step)                                                                              \
 	step(x0); step(x1); step(x2); step(x3); step(x4); step(x5); step(x6); step(x7);         \
 	step(x8); step(x9); step(x10); step(x11)
+/* clang-format on */
 
 #include "chains.h"
 
@@ -28,12 +30,14 @@ static struct operands add_on = { START, THERE, -THERE };
 static struct operands mul_on = { START, THERE, 1 / THERE };
 static struct operands div_on = { START, THERE, 1 / THERE };
 
+/* clang-format off */
 #define ADD_A(x) do { x += a; HELD(x); } while (0)
 #define ADD_B(x) do { x += b; HELD(x); } while (0)
 #define MUL_A(x) do { x *= a; HELD(x); } while (0)
 #define MUL_B(x) do { x *= b; HELD(x); } while (0)
 #define DIV_A(x) do { x /= a; HELD(x); } while (0)
 #define DIV_B(x) do { x /= b; HELD(x); } while (0)
+/* clang-format on */
 
 static number add_after(uint64_t operations)
 {
@@ -69,13 +73,13 @@ static int setup(void)
 	return 0;
 }
 
-#define MIX(i)                                                                                  \
-	do {                                                                                    \
-		number x = from[i] + start;                                                     \
-		HELD(x);                                                                        \
-		MUL_B(x);                                                                       \
-		DIV_A(x);                                                                       \
-		to[i] = x;                                                                      \
+#define MIX(i)                              \
+	do {                                \
+		number x = from[i] + start; \
+		HELD(x);                    \
+		MUL_B(x);                   \
+		DIV_A(x);                   \
+		to[i] = x;                  \
 	} while (0)
 
 /* Computes each element again, as far as they were written, with every step through memory. */
@@ -103,8 +107,14 @@ static int mixed(uint64_t operations)
 		to[i] = 0;
 	for (; passes; passes--) {
 		for (int i = 0; i < ELEMENTS; i += 8) {
-			MIX(i); MIX(i + 1); MIX(i + 2); MIX(i + 3);
-			MIX(i + 4); MIX(i + 5); MIX(i + 6); MIX(i + 7);
+			MIX(i);
+			MIX(i + 1);
+			MIX(i + 2);
+			MIX(i + 3);
+			MIX(i + 4);
+			MIX(i + 5);
+			MIX(i + 6);
+			MIX(i + 7);
 		}
 		keep(to);
 	}
@@ -113,6 +123,7 @@ static int mixed(uint64_t operations)
 	return mixed_check(operations < ELEMENTS ? rest : ELEMENTS);
 }
 
+/* clang-format off */
 static const struct phase phases[] = {
 	{ .metric = "add", .run = add_chain },
 	{ .metric = "add_parallel", .run = add_chains },
@@ -123,5 +134,6 @@ static const struct phase phases[] = {
 	{ .metric = "mixed", .run = mixed },
 	{ 0 },
 };
+/* clang-format on */
 
 #endif

@@ -156,13 +156,13 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_fourier = {
-	.name         = "fourier",
-	.group        = "cpu",
-	.summary      = "100 pairs of Fourier coefficients by the C library's pow, sin and cos",
-	.operation    = "series",
-	.setup        = setup,
-	.run          = run,
-	.parameters   = parameters,
-	.counted      = fourier_series,
+	.name = "fourier",
+	.group = "cpu",
+	.summary = "100 pairs of Fourier coefficients by the C library's pow, sin and cos",
+	.operation = "series",
+	.setup = setup,
+	.run = run,
+	.parameters = parameters,
+	.counted = fourier_series,
 	.instructions = 2000000,
 };

@@ -29,10 +29,10 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_funcall = {
-	.name      = "funcall",
-	.group     = "cpu",
-	.summary   = "a call of a function that adds three variables",
+	.name = "funcall",
+	.group = "cpu",
+	.summary = "a call of a function that adds three variables",
 	.operation = "call",
-	.run       = run,
-	.counted   = (void (*)(void))add_three,
+	.run = run,
+	.counted = (void (*)(void))add_three,
 };

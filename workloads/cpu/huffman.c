@@ -25,14 +25,14 @@
 enum { SYMBOLS = 256, NODES_MOST = 2 * SYMBOLS - 1, BYTES_MOST = 1 << 20, NONE = 0xffff };
 
 static const char *const words[] = {
-	"the",     "of",      "and",     "to",     "in",      "is",       "that",   "it",
-	"was",     "for",     "on",      "are",    "with",    "they",     "be",     "at",
-	"one",     "have",    "this",    "from",   "had",     "by",       "word",   "but",
-	"what",    "some",    "we",      "can",    "out",     "other",    "were",   "all",
-	"there",   "when",    "up",      "use",    "your",    "how",      "said",   "an",
-	"each",    "she",     "which",   "their",  "time",    "if",       "will",   "way",
-	"about",   "many",    "then",    "them",   "write",   "would",    "like",   "these",
-	"kitchen", "journey", "quarter", "zebra",  "oxygen",  "velvet",   "jacket", "machine",
+	"the",     "of",      "and",     "to",    "in",     "is",     "that",   "it",
+	"was",     "for",     "on",      "are",   "with",   "they",   "be",     "at",
+	"one",     "have",    "this",    "from",  "had",    "by",     "word",   "but",
+	"what",    "some",    "we",      "can",   "out",    "other",  "were",   "all",
+	"there",   "when",    "up",      "use",   "your",   "how",    "said",   "an",
+	"each",    "she",     "which",   "their", "time",   "if",     "will",   "way",
+	"about",   "many",    "then",    "them",  "write",  "would",  "like",   "these",
+	"kitchen", "journey", "quarter", "zebra", "oxygen", "velvet", "jacket", "machine",
 };
 enum { WORDS = sizeof(words) / sizeof(*words), WORDS_IN_LINE = 12 };
 
@@ -245,8 +245,7 @@ static int check(struct traffic traffic)
 	if (traffic.written != least_bits || traffic.read != least_bits)
 		return fail_check("%llu bits written and %llu read, not %llu",
 		                  (unsigned long long)traffic.written,
-		                  (unsigned long long)traffic.read,
-		                  (unsigned long long)least_bits);
+		                  (unsigned long long)traffic.read, (unsigned long long)least_bits);
 	return 0;
 }
 
@@ -276,13 +275,13 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_huffman = {
-	.name         = "huffman",
-	.group        = "cpu",
-	.summary      = "a text of 32 KiB compressed by Huffman's code, and expanded",
-	.operation    = "pass over the text both ways",
-	.setup        = setup,
-	.run          = run,
-	.parameters   = parameters,
-	.counted      = (void (*)(void))huffman_pass,
+	.name = "huffman",
+	.group = "cpu",
+	.summary = "a text of 32 KiB compressed by Huffman's code, and expanded",
+	.operation = "pass over the text both ways",
+	.setup = setup,
+	.run = run,
+	.parameters = parameters,
+	.counted = (void (*)(void))huffman_pass,
 	.instructions = 1500000,
 };

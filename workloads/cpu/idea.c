@@ -216,12 +216,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_idea = {
-	.name         = "idea",
-	.group        = "cpu",
-	.summary      = "4000 bytes encrypted and decrypted by the IDEA cipher",
-	.operation    = "pass of 500 blocks both ways",
-	.setup        = setup,
-	.run          = run,
-	.counted      = (void (*)(void))idea_pass,
+	.name = "idea",
+	.group = "cpu",
+	.summary = "4000 bytes encrypted and decrypted by the IDEA cipher",
+	.operation = "pass of 500 blocks both ways",
+	.setup = setup,
+	.run = run,
+	.counted = (void (*)(void))idea_pass,
 	.instructions = 300000,
 };

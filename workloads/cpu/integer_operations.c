@@ -29,10 +29,10 @@ typedef uint32_t number;
 #include "integers.h"
 
 const struct workload workload_integer_operations = {
-	.name         = "integer_operations",
-	.group        = "cpu",
-	.summary      = "bit, add, mul, div, mod of 32-bit integers, in one chain and in eight",
-	.operation    = "operation",
-	.phases       = phases,
+	.name = "integer_operations",
+	.group = "cpu",
+	.summary = "bit, add, mul, div, mod of 32-bit integers, in one chain and in eight",
+	.operation = "operation",
+	.phases = phases,
 	.instructions = 1,
 };

@@ -6,7 +6,9 @@
 /* Eight chains keep eight adders of one cycle's latency busy, and have room in the fifteen
  * registers of x86-64 together with what a division needs. */
 enum { CHAINS = 8 };
+/* clang-format off */
 #define EACH(step) step(x0); step(x1); step(x2); step(x3); step(x4); step(x5); step(x6); step(x7)
+/* clang-format on */
 
 #include "chains.h"
 
@@ -16,21 +18,29 @@ static struct operands bit_on = { BIT_OPERANDS }, add_on = { ADD_OPERANDS };
 static struct operands mul_on = { MUL_OPERANDS }, div_on = { DIV_OPERANDS };
 static struct operands mod_on = { MOD_OPERANDS };
 
+/* clang-format off */
 #define BIT(x) do { x ^= a; HELD(x); } while (0)
 #define ADD(x) do { x += a; HELD(x); } while (0)
 #define MUL(x) do { x *= a; HELD(x); } while (0)
+/* clang-format on */
 
 /* Written by hand where it is one instruction, because clang first checks whether 64-bit numbers
  * would fit in 32 bits. The upper half of the dividend, in the second register, is zero. */
 #if defined(__x86_64__)
-#define DIVIDE(quotient, remainder, dividend, divisor)                                          \
-	__asm__ volatile("div %[by]" : "=a"(quotient), "=d"(remainder)                          \
-	                 : [by] "r"(divisor), "a"(dividend), "d"((number)0) : "cc")
+#define DIVIDE(quotient, remainder, dividend, divisor)                      \
+	__asm__ volatile("div %[by]"                                        \
+	                 : "=a"(quotient), "=d"(remainder)                  \
+	                 : [by] "r"(divisor), "a"(dividend), "d"((number)0) \
+	                 : "cc")
+/* clang-format off */
 #define DIV(x) do { number rest_; DIVIDE(x, rest_, a, x); } while (0)
 #define MOD(x) do { number whole_; DIVIDE(whole_, x, x, a); x += b; HELD(x); } while (0)
+/* clang-format on */
 #else
+/* clang-format off */
 #define DIV(x) do { x = a / x; HELD(x); } while (0)
 #define MOD(x) do { x %= a; HELD(x); x += b; HELD(x); } while (0)
+/* clang-format on */
 #endif
 
 /* What each chain must come to, by a shorter way. */
@@ -75,6 +85,7 @@ CHAIN_PHASES(mul, MUL, MUL)
 CHAIN_PHASES(div, DIV, DIV)
 CHAIN_PHASES(mod, MOD, MOD)
 
+/* clang-format off */
 static const struct phase phases[] = {
 	{ .metric = "bit", .run = bit_chain },
 	{ .metric = "bit_parallel", .run = bit_chains },
@@ -88,5 +99,6 @@ static const struct phase phases[] = {
 	{ .metric = "mod_parallel", .run = mod_chains },
 	{ 0 },
 };
+/* clang-format on */
 
 #endif

@@ -2,12 +2,15 @@
  * constants beside them, no floating-point number that was not made from a whole one.
  *
  * After the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979) of order 100, and after
- * the way by which E. Goncalves took the operating system's compilers out of a comparison
- * (dissertation, IME-USP, 1999, section 5.2): the same bytes called from a program for each system.
+ * the way by which J. E. A. Gonçalves took the operating system's compilers out of a comparison
+ * (dissertation, IME-USP, 2001, section 5.2): the same bytes called from a program for each system.
  */
 #include "linp.h"
 
-enum { ORDER = 100, LEADING = 201 }; /* columns lie 201 elements apart, as in the classical program */
+enum {
+	ORDER = 100,
+	LEADING = 201
+}; /* columns lie 201 elements apart, as in the classical program */
 
 /* A number that the compiler cannot know, so that it converts and does not keep a constant in
  * memory. */
@@ -101,7 +104,8 @@ INLINED int dgefa(double *a, int pivots[ORDER])
 INLINED void dgesl(const double *a, const int pivots[ORDER], double *right)
 {
 	for (int k = 0; k < ORDER; k++)
-		daxpy(ORDER - k - 1, exchange(right, k, pivots[k]), a + k * LEADING + k + 1, right + k + 1);
+		daxpy(ORDER - k - 1, exchange(right, k, pivots[k]), a + k * LEADING + k + 1,
+		      right + k + 1);
 	for (int k = ORDER; k-- > 0;) {
 		right[k] /= a[k * LEADING + k];
 		daxpy(k, number(0) - right[k], a + k * LEADING, right);

@@ -13,8 +13,8 @@
  *              The code uses only the architecture's baseline (x86-64: SSE2, no fused
  *              multiply-add), so the residual of each call is the same to the last bit. Records
  *              carry the SHA-256 of the bytes: times of different bytes compare compilers.
- * After        the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979); Goncalves
- *              (IME-USP, 1999), who compared Linux and Windows NT by one machine code, and lost
+ * After        the LINPACK benchmark (Dongarra, Bunch, Moler and Stewart, 1979); Gonçalves
+ *              (IME-USP, 2001), who compared Linux and Windows NT by one machine code, and lost
  *              processes because nobody had checked the stack.
  */
 #include "linp.h"
@@ -57,14 +57,14 @@ static void teardown(void)
 }
 
 const struct workload workload_linpack = {
-	.name         = "linpack",
-	.group        = "cpu",
-	.summary      = "a linear system of order 100, by the same machine code on every system",
-	.operation    = "system of equations",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.code         = &linp_code,
-	.counted      = linpack_call,
+	.name = "linpack",
+	.group = "cpu",
+	.summary = "a linear system of order 100, by the same machine code on every system",
+	.operation = "system of equations",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.code = &linp_code,
+	.counted = linpack_call,
 	.instructions = 100000,
 };

@@ -35,12 +35,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_linpack_compiled = {
-	.name         = "linpack_compiled",
-	.group        = "cpu",
-	.summary      = "a linear system of order 100, as this program's compiler translated it",
-	.operation    = "system of equations",
-	.setup        = setup,
-	.run          = run,
-	.counted      = linpack_compiled_call,
+	.name = "linpack_compiled",
+	.group = "cpu",
+	.summary = "a linear system of order 100, as this program's compiler translated it",
+	.operation = "system of equations",
+	.setup = setup,
+	.run = run,
+	.counted = linpack_compiled_call,
 	.instructions = 100000,
 };

@@ -22,17 +22,19 @@ typedef uint64_t number;
 /* The start, the operand that is used again and again, and for mod the number that is added. */
 #define BIT_OPERANDS 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1, 0
 #define ADD_OPERANDS 0x3c6ef372fe94f82b, 0x9e3779b97f4a7c15, 0
-#define MUL_OPERANDS 0x3c6ef372fe94f82b, 0x5851f42d4c957f2d, 0 /* both odd: no product is ever 0 */
-#define DIV_OPERANDS 3141592653, 0xdeadbeefcafef00d, 0         /* the divisor; the dividend */
+#define MUL_OPERANDS                                                                     \
+	0x3c6ef372fe94f82b, 0x5851f42d4c957f2d, 0      /* both odd: no product is ever 0 \
+	                                                  \ */
+#define DIV_OPERANDS 3141592653, 0xdeadbeefcafef00d, 0 /* the divisor; the dividend */
 #define MOD_OPERANDS 0xdeadbeefcafef00d, 3141592653, 0xdeadbeefcafef00d
 
 #include "integers.h"
 
 const struct workload workload_long_operations = {
-	.name         = "long_operations",
-	.group        = "cpu",
-	.summary      = "bit, add, mul, div, mod of 64-bit integers, in one chain and in eight",
-	.operation    = "operation",
-	.phases       = phases,
+	.name = "long_operations",
+	.group = "cpu",
+	.summary = "bit, add, mul, div, mod of 64-bit integers, in one chain and in eight",
+	.operation = "operation",
+	.phases = phases,
 	.instructions = 1,
 };

@@ -44,8 +44,8 @@ static int setup(void)
 	for (int row = 0; row < SIZE; row++) {
 		s.right[row] = 0;
 		for (int column = 0; column < SIZE; column++) {
-			s.matrix[row][column] =
-				(int)(next_number(&state) % (2 * ELEMENTS)) - ELEMENTS;
+			s.matrix[row][column] = (int)(next_number(&state) % (2 * ELEMENTS)) -
+			                        ELEMENTS;
 			s.right[row] += s.matrix[row][column] * s.known[column];
 		}
 	}
@@ -165,12 +165,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_lu_decomposition = {
-	.name         = "lu_decomposition",
-	.group        = "cpu",
-	.summary      = "101 linear equations solved by Crout's decomposition",
-	.operation    = "system of equations",
-	.setup        = setup,
-	.run          = run,
-	.counted      = lu_decomposition_solve,
+	.name = "lu_decomposition",
+	.group = "cpu",
+	.summary = "101 linear equations solved by Crout's decomposition",
+	.operation = "system of equations",
+	.setup = setup,
+	.run = run,
+	.counted = lu_decomposition_solve,
 	.instructions = 500000,
 };

@@ -97,8 +97,9 @@ static int setup(void)
 
 	for (int letter = 0; letter < LETTERS; letter++) {
 		for (int i = 0; i < PIXELS; i++)
-			s.picture[letter][i] =
-				font[letter][i / COLUMNS] >> (COLUMNS - 1 - i % COLUMNS) & 1;
+			s.picture[letter][i] = font[letter][i / COLUMNS] >>
+			                               (COLUMNS - 1 - i % COLUMNS) &
+			                       1;
 		s.picture[letter][PIXELS] = 1.0;
 		for (int bit = 0; bit < NEURONS; bit++)
 			s.code[letter][bit] = (0x41 + letter) >> bit & 1 ? high : low;
@@ -144,8 +145,8 @@ static void correct(struct layer *layer, const double *input)
 {
 	for (int i = 0; i < NEURONS; i++)
 		for (int j = 0; j < layer->inputs; j++) {
-			double change =
-				rate * layer->blame[i] * input[j] + momentum * layer->change[i][j];
+			double change = rate * layer->blame[i] * input[j] +
+			                momentum * layer->change[i][j];
 
 			layer->change[i][j] = change;
 			layer->weight[i][j] += change;
@@ -209,12 +210,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_neural_net = {
-	.name         = "neural_net",
-	.group        = "cpu",
-	.summary      = "a network of 35, 8 and 8 neurons taught 26 letters in 100 passes",
-	.operation    = "training",
-	.setup        = setup,
-	.run          = run,
-	.counted      = neural_net_train,
+	.name = "neural_net",
+	.group = "cpu",
+	.summary = "a network of 35, 8 and 8 neurons taught 26 letters in 100 passes",
+	.operation = "training",
+	.setup = setup,
+	.run = run,
+	.counted = neural_net_train,
 	.instructions = 2000000,
 };

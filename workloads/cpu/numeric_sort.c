@@ -23,6 +23,7 @@
 
 #include "../api/system.h"
 #include "../api/workload.h"
+#include "heapsort.h"
 
 enum { ELEMENTS_MOST = 1 << 24, PAGE = 4096 };
 
@@ -56,8 +57,7 @@ static int setup(void)
 	size_t   bytes = (elements * sizeof(int32_t) + PAGE - 1) / PAGE * PAGE;
 
 	if (2 * bytes > memory_allowed())
-		return unsupported("two arrays of %zu bytes are more than a trial may take",
-		                   bytes);
+		return unsupported("two arrays of %zu bytes are more than a trial may take", bytes);
 	s.unsorted = aligned_take(PAGE, bytes);
 	s.sorted = aligned_take(PAGE, bytes);
 	if (!s.unsorted || !s.sorted)
@@ -66,34 +66,6 @@ static int setup(void)
 		s.unsorted[i] = (int32_t)next_number(&state);
 	s.content = content_of(s.unsorted);
 	return 0;
-}
-
-/* Lets `value` sink from `hole` into a heap of `count` elements until neither below is more. */
-static void sink(int32_t *heap, size_t hole, int32_t value, size_t count)
-{
-	size_t below;
-
-	while ((below = 2 * hole + 1) < count) {
-		if (below + 1 < count && heap[below] < heap[below + 1])
-			below++;
-		if (value >= heap[below])
-			break;
-		heap[hole] = heap[below];
-		hole = below;
-	}
-	heap[hole] = value;
-}
-
-static void heapsort_integers(int32_t *array, size_t count)
-{
-	for (size_t i = count / 2; i-- > 0;)
-		sink(array, i, array[i], count);
-	for (size_t last = count - 1; last > 0; last--) {
-		int32_t value = array[last];
-
-		array[last] = array[0];
-		sink(array, 0, value, last);
-	}
 }
 
 static int check(void)
@@ -139,14 +111,14 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_numeric_sort = {
-	.name         = "numeric_sort",
-	.group        = "cpu",
-	.summary      = "a heapsort of 8111 random 32-bit integers",
-	.operation    = "sort of the array",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
-	.counted      = (void (*)(void))numeric_sort_pass,
+	.name = "numeric_sort",
+	.group = "cpu",
+	.summary = "a heapsort of 8111 random 32-bit integers",
+	.operation = "sort of the array",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
+	.counted = (void (*)(void))numeric_sort_pass,
 	.instructions = 800000,
 };

@@ -47,10 +47,11 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_sieve = {
-	.name         = "sieve",
-	.group        = "cpu",
-	.summary      = "the sieve of Eratosthenes over 8190 flags",
-	.operation    = "pass",
-	.run          = run,
-	.instructions = 40000, /* 8190 flags looked at and 14996 cleared, each in a loop of two or more */
+	.name = "sieve",
+	.group = "cpu",
+	.summary = "the sieve of Eratosthenes over 8190 flags",
+	.operation = "pass",
+	.run = run,
+	.instructions = 40000, /* 8190 flags looked at and 14996 cleared, each in a loop of two or
+	                          more */
 };

@@ -194,13 +194,13 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_string_sort = {
-	.name         = "string_sort",
-	.group        = "cpu",
-	.summary      = "a heapsort of 400 strings of 4 to 80 bytes, moved in their buffer",
-	.operation    = "sort of the strings",
-	.setup        = setup,
-	.run          = run,
-	.parameters   = parameters,
-	.counted      = (void (*)(void))string_sort_pass,
+	.name = "string_sort",
+	.group = "cpu",
+	.summary = "a heapsort of 400 strings of 4 to 80 bytes, moved in their buffer",
+	.operation = "sort of the strings",
+	.setup = setup,
+	.run = run,
+	.parameters = parameters,
+	.counted = (void (*)(void))string_sort_pass,
 	.instructions = 200000,
 };

@@ -129,12 +129,12 @@ static const struct phase phases[] = {
 static const struct call calls[] = { { "write", 1000 }, { "read", 2000 }, { "lseek", 1001 }, { 0 } };
 
 const struct workload workload_disktest = {
-	.name      = "disktest",
-	.group     = "file",
-	.summary   = "1000 records of 512 bytes written, read in order, read at random",
+	.name = "disktest",
+	.group = "file",
+	.summary = "1000 records of 512 bytes written, read in order, read at random",
 	.operation = "pass of 1000 records",
-	.setup     = setup,
-	.phases    = phases,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.phases = phases,
+	.teardown = teardown,
+	.calls = calls,
 };

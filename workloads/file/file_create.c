@@ -41,14 +41,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "openat", 1 }, { "close", 1 }, { 0 } };
 
 const struct workload workload_file_create = {
-	.name       = "file_create",
-	.group      = "file",
-	.summary    = "a file created in a directory",
-	.operation  = "file",
-	.setup      = setup,
-	.before     = before,
-	.run        = many_create,
-	.teardown   = many_end,
+	.name = "file_create",
+	.group = "file",
+	.summary = "a file created in a directory",
+	.operation = "file",
+	.setup = setup,
+	.before = before,
+	.run = many_create,
+	.teardown = many_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

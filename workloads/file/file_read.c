@@ -30,14 +30,14 @@ static int pass_block(void)
 static const struct call calls[] = { { "read", 1 }, { 0 } };
 
 const struct workload workload_file_read = {
-	.name       = "file_read",
-	.group      = "file",
-	.summary    = "a file read from beginning to end in blocks",
-	.operation  = "block",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "file_read",
+	.group = "file",
+	.summary = "a file read from beginning to end in blocks",
+	.operation = "block",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.bytes      = &block,
-	.calls      = calls,
+	.bytes = &block,
+	.calls = calls,
 };

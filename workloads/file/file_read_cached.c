@@ -105,7 +105,7 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in the file, a multiple of 4", &size, 512, UINT64_C(1) << 40),
-	NUMBER("look", "one number is looked at in so many bytes, a multiple of 4; 4: add up all",
+	NUMBER("look", "bytes between the numbers that are read, a multiple of 4; 4: add up all",
 	       &look, 4, BLOCK),
 	NUMBER("open", "1: open and close the file in each operation", &open_each, 0, 1),
 	{ 0 },
@@ -114,14 +114,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "read", 128 }, { "lseek", 1 }, { 0 } };
 
 const struct workload workload_file_read_cached = {
-	.name       = "file_read_cached",
-	.group      = "file",
-	.summary    = "a whole cached file read by read",
-	.operation  = "pass over the file",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "file_read_cached",
+	.group = "file",
+	.summary = "a whole cached file read by read",
+	.operation = "pass over the file",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.bytes      = &size,
-	.calls      = calls,
+	.bytes = &size,
+	.calls = calls,
 };

@@ -35,14 +35,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "unlinkat", 1 }, { 0 } };
 
 const struct workload workload_file_remove = {
-	.name       = "file_remove",
-	.group      = "file",
-	.summary    = "a file removed from a directory",
-	.operation  = "file",
-	.setup      = setup,
-	.before     = many_create,
-	.run        = many_remove,
-	.teardown   = many_end,
+	.name = "file_remove",
+	.group = "file",
+	.summary = "a file removed from a directory",
+	.operation = "file",
+	.setup = setup,
+	.before = many_create,
+	.run = many_remove,
+	.teardown = many_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

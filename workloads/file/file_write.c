@@ -29,14 +29,14 @@ static int pass_block(void)
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 const struct workload workload_file_write = {
-	.name       = "file_write",
-	.group      = "file",
-	.summary    = "a file overwritten from beginning to end in blocks",
-	.operation  = "block",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "file_write",
+	.group = "file",
+	.summary = "a file overwritten from beginning to end in blocks",
+	.operation = "block",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.bytes      = &block,
-	.calls      = calls,
+	.bytes = &block,
+	.calls = calls,
 };

@@ -118,21 +118,22 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in the file, a multiple of 4", &size, 512, UINT64_C(1) << 40),
-	NUMBER("look", "one number is looked at in so many bytes, a multiple of 4; 4: add up all",
+	NUMBER("look", "bytes between the numbers that are read, a multiple of 4; 4: add up all",
 	       &look, 4, BLOCK),
-	NUMBER("open", "1: open, map, unmap and close the file in each operation", &open_each, 0, 1),
+	NUMBER("open", "1: open, map, unmap and close the file in each operation", &open_each, 0,
+	       1),
 	{ 0 },
 };
 
 const struct workload workload_map_read_cached = {
-	.name       = "map_read_cached",
-	.group      = "file",
-	.summary    = "a cached file, read through a mapping and added up",
-	.operation  = "pass over the file",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "map_read_cached",
+	.group = "file",
+	.summary = "a cached file, read through a mapping and added up",
+	.operation = "pass over the file",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.bytes      = &size,
-	.counted    = (void (*)(void))map_read_cached,
+	.bytes = &size,
+	.counted = (void (*)(void))map_read_cached,
 };

@@ -16,9 +16,9 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_null = {
-	.name      = "null",
-	.group     = "harness",
-	.summary   = "nothing: the cost of the harness itself",
+	.name = "null",
+	.group = "harness",
+	.summary = "nothing: the cost of the harness itself",
 	.operation = "nothing",
-	.run       = run,
+	.run = run,
 };

@@ -42,7 +42,8 @@ static inline int pair_by_sockets(int type)
 
 	if (socketpair(AF_UNIX, type, 0, ends)) {
 		if (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT)
-			return unsupported("there are no such UNIX-domain sockets: %s", strerror(errno));
+			return unsupported("there are no such UNIX-domain sockets: %s",
+			                   strerror(errno));
 		return fail("socketpair");
 	}
 	pair.ours[IN] = pair.ours[OUT] = ends[0];

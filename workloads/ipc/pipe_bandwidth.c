@@ -24,14 +24,14 @@ static int setup(void)
 }
 
 const struct workload workload_pipe_bandwidth = {
-	.name       = "pipe_bandwidth",
-	.group      = "ipc",
-	.summary    = "blocks sent from one process to another through a pipe",
-	.operation  = "block",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = pair_end,
+	.name = "pipe_bandwidth",
+	.group = "ipc",
+	.summary = "blocks sent from one process to another through a pipe",
+	.operation = "block",
+	.setup = setup,
+	.run = run,
+	.teardown = pair_end,
 	.parameters = parameters,
-	.bytes      = &size,
-	.calls      = calls,
+	.bytes = &size,
+	.calls = calls,
 };

@@ -23,12 +23,12 @@ static int setup(void)
 }
 
 const struct workload workload_pipe_latency = {
-	.name      = "pipe_latency",
-	.group     = "ipc",
-	.summary   = "one byte sent to another process and back through two pipes",
+	.name = "pipe_latency",
+	.group = "ipc",
+	.summary = "one byte sent to another process and back through two pipes",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = pair_end,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = pair_end,
+	.calls = calls,
 };

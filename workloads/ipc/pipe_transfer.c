@@ -68,13 +68,13 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "write", 1 }, { "read", 1 }, { 0 } };
 
 const struct workload workload_pipe_transfer = {
-	.name       = "pipe_transfer",
-	.group      = "ipc",
-	.summary    = "records sent from one process to another through a pipe",
-	.operation  = "record",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = pair_end,
+	.name = "pipe_transfer",
+	.group = "ipc",
+	.summary = "records sent from one process to another through a pipe",
+	.operation = "record",
+	.setup = setup,
+	.run = run,
+	.teardown = pair_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

@@ -28,12 +28,12 @@ static void teardown(void)
 }
 
 const struct workload workload_unix_datagram_latency = {
-	.name      = "unix_datagram_latency",
-	.group     = "ipc",
-	.summary   = "one byte sent to another process and back in UNIX-domain datagrams",
+	.name = "unix_datagram_latency",
+	.group = "ipc",
+	.summary = "one byte sent to another process and back in UNIX-domain datagrams",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

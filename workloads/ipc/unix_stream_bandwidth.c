@@ -24,14 +24,14 @@ static int setup(void)
 }
 
 const struct workload workload_unix_stream_bandwidth = {
-	.name       = "unix_stream_bandwidth",
-	.group      = "ipc",
-	.summary    = "blocks sent from one process to another through a UNIX-domain stream",
-	.operation  = "block",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = pair_end,
+	.name = "unix_stream_bandwidth",
+	.group = "ipc",
+	.summary = "blocks sent from one process to another through a UNIX-domain stream",
+	.operation = "block",
+	.setup = setup,
+	.run = run,
+	.teardown = pair_end,
 	.parameters = parameters,
-	.bytes      = &size,
-	.calls      = calls,
+	.bytes = &size,
+	.calls = calls,
 };

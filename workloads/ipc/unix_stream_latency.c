@@ -20,12 +20,12 @@ static int setup(void)
 }
 
 const struct workload workload_unix_stream_latency = {
-	.name      = "unix_stream_latency",
-	.group     = "ipc",
-	.summary   = "one byte sent to another process and back through a UNIX-domain stream",
+	.name = "unix_stream_latency",
+	.group = "ipc",
+	.summary = "one byte sent to another process and back through a UNIX-domain stream",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = pair_end,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = pair_end,
+	.calls = calls,
 };

@@ -15,11 +15,15 @@
 
 /* The curve of all these workloads: sizes from 512 bytes to what memory allows. Every size is a
  * multiple of 512, so that unrolled passes have no remainder. */
-#define AREA_SWEEP(value_, areas_, arrange_)                                               \
-	{                                                                                  \
-		.name = "size", .unit = "bytes", .value = (value_), .from = 512, .steps = 1, \
-		.grain = 512, .areas = (areas_), .arrange = (arrange_)                     \
-	}
+#define AREA_SWEEP(value_, areas_, arrange_) \
+	{ .name = "size",                    \
+	  .unit = "bytes",                   \
+	  .value = (value_),                 \
+	  .from = 512,                       \
+	  .steps = 1,                        \
+	  .grain = 512,                      \
+	  .areas = (areas_),                 \
+	  .arrange = (arrange_) }
 
 /* Up to this size, arrange compares a whole area. Above it, only the batches check it, by their
  * cells. */
@@ -88,9 +92,11 @@ static inline size_t area_words(const struct area *area)
 	return area->size / sizeof(uint32_t);
 }
 #define STEP (4 / WORDS_PASSED)
+/* clang-format off */
 #define WORDS_4(work, from) \
 	work((from) * STEP); work(((from) + 1) * STEP); work(((from) + 2) * STEP); work(((from) + 3) * STEP)
 #define WORDS_16(work) WORDS_4(work, 0); WORDS_4(work, 4); WORDS_4(work, 8); WORDS_4(work, 12)
+/* clang-format on */
 
 /* The cells that are checked in a batch: the first, the last, and one drawn for each batch. */
 enum { CELLS_JUDGED = 3 };

@@ -11,12 +11,12 @@
 #include "area.h"
 
 struct chase {
-	struct area area;  /* holds the pointers, and nothing else that is read */
-	struct area order; /* the elements' numbers, as the cycle comes by them */
-	size_t      count; /* of elements */
-	size_t    (*place)(size_t element); /* the byte of the area at which an element is */
-	size_t      position; /* in the order; where the next batch begins */
-	uint32_t    random;   /* the state of the shuffling */
+	struct area area;                /* holds the pointers, and nothing else that is read */
+	struct area order;               /* the elements' numbers, as the cycle comes by them */
+	size_t      count;               /* of elements */
+	size_t (*place)(size_t element); /* the byte of the area at which an element is */
+	size_t   position;               /* in the order; where the next batch begins */
+	uint32_t random;                 /* the state of the shuffling */
 };
 
 /* Follows the pointer by exactly one load from memory. */

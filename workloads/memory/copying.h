@@ -26,7 +26,8 @@ static void passes(uint64_t operations);
 static inline void copy_words(uint64_t operations)
 {
 	while (operations--) {
-		const volatile uint32_t *from = (const volatile uint32_t *)(const void *)s.source.start;
+		const volatile uint32_t *from =
+			(const volatile uint32_t *)(const void *)s.source.start;
 		const volatile uint32_t *end = from + area_words(&s.source);
 		volatile uint32_t       *to = (volatile uint32_t *)(void *)s.copy;
 
@@ -49,7 +50,8 @@ static int arrange(void)
 {
 	int outcome;
 
-	if ((outcome = area_map(&s.source, size)) || (outcome = area_map(&s.destination, size + offset)))
+	if ((outcome = area_map(&s.source, size)) ||
+	    (outcome = area_map(&s.destination, size + offset)))
 		return outcome;
 	s.copy = s.destination.start + offset;
 	area_fill(&s.source);

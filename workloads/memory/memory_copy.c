@@ -31,14 +31,14 @@ static uint64_t width, bypass_from, least_far;
 static int      way;
 
 /* Four vectors at a time are loaded, then stored by put(), of the front half, then of the back. */
-#define COPY_4(vector, put, to, from)                                           \
-	do {                                                                    \
+#define COPY_4(vector, put, to, from)                                                  \
+	do {                                                                           \
 		vector a_ = (from)[0], b_ = (from)[1], c_ = (from)[2], d_ = (from)[3]; \
-                                                                                \
-		put((to), a_);                                                  \
-		put((to) + 1, b_);                                              \
-		put((to) + 2, c_);                                              \
-		put((to) + 3, d_);                                              \
+                                                                                       \
+		put((to), a_);                                                         \
+		put((to) + 1, b_);                                                     \
+		put((to) + 2, c_);                                                     \
+		put((to) + 3, d_);                                                     \
 	} while (0)
 
 #define COPY(name, vector, instructions, ahead, put, finish)                               \
@@ -77,9 +77,9 @@ COPY(near_64, wide_64, WIDE_64, AHEAD_0, PUT, )
 #define PUT_64(to, value) _mm512_stream_si512((void *)(to), (__m512i)(value))
 #define FENCE             _mm_sfence()
 #else
-#define PUT_16            PUT
-#define PUT_32            PUT
-#define PUT_64            PUT
+#define PUT_16 PUT
+#define PUT_32 PUT
+#define PUT_64 PUT
 #define FENCE
 #endif
 
@@ -105,21 +105,22 @@ static void passes(uint64_t operations)
 
 static const struct parameter parameters[] = {
 	WIDTH(&width),
-	NUMBER("bypass_from", "size from which stores bypass the caches; 0: by the last-level cache",
-	       &bypass_from, 0, UINT64_MAX / 4),
+	NUMBER("bypass_from",
+	       "size from which stores bypass the caches; 0: by the last-level cache", &bypass_from,
+	       0, UINT64_MAX / 4),
 	{ 0 },
 };
 
 const struct workload workload_memory_copy = {
-	.name         = "memory_copy",
-	.group        = "memory",
-	.summary      = "an area copied to another by the widest loads and stores",
-	.operation    = "pass",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_copy",
+	.group = "memory",
+	.summary = "an area copied to another by the widest loads and stores",
+	.operation = "pass",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 128,
 };

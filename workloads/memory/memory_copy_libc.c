@@ -32,14 +32,14 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_memory_copy_libc = {
-	.name         = "memory_copy_libc",
-	.group        = "memory",
-	.summary      = "an area copied to another by the C library",
-	.operation    = "call",
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_copy_libc",
+	.group = "memory",
+	.summary = "an area copied to another by the C library",
+	.operation = "call",
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 5,
 };

@@ -19,13 +19,13 @@ static void passes(uint64_t operations)
 }
 
 const struct workload workload_memory_copy_partial = {
-	.name         = "memory_copy_partial",
-	.group        = "memory",
-	.summary      = "one word in four of an area copied to another",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_copy_partial",
+	.group = "memory",
+	.summary = "one word in four of an area copied to another",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 512,
 };

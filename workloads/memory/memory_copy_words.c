@@ -18,13 +18,13 @@ static void passes(uint64_t operations)
 }
 
 const struct workload workload_memory_copy_words = {
-	.name         = "memory_copy_words",
-	.group        = "memory",
-	.summary      = "an area copied to another four bytes at a time",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_copy_words",
+	.group = "memory",
+	.summary = "an area copied to another four bytes at a time",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 2048,
 };

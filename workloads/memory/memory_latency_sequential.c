@@ -24,17 +24,17 @@ static int arrange(void)
 	return outcome;
 }
 
-static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
+static struct sweep sweep = AREA_SWEEP(&stride_size, 1, arrange);
 
 const struct workload workload_memory_latency_sequential = {
-	.name         = "memory_latency_sequential",
-	.group        = "memory",
-	.summary      = "a load from the address that the load before it read, in ascending order",
-	.operation    = "load",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
-	.sweep        = &sweep,
+	.name = "memory_latency_sequential",
+	.group = "memory",
+	.summary = "a load from the address that the load before it read, in ascending order",
+	.operation = "load",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
+	.sweep = &sweep,
 	.instructions = 1,
 };

@@ -92,23 +92,23 @@ static void teardown(void)
 }
 
 static struct sweep sweep = {
-	.name    = "stride",
-	.unit    = "bytes",
-	.value   = &stride,
-	.from    = 8,
-	.to      = 1024,
-	.steps   = 1,
-	.grain   = 8,
+	.name = "stride",
+	.unit = "bytes",
+	.value = &stride,
+	.from = 8,
+	.to = 1024,
+	.steps = 1,
+	.grain = 8,
 	.arrange = arrange,
 };
 
 const struct workload workload_memory_line = {
-	.name         = "memory_line",
-	.group        = "memory",
-	.summary      = "a load from one of two words that are a stride apart, in random order",
-	.operation    = "load",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
+	.name = "memory_line",
+	.group = "memory",
+	.summary = "a load from one of two words that are a stride apart, in random order",
+	.operation = "load",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
 	.instructions = 1,
 };

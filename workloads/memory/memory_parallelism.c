@@ -61,25 +61,27 @@ static int arrive(void *const pointers[], size_t chains, uint64_t rounds, uint64
 	return chase_arrive(&chase, pointers[0], rounds + more);
 }
 
+/* clang-format off */
 #define LOADS_1(i)  CHASE(pointers[i])
 #define LOADS_2(i)  LOADS_1(i); LOADS_1(i + 1)
 #define LOADS_4(i)  LOADS_2(i); LOADS_2(i + 2)
 #define LOADS_8(i)  LOADS_4(i); LOADS_4(i + 4)
 #define LOADS_16(i) LOADS_8(i); LOADS_8(i + 8)
+/* clang-format on */
 
 /* The chains' pointers are constant places of an array, which compilers keep in registers. */
-#define CHAINS(chains)                                                               \
-	static int chains_##chains(uint64_t operations)                              \
-	{                                                                            \
+#define CHAINS(chains)                                                                 \
+	static int chains_##chains(uint64_t operations)                                \
+	{                                                                              \
 		uint64_t rounds = operations / (chains), more = operations % (chains); \
-		void    *starts[chains], *pointers[chains];                          \
-                                                                                     \
-		begin(starts, chains);                                               \
-		memcpy(pointers, starts, sizeof(pointers));                          \
-		REPEAT(rounds, LOADS_##chains(0));                                   \
-		REPEAT(more, CHASE(pointers[0]));                                    \
-		memcpy(starts, pointers, sizeof(pointers));                          \
-		return arrive(starts, chains, rounds, more);                         \
+		void    *starts[chains], *pointers[chains];                            \
+                                                                                       \
+		begin(starts, chains);                                                 \
+		memcpy(pointers, starts, sizeof(pointers));                            \
+		REPEAT(rounds, LOADS_##chains(0));                                     \
+		REPEAT(more, CHASE(pointers[0]));                                      \
+		memcpy(starts, pointers, sizeof(pointers));                            \
+		return arrive(starts, chains, rounds, more);                           \
 	}
 
 CHAINS(1)
@@ -93,6 +95,7 @@ static void teardown(void)
 	chase_unmap(&chase);
 }
 
+/* clang-format off */
 static const struct phase phases[] = {
 	{ .metric = "chains_1", .run = chains_1 },
 	{ .metric = "chains_2", .run = chains_2 },
@@ -101,26 +104,27 @@ static const struct phase phases[] = {
 	{ .metric = "chains_16", .run = chains_16 },
 	{ 0 },
 };
+/* clang-format on */
 
 /* From as many lines on as the chains are apart from each other. */
 static struct sweep sweep = {
-	.name    = "size",
-	.unit    = "bytes",
-	.value   = &size,
-	.from    = 4096,
-	.steps   = 1,
-	.grain   = 512,
-	.areas   = 1,
+	.name = "size",
+	.unit = "bytes",
+	.value = &size,
+	.from = 4096,
+	.steps = 1,
+	.grain = 512,
+	.areas = 1,
 	.arrange = arrange,
 };
 
 const struct workload workload_memory_parallelism = {
-	.name         = "memory_parallelism",
-	.group        = "memory",
-	.summary      = "1 to 16 chains of dependent loads at once, in random order",
-	.operation    = "load",
-	.phases       = phases,
-	.teardown     = teardown,
-	.sweep        = &sweep,
+	.name = "memory_parallelism",
+	.group = "memory",
+	.summary = "1 to 16 chains of dependent loads at once, in random order",
+	.operation = "load",
+	.phases = phases,
+	.teardown = teardown,
+	.sweep = &sweep,
 	.instructions = 1,
 };

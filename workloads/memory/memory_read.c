@@ -29,39 +29,39 @@ static int      way;
 /* The sum of `operations` passes, modulo 2^64. The eight sums stay in registers from pass to pass.
  * The loads of the two halves are kept apart: two at once that are half an area from each other may
  * want the same bank of the first cache, which cost 4 % there. */
-#define READ(name, vector, instructions, ahead)                                             \
-	instructions static uint64_t name(uint64_t operations, const unsigned char *start,  \
-	                                  size_t bytes)                                     \
-	{                                                                                   \
-		vector   a = { 0 }, b = a, c = a, d = a, e = a, f = a, g = a, h = a;        \
-		uint64_t sum = 0;                                                           \
-                                                                                            \
-		while (operations--) {                                                      \
-			const vector *front = (const vector *)start;                        \
-			const vector *back = (const vector *)(start + bytes / 2);           \
-			const vector *end = back;                                           \
-                                                                                            \
-			forget(front);                                                      \
-			do {                                                                \
-				ahead(front);                                               \
-				a += front[0];                                              \
-				b += front[1];                                              \
-				c += front[2];                                              \
-				d += front[3];                                              \
-				forget(back);                                               \
-				ahead(back);                                                \
-				e += back[0];                                               \
-				f += back[1];                                               \
-				g += back[2];                                               \
-				h += back[3];                                               \
-				front += 4;                                                 \
-				back += 4;                                                  \
-			} while (front != end);                                             \
-		}                                                                           \
-		a += b + c + d + e + f + g + h;                                             \
-		for (size_t i = 0; i < sizeof(a) / sizeof(a[0]); i++)                       \
-			sum += a[i];                                                        \
-		return sum;                                                                 \
+#define READ(name, vector, instructions, ahead)                                            \
+	instructions static uint64_t name(uint64_t operations, const unsigned char *start, \
+	                                  size_t bytes)                                    \
+	{                                                                                  \
+		vector   a = { 0 }, b = a, c = a, d = a, e = a, f = a, g = a, h = a;       \
+		uint64_t sum = 0;                                                          \
+                                                                                           \
+		while (operations--) {                                                     \
+			const vector *front = (const vector *)start;                       \
+			const vector *back = (const vector *)(start + bytes / 2);          \
+			const vector *end = back;                                          \
+                                                                                           \
+			forget(front);                                                     \
+			do {                                                               \
+				ahead(front);                                              \
+				a += front[0];                                             \
+				b += front[1];                                             \
+				c += front[2];                                             \
+				d += front[3];                                             \
+				forget(back);                                              \
+				ahead(back);                                               \
+				e += back[0];                                              \
+				f += back[1];                                              \
+				g += back[2];                                              \
+				h += back[3];                                              \
+				front += 4;                                                \
+				back += 4;                                                 \
+			} while (front != end);                                            \
+		}                                                                          \
+		a += b + c + d + e + f + g + h;                                            \
+		for (size_t i = 0; i < sizeof(a) / sizeof(a[0]); i++)                      \
+			sum += a[i];                                                       \
+		return sum;                                                                \
 	}
 
 READ(near_16, wide_16, , AHEAD_0)
@@ -95,15 +95,15 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_memory_read = {
-	.name         = "memory_read",
-	.group        = "memory",
-	.summary      = "every byte of an area read by the widest loads",
-	.operation    = "pass",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_read",
+	.group = "memory",
+	.summary = "every byte of an area read by the widest loads",
+	.operation = "pass",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 64,
 };

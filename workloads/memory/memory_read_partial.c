@@ -16,8 +16,8 @@
 
 /* The four sums are held after every sixteen loads, so that no compiler makes one wide load and a
  * shuffle of four; but each may add straight from memory, which takes half the instructions. */
-#define HELD() __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d))
-#define FOUR(at) a += word[at], b += word[(at) + 4], c += word[(at) + 8], d += word[(at) + 12]
+#define HELD()      __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d))
+#define FOUR(at)    a += word[at], b += word[(at) + 4], c += word[(at) + 8], d += word[(at) + 12]
 #define SIXTEEN(at) FOUR(at), FOUR((at) + 16), FOUR((at) + 32), FOUR((at) + 48)
 
 static inline uint32_t pass(const uint32_t *word, const uint32_t *end)
@@ -48,13 +48,13 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_memory_read_partial = {
-	.name         = "memory_read_partial",
-	.group        = "memory",
-	.summary      = "one word in four of an area read",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_read_partial",
+	.group = "memory",
+	.summary = "one word in four of an area read",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 256,
 };

@@ -41,13 +41,13 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_memory_read_words = {
-	.name         = "memory_read_words",
-	.group        = "memory",
-	.summary      = "an area read four bytes at a time",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_read_words",
+	.group = "memory",
+	.summary = "an area read four bytes at a time",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 1024,
 };

@@ -14,13 +14,13 @@ enum { WORDS_PASSED = 4 }; /* of each cell: all */
 #include "incrementing.h"
 
 const struct workload workload_memory_read_write = {
-	.name         = "memory_read_write",
-	.group        = "memory",
-	.summary      = "every word of four bytes of an area incremented",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_read_write",
+	.group = "memory",
+	.summary = "every word of four bytes of an area incremented",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 1024,
 };

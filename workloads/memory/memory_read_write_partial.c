@@ -14,13 +14,13 @@ enum { WORDS_PASSED = 1 }; /* of each cell: its first */
 #include "incrementing.h"
 
 const struct workload workload_memory_read_write_partial = {
-	.name         = "memory_read_write_partial",
-	.group        = "memory",
-	.summary      = "one word in four of an area incremented",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_read_write_partial",
+	.group = "memory",
+	.summary = "one word in four of an area incremented",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 256,
 };

@@ -81,24 +81,24 @@ static const struct phase phases[] = {
 };
 
 static struct sweep sweep = {
-	.name    = "size",
-	.unit    = "bytes",
-	.value   = &size,
-	.from    = 4096,
-	.steps   = 1,
-	.grain   = 4096,
-	.areas   = 1,
+	.name = "size",
+	.unit = "bytes",
+	.value = &size,
+	.from = 4096,
+	.steps = 1,
+	.grain = 4096,
+	.areas = 1,
 	.arrange = arrange,
 };
 
 const struct workload workload_memory_tlb = {
-	.name         = "memory_tlb",
-	.group        = "memory",
-	.summary      = "a load from one line of each page, and from as many adjacent lines",
-	.operation    = "load",
-	.setup        = setup,
-	.phases       = phases,
-	.teardown     = teardown,
-	.sweep        = &sweep,
+	.name = "memory_tlb",
+	.group = "memory",
+	.summary = "a load from one line of each page, and from as many adjacent lines",
+	.operation = "load",
+	.setup = setup,
+	.phases = phases,
+	.teardown = teardown,
+	.sweep = &sweep,
 	.instructions = 1,
 };

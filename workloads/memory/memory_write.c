@@ -23,32 +23,32 @@ typedef void writes(uint64_t operations, unsigned char *start, size_t bytes, uin
 static uint64_t width;
 static writes  *chosen;
 
-#define WRITE(name, vector, instructions)                                                \
-	instructions static void name(uint64_t operations, unsigned char *start,         \
-	                              size_t bytes, uint32_t number)                     \
-	{                                                                                \
-		vector v = { 0 };                                                        \
-                                                                                         \
-		v += (uint64_t)number << 32 | number;                                    \
-		while (operations--) {                                                   \
-			vector *front = (vector *)start;                                 \
-			vector *back = (vector *)(start + bytes / 2), *end = back;       \
-                                                                                         \
-			forget(front);                                                   \
-			do {                                                             \
-				front[0] = v;                                            \
-				front[1] = v;                                            \
-				front[2] = v;                                            \
-				front[3] = v;                                            \
-				back[0] = v;                                             \
-				back[1] = v;                                             \
-				back[2] = v;                                             \
-				back[3] = v;                                             \
-				front += 4;                                              \
-				back += 4;                                               \
-				forget(back);                                            \
-			} while (front != end);                                          \
-		}                                                                        \
+#define WRITE(name, vector, instructions)                                                      \
+	instructions static void name(uint64_t operations, unsigned char *start, size_t bytes, \
+	                              uint32_t number)                                         \
+	{                                                                                      \
+		vector v = { 0 };                                                              \
+                                                                                               \
+		v += (uint64_t)number << 32 | number;                                          \
+		while (operations--) {                                                         \
+			vector *front = (vector *)start;                                       \
+			vector *back = (vector *)(start + bytes / 2), *end = back;             \
+                                                                                               \
+			forget(front);                                                         \
+			do {                                                                   \
+				front[0] = v;                                                  \
+				front[1] = v;                                                  \
+				front[2] = v;                                                  \
+				front[3] = v;                                                  \
+				back[0] = v;                                                   \
+				back[1] = v;                                                   \
+				back[2] = v;                                                   \
+				back[3] = v;                                                   \
+				front += 4;                                                    \
+				back += 4;                                                     \
+				forget(back);                                                  \
+			} while (front != end);                                                \
+		}                                                                              \
 	}
 
 WRITE(write_16, wide_16, )
@@ -58,7 +58,7 @@ WRITE(write_64, wide_64, WIDE_64)
 static int setup(void)
 {
 	static writes *const ways[] = { write_16, write_32, write_64 };
-	int way = wide_way(width, wide_most());
+	int                  way = wide_way(width, wide_most());
 
 	if (way < 0)
 		return way;
@@ -74,15 +74,15 @@ static void passes(uint64_t operations, uint32_t number)
 static const struct parameter parameters[] = { WIDTH(&width), { 0 } };
 
 const struct workload workload_memory_write = {
-	.name         = "memory_write",
-	.group        = "memory",
-	.summary      = "every byte of an area written by the widest stores",
-	.operation    = "pass",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_write",
+	.group = "memory",
+	.summary = "every byte of an area written by the widest stores",
+	.operation = "pass",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 64,
 };

@@ -18,13 +18,13 @@ static void passes(uint64_t operations, uint32_t number)
 }
 
 const struct workload workload_memory_write_partial = {
-	.name         = "memory_write_partial",
-	.group        = "memory",
-	.summary      = "one word in four of an area written",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_write_partial",
+	.group = "memory",
+	.summary = "one word in four of an area written",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 256,
 };

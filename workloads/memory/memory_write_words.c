@@ -20,13 +20,13 @@ static void passes(uint64_t operations, uint32_t number)
 }
 
 const struct workload workload_memory_write_words = {
-	.name         = "memory_write_words",
-	.group        = "memory",
-	.summary      = "an area written four bytes at a time",
-	.operation    = "pass",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_write_words",
+	.group = "memory",
+	.summary = "an area written four bytes at a time",
+	.operation = "pass",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 1024,
 };

@@ -69,13 +69,13 @@ static void teardown(void)
 static struct sweep sweep = AREA_SWEEP(&size, 1, arrange);
 
 const struct workload workload_memory_zero = {
-	.name         = "memory_zero",
-	.group        = "memory",
-	.summary      = "an area set to zero by the C library",
-	.operation    = "call",
-	.run          = run,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &size,
+	.name = "memory_zero",
+	.group = "memory",
+	.summary = "an area set to zero by the C library",
+	.operation = "call",
+	.run = run,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &size,
 	.instructions = 5,
 };

@@ -135,13 +135,13 @@ static const struct phase phases[] = {
 static struct sweep sweep = AREA_SWEEP(&size, 3, arrange);
 
 const struct workload workload_stream = {
-	.name         = "stream",
-	.group        = "memory",
-	.summary      = "copy, scale, add and triad over arrays of doubles, in plain C",
-	.operation    = "pass",
-	.phases       = phases,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &bytes,
+	.name = "stream",
+	.group = "memory",
+	.summary = "copy, scale, add and triad over arrays of doubles, in plain C",
+	.operation = "pass",
+	.phases = phases,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &bytes,
 	.instructions = 5,
 };

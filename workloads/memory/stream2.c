@@ -137,13 +137,13 @@ static const struct phase phases[] = {
 static struct sweep sweep = AREA_SWEEP(&size, 2, arrange);
 
 const struct workload workload_stream2 = {
-	.name         = "stream2",
-	.group        = "memory",
-	.summary      = "fill, copy, daxpy and sum over arrays of doubles, in plain C",
-	.operation    = "pass",
-	.phases       = phases,
-	.teardown     = teardown,
-	.sweep        = &sweep,
-	.bytes        = &bytes,
+	.name = "stream2",
+	.group = "memory",
+	.summary = "fill, copy, daxpy and sum over arrays of doubles, in plain C",
+	.operation = "pass",
+	.phases = phases,
+	.teardown = teardown,
+	.sweep = &sweep,
+	.bytes = &bytes,
 	.instructions = 5,
 };

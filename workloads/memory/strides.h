@@ -9,14 +9,14 @@
 
 #include "chase.h"
 
-static uint64_t size, stride = 64;
+static uint64_t stride_size, stride = 64;
 
-static size_t place(size_t element)
+static size_t stride_place(size_t element)
 {
 	return element * (size_t)stride;
 }
 
-static struct chase chase = { .place = place };
+static struct chase chase = { .place = stride_place };
 
 static int setup(void)
 {
@@ -28,7 +28,7 @@ static int setup(void)
 
 static inline int map_elements(void)
 {
-	return chase_map(&chase, size < stride ? stride : size, size / stride);
+	return chase_map(&chase, stride_size < stride ? stride : stride_size, stride_size / stride);
 }
 
 static int run(uint64_t operations)
@@ -42,7 +42,8 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("stride", "bytes from one element to the next, a multiple of 8", &stride, 8, 1 << 20),
+	NUMBER("stride", "bytes from one element to the next, a multiple of 8", &stride, 8,
+	       1 << 20),
 	{ 0 },
 };
 

@@ -103,7 +103,8 @@ static inline uint64_t far_size(uint64_t asked, uint64_t areas)
 #define AHEAD_2(at) AHEAD_1(at), AHEAD_1((const char *)(at) + 64)
 #define AHEAD_4(at) AHEAD_2(at), AHEAD_2((const char *)(at) + 128)
 
-#define WIDTH(value) \
-	NUMBER("width", "bytes per instruction: 16, 32 or 64; 0: the processor's best", value, 0, 64)
+#define WIDTH(value)                                                                              \
+	NUMBER("width", "bytes per instruction: 16, 32 or 64; 0: the processor's best", value, 0, \
+	       64)
 
 #endif

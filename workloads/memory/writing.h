@@ -23,7 +23,8 @@ static void passes(uint64_t operations, uint32_t number);
 #define WRITE_WORD(place) word[place] = number
 static inline void write_words(uint64_t operations, uint32_t number)
 {
-	volatile uint32_t *words = (volatile uint32_t *)(void *)s.area.start, *end = words + area_words(&s.area);
+	volatile uint32_t *words = (volatile uint32_t *)(void *)s.area.start,
+			  *end = words + area_words(&s.area);
 
 	while (operations--)
 		for (volatile uint32_t *word = words; word != end; word += 16 * STEP) {

@@ -16,12 +16,14 @@
 
 #include "../api/far_end.h"
 #include "address.h"
+#include "door.h"
 #include "options.h"
 
 enum { BACKLOG = 512, STACK_BYTES = 262144, DATAGRAM_MOST = 65535, TELL_AGAIN = 64 };
 
 static struct order   order;
 static struct address near_end;
+static const char    *known;     /* the token */
 static uint64_t       datagrams; /* that have come, of all flows */
 
 int far_listen(const char *numbers, uint16_t *port)
@@ -88,38 +90,63 @@ static void give_stream(int flow, unsigned char *bytes)
 		}
 }
 
-static void serve_flow(int flow, unsigned char *bytes)
+static int is_greeting(const unsigned char *bytes, ssize_t count)
 {
-	union message said;
+	union message said = { .all = { 0 } };
 
-	if (read_whole(flow, &said, sizeof(said)) || write_whole(flow, &said, sizeof(said)))
-		return;
-	if (said.role == ROLE_TRANSACTIONS)
-		answer_requests(flow, bytes);
-	else if (said.role == ROLE_SEND)
-		take_stream(flow, bytes);
-	else if (said.role == ROLE_RECEIVE)
-		give_stream(flow, bytes);
+	if (count != (ssize_t)sizeof(said))
+		return 0;
+	strcpy(said.is.token, known);
+	said.is.role = (char)bytes[0];
+	return !memcmp(&said, bytes, sizeof(said));
 }
 
-/* An answer goes to whom the question came from. */
+/* Waits for the near end's first datagram, which has the token, and from then on hears nobody else:
+ * the kernel throws away what others send to a socket that is connected. What others had sent
+ * before is still in the queue, and is thrown away here, before the near end is told to begin. */
+static int meet_near(int flow, unsigned char *bytes)
+{
+	for (;;) {
+		struct address from = { .length = sizeof(from.is) };
+		ssize_t got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is,
+		                       &from.length);
+		union message said;
+
+		if (got < 0 && errno != EINTR)
+			return -1;
+		if (!is_greeting(bytes, got) || !address_same_host(&from, &near_end))
+			continue;
+		memcpy(&said, bytes, sizeof(said));
+		if (connect(flow, (struct sockaddr *)&from.is, from.length))
+			return -1;
+		while (recv(flow, bytes, DATAGRAM_MOST, MSG_DONTWAIT) >= 0)
+			continue;
+		return send(flow, &said, sizeof(said), 0) < 0 ? -1 : 0;
+	}
+}
+
+/* The next datagram that is no greeting: one that is has come again, because its answer was lost.
+ * Returns its length, or -1. */
+static ssize_t take_datagram(int flow, unsigned char *bytes)
+{
+	for (;;) {
+		ssize_t got = recv(flow, bytes, DATAGRAM_MOST, 0);
+
+		if (got < 0 && errno != EINTR && errno != ECONNREFUSED)
+			return -1;
+		if (is_greeting(bytes, got))
+			(void)!send(flow, bytes, sizeof(union message), 0);
+		else if (got > 0)
+			return got;
+	}
+}
+
 static void answer_datagrams(int flow, unsigned char *bytes)
 {
-	struct address from;
-
-	for (;;) {
-		ssize_t got;
-
-		from.length = sizeof(from.is);
-		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is,
-		               &from.length);
-		if (got < 0 && errno != EINTR)
-			return;
-		if (got < 1 || !address_same_host(&from, &near_end))
-			continue;
+	while (take_datagram(flow, bytes) > 0) {
 		__atomic_fetch_add(&datagrams, 1, __ATOMIC_RELAXED);
 		/* The first byte is the request's number, which its response has too. */
-		sendto(flow, bytes, order.response, 0, (struct sockaddr *)&from.is, from.length);
+		send(flow, bytes, order.response, 0);
 	}
 }
 
@@ -128,18 +155,11 @@ static void answer_datagrams(int flow, unsigned char *bytes)
 static void count_datagrams(int flow, unsigned char *bytes)
 {
 	struct datagram_head head;
-	struct address       from;
 	uint32_t             batch = 0, arrived = 0, beyond = 0;
+	ssize_t              got;
 
-	for (;;) {
-		ssize_t got;
-
-		from.length = sizeof(from.is);
-		got = recvfrom(flow, bytes, DATAGRAM_MOST, 0, (struct sockaddr *)&from.is,
-		               &from.length);
-		if (got < 0 && errno != EINTR)
-			return;
-		if (got < (ssize_t)sizeof(head) || !address_same_host(&from, &near_end))
+	while ((got = take_datagram(flow, bytes)) > 0) {
+		if (got < (ssize_t)sizeof(head))
 			continue;
 		memcpy(&head, bytes, sizeof(head));
 		__atomic_fetch_add(&datagrams, 1, __ATOMIC_RELAXED);
@@ -149,33 +169,51 @@ static void count_datagrams(int flow, unsigned char *bytes)
 		}
 		if (++arrived == ntohl(head.goal) ||
 		    (arrived > ntohl(head.goal) && ++beyond % TELL_AGAIN == 0))
-			sendto(flow, &head, sizeof(head), 0, (struct sockaddr *)&from.is,
-			       from.length);
+			send(flow, &head, sizeof(head), 0);
 	}
+}
+
+static void serve_flow(int flow, enum role role, unsigned char *bytes)
+{
+	if (order.service == SERVE_DATAGRAMS) {
+		if (meet_near(flow, bytes))
+			return;
+		if (role == ROLE_TRANSACTIONS)
+			answer_datagrams(flow, bytes);
+		else
+			count_datagrams(flow, bytes);
+	} else if (role == ROLE_TRANSACTIONS) {
+		answer_requests(flow, bytes);
+	} else if (role == ROLE_SEND) {
+		take_stream(flow, bytes);
+	} else if (role == ROLE_RECEIVE) {
+		give_stream(flow, bytes);
+	}
+}
+
+/* A flow and its role in one pointer. */
+static void *as_argument(int flow, enum role role)
+{
+	return (void *)((intptr_t)flow << 8 | (unsigned char)role);
 }
 
 static void *serve_socket(void *argument)
 {
-	int            flow = (int)(intptr_t)argument;
+	int            flow = (int)((intptr_t)argument >> 8);
 	size_t         room = order_room(&order);
 	unsigned char *bytes = malloc(room);
 
 	if (bytes) {
 		/* Else one page of zeros would be sent again and again. */
 		memset(bytes, 0x55, room);
-		if (order.service != SERVE_DATAGRAMS)
-			serve_flow(flow, bytes);
-		else if (order.role == ROLE_TRANSACTIONS)
-			answer_datagrams(flow, bytes);
-		else
-			count_datagrams(flow, bytes);
+		serve_flow(flow, (enum role)((intptr_t)argument & 0xff), bytes);
 	}
 	free(bytes);
 	close(flow);
 	return NULL;
 }
 
-static int serve_apart(void *(*serve)(void *), int socket)
+static int serve_apart(void *(*serve)(void *), void *argument)
 {
 	pthread_attr_t attributes;
 	pthread_t      thread;
@@ -184,64 +222,92 @@ static int serve_apart(void *(*serve)(void *), int socket)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	error = pthread_create(&thread, &attributes, serve, (void *)(intptr_t)socket);
+	error = pthread_create(&thread, &attributes, serve, argument);
 	pthread_attr_destroy(&attributes);
 	return error ? -1 : 0;
 }
 
 /* ---- Connections ---- */
 
-/* Accepts what comes from the near end's host; others are turned away. */
-static int accept_near(int listener)
+static int is_near(int one)
 {
-	for (;;) {
-		struct address from = { .length = sizeof(from.is) };
-		int            one = accept(listener, (struct sockaddr *)&from.is, &from.length);
+	struct address from;
 
-		if (one < 0 && errno != EINTR && errno != ECONNABORTED)
-			return -1;
-		if (one >= 0 && address_same_host(&from, &near_end))
-			return one;
-		if (one >= 0)
-			close(one);
-	}
+	return !address_other(one, &from) && address_same_host(&from, &near_end);
 }
 
 /* An idle connection needs no thread: it stays open as long as this process. */
-static int serve_connection(int one)
+static int serve_connection(int one, const union message *said)
 {
-	union message said = { .all = { 0 } };
-
-	if (socket_options(one, &order) || recv(one, &said.role, 1, MSG_PEEK) != 1)
+	if (!is_near(one) || socket_options(one, &order) || write_whole(one, said, sizeof(*said)))
 		return -1;
-	return said.role == ROLE_IDLE ? write_whole(one, &said, sizeof(said))
-	                              : serve_apart(serve_socket, one);
+	return said->is.role == ROLE_IDLE
+	               ? 0
+	               : serve_apart(serve_socket, as_argument(one, (enum role)said->is.role));
 }
 
 static void *accept_flows(void *argument)
 {
-	int one;
+	static struct door door;
+	union message      said;
+	int                one;
 
-	while ((one = accept_near((int)(intptr_t)argument)) >= 0)
-		if (serve_connection(one))
+	if (door_make(&door, (int)(intptr_t)argument, known))
+		return NULL;
+	while ((one = door_next(&door, &said)) >= 0)
+		if (serve_connection(one, &said))
 			close(one);
 	return NULL;
 }
 
-/* One connection after another, as a server without threads has them. */
+/* One connection after another, as a server without threads has them. Its operations have no room
+ * for a token: where others can connect, too, a door sees to it that none of them is waited for. */
+static int next_connection(struct door *door, int listener)
+{
+	if (!order.is_alone && order.request)
+		return door_next(door, NULL);
+	for (;;) {
+		int one = accept(listener, NULL, NULL);
+
+		if (one >= 0 || (errno != EINTR && errno != ECONNABORTED))
+			return one;
+	}
+}
+
+static int is_welcome(int one)
+{
+	return order.is_alone || is_near(one);
+}
+
+static void end_connection(struct door *door, int one, unsigned char *bytes)
+{
+	if (order.goodbye) {
+		close(one);
+	} else if (!order.is_alone) {
+		door_dismiss(door, one);
+	} else {
+		(void)!read(one, bytes, 1); /* until the near end resets it */
+		close(one);
+	}
+}
+
 static void *accept_connections(void *argument)
 {
-	unsigned char *bytes =
-		calloc(1, (order.request > order.response ? order.request : order.response) + 1);
-	int            one;
+	static struct door door;
+	int                listener = (int)(intptr_t)argument, one;
+	unsigned char     *bytes = calloc(
+		1, (order.request > order.response ? order.request : order.response) + 1);
 
-	while (bytes && (one = accept_near((int)(intptr_t)argument)) >= 0) {
+	if (!order.is_alone && order.request && door_make(&door, listener, NULL))
+		return NULL;
+	while (bytes && (one = next_connection(&door, listener)) >= 0) {
 		if (!order.request)
 			socket_end_by_reset(one);
-		else if (!read_whole(one, bytes, order.request) &&
-		         !write_whole(one, bytes, order.response) && !order.goodbye)
-			(void)!read(one, bytes, 1); /* until the near end resets it */
-		close(one);
+		if (!order.request || !is_welcome(one) || read_whole(one, bytes, order.request) ||
+		    write_whole(one, bytes, order.response))
+			close(one);
+		else
+			end_connection(&door, one, bytes);
 	}
 	free(bytes);
 	return NULL;
@@ -267,10 +333,10 @@ static int open_datagrams(struct address *own)
 			*address_port(own) = htons((uint16_t)(ntohs(*address_port(own)) + 1));
 		}
 		if (made == order.flows) {
-			*address_port(own) =
-				htons((uint16_t)(ntohs(*address_port(own)) - order.flows));
+			*address_port(own) = htons(
+				(uint16_t)(ntohs(*address_port(own)) - order.flows));
 			for (uint64_t i = 0; i < made; i++)
-				if (serve_apart(serve_socket, sockets[i]))
+				if (serve_apart(serve_socket, as_argument(sockets[i], order.role)))
 					return -1;
 			return 0;
 		}
@@ -279,6 +345,19 @@ static int open_datagrams(struct address *own)
 				close(sockets[i]);
 	}
 	return -1;
+}
+
+/* Connections have from their listener how long they wait for the rest of a request. */
+static int limit_waits(int listener)
+{
+	static const struct timeval limit = { .tv_sec = 1 };
+
+	if (order.is_alone || order.service != SERVE_CONNECTIONS)
+		return 0;
+	return setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	                       setsockopt(listener, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit))
+	               ? -1
+	               : 0;
 }
 
 static int open_service(struct address *own)
@@ -294,22 +373,22 @@ static int open_service(struct address *own)
 	*address_port(own) = 0;
 	listener = socket(own->is.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	/* The buffers before a connection is there: its window follows from them. */
-	if (listener < 0 || socket_options(listener, &order) ||
+	if (listener < 0 || socket_options(listener, &order) || limit_waits(listener) ||
 	    bind(listener, (struct sockaddr *)&own->is, own->length) || listen(listener, BACKLOG) ||
 	    address_own(listener, own))
 		return -1;
 	return serve_apart(order.service == SERVE_FLOWS ? accept_flows : accept_connections,
-	                   listener);
+	                   (void *)(intptr_t)listener);
 }
 
-static int take_order(const char *line, const char *token)
+static int take_order(const char *line)
 {
-	char     said[TOKEN_ROOM], congestion[CONGESTION_ROOM];
+	char     congestion[CONGESTION_ROOM];
 	unsigned service, role;
 	int      at, step;
 
-	if (sscanf(line, "order %64s %u %u %16s%n", said, &service, &role, congestion, &at) != 4 ||
-	    strcmp(said, token) || service > SERVE_DATAGRAMS)
+	if (sscanf(line, "order %u %u %16s%n", &service, &role, congestion, &at) != 3 ||
+	    service > SERVE_DATAGRAMS)
 		return -1;
 	for (unsigned i = 0; i < ORDER_NUMBERS; i++, at += step)
 		if (sscanf(line + at, " %" SCNu64 "%n", order_number(&order, i), &step) != 1)
@@ -329,14 +408,16 @@ static void say_cost(FILE *to)
 	        __atomic_load_n(&datagrams, __ATOMIC_RELAXED));
 }
 
-void far_serve(int control, const char *token)
+/* `control` has said the token. */
+static void serve_order(int control, const char *token)
 {
 	FILE          *from = fdopen(control, "r"), *to = fdopen(dup(control), "w");
 	char           line[ORDER_LINE];
 	struct address own;
 
+	known = token;
 	if (!from || !to || address_other(control, &near_end) || address_own(control, &own) ||
-	    !fgets(line, sizeof(line), from) || take_order(line, token))
+	    !fgets(line, sizeof(line), from) || take_order(line))
 		return;
 	if (open_service(&own))
 		fprintf(to, "no %s\n", strerror(errno));
@@ -349,27 +430,42 @@ void far_serve(int control, const char *token)
 	}
 }
 
+void far_serve(int listener, const char *token)
+{
+	static struct door door;
+	int control = door_make(&door, listener, token) ? -1 : door_next(&door, NULL);
+
+	door_close(&door);
+	close(listener); /* nobody else has business here */
+	if (control >= 0)
+		serve_order(control, token);
+}
+
 /* ---- As a server ---- */
 
 /* A process for each near end, so that each accounts for itself. */
 _Noreturn static void serve_all(int listener, const char *token)
 {
+	static struct door door;
+
+	if (door_make(&door, listener, token))
+		_exit(1);
 	for (;;) {
-		int   control = accept(listener, NULL, NULL);
+		int   control = door_next(&door, NULL);
 		pid_t child;
 
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
-		if (control < 0 && errno != EINTR && errno != ECONNABORTED)
-			_exit(1);
 		if (control < 0)
-			continue;
+			_exit(1);
 		child = fork();
 		if (child == 0) {
 #ifdef __linux__
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-			far_serve(control, token);
+			door_close(&door);
+			close(listener);
+			serve_order(control, token);
 			_exit(0);
 		}
 		close(control);

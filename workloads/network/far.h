@@ -11,7 +11,8 @@
  * errno. */
 int far_listen(const char *address, uint16_t *port);
 
-/* Serves one near end over an accepted control connection, until that ends. */
-void far_serve(int control, const char *token);
+/* Serves the first near end that connects there and knows the token, until its control connection
+ * ends. */
+void far_serve(int listener, const char *token);
 
 #endif

@@ -108,9 +108,9 @@ void flows_close(void)
 /* ---- What it costs ---- */
 
 static struct {
-	struct cost near, far;
+	struct cost         near, far;
 	struct machine_busy machine; /* zeros: it does not say */
-	uint64_t    at_ns;
+	uint64_t            at_ns;
 } mark, used;
 static uint64_t counted_operations, done_operations;
 
@@ -213,9 +213,10 @@ int flows_report_softirq(uint64_t operations)
 	uint64_t all = used.machine.ticks - mark.machine.ticks;
 
 	(void)operations;
-	flows_reported_ns = all < TICKS_LEAST
-	                            ? UINT64_MAX
-	                            : 1000 * (used.machine.softirq_ticks - mark.machine.softirq_ticks) / all;
+	flows_reported_ns =
+		all < TICKS_LEAST
+			? UINT64_MAX
+			: 1000 * (used.machine.softirq_ticks - mark.machine.softirq_ticks) / all;
 	return 0;
 }
 

@@ -6,12 +6,12 @@
 #ifndef STEELYARD_FLOWS_H
 #define STEELYARD_FLOWS_H
 
-#include "../../client/histogram.h"
+#include "../../base/histogram.h"
 #include "peer.h"
 
 struct flow {
 	uint64_t          number;
-	unsigned          lane;     /* of a flow with two sockets: 0 or 1 */
+	unsigned          lane; /* of a flow with two sockets: 0 or 1 */
 	int               socket;
 	uint64_t          sent;     /* datagrams */
 	uint64_t          lost;     /* those without an answer in time */
@@ -21,7 +21,7 @@ struct flow {
 };
 
 struct flows {
-	unsigned lanes; /* sockets of a flow, each with a thread of its own; 0 is 1 */
+	unsigned  lanes; /* sockets of a flow, each with a thread of its own; 0 is 1 */
 	enum role roles[2];
 	int (*begin)(struct flow *flow); /* after it is connected; or NULL */
 	int (*perform)(struct flow *flow, uint64_t operations);
@@ -66,24 +66,25 @@ extern uint64_t flows_latencies;
 	{ .metric = (name), .run = (function), .reported = &flows_reported_ns, .per = (unit) }
 #define FLOWS_COUNT(name, function, unit_) \
 	{ .metric = (name), .run = (function), .reported = &flows_reported_ns, .unit = (unit_) }
-#define FLOWS_COSTS(unit)                                                \
-	FLOWS_REPORT("demand", flows_report_demand, unit),               \
-		FLOWS_REPORT("near", flows_report_near, unit),           \
-		FLOWS_REPORT("far", flows_report_far, unit),             \
-		FLOWS_REPORT("rest", flows_report_rest, unit),           \
+#define FLOWS_COSTS(unit)                                      \
+	FLOWS_REPORT("demand", flows_report_demand, unit),     \
+		FLOWS_REPORT("near", flows_report_near, unit), \
+		FLOWS_REPORT("far", flows_report_far, unit),   \
+		FLOWS_REPORT("rest", flows_report_rest, unit), \
 		FLOWS_COUNT("softirq", flows_report_softirq, "per mille of demand")
-#define FLOWS_LATENCIES                                                           \
-	FLOWS_REPORT("latency_50", flows_report_latency_50, NULL),                \
-		FLOWS_REPORT("latency_90", flows_report_latency_90, NULL),        \
-		FLOWS_REPORT("latency_99", flows_report_latency_99, NULL),        \
+#define FLOWS_LATENCIES                                                    \
+	FLOWS_REPORT("latency_50", flows_report_latency_50, NULL),         \
+		FLOWS_REPORT("latency_90", flows_report_latency_90, NULL), \
+		FLOWS_REPORT("latency_99", flows_report_latency_99, NULL), \
 		FLOWS_REPORT("latency_99_9", flows_report_latency_99_9, NULL)
 /* What TCP says of its flows at the end, and which share of the datagrams of a stream was lost. */
-#define FLOWS_TCP                                                                      \
-	FLOWS_REPORT("round_trip", flows_report_round_trip, "segment"),                \
-		FLOWS_COUNT("retransmits", flows_report_retransmits, "segments"),      \
+#define FLOWS_TCP                                                                 \
+	FLOWS_REPORT("round_trip", flows_report_round_trip, "segment"),           \
+		FLOWS_COUNT("retransmits", flows_report_retransmits, "segments"), \
 		FLOWS_COUNT("window", flows_report_window, "segments")
 #define FLOWS_LOSS FLOWS_COUNT("lost", flows_report_lost, "datagrams per million")
-#define FLOWS_LATENCY_PARAMETER                                                                    \
-	NUMBER("latencies", "operations more, each with its time", &flows_latencies, 1, 10000000)
+#define FLOWS_LATENCY_PARAMETER                                                             \
+	NUMBER("latencies", "additional operations, timed one by one", &flows_latencies, 1, \
+	       10000000)
 
 #endif

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "../api/workload.h"
+#include "door.h"
 #include "loopback.h"
 
-enum { HEAD_MOST = 1024, READ_MOST = 65536 };
+enum { HEAD_MOST = 1024, READ_MOST = 65536, PATIENCE_S = 1 };
 
 static const char empty_line[] = "\r\n\r\n";
 
@@ -79,35 +80,58 @@ static int answer(socket_t connection, long wanted)
 		return socket_write_whole(connection, refusal, sizeof(refusal) - 1);
 	}
 	parts[0].count = (size_t)snprintf(head, sizeof(head),
-	                                    "HTTP/1.0 200 OK\r\n"
-	                                    "Server: steelyard\r\n"
-	                                    "Content-Type: application/octet-stream\r\n"
-	                                    "Content-Length: %ld\r\n\r\n",
-	                                    wanted);
+	                                  "HTTP/1.0 200 OK\r\n"
+	                                  "Server: steelyard\r\n"
+	                                  "Content-Type: application/octet-stream\r\n"
+	                                  "Content-Length: %ld\r\n\r\n",
+	                                  wanted);
 	parts[1].count = (size_t)wanted;
 	put = socket_write_parts(connection, parts);
 	/* A socket that waits takes all, unless a signal comes. */
 	return put == (ssize_t)(parts[0].count + parts[1].count) ? 0 : -1;
 }
 
-/* The other process: answers each connection, until one ends without having asked. */
+/* One that asks. Where others can connect too, none that is silent is waited for. */
+static socket_t next_connection(struct door *door)
+{
+	return loopback_is_alone() ? socket_accept(s.listener) : door_next(door, NULL);
+}
+
+/* The client ends the connection when it has read all; here that is seen. */
+static void end_connection(struct door *door, socket_t connection)
+{
+	char rest[HEAD_MOST];
+
+	if (!loopback_is_alone()) {
+		door_dismiss(door, connection);
+		return;
+	}
+	while (socket_read(connection, rest, sizeof(rest)) > 0)
+		continue;
+	socket_close(connection);
+}
+
+/* The other process: answers each connection, until it is ended: a socket that listens sees no
+ * end. */
 static void serve(void)
 {
-	char     head[HEAD_MOST + 1];
-	socket_t connection;
+	static struct door door;
+	char               head[HEAD_MOST + 1];
+	socket_t           connection;
 
 	if (sockets_inherit(&s.listener, NULL))
 		return;
+	/* Connections have this limit from their listener. */
+	if (!loopback_is_alone() &&
+	    (door_make(&door, s.listener, NULL) || socket_wait_at_most(s.listener, PATIENCE_S)))
+		return;
 	body_fill();
-	while ((connection = socket_accept(s.listener)) >= 0) {
-		if (read_head(connection, head, HEAD_MOST) <= 0)
-			return;
-		if (answer(connection, requested(head)))
-			return;
-		/* The client ends the connection when it has read all; here that is seen. */
-		while (socket_read(connection, head, HEAD_MOST) > 0)
-			continue;
-		socket_close(connection);
+	while ((connection = next_connection(&door)) >= 0) {
+		if (read_head(connection, head, HEAD_MOST) <= 0 ||
+		    answer(connection, requested(head)))
+			socket_close(connection);
+		else
+			end_connection(&door, connection);
 	}
 }
 
@@ -184,8 +208,8 @@ int http_get(uint64_t operations)
 }
 
 const struct call http_calls[] = {
-	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "write", 1 }, { "writev", 1 },
-	{ "close", 2 },  { 0 },
+	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "write", 1 },
+	{ "writev", 1 }, { "close", 2 },   { 0 },
 };
 
 int http_start(uint64_t size)
@@ -214,9 +238,5 @@ void http_end(void)
 {
 	loopback_close(&s.connection);
 	loopback_close(&s.listener);
-	/* One more connection, which asks for nothing. */
-	if (s.server > 0)
-		(void)loopback_connect(&s.connection, s.port);
-	loopback_close(&s.connection);
-	partner_end(&s.server);
+	partner_stop(&s.server);
 }

@@ -29,13 +29,13 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_http_get = {
-	.name       = "http_get",
-	.group      = "network",
-	.summary    = "a small document fetched from another process by HTTP/1.0",
-	.operation  = "request",
-	.setup      = setup,
-	.run        = http_get,
-	.teardown   = http_end,
+	.name = "http_get",
+	.group = "network",
+	.summary = "a small document fetched from another process by HTTP/1.0",
+	.operation = "request",
+	.setup = setup,
+	.run = http_get,
+	.teardown = http_end,
 	.parameters = parameters,
-	.calls      = http_calls,
+	.calls = http_calls,
 };

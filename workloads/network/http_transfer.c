@@ -27,14 +27,14 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_http_transfer = {
-	.name       = "http_transfer",
-	.group      = "network",
-	.summary    = "a large document fetched from another process by HTTP/1.0",
-	.operation  = "request",
-	.setup      = setup,
-	.run        = http_get,
-	.teardown   = http_end,
+	.name = "http_transfer",
+	.group = "network",
+	.summary = "a large document fetched from another process by HTTP/1.0",
+	.operation = "request",
+	.setup = setup,
+	.run = http_get,
+	.teardown = http_end,
 	.parameters = parameters,
-	.bytes      = &size,
-	.calls      = http_calls,
+	.bytes = &size,
+	.calls = http_calls,
 };

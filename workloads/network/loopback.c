@@ -5,6 +5,7 @@
 
 #include "../api/system.h"
 #include "../api/workload.h"
+#include "namespace.h"
 
 enum { BACKLOG = 8 }; /* nobody has more than one connection in the making */
 
@@ -17,6 +18,18 @@ static int missing(const char *call)
 		return unsupported("there is no network on 127.0.0.1: %s: %s", call,
 		                   system_error(errno));
 	return fail(call);
+}
+
+static uint64_t is_alone;
+
+int loopback_is_alone(void)
+{
+	return is_alone != 0;
+}
+
+int loopback_begin(void)
+{
+	return namespace_alone(&is_alone);
 }
 
 static int bind_one(make_socket *make, enum socket_kind kind, socket_t *one, uint16_t *port)
@@ -45,7 +58,9 @@ int loopback_bind(enum socket_kind kind, socket_t *one, uint16_t *port)
 
 int loopback_listen(socket_t *listener, uint16_t *port)
 {
-	return listen_by(socket_make, listener, port);
+	int outcome = loopback_begin();
+
+	return outcome ? outcome : listen_by(socket_make, listener, port);
 }
 
 /* One process can make both ends: the kernel completes a connection before anybody accepts it. */
@@ -56,7 +71,10 @@ static int join(make_socket *make, socket_t listener, uint16_t port, socket_t en
 		return fail("socket");
 	if (socket_connect(ends[0], port))
 		return missing("connect");
-	ends[1] = socket_accept(listener);
+	/* Somebody else may have connected first. */
+	for (ends[1] = socket_accept(listener); ends[1] >= 0 && !socket_is_joined(ends[1], ends[0]);
+	     ends[1] = socket_accept(listener))
+		socket_close(ends[1]);
 	if (ends[1] < 0)
 		return fail("accept");
 	for (int end = 0; end < 2; end++)
@@ -70,8 +88,10 @@ static int stream_by(make_socket *make, socket_t ends[2])
 {
 	socket_t listener = -1;
 	uint16_t port;
-	int      outcome = listen_by(make, &listener, &port);
+	int      outcome = loopback_begin();
 
+	if (!outcome)
+		outcome = listen_by(make, &listener, &port);
 	if (!outcome)
 		outcome = join(make, listener, port, ends);
 	loopback_close(&listener);
@@ -88,18 +108,29 @@ int loopback_stream_plain(socket_t ends[2])
 	return stream_by(socket_make_plain, ends);
 }
 
-int loopback_datagrams(socket_t ends[2])
+int loopback_join(socket_t ends[2], const uint16_t ports[2])
 {
-	uint16_t ports[2];
-	int      outcome;
-
-	for (int end = 0; end < 2; end++)
-		if ((outcome = loopback_bind(SOCKET_DATAGRAM, &ends[end], &ports[end])))
-			return outcome;
 	for (int end = 0; end < 2; end++)
 		if (socket_connect(ends[end], ports[!end]))
 			return missing("connect");
+	/* What others have sent before that. */
+	for (int end = 0; end < 2; end++)
+		if (socket_discard(ends[end]))
+			return fail("recv");
 	return 0;
+}
+
+int loopback_datagrams(socket_t ends[2])
+{
+	uint16_t ports[2];
+	int      outcome = loopback_begin();
+
+	if (outcome)
+		return outcome;
+	for (int end = 0; end < 2; end++)
+		if ((outcome = loopback_bind(SOCKET_DATAGRAM, &ends[end], &ports[end])))
+			return outcome;
+	return loopback_join(ends, ports);
 }
 
 int loopback_connect(socket_t *one, uint16_t port)

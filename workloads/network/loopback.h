@@ -1,7 +1,10 @@
 /* loopback.h -- sockets on 127.0.0.1, for the workloads of this group.
  *
- * The system chooses the ports. Functions return an outcome: unsupported if a system has no such
- * network. If one fails, the sockets that it has made are in the caller's handles, to be closed.
+ * They are in a network namespace of the trial's own, where one can be made (namespace.h): then
+ * nobody else can reach them. Elsewhere two that are connected hear nobody else, and who listens
+ * waits for nobody who does not ask (door.h). The system chooses the ports. Functions return an
+ * outcome: unsupported if a system has no such network. If one fails, the sockets that it has made
+ * are in the caller's handles, to be closed.
  */
 #ifndef STEELYARD_LOOPBACK_H
 #define STEELYARD_LOOPBACK_H
@@ -14,6 +17,14 @@
 int loopback_stream(socket_t ends[2]);
 int loopback_stream_plain(socket_t ends[2]);
 int loopback_datagrams(socket_t ends[2]);
+/* Two UDP sockets that are bound become such. */
+int loopback_join(socket_t ends[2], const uint16_t ports[2]);
+
+/* Goes into a network of the trial's own, if one can be made: all of these do so first but
+ * loopback_bind. */
+int loopback_begin(void);
+/* Whether nobody else can reach what listens. */
+int loopback_is_alone(void);
 
 /* A socket that is bound to a port; a TCP socket that also listens. */
 int loopback_bind(enum socket_kind kind, socket_t *one, uint16_t *port);

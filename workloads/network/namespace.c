@@ -2,15 +2,14 @@
  * need be installed. */
 #include "namespace.h"
 
+#include "../api/private_network.h"
 #include "../api/workload.h"
 
 #ifdef __linux__
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -78,46 +77,12 @@ static int ask(struct message *message)
 		got = recv(file, &answer, sizeof(answer), 0);
 	kept = got < 0 ? errno
 	       : got < (ssize_t)(sizeof(answer.head) + sizeof(answer.error)) ||
-	               answer.head.nlmsg_type != NLMSG_ERROR ? EPROTO
-	                                                     : -answer.error.error;
+	                       answer.head.nlmsg_type != NLMSG_ERROR
+	               ? EPROTO
+	               : -answer.error.error;
 	close(file);
 	errno = kept;
 	return kept ? -1 : 0;
-}
-
-/* ---- Namespaces ---- */
-
-static void write_once(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (file >= 0 && write(file, text, strlen(text)) < 0)
-		errno = 0; /* files then belong to nobody in particular, which is as good */
-	if (file >= 0)
-		close(file);
-}
-
-/* A namespace of users in which this process is root, and everybody else nobody. */
-static int become_root(void)
-{
-	char map[2][64];
-
-	snprintf(map[0], sizeof(map[0]), "0 %u 1", (unsigned)geteuid());
-	snprintf(map[1], sizeof(map[1]), "0 %u 1", (unsigned)getegid());
-	if (unshare(CLONE_NEWUSER))
-		return -1;
-	write_once("/proc/self/setgroups", "deny");
-	write_once("/proc/self/uid_map", map[0]);
-	write_once("/proc/self/gid_map", map[1]);
-	return 0;
-}
-
-int namespace_enter(int may_be_root)
-{
-	if (!unshare(CLONE_NEWNET) ||
-	    (errno == EPERM && may_be_root && !become_root() && !unshare(CLONE_NEWNET)))
-		return 0;
-	return unsupported("no network namespace of its own can be made here: %s", strerror(errno));
 }
 
 /* ---- Links ---- */
@@ -136,11 +101,36 @@ static int set_link(const char *name, uint64_t mtu)
 	return ask(&message) ? fail("netlink: setting a link") : 0;
 }
 
+/* ---- A namespace of one's own ---- */
+
+int namespace_alone(uint64_t *is_alone)
+{
+	static int outcome = -1; /* not asked yet */
+
+	if (outcome < 0 && (outcome = private_network_enter()) < 0)
+		return outcome;
+	*is_alone = (uint64_t)outcome;
+	return 0;
+}
+
+int namespace_enter(void)
+{
+	int outcome = private_network_enter();
+
+	if (outcome)
+		return outcome < 0 ? outcome : 0;
+	return unsupported("no network namespace of its own can be made here: %s",
+	                   private_network_refusal());
+}
+
+/* ---- Both ends' links ---- */
+
 /* Without IPv6, which a kernel may lack and which small packets exclude, there still is IPv4. */
 static int add_address(int family, const char *numbers, uint8_t prefix)
 {
 	struct message   message;
-	struct ifaddrmsg one = { .ifa_family = (uint8_t)family, .ifa_prefixlen = prefix,
+	struct ifaddrmsg one = { .ifa_family = (uint8_t)family,
+		                 .ifa_prefixlen = prefix,
 		                 .ifa_index = if_nametoindex(end_name) };
 	uint32_t         at_once = IFA_F_NODAD; /* nobody else can have it */
 	unsigned char    address[sizeof(struct in6_addr)];
@@ -244,12 +234,12 @@ static int set_netem(const struct wire *wire)
 static int set_rate(uint64_t rate_mbit)
 {
 	enum { BURST = 65536, QUEUE = 1048576, CELL_LOG = 8 };
-	double           ns_a_byte = 8000.0 / (double)rate_mbit;
+	double             ns_a_byte = 8000.0 / (double)rate_mbit;
 	struct tc_tbf_qopt options = { .limit = QUEUE };
-	uint32_t         times[256];
-	struct message   message;
-	struct rtattr   *within;
-	int              outcome = begin_queue(&message, "tbf");
+	uint32_t           times[256];
+	struct message     message;
+	struct rtattr     *within;
+	int                outcome = begin_queue(&message, "tbf");
 
 	if (outcome)
 		return outcome;
@@ -258,8 +248,8 @@ static int set_rate(uint64_t rate_mbit)
 		                             .linklayer = TC_LINKLAYER_ETHERNET };
 	options.buffer = (uint32_t)(BURST * ns_a_byte / 1000 * ticks_in_us());
 	for (uint32_t i = 0; i < 256; i++)
-		times[i] =
-			(uint32_t)((i + 1) * (1u << CELL_LOG) * ns_a_byte / 1000 * ticks_in_us());
+		times[i] = (uint32_t)((i + 1) * (1u << CELL_LOG) * ns_a_byte / 1000 *
+		                      ticks_in_us());
 	within = message_add(&message, TCA_OPTIONS, NULL, 0);
 	message_add(&message, TCA_TBF_PARMS, &options, sizeof(options));
 	message_add(&message, TCA_TBF_RTAB, times, sizeof(times));
@@ -277,8 +267,8 @@ static int settle(const char *v4, const char *v6, const struct wire *wire)
 {
 	int outcome;
 
-	if ((outcome = set_link("lo", 0)) || (outcome = set_link(end_name, wire->mtu)) ||
-	    (outcome = add_address(AF_INET, v4, 24)) || (outcome = add_address(AF_INET6, v6, 64)))
+	if ((outcome = set_link(end_name, wire->mtu)) || (outcome = add_address(AF_INET, v4, 24)) ||
+	    (outcome = add_address(AF_INET6, v6, 64)))
 		return outcome;
 	if (wire->delay_us || wire->loss_ppm)
 		return set_netem(wire);
@@ -299,23 +289,28 @@ int namespace_settle(const struct wire *wire)
 
 #else
 
-int namespace_enter(int may_be_root)
+int namespace_alone(uint64_t *is_alone)
 {
-	(void)may_be_root;
-	return unsupported("network namespaces are of Linux");
+	*is_alone = 0;
+	return 0;
+}
+
+int namespace_enter(void)
+{
+	return unsupported("network namespaces need Linux");
 }
 
 int namespace_join(pid_t far_end, const struct wire *wire)
 {
 	(void)far_end;
 	(void)wire;
-	return namespace_enter(0);
+	return namespace_enter();
 }
 
 int namespace_settle(const struct wire *wire)
 {
 	(void)wire;
-	return namespace_enter(0);
+	return namespace_enter();
 }
 
 #endif

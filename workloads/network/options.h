@@ -55,7 +55,7 @@ static inline int socket_buffers(int one, uint64_t bytes)
  * Returns 0, or -1 with errno. */
 static inline int socket_options(int one, const struct order *order)
 {
-	int at_once = (int)order->at_once, on = 1, kind;
+	int       at_once = (int)order->at_once, on = 1, kind;
 	socklen_t length = sizeof(kind);
 
 	if (socket_buffers(one, order->buffer))

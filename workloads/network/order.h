@@ -1,8 +1,9 @@
 /* order.h -- what the near end asks of the far end, as a line of text on the control connection.
  *
- * The far end answers "port N" or "no REASON", and serves at that port of the address by which it
- * was reached. Then "cost" is answered by what it has used so far. It ends with the control
- * connection.
+ * Every connection begins with a message that has the trial's token (see door.h); on this one the
+ * order follows. The far end answers "port N" or "no REASON", and serves at that port of the
+ * address by which it was reached. Then "cost" is answered by what it has used so far. It ends with
+ * the control connection.
  */
 #ifndef STEELYARD_ORDER_H
 #define STEELYARD_ORDER_H
@@ -15,19 +16,23 @@
  * of their speed: behind messages of 8 bytes one batch in five took twice as long. */
 enum { MESSAGE_BYTES = 64 };
 
-enum { TOKEN_ROOM = 65, CONGESTION_ROOM = 17, ORDER_LINE = 512 };
+enum { TOKEN_ROOM = MESSAGE_BYTES - 1, CONGESTION_ROOM = 17, ORDER_LINE = 512 };
 
-/* What comes before a flow's data: its role, once, or a batch's number of bytes, in the network's
- * order. */
+/* What comes before a flow's data: its role and the token, once, which come back; or a batch's
+ * number of bytes, in the network's order. A flow of datagrams begins with the same message as a
+ * datagram, and then hears only who has sent it. */
 union message {
-	char     role;
+	struct {
+		char role;
+		char token[TOKEN_ROOM]; /* filled up with zeros */
+	} is;
 	uint64_t bytes;
 	char     all[MESSAGE_BYTES];
 };
 
 /* What waits at the port. */
 enum service {
-	SERVE_FLOWS,       /* TCP: a connection's first message is its role, and comes back */
+	SERVE_FLOWS,       /* TCP: a connection's first message comes back */
 	SERVE_CONNECTIONS, /* TCP: a request and its response over each; without one, its end */
 	SERVE_DATAGRAMS,   /* UDP: `flows` sockets, at ports one after another */
 };
@@ -35,32 +40,34 @@ enum service {
 /* The role of a flow's socket, in the words of the near end. */
 enum role {
 	ROLE_TRANSACTIONS = 't', /* requests, each answered by a response */
-	ROLE_SEND         = 's', /* a count, then so many bytes; the far end answers by one byte */
-	ROLE_RECEIVE      = 'r', /* a count, which the far end answers by so many bytes */
-	ROLE_IDLE         = 'i', /* nothing */
+	ROLE_SEND = 's',         /* a count, then so many bytes; the far end answers by one byte */
+	ROLE_RECEIVE = 'r',      /* a count, which the far end answers by so many bytes */
+	ROLE_IDLE = 'i',         /* nothing */
+	ROLE_CONTROL = 'c',      /* the order, and what follows it */
 };
 
 struct order {
 	enum service service;
-	enum role    role;     /* of datagrams */
+	enum role    role;              /* of datagrams */
 	uint64_t     request, response; /* bytes; of a stream, in a write of the near and far end */
-	uint64_t     buffer;   /* of a socket, in bytes; 0: the system's */
-	uint64_t     at_once;  /* TCP_NODELAY */
-	uint64_t     goodbye;  /* of connections: 0: the near end resets them */
+	uint64_t     buffer;            /* of a socket, in bytes; 0: the system's */
+	uint64_t     at_once;           /* TCP_NODELAY */
+	uint64_t     goodbye;           /* of connections: 0: the near end resets them */
 	uint64_t     flows;
 	uint64_t     idle;     /* connections beside */
 	uint64_t     read;     /* of a stream: bytes of a read, at most */
+	uint64_t     is_alone; /* both ends are in a network that nobody else can reach */
 	char         congestion[CONGESTION_ROOM]; /* "": the system's */
 };
 
 /* Its numbers, in the order in which they are told. */
-enum { ORDER_NUMBERS = 8 };
+enum { ORDER_NUMBERS = 9 };
 static inline uint64_t *order_number(struct order *order, unsigned which)
 {
-	uint64_t *const numbers[ORDER_NUMBERS] = { &order->request, &order->response,
-		                                   &order->buffer,  &order->at_once,
-		                                   &order->goodbye, &order->flows,
-		                                   &order->idle,    &order->read };
+	uint64_t *const numbers[ORDER_NUMBERS] = {
+		&order->request, &order->response, &order->buffer, &order->at_once, &order->goodbye,
+		&order->flows,   &order->idle,     &order->read,   &order->is_alone
+	};
 
 	return numbers[which];
 }

@@ -3,15 +3,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "../api/random.h"
 #include "../api/system.h"
 #include "far.h"
 
-enum { PATIENCE_S = 5, WHY_MOST = 400 };
+enum { TOKEN_BYTES = 16, PATIENCE_S = 5, WHY_MOST = 400, GREET_AGAIN_MS = 500 };
 
 char         peer_name[PEER_MOST + 1] = "loopback";
 struct order peer_order = { .flows = 1, .at_once = 1 };
@@ -55,7 +57,7 @@ int peer_lost(const char *call)
 	if (!error)
 		return fail_check("the far end (%s) ended the connection", p.where);
 	if (error == ECONNREFUSED)
-		return fail_check("%s: nobody listens at the far end (%s)", call, p.where);
+		return fail_check("%s: no process listens at the far end (%s)", call, p.where);
 	if (error == ETIMEDOUT || error == EINPROGRESS || error == EAGAIN)
 		return fail_check(
 			"%s: the far end (%s) does not answer: is there a firewall between?", call,
@@ -119,7 +121,7 @@ static void be_far_end(void)
 
 	close_one(&p.ends[0]);
 	if (p.is_private) {
-		outcome = namespace_enter(0);
+		outcome = namespace_enter();
 		tell_news(p.ends[1], outcome, 0);
 		if (outcome || read_whole(p.ends[1], &go, 1))
 			return;
@@ -128,9 +130,10 @@ static void be_far_end(void)
 	listener = outcome ? outcome : listen_here(&port);
 	tell_news(p.ends[1], listener < 0 ? listener : 0, port);
 	if (listener >= 0)
-		far_serve(accept(listener, NULL, NULL), "-");
+		far_serve(listener, p.token);
 }
 
+/* A secret of this trial. */
 static int start_partner(uint16_t *port)
 {
 	uint16_t none;
@@ -138,8 +141,12 @@ static int start_partner(uint16_t *port)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, p.ends))
 		return fail("socketpair");
-	if (p.is_private && (outcome = namespace_enter(1)))
+	if ((outcome = random_text(p.token, TOKEN_BYTES)))
 		return outcome;
+	if (p.is_private ? (outcome = namespace_enter())
+	                 : (outcome = namespace_alone(&peer_order.is_alone)))
+		return outcome;
+	peer_order.is_alone |= (uint64_t)p.is_private;
 	p.partner = partner_start(be_far_end, NULL, 0);
 	if (p.partner < 0)
 		return fail("making the partner");
@@ -185,23 +192,62 @@ static int connect_to(const struct address *address, const struct order *options
 	return 0;
 }
 
+/* Says the token and waits until it comes back: then the far end serves this socket, and nobody
+ * else. */
+static int introduce_flow(int one, const union message *said)
+{
+	union message back;
+
+	if (write_whole(one, said, sizeof(*said)))
+		return peer_lost("write");
+	return read_whole(one, &back, sizeof(back)) ? peer_lost("read") : 0;
+}
+
+/* The same by datagrams, which may be lost. Whatever else comes is older than the connection, and
+ * somebody else's. */
+static int introduce_datagrams(int one, const union message *said)
+{
+	for (int tries = 0; tries < PATIENCE_S * 1000 / GREET_AGAIN_MS; tries++) {
+		struct pollfd polled = { .fd = one, .events = POLLIN };
+		union message back;
+		ssize_t       got;
+
+		if (write(one, said, sizeof(*said)) != (ssize_t)sizeof(*said))
+			return peer_lost("write");
+		if (poll(&polled, 1, GREET_AGAIN_MS) < 0 && errno != EINTR)
+			return fail("poll");
+		while ((got = recv(one, &back, sizeof(back), MSG_DONTWAIT)) >= 0)
+			if (got == (ssize_t)sizeof(back) && !memcmp(&back, said, sizeof(back)))
+				return 0;
+		if (errno != EAGAIN && errno != EINTR)
+			return peer_lost("recv");
+	}
+	return fail_check("no datagram came back from the far end: is there a firewall between?");
+}
+
+static void introduction(enum role role, union message *said)
+{
+	memset(said, 0, sizeof(*said));
+	said->is.role = (char)role;
+	strcpy(said->is.token, p.token);
+}
+
 int peer_connect(uint64_t number, enum role role, int *one)
 {
 	struct address address = p.service;
-	union message  said = { .all = { 0 } };
+	union message  said;
 	int            outcome;
 
 	if (peer_order.service == SERVE_DATAGRAMS)
-		*address_port(&address) =
-			htons((uint16_t)(ntohs(*address_port(&address)) + number));
+		*address_port(&address) = htons(
+			(uint16_t)(ntohs(*address_port(&address)) + number));
 	outcome = connect_to(&address, &peer_order,
 	                     peer_order.service == SERVE_DATAGRAMS ? SOCK_DGRAM : SOCK_STREAM, one);
-	if (outcome || peer_order.service != SERVE_FLOWS)
+	if (outcome || peer_order.service == SERVE_CONNECTIONS)
 		return outcome;
-	said.role = (char)role;
-	if (write_whole(*one, &said, sizeof(said)))
-		return peer_lost("write");
-	return read_whole(*one, &said, sizeof(said)) ? peer_lost("read") : 0;
+	introduction(role, &said);
+	return peer_order.service == SERVE_DATAGRAMS ? introduce_datagrams(*one, &said)
+	                                             : introduce_flow(*one, &said);
 }
 
 int peer_connect_only(void)
@@ -236,12 +282,16 @@ static int say_line(const char *line)
 
 static int give_order(const struct address *control)
 {
-	char     line[ORDER_LINE];
-	unsigned port;
-	int      outcome, length;
+	char          line[ORDER_LINE];
+	union message said;
+	unsigned      port;
+	int           outcome, length;
 
-	length = snprintf(line, sizeof(line), "order %s %u %u %s", p.token,
-	                  (unsigned)peer_order.service, (unsigned)peer_order.role,
+	introduction(ROLE_CONTROL, &said);
+	if (write_whole(p.control, &said, sizeof(said)))
+		return peer_lost("write");
+	length = snprintf(line, sizeof(line), "order %u %u %s", (unsigned)peer_order.service,
+	                  (unsigned)peer_order.role,
 	                  *peer_order.congestion ? peer_order.congestion : "-");
 	for (unsigned i = 0; i < ORDER_NUMBERS; i++)
 		length += snprintf(line + length, sizeof(line) - (size_t)length, " %" PRIu64,
@@ -275,12 +325,12 @@ static int find_peer(struct address *control)
 	if (is_on_wire() && !p.is_private)
 		return unsupported("delay_us, rate_mbit, loss_ppm and mtu are set on a wire of "
 		                   "ours: peer=namespace");
-	strcpy(p.token, "-");
+	peer_order.is_alone = 0;
 	if (is_local || p.is_private) {
 		if ((outcome = start_partner(&port)))
 			return outcome;
 		address_read(own_address(), port, control);
-	} else if (sscanf(peer_name, "%45s %u %64s", numbers, &far_port, p.token) != 3 ||
+	} else if (sscanf(peer_name, "%45s %u %62s", numbers, &far_port, p.token) != 3 ||
 	           far_port > UINT16_MAX || address_read(numbers, (uint16_t)far_port, control)) {
 		return fail_check(
 			"peer is '%.60s', and must be loopback, namespace, or ADDRESS PORT TOKEN",

@@ -26,29 +26,31 @@ extern struct order peer_order;
 extern struct wire  peer_wire;
 extern uint64_t     peer_by_ipv6;
 
-#define PEER_FLOWS                                                                               \
-	NUMBER("flows", "at once, each with a thread at either end if there are several",        \
+#define PEER_FLOWS                                                                                 \
+	NUMBER("flows", "concurrent flows, each with a thread at either end if there are several", \
 	       &peer_order.flows, 1, FLOWS_MOST)
-#define PEER_ENDS                                                                                  \
-	STRING("peer", "the far end: loopback, namespace, or ADDRESS PORT TOKEN", peer_name,       \
-	       PEER_MOST),                                                                         \
-		NUMBER("ipv6", "1: by IPv6, where the peer is loopback or namespace",              \
-	               &peer_by_ipv6, 0, 1),                                                       \
-		NUMBER("buffer", "bytes of each socket's buffers; 0: the system's",                \
-	               &peer_order.buffer, 0, SIZE_MOST),                                          \
-		NUMBER("delay_us", "of each way, in a namespace", &peer_wire.delay_us, 0,          \
-	               10000000),                                                                  \
-		NUMBER("rate_mbit", "a second at most, in a namespace; 0: any",                    \
-	               &peer_wire.rate_mbit, 0, 34000),                                            \
-		NUMBER("loss_ppm", "packets of a million that are lost, in a namespace",           \
-	               &peer_wire.loss_ppm, 0, 1000000),                                           \
-		NUMBER("mtu", "bytes in a packet, in a namespace; 0: the system's",                \
+#define PEER_ENDS                                                                                 \
+	STRING("peer", "the far end: loopback, namespace, or ADDRESS PORT TOKEN", peer_name,      \
+	       PEER_MOST),                                                                        \
+		NUMBER("ipv6", "1: IPv6, if the peer is loopback or namespace", &peer_by_ipv6, 0, \
+	               1),                                                                        \
+		NUMBER("buffer", "bytes of each socket's buffers; 0: the system's",               \
+	               &peer_order.buffer, 0, SIZE_MOST),                                         \
+		NUMBER("delay_us", "one-way delay, in a namespace", &peer_wire.delay_us, 0,       \
+	               10000000),                                                                 \
+		NUMBER("rate_mbit", "rate limit, in a namespace; 0: none", &peer_wire.rate_mbit,  \
+	               0, 34000),                                                                 \
+		NUMBER("loss_ppm", "packets lost per million, in a namespace",                    \
+	               &peer_wire.loss_ppm, 0, 1000000),                                          \
+		NUMBER("mtu", "bytes in a packet, in a namespace; 0: the system's",               \
 	               &peer_wire.mtu, 0, 65535)
 #define PEER_TCP                                                                                 \
-	NUMBER("nodelay", "1: sends at once, however little there is", &peer_order.at_once, 0, 1), \
-	STRING("congestion", "its control, such as bbr or cubic; nothing: the system's",         \
-	       peer_order.congestion, CONGESTION_ROOM - 1),                                      \
-	NUMBER("idle", "connections beside that carry nothing", &peer_order.idle, 0, IDLE_MOST)
+	NUMBER("nodelay", "1: send at once, without waiting for more data", &peer_order.at_once, \
+	       0, 1),                                                                            \
+		STRING("congestion",                                                             \
+	               "congestion control, such as bbr or cubic; empty: the system's",          \
+	               peer_order.congestion, CONGESTION_ROOM - 1),                              \
+		NUMBER("idle", "additional idle connections", &peer_order.idle, 0, IDLE_MOST)
 #define PEER_PARAMETERS     PEER_FLOWS, PEER_ENDS
 #define PEER_TCP_PARAMETERS PEER_PARAMETERS, PEER_TCP
 

@@ -81,8 +81,8 @@ static inline int stream_open(const struct flows *flows)
 	return stream_open_of(flows, &size);
 }
 
-#define STREAM_READ NUMBER("read", "bytes in a read, at most", &read_most, 1, SIZE_MOST)
-#define STREAM_PARAMETERS(least, most)                                                             \
+#define STREAM_READ NUMBER("read", "maximum bytes per read", &read_most, 1, SIZE_MOST)
+#define STREAM_PARAMETERS(least, most) \
 	NUMBER("size", "bytes in a write", &size, (least), (most)), STREAM_READ, PEER_TCP_PARAMETERS
 #define STREAM_PHASES { .metric = "bandwidth", .run = flows_run }, FLOWS_COSTS("KB"), FLOWS_TCP
 

@@ -23,7 +23,7 @@
 
 enum { SIZE_MOST = 16777216, PAGE = 4096 };
 
-static uint64_t size = 65536;
+static uint64_t       size = 65536;
 static unsigned char *block;
 
 static struct {
@@ -48,8 +48,8 @@ static void serve(void)
 {
 	uint64_t blocks, number = 0;
 
-	if (sockets_inherit(&s.ends[1], &s.ends[0]) ||
-	    (!block && block_take())) /* a fork has its maker's block */
+	if (sockets_inherit(&s.ends[1], &s.ends[0]) || (!block && block_take())) /* a fork has its
+	                                                                            maker's block */
 		return;
 	memset(block, 0x55, size);
 	while (!socket_read_whole(s.ends[1], &blocks, sizeof(blocks)))
@@ -109,14 +109,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 const struct workload workload_tcp_bandwidth = {
-	.name       = "tcp_bandwidth",
-	.group      = "network",
-	.summary    = "blocks sent from one process to another through TCP",
-	.operation  = "block",
-	.setup      = setup,
-	.run        = transfer,
-	.teardown   = teardown,
+	.name = "tcp_bandwidth",
+	.group = "network",
+	.summary = "blocks sent from one process to another through TCP",
+	.operation = "block",
+	.setup = setup,
+	.run = transfer,
+	.teardown = teardown,
 	.parameters = parameters,
-	.bytes      = &size,
-	.calls      = calls,
+	.bytes = &size,
+	.calls = calls,
 };

@@ -61,8 +61,8 @@ static int make_and_end(void)
 		return fail("socket");
 	if (socket_connect(connection, s.port) == 0)
 		outcome = wait_for_end(connection);
-	else if (socket_trouble(errno) !=
-	         SOCKET_RESET) /* a connection that nobody accepts is refused */
+	else if (socket_trouble(errno) != SOCKET_RESET) /* a connection that nobody accepts is
+	                                                   refused */
 		outcome = fail("connect");
 	if (socket_close(connection) && !outcome)
 		outcome = fail("close");
@@ -103,12 +103,12 @@ static const struct call calls[] = {
 };
 
 const struct workload workload_tcp_connect = {
-	.name      = "tcp_connect",
-	.group     = "network",
-	.summary   = "a TCP connection to another process, made and ended",
+	.name = "tcp_connect",
+	.group = "network",
+	.summary = "a TCP connection to another process, made and ended",
 	.operation = "connection",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

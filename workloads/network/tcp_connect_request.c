@@ -79,8 +79,9 @@ static int setup(void)
 	return flows_open(&flows);
 }
 
-static const struct phase phases[] = { { .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL),
-	                               FLOWS_LATENCIES, { 0 } };
+static const struct phase phases[] = {
+	{ .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL), FLOWS_LATENCIES, { 0 }
+};
 
 static const struct parameter parameters[] = {
 	NUMBER("request", "bytes in a request", &request, 1, 65507),
@@ -96,14 +97,14 @@ static const struct call calls[] = { { "socket", 1 }, { "connect", 1 }, { "accep
 	                             { "write", 2 },  { "close", 2 },   { 0 } };
 
 const struct workload workload_tcp_connect_request = {
-	.name       = "tcp_connect_request",
-	.group      = "network",
-	.summary    = "a TCP connection, a request and a response over it, and its end",
-	.operation  = "transaction",
-	.setup      = setup,
-	.before     = flows_before,
-	.phases     = phases,
-	.teardown   = flows_close,
+	.name = "tcp_connect_request",
+	.group = "network",
+	.summary = "a TCP connection, a request and a response over it, and its end",
+	.operation = "transaction",
+	.setup = setup,
+	.before = flows_before,
+	.phases = phases,
+	.teardown = flows_close,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

@@ -57,18 +57,18 @@ static const struct phase     phases[] = { { .metric = "time", .run = flows_run 
 	                                   { 0 } };
 static const struct parameter parameters[] = { PEER_PARAMETERS, { 0 } };
 static const struct call      calls[] = {
-        { "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "close", 2 }, { 0 }
+	{ "socket", 1 }, { "connect", 1 }, { "accept", 1 }, { "close", 2 }, { 0 }
 };
 
 const struct workload workload_tcp_connection = {
-	.name       = "tcp_connection",
-	.group      = "network",
-	.summary    = "a TCP connection to a far end, made and ended",
-	.operation  = "connection",
-	.setup      = setup,
-	.before     = flows_before,
-	.phases     = phases,
-	.teardown   = flows_close,
+	.name = "tcp_connection",
+	.group = "network",
+	.summary = "a TCP connection to a far end, made and ended",
+	.operation = "connection",
+	.setup = setup,
+	.before = flows_before,
+	.phases = phases,
+	.teardown = flows_close,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

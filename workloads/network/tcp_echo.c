@@ -21,7 +21,7 @@
  *              bytes, and each answer is compared with it. Under Wine, both levels of `library` use
  *              a socket for synchronous calls, which a stream needs; the other network workloads
  *              use what socket() makes, which also allows asynchronous calls.
- * After        Goncalves (IME-USP, 1999), sections 5.3 and 6.3, table 6.1: 5,000 to 100,000
+ * After        Gonçalves (IME-USP, 2001), sections 5.3 and 6.3, table 6.1: 5,000 to 100,000
  *              requests of 64 bytes on Linux and Windows NT.
  */
 #include <errno.h>
@@ -198,14 +198,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "sendto", 2 * 1000 }, { "recvfrom", 2 * 1000 }, { 0 } };
 
 const struct workload workload_tcp_echo = {
-	.name         = "tcp_echo",
-	.group        = "network",
-	.summary      = "requests sent through TCP to a server that sends each one back",
-	.operation    = "performance",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
+	.name = "tcp_echo",
+	.group = "network",
+	.summary = "requests sent through TCP to a server that sends each one back",
+	.operation = "performance",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
 	.performances = 1,
-	.calls        = calls,
+	.calls = calls,
 };

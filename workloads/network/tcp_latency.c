@@ -42,12 +42,12 @@ static int setup(void)
 }
 
 const struct workload workload_tcp_latency = {
-	.name      = "tcp_latency",
-	.group     = "network",
-	.summary   = "one byte sent to another process and back through TCP",
+	.name = "tcp_latency",
+	.group = "network",
+	.summary = "one byte sent to another process and back through TCP",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = echo_end,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = echo_end,
+	.calls = calls,
 };

@@ -25,8 +25,9 @@ static int setup(void)
 	return requests_open();
 }
 
-static const struct phase phases[] = { { .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL),
-	                               FLOWS_LATENCIES, FLOWS_TCP, { 0 } };
+static const struct phase phases[] = {
+	{ .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL), FLOWS_LATENCIES, FLOWS_TCP, { 0 }
+};
 
 static const struct parameter parameters[] = { TRANSACTION_PARAMETERS(OUTSTANDING_MOST),
 	                                       PEER_TCP_PARAMETERS,
@@ -35,14 +36,14 @@ static const struct parameter parameters[] = { TRANSACTION_PARAMETERS(OUTSTANDIN
 static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 
 const struct workload workload_tcp_request = {
-	.name       = "tcp_request",
-	.group      = "network",
-	.summary    = "requests and responses over TCP between two ends that may be two hosts",
-	.operation  = "transaction",
-	.setup      = setup,
-	.before     = flows_before,
-	.phases     = phases,
-	.teardown   = flows_close,
+	.name = "tcp_request",
+	.group = "network",
+	.summary = "requests and responses over TCP between two ends that may be two hosts",
+	.operation = "transaction",
+	.setup = setup,
+	.before = flows_before,
+	.phases = phases,
+	.teardown = flows_close,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

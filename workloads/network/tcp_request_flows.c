@@ -24,28 +24,29 @@ static int arrange(void)
 }
 
 static struct sweep sweep = {
-	.name    = "flows",
-	.unit    = "flows",
-	.value   = &flows,
-	.from    = 1,
-	.to      = 64,
-	.steps   = 1,
-	.grain   = 1,
+	.name = "flows",
+	.unit = "flows",
+	.value = &flows,
+	.from = 1,
+	.to = 64,
+	.steps = 1,
+	.grain = 1,
 	.arrange = arrange,
 };
 
-static const struct parameter parameters[] = { TRANSACTION_SHAPE(OUTSTANDING_MOST), PEER_ENDS, PEER_TCP,
-	                                       { 0 } };
-static const struct call      calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
+static const struct parameter parameters[] = {
+	TRANSACTION_SHAPE(OUTSTANDING_MOST), PEER_ENDS, PEER_TCP, { 0 }
+};
+static const struct call calls[] = { { "write", 2 }, { "read", 2 }, { 0 } };
 
 const struct workload workload_tcp_request_flows = {
-	.name       = "tcp_request_flows",
-	.group      = "network",
-	.summary    = "requests and responses over TCP, over the number of flows",
-	.operation  = "transaction",
-	.run        = flows_run,
-	.teardown   = flows_close,
+	.name = "tcp_request_flows",
+	.group = "network",
+	.summary = "requests and responses over TCP, over the number of flows",
+	.operation = "transaction",
+	.run = flows_run,
+	.teardown = flows_close,
 	.parameters = parameters,
-	.sweep      = &sweep,
-	.calls      = calls,
+	.sweep = &sweep,
+	.calls = calls,
 };

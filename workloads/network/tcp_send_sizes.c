@@ -18,13 +18,13 @@ static int arrange(void)
 }
 
 static struct sweep sweep = {
-	.name    = "write",
-	.unit    = "bytes",
-	.value   = &written,
-	.from    = 64,
-	.to      = 1048576,
-	.steps   = 1,
-	.grain   = 1,
+	.name = "write",
+	.unit = "bytes",
+	.value = &written,
+	.from = 64,
+	.to = 1048576,
+	.steps = 1,
+	.grain = 1,
 	.arrange = arrange,
 };
 
@@ -43,15 +43,15 @@ static const struct parameter parameters[] = { STREAM_READ, PEER_TCP_PARAMETERS,
 static const struct call      calls[] = { { "write", 1 }, { 0 } };
 
 const struct workload workload_tcp_send_sizes = {
-	.name       = "tcp_send_sizes",
-	.group      = "network",
-	.summary    = "a stream sent over TCP, over the size of a write",
-	.operation  = "write",
-	.setup      = setup,
-	.run        = flows_run,
-	.teardown   = flows_close,
+	.name = "tcp_send_sizes",
+	.group = "network",
+	.summary = "a stream sent over TCP, over the size of a write",
+	.operation = "write",
+	.setup = setup,
+	.run = flows_run,
+	.teardown = flows_close,
 	.parameters = parameters,
-	.sweep      = &sweep,
-	.bytes      = &written,
-	.calls      = calls,
+	.sweep = &sweep,
+	.bytes = &written,
+	.calls = calls,
 };

@@ -27,8 +27,8 @@ static int send_once(struct flow *flow)
 	if (taken != (ssize_t)size)
 		return taken < 0 ? fail("splice") : fail_check("splice took %zd bytes", taken);
 	while (taken) {
-		ssize_t sent =
-			splice(ends[0], NULL, flow->socket, NULL, (size_t)taken, SPLICE_F_MOVE);
+		ssize_t sent = splice(ends[0], NULL, flow->socket, NULL, (size_t)taken,
+		                      SPLICE_F_MOVE);
 
 		if (sent <= 0)
 			return peer_lost("splice");
@@ -65,15 +65,15 @@ static const struct parameter parameters[] = { STREAM_PARAMETERS(1, PIPE_BYTES),
 static const struct call      calls[] = { { "splice", 2 }, { 0 } };
 
 const struct workload workload_tcp_splice = {
-	.name       = "tcp_splice",
-	.group      = "network",
-	.summary    = "a stream sent over TCP out of a file by splice",
-	.operation  = "pair of splices",
-	.setup      = setup,
-	.before     = flows_before,
-	.phases     = phases,
-	.teardown   = contents_close,
+	.name = "tcp_splice",
+	.group = "network",
+	.summary = "a stream sent over TCP out of a file by splice",
+	.operation = "pair of splices",
+	.setup = setup,
+	.before = flows_before,
+	.phases = phases,
+	.teardown = contents_close,
 	.parameters = parameters,
-	.bytes      = &size,
-	.calls      = calls,
+	.bytes = &size,
+	.calls = calls,
 };

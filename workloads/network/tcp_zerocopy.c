@@ -17,7 +17,7 @@
 
 #ifdef __linux__
 enum { AHEAD_MOST = 16, ZEROCOPY = 60, SEND_ZEROCOPY = 0x4000000 }; /* SO_ and MSG_ZEROCOPY */
-enum { ERROR_SENT = 5 }; /* SO_EE_ORIGIN_ZEROCOPY */
+enum { ERROR_SENT = 5 };                                            /* SO_EE_ORIGIN_ZEROCOPY */
 
 /* linux/errqueue.h, which musl's compiler does not find. */
 struct extended_error {
@@ -35,8 +35,8 @@ static int hear_sent(struct flow *flow, uint64_t most)
 	while (ahead[flow->number] > most) {
 		_Alignas(struct cmsghdr) char bytes[256];
 		struct msghdr message = { .msg_control = bytes, .msg_controllen = sizeof(bytes) };
-		struct extended_error         told;
-		const struct cmsghdr         *one;
+		struct extended_error told;
+		const struct cmsghdr *one;
 
 		if (recvmsg(flow->socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
 			struct pollfd asked = { .fd = flow->socket }; /* an error is always told */
@@ -128,15 +128,15 @@ static const struct parameter parameters[] = { STREAM_PARAMETERS(1, SIZE_MOST), 
 static const struct call      calls[] = { { "sendto", 1 }, { 0 } };
 
 const struct workload workload_tcp_zerocopy = {
-	.name       = "tcp_zerocopy",
-	.group      = "network",
-	.summary    = "a stream sent over TCP out of this process's own pages",
-	.operation  = "send",
-	.setup      = setup,
-	.before     = flows_before,
-	.phases     = phases,
-	.teardown   = flows_close,
+	.name = "tcp_zerocopy",
+	.group = "network",
+	.summary = "a stream sent over TCP out of this process's own pages",
+	.operation = "send",
+	.setup = setup,
+	.before = flows_before,
+	.phases = phases,
+	.teardown = flows_close,
 	.parameters = parameters,
-	.bytes      = &size,
-	.calls      = calls,
+	.bytes = &size,
+	.calls = calls,
 };

@@ -14,10 +14,11 @@ enum { OUTSTANDING_MOST = 1024 };
 
 static uint64_t request = 1, response = 1, outstanding = 1;
 
-#define TRANSACTION_SHAPE(outstanding_most)                               \
-	NUMBER("request", "bytes in a request", &request, 1, 65507),      \
-	NUMBER("response", "bytes in a response", &response, 1, 65507),   \
-	NUMBER("outstanding", "requests under way in each flow", &outstanding, 1, outstanding_most)
+#define TRANSACTION_SHAPE(outstanding_most)                                                 \
+	NUMBER("request", "bytes in a request", &request, 1, 65507),                        \
+		NUMBER("response", "bytes in a response", &response, 1, 65507),             \
+		NUMBER("outstanding", "outstanding requests in each flow", &outstanding, 1, \
+	               outstanding_most)
 #define TRANSACTION_PARAMETERS(outstanding_most) \
 	TRANSACTION_SHAPE(outstanding_most), FLOWS_LATENCY_PARAMETER
 
@@ -69,8 +70,8 @@ static inline int transactions_open(send_t *send, receive_t *receive,
                                     int (*begin)(struct flow *flow))
 {
 	static struct flows flows = { .roles = { ROLE_TRANSACTIONS },
-		                            .perform = transactions_perform,
-		                            .perform_each = transactions_perform_each };
+		                      .perform = transactions_perform,
+		                      .perform_each = transactions_perform_each };
 
 	peer_order.request = request;
 	peer_order.response = response;

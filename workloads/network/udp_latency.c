@@ -59,18 +59,18 @@ static int setup(void)
 static void teardown(void)
 {
 	if (s.ends[0] >= 0)
-		(void)socket_send(s.ends[0], "",
-		                  0); /* may be lost: partner_end waits no longer than 1 s */
+		(void)socket_send(s.ends[0], "", 0); /* may be lost: partner_end waits no longer
+		                                        than 1 s */
 	echo_end();
 }
 
 const struct workload workload_udp_latency = {
-	.name      = "udp_latency",
-	.group     = "network",
-	.summary   = "a datagram of one byte sent to another process and back through UDP",
+	.name = "udp_latency",
+	.group = "network",
+	.summary = "a datagram of one byte sent to another process and back through UDP",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

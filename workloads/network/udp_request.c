@@ -83,12 +83,15 @@ static int setup(void)
 	return transactions_open(send_next, receive_oldest, begin);
 }
 
-static const struct phase phases[] = { { .metric = "time", .run = flows_run }, FLOWS_COSTS(NULL),
-	                               FLOWS_LATENCIES, FLOWS_LOSS, { 0 } };
+static const struct phase phases[] = { { .metric = "time", .run = flows_run },
+	                               FLOWS_COSTS(NULL),
+	                               FLOWS_LATENCIES,
+	                               FLOWS_LOSS,
+	                               { 0 } };
 
 static const struct parameter parameters[] = {
 	TRANSACTION_PARAMETERS(128),
-	NUMBER("timeout_ms", "after which a datagram is taken for lost", &timeout_ms, 1, 60000),
+	NUMBER("timeout_ms", "time after which a datagram counts as lost", &timeout_ms, 1, 60000),
 	PEER_PARAMETERS,
 	{ 0 },
 };
@@ -98,14 +101,14 @@ static const struct call calls[] = {
 };
 
 const struct workload workload_udp_request = {
-	.name       = "udp_request",
-	.group      = "network",
-	.summary    = "requests and responses over UDP between two ends that may be two hosts",
-	.operation  = "transaction",
-	.setup      = setup,
-	.before     = flows_before,
-	.phases     = phases,
-	.teardown   = flows_close,
+	.name = "udp_request",
+	.group = "network",
+	.summary = "requests and responses over UDP between two ends that may be two hosts",
+	.operation = "transaction",
+	.setup = setup,
+	.before = flows_before,
+	.phases = phases,
+	.teardown = flows_close,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

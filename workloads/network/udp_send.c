@@ -51,7 +51,7 @@ static int send_one(struct flow *flow, const struct datagram_head *head)
 	    errno != EAGAIN) {
 		if (errno == EMSGSIZE)
 			return unsupported(
-				"a datagram of %llu bytes is larger than a packet may be here",
+				"a datagram of %llu bytes exceeds the largest packet here",
 				(unsigned long long)size);
 		return peer_lost("write");
 	}
@@ -99,22 +99,22 @@ static const struct phase phases[] = {
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in a datagram", &size, sizeof(struct datagram_head), 65507),
-	NUMBER("rate", "datagrams a second in each flow; 0: as fast as it can", &rate, 0,
+	NUMBER("rate", "datagrams per second in each flow; 0: as many as possible", &rate, 0,
 	       100000000),
 	PEER_PARAMETERS,
 	{ 0 },
 };
 
 const struct workload workload_udp_send = {
-	.name         = "udp_send",
-	.group        = "network",
-	.summary      = "datagrams sent over UDP, of which those count that arrive",
-	.operation    = "datagram",
-	.setup        = setup,
-	.before       = flows_before,
-	.phases       = phases,
-	.teardown     = flows_close,
-	.parameters   = parameters,
-	.bytes        = &size,
+	.name = "udp_send",
+	.group = "network",
+	.summary = "datagrams sent over UDP, of which those count that arrive",
+	.operation = "datagram",
+	.setup = setup,
+	.before = flows_before,
+	.phases = phases,
+	.teardown = flows_close,
+	.parameters = parameters,
+	.bytes = &size,
 	.instructions = 10,
 };

@@ -2,69 +2,90 @@
  *
  * Measures     fork; execve of the program; everything that the program does, in its own time and
  *              the kernel's; exit; waitpid.
- * Leaves out   the search for the program: setup finds it, in /usr/bin and /bin unless its name
- *              contains a slash.
- * Beware       fork and exec are included; fork_exec shows their share. Input, output and errors
- *              are /dev/null. The environment holds only PATH and LC_ALL. The working directory is
- *              the trial's own; it is empty at first, and keeps what the command makes there from
- *              one operation to the next. No shell reads the command: its words come one per line,
- *              so no word can contain a newline. A signal, or an exit status other than 0, fails
- *              the trial. Processes that the command leaves behind disturb what follows; those that
- *              stay in its process group are killed when the trial ends. The program is the
- *              system's own, so two systems that do not share a file tree may run different ones.
- *              The claim of one execve holds for the default command. Under Wine, CreateProcess and
- *              a wait replace fork, execve and waitpid; CreateProcess finds the program, for
- *              example in PATH; the environment is the agent's; and there is no `true`, so a
- *              command must be given.
+ * Leaves out   the search for the program: setup finds it, in the PATH of `environment`, or in
+ *              /usr/bin and /bin, unless its name contains a slash. What `prepare` does before a
+ *              batch is not timed and not in the trial's usage.
+ * Beware       fork and exec are included; fork_exec shows their share. No shell reads the command:
+ *              its words come one per line, so no word can contain a newline. Its environment holds
+ *              PATH=/usr/bin:/bin, LC_ALL=C and what `environment` adds or replaces. Its working
+ *              directory is `directory`, or the trial's own, which is empty at first; either keeps
+ *              what the command makes there from one operation to the next, and a command that
+ *              finds its own files there may do other work the second time. Input, output and
+ *              errors are /dev/null unless `input` and `output` name files. A signal, or an exit
+ *              status other than 0 (unless ignore_failure is 1), fails the trial. Processes that
+ *              the command leaves behind disturb what follows; those that stay in its process
+ *              group are killed when the trial ends. The program is the system's own, so two
+ *              systems that do not share a file tree may run different ones; the record "program"
+ *              says which it was. The claim of one execve holds for the default command. Peak
+ *              memory is the largest resident set of one of its processes that it has waited for
+ *              (wait4, ru_maxrss); Linux counts from the fork on, so it is never below the load
+ *              program's own. Under Wine, CreateProcess and a wait replace fork, execve and
+ *              waitpid; CreateProcess finds the program, for example in PATH; the environment is
+ *              the agent's; `directory` and what follows it are not supported; and there is no
+ *              `true`, so a command must be given. A command that takes a second or longer is done
+ *              once in a trial, the first time counts, and nothing warms it up; shorter ones are
+ *              repeated (docs/explanation/measurement.md).
  * After        time(1), and hyperfine (Peter), which times many runs of a command in the same way.
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../api/found.h"
 #include "../api/system.h"
 #include "../api/workload.h"
 
-enum { COMMAND_MOST = 4000 };
+enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000 };
 
-static char command[COMMAND_MOST + 1] = "true";
+static char     command[COMMAND_MOST + 1] = "true";
+static char     preparation[COMMAND_MOST + 1];
+static char     directory[DIRECTORY_MOST + 1];
+static char     input[DIRECTORY_MOST + 1], output[DIRECTORY_MOST + 1];
+static char     variables[COMMAND_MOST + 1];
+static uint64_t ignore_failure;
 
 static char *words[COMMAND_MOST + 2]; /* the command's; ends with NULL */
 
+static uint64_t peak_bytes; /* of memory, of all operations so far */
+
 /* Two newlines in a row have an empty word between them, as an argument may well be. */
-static void split(void)
+static void split(char *text, char *into[])
 {
 	int   count = 0;
-	char *next = command;
+	char *next = text;
 
 	while (next) {
-		words[count++] = next;
+		into[count++] = next;
 		next = strchr(next, '\n');
 		if (next)
 			*next++ = 0;
 	}
-	words[count] = NULL;
+	into[count] = NULL;
 }
 
 #ifdef _WIN32
 #include <errno.h>
 #include <stdlib.h>
 
-
 static char *path;
 
 static int setup(void)
 {
-	split();
+	split(command, words);
+	if (directory[0] || input[0] || output[0] || variables[0] || preparation[0])
+		return unsupported("a command's surroundings cannot be set under Windows");
 	if (chdir(trial_directory()))
 		return fail("chdir");
 	path = program_find(words[0]);
-	return path ? 0 : unsupported("there is no program '%.200s'", words[0]);
+	if (!path)
+		return unsupported("there is no program '%.200s'", words[0]);
+	program_found(words[0], path);
+	return 0;
 }
 
 static int run(uint64_t operations)
 {
-	const char *arguments[COMMAND_MOST + 2];
+	const char                *arguments[COMMAND_MOST + 2];
 	const struct process_order order = { .arguments = arguments };
 
 	memcpy(arguments, words, sizeof(words));
@@ -79,9 +100,16 @@ static int run(uint64_t operations)
 			return fail("waiting for the process");
 		if (end.was_killed)
 			return fail_check("'%.200s' was killed: %s", words[0], end.reason);
-		if (end.status)
+		if (end.status && !ignore_failure)
 			return fail_check("'%.200s' exited with status %d", words[0], end.status);
 	}
+	return 0;
+}
+
+static int prepare(uint64_t operations)
+{
+	(void)operations;
+	peak_bytes = UINT64_MAX; /* not known */
 	return 0;
 }
 
@@ -90,79 +118,182 @@ static void teardown(void)
 	free(path);
 }
 #else
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { FILES = 64 };
-enum { NOT_EXECUTED = 126, NO_INPUT = 125 }; /* exit statuses of a child that did not come so far */
+enum { FILES = 64, VARIABLES_MOST = 1000 };
+/* exit statuses of a child that did not come so far */
+enum { NOT_EXECUTED = 126, NO_INPUT = 125 };
 
-static char  path[PATH_MAX];
-static int   nothing = -1; /* /dev/null */
-static char *environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
+static const char usual_path[] = "PATH=/usr/bin:/bin", usual_locale[] = "LC_ALL=C";
 
-static int is_program(const char *directory, const char *name)
+static char        path[PATH_MAX], preparing_path[PATH_MAX];
+static char       *preparing_words[COMMAND_MOST + 2]; /* empty: there is nothing to prepare */
+static int         nothing = -1;                      /* /dev/null */
+static const char *environment[VARIABLES_MOST + 3];
+
+static int is_program(const char *folder, size_t folder_length, const char *name,
+                      char into[PATH_MAX])
 {
 	struct stat status;
-	int         length = snprintf(path, sizeof(path), "%s%s", directory, name);
+	const char *slash = folder_length && folder[folder_length - 1] != '/' ? "/" : "";
+	int length = snprintf(into, PATH_MAX, "%.*s%s%s", (int)folder_length, folder, slash, name);
 
-	return length > 0 && (size_t)length < sizeof(path) && stat(path, &status) == 0 &&
-	       S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+	return length > 0 && length < PATH_MAX && stat(into, &status) == 0 &&
+	       S_ISREG(status.st_mode) && access(into, X_OK) == 0;
 }
 
-static int find_program(const char *name)
+static const char *value_of(const char *name)
 {
-	int found;
+	size_t length = strlen(name);
 
-	if (strchr(name, '/'))
-		found = is_program("", name);
-	else
-		found = is_program("/usr/bin/", name) || is_program("/bin/", name);
-	if (found)
+	for (int i = 0; environment[i]; i++)
+		if (!strncmp(environment[i], name, length) && environment[i][length] == '=')
+			return environment[i] + length + 1;
+	return "";
+}
+
+/* As execvp(3) searches, but for an empty entry of PATH, which is passed over. */
+static int find_program(const char *name, char into[PATH_MAX])
+{
+	int is_found = 0;
+
+	if (strchr(name, '/')) {
+		is_found = is_program("", 0, name, into);
+	} else {
+		const char *folder = value_of("PATH");
+
+		while (!is_found && *folder) {
+			size_t length = strcspn(folder, ":");
+
+			is_found = length && is_program(folder, length, name, into);
+			folder += length + (folder[length] == ':');
+		}
+	}
+	if (!is_found)
+		return unsupported("there is no program '%.200s'", name);
+	program_found(name, into);
+	return 0;
+}
+
+/* A later line of the same name replaces an earlier one, and either of the usual two. */
+static int set_environment(void)
+{
+	static char *lines[COMMAND_MOST + 2];
+	int          count = 0;
+
+	environment[count++] = usual_path;
+	environment[count++] = usual_locale;
+	if (variables[0])
+		split(variables, lines);
+	for (int i = 0; lines[i]; i++) {
+		size_t length = strcspn(lines[i], "=");
+		int    place = 0;
+
+		if (!length || !lines[i][length])
+			return fail_check("'%.200s' is no NAME=VALUE", lines[i]);
+		while (place < count && strncmp(environment[place], lines[i], length + 1))
+			place++;
+		if (place == VARIABLES_MOST)
+			return fail_check("there are more than %d variables", VARIABLES_MOST);
+		environment[place] = lines[i];
+		count += place == count;
+	}
+	return 0;
+}
+
+static int enter_directory(void)
+{
+	const char *place = directory[0] ? directory : trial_directory();
+
+	if (!chdir(place))
 		return 0;
-	return unsupported("there is no program '%.200s'", name);
+	if (directory[0] && (errno == ENOENT || errno == ENOTDIR))
+		return unsupported("there is no directory '%.200s' here", directory);
+	return fail("chdir");
+}
+
+/* The command's input and output are opened anew for each of its starts; whether they can be is
+ * found out once. */
+static int try_files(void)
+{
+	int file;
+
+	if (input[0]) {
+		file = open(input, O_RDONLY | O_CLOEXEC);
+		if (file < 0)
+			return errno == ENOENT
+			               ? unsupported("there is no file '%.200s' here", input)
+			               : fail("opening the command's input");
+		close(file);
+	}
+	if (output[0]) {
+		file = open(output, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+		if (file < 0)
+			return fail("opening the command's output");
+		close(file);
+	}
+	return 0;
 }
 
 static int setup(void)
 {
-	split();
+	int outcome;
+
+	split(command, words);
+	if (preparation[0])
+		split(preparation, preparing_words);
 	if (self_emulator())
 		return refuse_emulator();
-	if (chdir(trial_directory()))
-		return fail("chdir");
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (nothing < 0)
 		return fail("open");
 	/* The harness's channels are not for the command, which could keep them open too long. */
 	for (int file = STDERR_FILENO + 1; file < FILES; file++)
 		fcntl(file, F_SETFD, FD_CLOEXEC);
-	return find_program(words[0]);
+	if ((outcome = set_environment()) || (outcome = enter_directory()) ||
+	    (outcome = try_files()) || (outcome = find_program(words[0], path)))
+		return outcome;
+	return preparing_words[0] ? find_program(preparing_words[0], preparing_path) : 0;
 }
 
-static void execute(void)
+static int redirect(int file, const char *name, int flags)
 {
-	for (int file = 0; file <= STDERR_FILENO; file++)
-		if (dup2(nothing, file) < 0)
-			_exit(NO_INPUT);
-	execve(path, words, environment);
+	int opened = name[0] ? open(name, flags | O_CLOEXEC, 0666) : nothing;
+
+	return opened < 0 || dup2(opened, file) < 0;
+}
+
+static void execute(const char *program, char *const arguments[], const char *in, const char *out)
+{
+	if (redirect(STDIN_FILENO, in, O_RDONLY) ||
+	    redirect(STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC) ||
+	    redirect(STDERR_FILENO, "", 0))
+		_exit(NO_INPUT);
+	execve(program, arguments, (char *const *)environment);
 	_exit(NOT_EXECUTED);
 }
 
-static int await_success(pid_t child)
+static int await_success(pid_t child, const char *name, int may_fail)
 {
-	int status;
+	int           status;
+	struct rusage usage;
 
-	if (waitpid(child, &status, 0) != child)
+	if (wait4(child, &status, 0, &usage) != child)
 		return fail("waitpid");
+	if ((uint64_t)usage.ru_maxrss * 1024 > peak_bytes)
+		peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 	if (WIFSIGNALED(status))
-		return fail_check("'%.200s' was killed by signal %d", words[0], WTERMSIG(status));
+		return fail_check("'%.200s' was killed by signal %d", name, WTERMSIG(status));
 	if (WEXITSTATUS(status) == NOT_EXECUTED)
-		return fail_check("'%.200s' exited with status %d, or could not be executed",
-		                  words[0], NOT_EXECUTED);
-	if (WEXITSTATUS(status))
-		return fail_check("'%.200s' exited with status %d", words[0],
-		                  WEXITSTATUS(status));
+		return fail_check("'%.200s' exited with status %d, or could not be executed", name,
+		                  NOT_EXECUTED);
+	if (WEXITSTATUS(status) && !may_fail)
+		return fail_check("'%.200s' exited with status %d", name, WEXITSTATUS(status));
 	return 0;
 }
 
@@ -176,9 +307,30 @@ static int run(uint64_t operations)
 		if (child < 0)
 			return fail("fork");
 		if (child == 0)
-			execute();
-		outcome = await_success(child);
+			execute(path, words, input, output);
+		outcome = await_success(child, words[0], ignore_failure != 0);
 	}
+	return outcome;
+}
+
+/* Before a batch, which is one operation: else the second would find what the first has left. */
+static int prepare(uint64_t operations)
+{
+	pid_t    child;
+	uint64_t peak = peak_bytes;
+	int      outcome;
+
+	if (!preparing_words[0])
+		return 0;
+	if (operations > 1)
+		return fail_check("what is prepared serves one operation: set operations = 1");
+	child = fork();
+	if (child < 0)
+		return fail("fork");
+	if (child == 0)
+		execute(preparing_path, preparing_words, "", "");
+	outcome = await_success(child, preparing_words[0], 0);
+	peak_bytes = peak; /* the command's alone */
 	return outcome;
 }
 
@@ -189,21 +341,47 @@ static void teardown(void)
 }
 #endif
 
+/* What wait4 has said of memory needs no further run. */
+static int tell_peak(uint64_t operations)
+{
+	(void)operations;
+	if (!peak_bytes)
+		peak_bytes = UINT64_MAX; /* this kernel does not say */
+	return 0;
+}
+
 static const struct parameter parameters[] = {
 	STRING("command", "the program and its arguments, one per line", command, COMMAND_MOST),
+	STRING("directory", "where it runs; if empty, in an empty directory of the trial's own",
+	       directory, DIRECTORY_MOST),
+	STRING("environment", "NAME=VALUE, one per line, besides PATH and LC_ALL", variables,
+	       COMMAND_MOST),
+	STRING("input", "the file that it reads; if empty, nothing", input, DIRECTORY_MOST),
+	STRING("output", "the file that it writes; if empty, none", output, DIRECTORY_MOST),
+	STRING("prepare", "a command before each batch, not timed; operations must be 1",
+	       preparation, COMMAND_MOST),
+	NUMBER("ignore_failure", "1: any exit status will do", &ignore_failure, 0, 1),
 	{ 0 },
 };
 
 static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { 0 } };
 
+static const struct phase phases[] = {
+	{ .metric = "time", .run = run },
+	{ .metric = "peak memory", .run = tell_peak, .reported = &peak_bytes, .unit = "bytes" },
+	{ 0 },
+};
+
 const struct workload workload_command = {
-	.name       = "command",
-	.group      = "process",
-	.summary    = "any command line, from fork and exec (CreateProcess) to its end",
-	.operation  = "command",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "command",
+	.group = "process",
+	.summary = "any command line, from fork and exec (CreateProcess) to its end",
+	.operation = "command",
+	.setup = setup,
+	.before = prepare,
+	.phases = phases,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
+	.long_ns = 1000000000, /* some take seconds: those are not done again and again */
 };

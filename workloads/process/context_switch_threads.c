@@ -72,13 +72,13 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_context_switch_threads = {
-	.name       = "context_switch_threads",
-	.group      = "process",
-	.summary    = "a token handed on in a ring of threads",
-	.operation  = "hand-over",
-	.setup      = setup,
-	.phases     = ring_phases,
-	.teardown   = teardown,
+	.name = "context_switch_threads",
+	.group = "process",
+	.summary = "a token handed on in a ring of threads",
+	.operation = "hand-over",
+	.setup = setup,
+	.phases = ring_phases,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = ring_calls,
+	.calls = ring_calls,
 };

@@ -11,6 +11,7 @@
  *              stays on its parent's.
  * After        lat_proc shell of lmbench (McVoy and Staelin, 1996).
  */
+#include "../api/found.h"
 #include "../api/workload.h"
 #include "program.h"
 
@@ -24,6 +25,7 @@ static int setup(void)
 		return unsupported("there is no /bin/sh");
 	if (self_emulator())
 		return refuse_emulator();
+	program_found("sh", "/bin/sh");
 	return find_program();
 }
 
@@ -41,11 +43,11 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { "execve", 2 }, { 0 } };
 
 const struct workload workload_fork_shell = {
-	.name      = "fork_shell",
-	.group     = "process",
-	.summary   = "a minimal program executed by /bin/sh -c, and its end",
+	.name = "fork_shell",
+	.group = "process",
+	.summary = "a minimal program executed by /bin/sh -c, and its end",
 	.operation = "command",
-	.setup     = setup,
-	.run       = run,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.calls = calls,
 };

@@ -9,19 +9,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../api/record.h"
+#include "../../base/numbers.h"
+#include "../../base/record.h"
 #include "../api/system.h"
 #include "../cpu/linp.h"
 
-enum { MARKS = 16, WHY_ROOM = 120, PAGE = 4096, KEPT_MOST = 1000, PROCESSORS_MOST = 1024, GATE = 3 };
+enum {
+	MARKS = 16,
+	WHY_ROOM = 120,
+	PAGE = 4096,
+	KEPT_MOST = 1000,
+	PROCESSORS_MOST = 1024,
+	GATE = 3
+};
 
 #define UNKNOWN UINT64_MAX
 
 /* What a member writes of itself. */
 struct slot {
-	uint64_t began_ns, ended_ns;  /* 0 until then */
-	uint64_t marks_ns[MARKS];     /* when it had done 1/16, 2/16, ... of its iterations */
-	char     why[WHY_ROOM];       /* it did not finish */
+	uint64_t began_ns, ended_ns; /* 0 until then */
+	uint64_t marks_ns[MARKS];    /* when it had done 1/16, 2/16, ... of its iterations */
+	char     why[WHY_ROOM];      /* it did not finish */
 };
 
 struct shared {
@@ -42,7 +50,7 @@ struct group {
 	struct group_order order;
 	struct shared     *shared;
 	size_t             shared_bytes;
-	intptr_t           handle;  /* of what is shared */
+	intptr_t           handle; /* of what is shared */
 	int                is_shared;
 	int                gate[2]; /* ends when all may begin */
 	struct seen       *seen;
@@ -83,12 +91,14 @@ static void wait_at(int gate)
 		;
 }
 
-static int solve_all(const struct group_order *order, struct slot *slot, linp_function *solve, char *area)
+static int solve_all(const struct group_order *order, struct slot *slot, linp_function *solve,
+                     char *area)
 {
 	uint64_t done = 0;
 
 	for (uint64_t mark = 0; mark < MARKS; mark++) {
-		for (uint64_t until = order->iterations * (mark + 1) / MARKS; done < until; done++) {
+		for (uint64_t until = order->iterations * (mark + 1) / MARKS; done < until;
+		     done++) {
 			double residual;
 
 			write_through(area, order->memory * 1024, done);
@@ -187,18 +197,18 @@ static void unshare_all(struct group *group)
 
 static int start_process(struct group *group, uint64_t index)
 {
-	char                handle[24], bytes[24], number[24];
-	const char *const    arguments[] = { self_path(), "member", "linpack_processes",
-	                                     handle, bytes, number, NULL };
-	const struct handed gate = { .ours = group->gate[0], .theirs = GATE };
-	struct process_order order = { .arguments    = arguments,
-		                       .files        = &gate,
-		                       .file_count   = group->order.together ? 1 : 0,
-		                       .handles      = &group->handle,
+	char              handle[24], bytes[24], number[24];
+	const char *const arguments[] = { self_path(), "member", "linpack_processes", handle, bytes,
+		                          number,      NULL };
+	const struct handed  gate = { .ours = group->gate[0], .theirs = GATE };
+	struct process_order order = { .arguments = arguments,
+		                       .files = &gate,
+		                       .file_count = group->order.together ? 1 : 0,
+		                       .handles = &group->handle,
 		                       .handle_count = 1,
 		                       .dies_with_us = 1,
-		                       .processor    = group->order.pinned ? processor_of(index) : 0,
-		                       .niceness     = niceness_of(&group->order, index) };
+		                       .processor = group->order.pinned ? processor_of(index) : 0,
+		                       .niceness = niceness_of(&group->order, index) };
 
 	snprintf(handle, sizeof(handle), "%" PRIu64, (uint64_t)group->handle);
 	snprintf(bytes, sizeof(bytes), "%zu", group->shared_bytes);
@@ -229,7 +239,8 @@ static void *thread(void *argument)
 	int                  outcome = become(&group->order, order->index);
 
 	if (!outcome)
-		outcome = work(group->shared, order->index, group->order.together ? group->gate[0] : -1);
+		outcome = work(group->shared, order->index,
+		               group->order.together ? group->gate[0] : -1);
 	if (outcome)
 		snprintf(group->shared->slots[order->index].why, WHY_ROOM, "%s", outcome_why());
 	seen->end.status = outcome ? 1 : 0;
@@ -261,7 +272,8 @@ static void start_all(struct group *group)
 {
 	for (uint64_t i = 0; i < group->order.processes; i++) {
 		group->seen[i].asked_ns = clock_ns();
-		group->seen[i].error = group->order.threads ? start_thread(group, i) : start_process(group, i);
+		group->seen[i].error = group->order.threads ? start_thread(group, i)
+		                                            : start_process(group, i);
 		if (group->seen[i].error)
 			break;
 		group->created++;

@@ -24,14 +24,16 @@ struct group_order {
 	uint64_t together;   /* 1: none begins before all were made */
 };
 
-#define GROUP_PARAMETERS(order)                                                                            \
-	NUMBER("iterations", "systems of equations that each process solves", &(order).iterations, 1,      \
-	       1000000000),                                                                                \
-	NUMBER("threads", "1: threads of one process instead of processes", &(order).threads, 0, 1),      \
-	NUMBER("pinned", "1: each is bound to one processor, in turn", &(order).pinned, 0, 1),             \
-	NUMBER("nice", "how much is added to the nice value of every second one", &(order).nice, 0, 19),                         \
-	NUMBER("memory", "KiB that each writes to before each system of equations", &(order).memory, \
-	       0, 1 << 22)
+#define GROUP_PARAMETERS(order)                                                                    \
+	NUMBER("iterations", "systems of equations that each process solves", &(order).iterations, \
+	       1, 1000000000),                                                                     \
+		NUMBER("threads", "1: threads of one process instead of processes",                \
+	               &(order).threads, 0, 1),                                                    \
+		NUMBER("pinned", "1: bind each to one processor, in turn", &(order).pinned, 0, 1), \
+		NUMBER("nice", "increment of the nice value of every second process",              \
+	               &(order).nice, 0, 19),                                                      \
+		NUMBER("memory", "KiB that each process writes before each system of equations",   \
+	               &(order).memory, 0, 1 << 22)
 
 /* Starts the group, waits until all of it has ended, and keeps what happened for group_tell, under
  * the metric's name. Returns 0 if all were created and finished; otherwise what fail_check() or

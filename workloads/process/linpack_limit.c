@@ -10,7 +10,7 @@
  *              where a guest's memory or a control group is the limit, which the laboratory says by
  *              STEELYARD_LIMITED, and is unsupported elsewhere. When memory runs out, the kernel
  *              chooses a process to kill; the members offer themselves first (oom_score_adj).
- * After        Goncalves (IME-USP, 1999), section 6.2: Windows NT completed 172 of 200 processes,
+ * After        Gonçalves (IME-USP, 2001), section 6.2: Windows NT completed 172 of 200 processes,
  *              Linux 243 of 300.
  */
 #include <stdlib.h>
@@ -24,8 +24,9 @@ static uint64_t           most = 20000, found;
 static int setup(void)
 {
 	if (!getenv("STEELYARD_LIMITED"))
-		return unsupported("nothing here limits memory and processes but the machine itself: run it in a "
-		                   "guest, or on a system with memory= and processes=");
+		return unsupported(
+			"only the machine itself limits memory and processes here: run it in a "
+			"guest, or on a system with memory= and processes=");
 	return 0;
 }
 
@@ -69,21 +70,21 @@ static int run(uint64_t operations)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("most", "number of processes at which the search ends", &most, 1, 20000),
+	NUMBER("most", "largest number of processes to try", &most, 1, 20000),
 	GROUP_PARAMETERS(order),
 	{ 0 },
 };
 
 const struct workload workload_linpack_limit = {
-	.name         = "linpack_limit",
-	.group        = "process",
-	.summary      = "how many processes that do arithmetic complete at once",
-	.operation    = "search",
-	.setup        = setup,
-	.run          = run,
-	.parameters   = parameters,
+	.name = "linpack_limit",
+	.group = "process",
+	.summary = "how many processes that do arithmetic complete at once",
+	.operation = "search",
+	.setup = setup,
+	.run = run,
+	.parameters = parameters,
 	.performances = 1,
-	.count        = &found,
-	.counts       = "processes",
-	.code         = &linp_code,
+	.count = &found,
+	.counts = "processes",
+	.code = &linp_code,
 };

@@ -19,7 +19,7 @@
  *              trial fails, but the records of the others remain. Each process is a new start of
  *              this program (fork and exec, or the system's equivalent); with threads=1 it is a
  *              thread.
- * After        Goncalves (IME-USP, 1999), sections 5.2 and 6.2: 100, 200 and 300 processes on Linux
+ * After        Gonçalves (IME-USP, 2001), sections 5.2 and 6.2: 100, 200 and 300 processes on Linux
  *              and Windows NT.
  */
 #include "../api/system.h"
@@ -41,7 +41,8 @@ static int before(uint64_t operations)
 
 	(void)operations; /* one performance */
 	alone.processes = 1;
-	for (int i = 0; i < ALONE_MOST && !outcome && (i < ALONE_LEAST || clock_ns() - began < ALONE_NS); i++)
+	for (int i = 0;
+	     i < ALONE_MOST && !outcome && (i < ALONE_LEAST || clock_ns() - began < ALONE_NS); i++)
 		outcome = group_perform(&alone, "alone");
 	return outcome;
 }
@@ -53,23 +54,23 @@ static int run(uint64_t operations)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("processes", "how many processes are started", &order.processes, 1, 20000),
-	NUMBER("gate", "1: none begins before all exist", &order.together, 0, 1),
+	NUMBER("processes", "number of processes", &order.processes, 1, 20000),
+	NUMBER("gate", "1: no process begins before all exist", &order.together, 0, 1),
 	GROUP_PARAMETERS(order),
 	{ 0 },
 };
 
 const struct workload workload_linpack_processes = {
-	.name         = "linpack_processes",
-	.group        = "process",
-	.summary      = "many processes that do the same arithmetic at once",
-	.operation    = "performance",
-	.before       = before,
-	.run          = run,
-	.parameters   = parameters,
+	.name = "linpack_processes",
+	.group = "process",
+	.summary = "many processes that do the same arithmetic at once",
+	.operation = "performance",
+	.before = before,
+	.run = run,
+	.parameters = parameters,
 	.performances = 1,
-	.tell         = group_tell,
-	.tells        = "group",
-	.member       = group_member_main,
-	.code         = &linp_code,
+	.tell = group_tell,
+	.tells = "group",
+	.member = group_member_main,
+	.code = &linp_code,
 };

@@ -16,54 +16,56 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../api/found.h"
 #include "../api/system.h"
 #include "../api/workload.h"
 
 enum { DRAWS = 2000 };
 
 static const char *const english[] = {
-	"ability", "account", "animal",  "answer",  "apple",   "autumn",  "balance", "basket",
-	"beauty",  "bottle",  "branch",  "bridge",  "brother", "butter",  "camera",  "candle",
-	"castle",  "chapter", "circle",  "coffee",  "common",  "copper",  "corner",  "cotton",
-	"country", "cousin",  "daughter","desert",  "dinner",  "doctor",  "dragon",  "driver",
-	"eagle",   "early",   "engine",  "evening", "family",  "farmer",  "father",  "feather",
-	"finger",  "flower",  "forest",  "friend",  "garden",  "glass",   "ground",  "hammer",
-	"harbour", "heaven",  "history", "holiday", "hunter",  "island",  "journey", "kettle",
-	"kitchen", "ladder",  "language","leather", "letter",  "library", "machine", "market",
-	"meadow",  "memory",  "minute",  "mirror",  "morning", "mother",  "mountain","music",
-	"needle",  "number",  "ocean",   "orange",  "palace",  "paper",   "pencil",  "people",
-	"pepper",  "picture", "pocket",  "potato",  "purple",  "question","rabbit",  "record",
-	"river",   "saddle",  "school",  "season",  "shadow",  "silver",  "sister",  "spring",
-	"summer",  "table",   "thunder", "travel",  "valley",  "village", "window",  "winter",
+	"ability", "account", "animal",   "answer",  "apple",   "autumn",   "balance",  "basket",
+	"beauty",  "bottle",  "branch",   "bridge",  "brother", "butter",   "camera",   "candle",
+	"castle",  "chapter", "circle",   "coffee",  "common",  "copper",   "corner",   "cotton",
+	"country", "cousin",  "daughter", "desert",  "dinner",  "doctor",   "dragon",   "driver",
+	"eagle",   "early",   "engine",   "evening", "family",  "farmer",   "father",   "feather",
+	"finger",  "flower",  "forest",   "friend",  "garden",  "glass",    "ground",   "hammer",
+	"harbour", "heaven",  "history",  "holiday", "hunter",  "island",   "journey",  "kettle",
+	"kitchen", "ladder",  "language", "leather", "letter",  "library",  "machine",  "market",
+	"meadow",  "memory",  "minute",   "mirror",  "morning", "mother",   "mountain", "music",
+	"needle",  "number",  "ocean",    "orange",  "palace",  "paper",    "pencil",   "people",
+	"pepper",  "picture", "pocket",   "potato",  "purple",  "question", "rabbit",   "record",
+	"river",   "saddle",  "school",   "season",  "shadow",  "silver",   "sister",   "spring",
+	"summer",  "table",   "thunder",  "travel",  "valley",  "village",  "window",   "winter",
 };
 enum { WORDS = sizeof(english) / sizeof(*english) };
 
 static const char *const utilities[] = { "cat", "cp", "grep", "rm", "sort", "tr", "uniq", "wc" };
-static char search_path[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C";
+static char              search_path[] = "PATH=/usr/bin:/bin", locale[] = "LC_ALL=C";
 
 /* `answer` ends as two numbers: how many different words, and how many draws end in R. */
-static const char script[] =
-	"set -e\n"
-	"sort words > sorted\n"
-	"uniq sorted > unique\n"
-	"cp unique saved\n"
-	"cat saved sorted | tr a-z A-Z > capitals\n"
-	"grep 'R$' capitals | sort -r > backwards\n"
-	"echo $(wc -l < saved) $(wc -l < backwards) > answer\n"
-	"rm sorted unique saved capitals backwards\n";
+static const char script[] = "set -e\n"
+			     "sort words > sorted\n"
+			     "uniq sorted > unique\n"
+			     "cp unique saved\n"
+			     "cat saved sorted | tr a-z A-Z > capitals\n"
+			     "grep 'R$' capitals | sort -r > backwards\n"
+			     "echo $(wc -l < saved) $(wc -l < backwards) > answer\n"
+			     "rm sorted unique saved capitals backwards\n";
 
 static char expected[64];
 
 static int find_utility(const char *name)
 {
-	char path[64];
+	static const char *const places[] = { "/usr/bin", "/bin" };
+	char                     path[64];
 
-	snprintf(path, sizeof(path), "/usr/bin/%s", name);
-	if (access(path, X_OK) == 0)
-		return 0;
-	snprintf(path, sizeof(path), "/bin/%s", name);
-	if (access(path, X_OK) == 0)
-		return 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, sizeof(path), "%s/%s", places[i], name);
+		if (access(path, X_OK) == 0) {
+			program_found(name, path);
+			return 0;
+		}
+	}
 	return unsupported("the utility %s is not in /usr/bin or /bin", name);
 }
 
@@ -99,6 +101,7 @@ static int setup(void)
 		return unsupported("there is no /bin/sh");
 	if (self_emulator())
 		return refuse_emulator();
+	program_found("sh", "/bin/sh");
 	for (size_t i = 0; i < sizeof(utilities) / sizeof(*utilities); i++)
 		if ((outcome = find_utility(utilities[i])))
 			return outcome;
@@ -119,8 +122,8 @@ static int check_answer(void)
 		return fail("read");
 	if (strcmp(answer, expected))
 		return fail_check("the script answered '%.*s', not '%.*s'",
-		                  (int)strcspn(answer, "\n"), answer,
-		                  (int)strcspn(expected, "\n"), expected);
+		                  (int)strcspn(answer, "\n"), answer, (int)strcspn(expected, "\n"),
+		                  expected);
 	return 0;
 }
 
@@ -161,12 +164,12 @@ static void teardown(void)
 static const struct call calls[] = { { "execve", 11 }, { 0 } };
 
 const struct workload workload_shell = {
-	.name      = "shell",
-	.group     = "process",
-	.summary   = "a shell script of eight utilities over a list of English words",
+	.name = "shell",
+	.group = "process",
+	.summary = "a shell script of eight utilities over a list of English words",
 	.operation = "run of the script",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

@@ -36,8 +36,8 @@ static int run(uint64_t operations)
 		PROCESS_INFORMATION made;
 		DWORD               status;
 
-		if (!CreateProcessA(self_path(), line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL, NULL,
-		                    &start, &made)) {
+		if (!CreateProcessA(self_path(), line, NULL, NULL, FALSE, CREATE_NO_WINDOW, NULL,
+		                    NULL, &start, &made)) {
 			windows_failed();
 			return fail("CreateProcess");
 		}
@@ -78,11 +78,11 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_group", 1 }, { 0 } };
 
 const struct workload workload_spawn = {
-	.name      = "spawn",
-	.group     = "process",
-	.summary   = "a minimal program started by posix_spawn (CreateProcess), and its end",
+	.name = "spawn",
+	.group = "process",
+	.summary = "a minimal program started by posix_spawn (CreateProcess), and its end",
 	.operation = "process",
-	.setup     = find_program,
-	.run       = run,
-	.calls     = calls,
+	.setup = find_program,
+	.run = run,
+	.calls = calls,
 };

@@ -78,10 +78,10 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { "exit", 1 }, { 0 } };
 
 const struct workload workload_thread_create = {
-	.name      = "thread_create",
-	.group     = "process",
-	.summary   = "a thread that returns at once, and its end",
+	.name = "thread_create",
+	.group = "process",
+	.summary = "a thread that returns at once, and its end",
 	.operation = "thread",
-	.run       = run,
-	.calls     = calls,
+	.run = run,
+	.calls = calls,
 };

@@ -43,11 +43,11 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { "execve", 1 }, { "wait4", 1 }, { "exit_group", 1 }, { 0 } };
 
 const struct workload workload_vfork_exec = {
-	.name      = "vfork_exec",
-	.group     = "process",
-	.summary   = "a process created by vfork that executes a minimal program, and its end",
+	.name = "vfork_exec",
+	.group = "process",
+	.summary = "a process created by vfork that executes a minimal program, and its end",
 	.operation = "process",
-	.setup     = find_program,
-	.run       = run,
-	.calls     = calls,
+	.setup = find_program,
+	.run = run,
+	.calls = calls,
 };

@@ -3,23 +3,21 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "../../client/histogram.h"
+#include "../../base/histogram.h"
 #include "../api/system.h"
 #include "../api/team.h"
 #include "server.h"
-
-enum { LAST_BREATH_US = 300000 };
 
 uint64_t crowd_clients = 1, crowd_seed = 1, crowd_timeout_ms = 30000;
 
 static struct {
 	const struct crowd *crowd;
-	struct histogram   *latencies[CLIENTS_MOST]; /* KINDS_MOST; the first are of whole operations */
-	uint64_t            done;                    /* operations */
-	int                 is_begun;
-	struct histogram    all; /* of all clients' operations, when they are reported */
+	struct histogram   *latencies[CLIENTS_MOST]; /* KINDS_MOST; the first are of whole
+	                                                operations */
+	uint64_t         done;                       /* operations */
+	int              is_begun;
+	struct histogram all; /* of all clients' operations, when they are reported */
 } s;
 
 uint64_t crowd_random_of(uint64_t number, uint64_t other)
@@ -65,16 +63,9 @@ static int end(unsigned client)
 
 /* ---- All of them ---- */
 
-/* A server that has died says more than its clients. */
 static int run_by(int (*work)(unsigned client), uint64_t operations)
 {
-	int outcome = team_run(work, operations), of_server;
-
-	if (!outcome)
-		return 0;
-	usleep(LAST_BREATH_US);
-	of_server = server_check();
-	return of_server ? of_server : outcome;
+	return server_explain(team_run(work, operations));
 }
 
 int crowd_start(const struct crowd *crowd)
@@ -132,9 +123,13 @@ static const struct histogram *latencies_of(unsigned kind, struct histogram *all
 
 int crowd_report_server(uint64_t operations)
 {
+	int outcome;
+
 	report_server(operations); /* first, because what checks costs the server time too */
 	latencies_of(0, &s.all);
-	return s.crowd->check ? s.crowd->check(s.done) : 0;
+	if (s.crowd->check && (outcome = s.crowd->check(s.done)))
+		return server_explain(outcome);
+	return server_check(); /* whoever it was that answered */
 }
 
 int crowd_report_part(unsigned kind)

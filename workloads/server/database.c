@@ -11,7 +11,8 @@
 
 enum { ROWS_AT_ONCE = 100 };
 
-static const struct dialect *const dialects[] = { &dialect_postgresql, &dialect_mysql, &dialect_sqlite };
+static const struct dialect *const dialects[] = { &dialect_postgresql, &dialect_mysql,
+	                                          &dialect_sqlite };
 
 static struct {
 	const struct dialect       *dialect;
@@ -99,7 +100,8 @@ void words_of(uint64_t id, char words[WORDS_LENGTH + 1])
 
 		words[i] = drawn < 26 ? (char)('a' + drawn) : ' ';
 	}
-	words[WORDS_LENGTH - 1] = '.'; /* no space at the end, which some databases do not compare */
+	words[WORDS_LENGTH - 1] = '.'; /* no space at the end, which some databases do not
+	                                  compare */
 	words[WORDS_LENGTH] = 0;
 }
 
@@ -122,7 +124,8 @@ int items_make(struct link *link, uint64_t rows)
 	int outcome = database_change(link, 0, "CREATE TABLE items " DATABASE_COLUMNS);
 
 	for (uint64_t id = 0; id < rows && !outcome; id += ROWS_AT_ONCE)
-		outcome = insert_many(link, id, id + ROWS_AT_ONCE < rows ? id + ROWS_AT_ONCE : rows);
+		outcome = insert_many(link, id,
+		                      id + ROWS_AT_ONCE < rows ? id + ROWS_AT_ONCE : rows);
 	return outcome;
 }
 
@@ -164,25 +167,28 @@ static int find_dialect(void)
 			s.dialect = dialects[i];
 	if (s.dialect)
 		return 0;
-	return fail_check("the server is no database: it speaks '%.40s', and not postgresql, mysql or sqlite",
-	                  name);
+	return fail_check(
+		"the server is no database: it speaks '%.40s', and not postgresql, mysql or sqlite",
+		name);
 }
 
 int database_start(const struct database_work *work)
 {
-	static const struct crowd crowd = { .begin = make_link, .perform = perform, .end = end_link,
-		                            .check = check };
-	int                       outcome;
+	static const struct crowd crowd = {
+		.begin = make_link, .perform = perform, .end = end_link, .check = check
+	};
+	int outcome;
 
 	s.work = work;
 	if ((outcome = server_prepare()) || (outcome = find_dialect()))
 		return outcome;
 	if (s.dialect != &dialect_sqlite && (outcome = server_start()))
 		return outcome;
-	if ((outcome = make_link(CLIENTS_MOST)))
-		return outcome;
-	if (work->arrange && (outcome = work->arrange(s.links[CLIENTS_MOST])))
-		return outcome;
+	outcome = make_link(CLIENTS_MOST);
+	if (!outcome && work->arrange)
+		outcome = work->arrange(s.links[CLIENTS_MOST]);
+	if (outcome)
+		return server_explain(outcome);
 	return crowd_start(&crowd);
 }
 

@@ -22,9 +22,9 @@ struct answer {
 };
 
 struct link {
-	struct wire wire;
-	void       *handle; /* SQLite's */
-	char        statement[STATEMENT_MOST];
+	struct wire   wire;
+	void         *handle; /* SQLite's */
+	char          statement[STATEMENT_MOST];
 	struct answer answer;
 };
 
@@ -40,18 +40,20 @@ extern const struct dialect dialect_postgresql, dialect_mysql, dialect_sqlite;
 /* In setup: starts the database that the parameter `server` describes, and the clients, each with a
  * link of its own, which `work` uses. database_end is for teardown. */
 struct database_work {
-	int (*arrange)(struct link *link); /* before the clients begin, by the link of no client; or NULL */
+	int (*arrange)(struct link *link); /* before the clients begin, by the link of no client; or
+	                                      NULL */
 	int (*perform)(unsigned client, struct link *link, uint64_t number);
 	int (*check)(struct link *link, uint64_t operations); /* behind all batches; or NULL */
 };
-int  database_start(const struct database_work *work);
+int database_start(const struct database_work *work);
 void database_end(void);
 
-/* Executes a statement that affects so many rows, or (database_select) that answers with one row. */
-__attribute__((format(printf, 3, 4)))
-int database_change(struct link *link, uint64_t affected, const char *format, ...);
-__attribute__((format(printf, 2, 3)))
-int database_select(struct link *link, const char *format, ...);
+/* Executes a statement that affects so many rows, or (database_select) that answers with one
+ * row. */
+__attribute__((format(printf, 3, 4))) int database_change(struct link *link, uint64_t affected,
+                                                          const char *format, ...);
+__attribute__((format(printf, 2, 3))) int database_select(struct link *link, const char *format,
+                                                          ...);
 /* Whether a cell of the last answer is that text, or that number. */
 int database_expect(const struct link *link, unsigned column, const char *text);
 int database_expect_number(const struct link *link, unsigned column, uint64_t number);
@@ -61,7 +63,8 @@ int answer_put(struct answer *answer, unsigned column, const void *bytes, size_t
 
 /* The rows of all workloads' tables: id, a number, and words that follow from the id. */
 enum { WORDS_LENGTH = 100 };
-#define DATABASE_COLUMNS "(id INTEGER PRIMARY KEY, number INTEGER NOT NULL, words VARCHAR(100) NOT NULL)"
+#define DATABASE_COLUMNS \
+	"(id INTEGER PRIMARY KEY, number INTEGER NOT NULL, words VARCHAR(100) NOT NULL)"
 void words_of(uint64_t id, char words[WORDS_LENGTH + 1]);
 /* Makes the table `items` anew, with `rows` rows whose numbers are 0. */
 int items_make(struct link *link, uint64_t rows);

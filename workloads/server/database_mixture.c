@@ -1,17 +1,18 @@
-/* database_mixture -- tables made, filled, asked, changed and dropped in a database by many clients.
+/* database_mixture -- tables made, filled, asked, changed and dropped in a database by many
+ * clients.
  *
- * Measures     the life of a table of the client's own: CREATE; as many INSERT, SELECT and UPDATE of single
- *              rows as `statements` says, in an order that is random by the seed, but for the first, which
- *              inserts; DROP. Each statement is a transaction of its own. "time" is the time of all tables
- *              by their number, and latencies are of a table's whole life. "create", "insert", "select",
- *              "update" and "drop" are the medians of the single statements. Otherwise as
- *              database_insert.
+ * Measures     the life of a table of the client's own: CREATE; as many INSERT, SELECT and UPDATE
+ *              of single rows as `statements` says, in an order that is random by the seed, but for
+ *              the first, which inserts; DROP. Each statement is a transaction of its own. "time"
+ *              is the time of all tables by their number, and latencies are of a table's whole
+ *              life. "create", "insert", "select", "update" and "drop" are the medians of the
+ *              single statements. Otherwise as database_insert.
  * Leaves out   what database_insert leaves out.
- * Beware       what database_insert says of the disk. Every answer is checked: what a SELECT gives follows
- *              from the statements before it.
- * After        DBHammer, as Korunic (SRCE, 2003) tells of it: five kinds of statements that alternate, by
- *              pseudo-random patterns. Its own shares of them are not known; here the three in the
- *              middle have equal shares.
+ * Beware       what database_insert says of the disk. Every answer is checked: what a SELECT gives
+ *              follows from the statements before it.
+ * After        DBHammer, as Korunic (SRCE, 2003) tells of it: five kinds of statements that
+ *              alternate, by pseudo-random patterns. Its own shares of them are not known; here the
+ *              three in the middle have equal shares.
  */
 #include <stdio.h>
 
@@ -47,8 +48,8 @@ static int look_at(struct link *link, const struct table *table, uint64_t row)
 {
 	uint64_t id = table->first + row;
 	char     words[WORDS_LENGTH + 1];
-	int      outcome = database_select(link, "SELECT number, words FROM %s WHERE id = %llu", table->name,
-	                                   (unsigned long long)id);
+	int      outcome = database_select(link, "SELECT number, words FROM %s WHERE id = %llu",
+	                                   table->name, (unsigned long long)id);
 
 	words_of(id, words);
 	if (!outcome)
@@ -59,8 +60,8 @@ static int look_at(struct link *link, const struct table *table, uint64_t row)
 static int change(struct link *link, struct table *table, uint64_t row)
 {
 	table->numbers[row]++;
-	return database_change(link, 1, "UPDATE %s SET number = number + 1 WHERE id = %llu", table->name,
-	                       (unsigned long long)(table->first + row));
+	return database_change(link, 1, "UPDATE %s SET number = number + 1 WHERE id = %llu",
+	                       table->name, (unsigned long long)(table->first + row));
 }
 
 static int state(struct link *link, struct table *table, unsigned kind, uint64_t random)
@@ -92,15 +93,17 @@ static unsigned draw(uint64_t left[DROP], uint64_t random)
 
 static int perform(unsigned client, struct link *link, uint64_t number)
 {
-	uint64_t     left[DROP] = { [INSERT] = statements, [SELECT] = statements, [UPDATE] = statements };
+	uint64_t     left[DROP] = { [INSERT] = statements,
+		                    [SELECT] = statements,
+		                    [UPDATE] = statements };
 	uint64_t     random = crowd_random_of(number, 6);
 	struct table table = { .first = random_next(&random) % 1000000 };
 	int          outcome = 0;
 
 	snprintf(table.name, sizeof(table.name), "items_%u", client);
 	for (uint64_t i = 0; i < 3 * statements + 2 && !outcome; i++) {
-		unsigned kind = i == 0 ? CREATE
-		                : i == 1 ? INSERT
+		unsigned kind = i == 0                    ? CREATE
+		                : i == 1                  ? INSERT
 		                : i == 3 * statements + 1 ? DROP
 		                                          : draw(left, random_next(&random));
 		uint64_t began = clock_ns();
@@ -163,21 +166,22 @@ static const struct phase phases[] = {
 static const struct parameter parameters[] = {
 	SERVER_PARAMETER,
 	CROWD_PARAMETERS,
-	NUMBER("statements", "of each of the three kinds, in a table's life", &statements, 1, STATEMENTS_MOST),
+	NUMBER("statements", "of each of the three kinds, in a table's life", &statements, 1,
+	       STATEMENTS_MOST),
 	{ 0 },
 };
 
 const struct workload workload_database_mixture = {
-	.name       = "database_mixture",
-	.group      = "server",
-	.summary    = "tables made, filled, asked, changed and dropped in a database",
-	.operation  = "table",
-	.setup      = setup,
-	.before     = crowd_before,
-	.at_once    = &crowd_clients,
-	.phases     = phases,
-	.teardown   = database_end,
-	.tell       = reports_tell,
-	.tells      = "histogram",
+	.name = "database_mixture",
+	.group = "server",
+	.summary = "tables made, filled, asked, changed and dropped in a database",
+	.operation = "table",
+	.setup = setup,
+	.before = crowd_before,
+	.at_once = &crowd_clients,
+	.phases = phases,
+	.teardown = database_end,
+	.tell = reports_tell,
+	.tells = "histogram",
 	.parameters = parameters,
 };

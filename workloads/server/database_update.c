@@ -1,11 +1,12 @@
 /* database_update -- rows of a table changed in a database by many clients at once.
  *
- * Measures     UPDATE, which adds 1 to the number of one row of `rows`, chosen by its primary key at
- *              random by the seed; each is a transaction of its own; otherwise as database_insert.
+ * Measures     UPDATE, which adds 1 to the number of one row of `rows`, chosen by its primary key
+ *              at random by the seed; each is a transaction of its own; otherwise as
+ *              database_insert.
  * Leaves out   what database_insert leaves out.
- * Beware       two clients may want the same row, and then one waits: the fewer rows, the more often.
- *              What database_insert says of the disk holds here too. At the end the numbers of all rows
- *              must add up to the number of operations.
+ * Beware       two clients may want the same row, and then one waits: the fewer rows, the more
+ *              often. What database_insert says of the disk holds here too. At the end the numbers
+ *              of all rows must add up to the number of operations.
  * After        DBHammer, as Korunic (SRCE, 2003) tells of it.
  */
 #include "database.h"
@@ -34,7 +35,9 @@ static int check(struct link *link, uint64_t operations)
 
 static int setup(void)
 {
-	static const struct database_work work = { .arrange = arrange, .perform = perform, .check = check };
+	static const struct database_work work = { .arrange = arrange,
+		                                   .perform = perform,
+		                                   .check = check };
 
 	return database_start(&work);
 }
@@ -49,16 +52,16 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_database_update = {
-	.name       = "database_update",
-	.group      = "server",
-	.summary    = "rows changed in a database by many clients at once",
-	.operation  = "row",
-	.setup      = setup,
-	.before     = crowd_before,
-	.at_once    = &crowd_clients,
-	.phases     = phases,
-	.teardown   = database_end,
-	.tell       = reports_tell,
-	.tells      = "histogram",
+	.name = "database_update",
+	.group = "server",
+	.summary = "rows changed in a database by many clients at once",
+	.operation = "row",
+	.setup = setup,
+	.before = crowd_before,
+	.at_once = &crowd_clients,
+	.phases = phases,
+	.teardown = database_end,
+	.tell = reports_tell,
+	.tells = "histogram",
 	.parameters = parameters,
 };

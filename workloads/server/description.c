@@ -26,11 +26,14 @@ int description_read(const char *text, struct description *description)
 		if (!*line)
 			continue;
 		if (description->count == ENTRIES_MOST)
-			return fail_check("the server's description has more than %d entries", ENTRIES_MOST);
+			return fail_check("the server's description has more than %d entries",
+			                  ENTRIES_MOST);
 		entry = &description->entries[description->count++];
 		if (space)
 			*space = 0;
-		*entry = (struct entry){ .kind = line, .argument = space ? space + 1 : "", .lines = "" };
+		*entry = (struct entry){ .kind = line,
+			                 .argument = space ? space + 1 : "",
+			                 .lines = "" };
 	}
 	return 0;
 }

@@ -36,7 +36,8 @@ const struct entry *description_next(const struct description *description, cons
 /* The argument of the first entry of that kind, or `initial`. */
 const char *description_argument(const struct description *description, const char *kind,
                                  const char *initial);
-/* Writes the text with meanings in place of words. Returns its length, or -1 where there is no room. */
+/* Writes the text with meanings in place of words. Returns its length, or -1 where there is no
+ * room. */
 int expand(const char *text, const struct meaning meanings[], char *into, size_t room);
 
 #endif

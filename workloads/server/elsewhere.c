@@ -9,6 +9,7 @@ static int setup(void)
 
 #define cpu(name)
 #define file(name)
+#define footprint(name)
 #define harness(name)
 #define ipc(name)
 #define memory(name)
@@ -16,15 +17,15 @@ static int setup(void)
 #define process(name)
 #define storage(name)
 #define syscall(name)
-#define server(name_)                                     \
-	const struct workload workload_##name_ = {         \
-		.name = #name_,                            \
-		.group = "server",                         \
-		.summary = "not on this system",           \
-		.operation = "operation",                  \
-		.setup = setup,                            \
-		.run = nothing,                            \
-		.is_absent = 1,                            \
+#define server(name_)                              \
+	const struct workload workload_##name_ = { \
+		.name = #name_,                    \
+		.group = "server",                 \
+		.summary = "not on this system",   \
+		.operation = "operation",          \
+		.setup = setup,                    \
+		.run = nothing,                    \
+		.is_absent = 1,                    \
 	};
 #define WORKLOAD(group, name) group(name)
 

@@ -20,29 +20,49 @@ static void wake(int number)
 	(void)number;
 }
 
-_Noreturn static void become_server(char *const command[], const char *directory, const char *words,
-                                    const struct keeper_user *user, const sigset_t *usual)
+/* What else the trial has open is not theirs, and would keep others waiting for its end. */
+static void close_all_but(const int kept[], size_t count)
 {
-	int nothing = open("/dev/null", O_RDWR);
-	int said = open(words, O_WRONLY | O_CREAT | O_APPEND, 0644);
+	for (int file = 3; file < 256; file++) {
+		int is_kept = 0;
+
+		for (size_t i = 0; i < count; i++)
+			is_kept |= file == kept[i];
+		if (!is_kept)
+			close(file);
+	}
+}
+
+static int drop_rights(const struct keeper_order *order)
+{
+	if (!order->is_other)
+		return 0;
+	return setgroups(0, NULL) || setgid(order->group) || setuid(order->user) ||
+	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+_Noreturn static void become_server(const struct keeper_order *order, const sigset_t *usual)
+{
+	char secret[128];
+	int  nothing = open("/dev/null", O_RDWR);
 
 	setsid(); /* some servers end by killing their group, which the keeper must outlive */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, usual, NULL);
-	if (nothing < 0 || said < 0 || dup2(nothing, 0) < 0 || dup2(said, 1) < 0 || dup2(said, 2) < 0 ||
-	    chdir(directory))
+	if (nothing < 0 || fchdir(order->directory) || dup2(nothing, 0) < 0 ||
+	    dup2(order->words, 1) < 0 || dup2(order->words, 2) < 0)
 		_exit(KEEPER_NOT_STARTED);
-	for (int file = 3; file < 256; file++)
-		close(file);
-	if (user->is_other &&
-	    (setgroups(0, NULL) || setgid(user->group) || setuid(user->user))) {
+	close_all_but(NULL, 0);
+	if (drop_rights(order)) {
 		perror("the server's user cannot be taken");
 		_exit(KEEPER_NOT_STARTED);
 	}
-	execve(command[0], command, (char *[]){ "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL });
-	perror(command[0]);
+	snprintf(secret, sizeof(secret), "STEELYARD_SECRET=%s", order->secret);
+	execve(order->command[0], order->command,
+	       (char *[]){ "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", secret, NULL });
+	perror(order->command[0]);
 	_exit(KEEPER_NOT_STARTED);
 }
 
@@ -65,8 +85,7 @@ _Noreturn static void keep(pid_t server, int life, int tell, const sigset_t *usu
 	}
 }
 
-static void keeper_main(char *const command[], const char *directory, const char *words,
-                        const struct keeper_user *user, int life, int tell)
+static void keeper_main(const struct keeper_order *order, int life, int tell)
 {
 	sigset_t child, usual;
 	pid_t    server;
@@ -81,7 +100,9 @@ static void keeper_main(char *const command[], const char *directory, const char
 	sigdelset(&usual, SIGCHLD);
 	server = fork();
 	if (server == 0)
-		become_server(command, directory, words, user, &usual);
+		become_server(order, &usual);
+	close(order->directory);
+	close(order->words);
 	if (server < 0 || write(tell, &server, sizeof(server)) != sizeof(server))
 		_exit(1);
 	keep(server, life, tell, &usual);
@@ -89,8 +110,7 @@ static void keeper_main(char *const command[], const char *directory, const char
 
 /* ---- The trial's side ---- */
 
-int keeper_start(struct keeper *keeper, char *const command[], const char *directory, const char *words,
-                 const struct keeper_user *user)
+int keeper_start(struct keeper *keeper, const struct keeper_order *order)
 {
 	int life[2], tell[2];
 
@@ -104,17 +124,15 @@ int keeper_start(struct keeper *keeper, char *const command[], const char *direc
 	}
 	keeper->pid = fork();
 	if (keeper->pid == 0) {
-		/* What else the trial has open is not the keeper's, who would keep others waiting for its end. */
-		for (int file = 3; file < 256; file++)
-			if (file != life[0] && file != tell[1])
-				close(file);
-		keeper_main(command, directory, words, user, life[0], tell[1]);
+		close_all_but((int[]){ life[0], tell[1], order->directory, order->words }, 4);
+		keeper_main(order, life[0], tell[1]);
 	}
 	close(life[0]);
 	close(tell[1]);
 	keeper->life = life[1];
 	keeper->heard = tell[0];
-	if (keeper->pid > 0 && read(tell[0], &keeper->server, sizeof(keeper->server)) == sizeof(keeper->server))
+	if (keeper->pid > 0 &&
+	    read(tell[0], &keeper->server, sizeof(keeper->server)) == sizeof(keeper->server))
 		return 0;
 	keeper_end(keeper);
 	return -1;

@@ -1,8 +1,8 @@
 /* keeper.h -- starts a server, and ends it when the trial's process has ended, however that ended.
  *
  * The keeper is a process of its own group, so that a kill of the trial's group leaves it. It hears
- * of the trial's end by a pipe. As a subreaper (prctl(2)) it inherits every orphan of the server, so
- * none can hide by a double fork or in a session of its own.
+ * of the trial's end by a pipe. As a subreaper (prctl(2)) it inherits every orphan of the server,
+ * so none can hide by a double fork or in a session of its own.
  */
 #ifndef STEELYARD_SERVER_KEEPER_H
 #define STEELYARD_SERVER_KEEPER_H
@@ -16,18 +16,23 @@ struct keeper {
 	int   heard;  /* where it tells of the server's end; -1 */
 };
 
-/* Whose rights the server has; where `is_other` is 0, this process's. */
-struct keeper_user {
-	int   is_other;
+/* What to start. */
+struct keeper_order {
+	char *const *command;
+	int          directory; /* where it works: held open */
+	int          words;     /* where both outputs go: open, and to be added to */
+	const char  *secret;    /* in its environment as STEELYARD_SECRET, which no other user can
+	                           read */
+	int is_other; /* it gets the rights of this user, and can gain no others; else it has
+	                 ours */
 	uid_t user;
 	gid_t group;
 };
 
-/* Starts the command in that directory, with both outputs in the file `words`. Returns 0, or -1 with
- * errno. A program that could not be started ends at once with KEEPER_NOT_STARTED. */
+/* Returns 0, or -1 with errno. A program that could not be started ends at once with
+ * KEEPER_NOT_STARTED. */
 enum { KEEPER_NOT_STARTED = 126 };
-int keeper_start(struct keeper *keeper, char *const command[], const char *directory, const char *words,
-                 const struct keeper_user *user);
+int keeper_start(struct keeper *keeper, const struct keeper_order *order);
 
 /* Whether the server's first process has ended within so many milliseconds (-1: for ever); its wait
  * status then is in *status. */

@@ -1,20 +1,22 @@
 /* mail_messages -- messages sent to a real mail server by many clients at once.
  *
- * Measures     a mail server under Postal's load. The trial starts the server that is named (Postfix,
- *              smtp-sink, or one of one's own). Each of `clients` clients connects, says EHLO, sends
- *              1 to `messages` messages one after another (MAIL FROM, RCPT TO, DATA, the message), each
- *              when the last was accepted, says QUIT, and connects again. Bodies have 0 to `size` bytes,
- *              in lines of 0 to 76 printable characters; sender and recipient are two of `addresses`.
- *              All this is uniformly random, by the seed, as was observed of Postal. "time" is the time
- *              of all messages by their number. Latencies are of single messages: a connection's first
- *              has in it the making of the connection, its last the farewell. "server" is the processor
- *              time of all the server's processes a message, "client" that of this program.
- * Leaves out   the network between machines, encryption, and delivery: the servers described here throw
- *              accepted messages away, Postfix after it has had them in its queue on the disk.
+ * Measures     a mail server under Postal's load. The trial starts the server that is named
+ *              (Postfix, smtp-sink, or one of one's own). Each of `clients` clients connects, says
+ *              EHLO, sends 1 to `messages` messages one after another (MAIL FROM, RCPT TO, DATA,
+ *              the message), each when the last was accepted, says QUIT, and connects again. Bodies
+ *              have 0 to `size` bytes, in lines of 0 to 76 printable characters; sender and
+ *              recipient are two of `addresses`. All this is uniformly random, by the seed, as was
+ *              observed of Postal. "time" is the time of all messages by their number. Latencies
+ *              are of single messages: a connection's first has in it the making of the connection,
+ *              its last the farewell. "server" is the processor time of all the server's processes
+ *              a message, "client" that of this program.
+ * Leaves out   the network between machines, encryption, and delivery: the servers described here
+ *              throw accepted messages away, Postfix after it has had them in its queue on the
+ *              disk.
  * Beware       Postfix answers more slowly (in_flow_delay) when messages come faster than its queue
- *              manager takes them on, and works on its queue behind a batch. Its processes that have
- *              ended count in "server". One answer other than those that a message's acceptance needs
- *              fails the trial.
+ *              manager takes them on, and works on its queue behind a batch. Its processes that
+ *              have ended count in "server". One answer other than those that a message's
+ *              acceptance needs fails the trial.
  * After        Postal (Coker), with its defaults: messages of up to 10 KB, 1 client, 1 message a
  *              connection.
  */
@@ -27,7 +29,13 @@
 #include "server.h"
 #include "smtp.h"
 
-enum { SIZE_MOST = 10 << 20, LINE_LONGEST = 76, SUBJECT_LEAST = 3, SUBJECT_SPREAD = 58, HEAD_MOST = 1024 };
+enum {
+	SIZE_MOST = 10 << 20,
+	LINE_LONGEST = 76,
+	SUBJECT_LEAST = 3,
+	SUBJECT_SPREAD = 58,
+	HEAD_MOST = 1024
+};
 enum { POOL = 65536 }; /* characters from which lines are taken; a power of two */
 
 static uint64_t size = 10240, messages = 1, addresses = 1000;
@@ -44,8 +52,9 @@ static char pool[POOL + LINE_LONGEST];
 
 static void fill_pool(void)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	                              " !\"#$%&'()*+,-/:;<=>?@[]^_`{|}~";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+		" !\"#$%&'()*+,-/:;<=>?@[]^_`{|}~";
 	uint64_t state = crowd_random_of(0, UINT64_MAX);
 
 	for (size_t i = 0; i < sizeof(pool); i++)
@@ -57,14 +66,15 @@ static char *compose(char *into, const struct message *message, uint64_t number,
 {
 	uint64_t body = random_next(random) % (size + 1);
 
-	into += snprintf(into, HEAD_MOST,
-	                 "From: %s\r\nTo: %s\r\nSubject: %.*s\r\n"
-	                 "Date: Mon, 23 Nov 2026 01:13:15 +0000\r\nMessage-Id: <%llu.%llu@example.com>\r\n"
-	                 "X-Mailer: steelyard\r\n\r\n",
-	                 message->from, message->to,
-	                 (int)(SUBJECT_LEAST + random_next(random) % SUBJECT_SPREAD),
-	                 pool + random_next(random) % POOL, (unsigned long long)crowd_seed,
-	                 (unsigned long long)number);
+	into += snprintf(
+		into, HEAD_MOST,
+		"From: %s\r\nTo: %s\r\nSubject: %.*s\r\n"
+		"Date: Mon, 23 Nov 2026 01:13:15 +0000\r\nMessage-Id: <%llu.%llu@example.com>\r\n"
+		"X-Mailer: steelyard\r\n\r\n",
+		message->from, message->to,
+		(int)(SUBJECT_LEAST + random_next(random) % SUBJECT_SPREAD),
+		pool + random_next(random) % POOL, (unsigned long long)crowd_seed,
+		(unsigned long long)number);
 	while (body > 1) {
 		uint64_t drawn = random_next(random), length = drawn % (LINE_LONGEST + 1);
 
@@ -110,7 +120,8 @@ static int perform(unsigned which, uint64_t number)
 	}
 	address(from, random_next(&random));
 	address(to, random_next(&random));
-	message.count = (size_t)(compose(client->message, &message, number, &random) - client->message);
+	message.count = (size_t)(compose(client->message, &message, number, &random) -
+	                         client->message);
 	if ((outcome = smtp_send(&client->wire, &message)))
 		return outcome;
 	return --client->left ? 0 : smtp_quit(&client->wire);
@@ -156,16 +167,16 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_mail_messages = {
-	.name       = "mail_messages",
-	.group      = "server",
-	.summary    = "messages sent to a mail server by many clients at once",
-	.operation  = "message",
-	.setup      = setup,
-	.before     = crowd_before,
-	.at_once    = &crowd_clients,
-	.phases     = phases,
-	.teardown   = teardown,
-	.tell       = reports_tell,
-	.tells      = "histogram",
+	.name = "mail_messages",
+	.group = "server",
+	.summary = "messages sent to a mail server by many clients at once",
+	.operation = "message",
+	.setup = setup,
+	.before = crowd_before,
+	.at_once = &crowd_clients,
+	.phases = phases,
+	.teardown = teardown,
+	.tell = reports_tell,
+	.tells = "histogram",
 	.parameters = parameters,
 };

@@ -1,10 +1,11 @@
 /* mysql.c -- the protocol of MySQL and MariaDB, version 10, as MariaDB's documentation has it: text
- * queries, as root with the empty password of mysql_native_password. */
+ * queries, as the user steelyard by mysql_native_password. */
 #include <stdio.h>
 #include <string.h>
 
 #include "../api/workload.h"
 #include "database.h"
+#include "login.h"
 #include "server.h"
 
 enum { HEAD = 4, ERROR_SHOWN = 200, COLUMNS_MOST = 64, MYSQL_UTF8 = 33 };
@@ -33,7 +34,8 @@ static int hear(struct link *link, struct packet *packet)
 		return outcome;
 	count = (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16;
 	if (bytes[3] != packet->sequence)
-		return fail_check("the server sent packet %u where packet %u was due", bytes[3], packet->sequence);
+		return fail_check("the server sent packet %u where packet %u was due", bytes[3],
+		                  packet->sequence);
 	packet->sequence++;
 	if (!count)
 		return fail_check("the server sent an empty packet");
@@ -63,10 +65,17 @@ static int take_number(struct packet *packet, uint64_t *number)
 	if (!left)
 		return cut_short();
 	switch (*packet->at) {
-	case 0xfc: wide = 2; break;
-	case 0xfd: wide = 3; break;
-	case 0xfe: wide = 8; break;
-	case 0xfb: case 0xff:
+	case 0xfc:
+		wide = 2;
+		break;
+	case 0xfd:
+		wide = 3;
+		break;
+	case 0xfe:
+		wide = 8;
+		break;
+	case 0xfb:
+	case 0xff:
 		return fail_check("the server sent a null, or no number, where a number was due");
 	}
 	if (left < 1 + wide)
@@ -89,7 +98,8 @@ static int refuse(const struct packet *packet)
 		text += 6;
 		count -= 6;
 	}
-	return fail_check("the server refused: %.*s (%d)", count > ERROR_SHOWN ? ERROR_SHOWN : count, text,
+	return fail_check("the server refused: %.*s (%d)",
+	                  count > ERROR_SHOWN ? ERROR_SHOWN : count, text,
 	                  packet->at[1] | packet->at[2] << 8);
 }
 
@@ -119,7 +129,9 @@ static int take_row(struct answer *answer, struct packet *packet)
 		packet->at += count;
 	}
 	answer->rows++;
-	return packet->at == packet->end ? 0 : fail_check("the server sent a row that is longer than its cells");
+	return packet->at == packet->end
+	               ? 0
+	               : fail_check("the server sent a row that is longer than its cells");
 }
 
 /* Columns' descriptions, an end, rows, an end. */
@@ -143,7 +155,8 @@ static int take_rows(struct link *link, struct packet *packet)
 			return outcome;
 		if (is_end(packet))
 			return 0;
-		outcome = *packet->at == OF_ERROR ? refuse(packet) : take_row(&link->answer, packet);
+		outcome = *packet->at == OF_ERROR ? refuse(packet)
+		                                  : take_row(&link->answer, packet);
 		if (outcome)
 			return outcome;
 	}
@@ -153,7 +166,7 @@ static int mysql_ask(struct link *link)
 {
 	char          command[1 + STATEMENT_MOST];
 	struct packet packet = { .sequence = 1 };
-	int           outcome, length = snprintf(command, sizeof(command), "\x03%s", link->statement);
+	int outcome, length = snprintf(command, sizeof(command), "\x03%s", link->statement);
 
 	outcome = tell(link, command, (size_t)length, 0);
 	if (outcome || (outcome = hear(link, &packet)))
@@ -170,22 +183,58 @@ static int mysql_ask(struct link *link)
 	}
 }
 
-/* The client's half of the greeting: who it is, without a password and a database. */
-static int present(struct link *link, unsigned char sequence)
+/* Two pieces of a scramble in the server's greeting (HandshakeV10): behind a version that ends with
+ * a zero, and 23 bytes later. What is missing is zero, and the server will not let us in. */
+static void take_scramble(const struct packet *packet, uint8_t scramble[NATIVE_BYTES])
 {
-	static const char words[] = "root\0\0mysql_native_password";
-	unsigned char     packet[32 + sizeof(words)] = { 0 };
+	enum { BEFORE = 4, FIRST = 8, BETWEEN = 19 };
+	const unsigned char *at = memchr(packet->at, 0, (size_t)(packet->end - packet->at));
+	size_t               left = at ? (size_t)(packet->end - at) - 1 : 0;
+
+	memset(scramble, 0, NATIVE_BYTES);
+	if (left < BEFORE + FIRST + BETWEEN + NATIVE_BYTES - FIRST)
+		return;
+	memcpy(scramble, at + 1 + BEFORE, FIRST);
+	memcpy(scramble + FIRST, at + 1 + BEFORE + FIRST + BETWEEN, NATIVE_BYTES - FIRST);
+}
+
+/* The client's half of the greeting: who it is, its answer to the scramble, and no database. */
+static int present(struct link *link, const uint8_t scramble[NATIVE_BYTES], unsigned char sequence)
+{
+	static const char user[] = "steelyard", method[] = "mysql_native_password";
+	unsigned char     packet[32 + sizeof(user) + 1 + NATIVE_BYTES + sizeof(method)] = { 0 };
+	unsigned char    *at = packet + 32;
 
 	for (int i = 0; i < 4; i++)
 		packet[i] = (unsigned char)(CAPABILITIES >> (8 * i));
 	packet[7] = 1; /* packets of up to 16 MB */
 	packet[8] = MYSQL_UTF8;
-	memcpy(packet + 32, words, sizeof(words));
+	memcpy(at, user, sizeof(user));
+	at += sizeof(user);
+	*at++ = NATIVE_BYTES;
+	native_answer(server_secret(), scramble, at);
+	memcpy(at + NATIVE_BYTES, method, sizeof(method));
 	return tell(link, packet, sizeof(packet), sequence);
+}
+
+/* The server would have another method, or the same with another scramble. */
+static int switch_method(struct link *link, struct packet *packet)
+{
+	static const char method[] = "\xfemysql_native_password";
+	uint8_t           answer[NATIVE_BYTES];
+	size_t            count = 0;
+
+	if ((size_t)(packet->end - packet->at) >= sizeof(method) + NATIVE_BYTES &&
+	    !memcmp(packet->at, method, sizeof(method))) {
+		native_answer(server_secret(), packet->at + sizeof(method), answer);
+		count = sizeof(answer);
+	}
+	return tell(link, answer, count, packet->sequence++);
 }
 
 static int log_in(struct link *link)
 {
+	uint8_t       scramble[NATIVE_BYTES];
 	struct packet packet = { .sequence = 0 };
 	int           outcome = hear(link, &packet);
 
@@ -194,16 +243,20 @@ static int log_in(struct link *link)
 	if (*packet.at == OF_ERROR)
 		return refuse(&packet);
 	if (*packet.at != 10)
-		return fail_check("the server greets by version %u of the protocol, and not by 10", *packet.at);
-	if ((outcome = present(link, packet.sequence++)) || (outcome = hear(link, &packet)))
+		return fail_check("the server greets by version %u of the protocol, and not by 10",
+		                  *packet.at);
+	take_scramble(&packet, scramble);
+	if ((outcome = present(link, scramble, packet.sequence++)) ||
+	    (outcome = hear(link, &packet)))
 		return outcome;
-	if (*packet.at == OF_END) { /* another plugin, which the empty password needs as little */
-		if ((outcome = tell(link, "", 0, packet.sequence++)) || (outcome = hear(link, &packet)))
-			return outcome;
-	}
+	if (*packet.at == OF_END &&
+	    ((outcome = switch_method(link, &packet)) || (outcome = hear(link, &packet))))
+		return outcome;
 	if (*packet.at == OF_ERROR)
 		return refuse(&packet);
-	return *packet.at == OF_OK ? 0 : fail_check("the server answered the log-in by packet type %u", *packet.at);
+	return *packet.at == OF_OK
+	               ? 0
+	               : fail_check("the server answered the log-in by packet type %u", *packet.at);
 }
 
 static int command(struct link *link, const char *statement)
@@ -232,5 +285,8 @@ static void mysql_close(struct link *link)
 }
 
 const struct dialect dialect_mysql = {
-	.name = "mysql", .open = mysql_open, .ask = mysql_ask, .close = mysql_close,
+	.name = "mysql",
+	.open = mysql_open,
+	.ask = mysql_ask,
+	.close = mysql_close,
 };

@@ -1,19 +1,24 @@
-/* postgresql.c -- PostgreSQL's protocol, version 3.0, as its manual has it ("Frontend/Backend Protocol"):
- * simple queries, without a password and encryption. */
+/* postgresql.c -- PostgreSQL's protocol, version 3.0, as its manual has it ("Frontend/Backend
+ * Protocol"): simple queries, and a password by SCRAM-SHA-256, without encryption. */
 #include <string.h>
 #include <unistd.h>
 
+#include "../../base/numbers.h"
 #include "../api/system.h"
 #include "../api/workload.h"
 #include "database.h"
+#include "login.h"
 #include "server.h"
 
 enum { VERSION = 196608, HEAD = 5, ERROR_SHOWN = 200, LOOK_AGAIN_US = 20000 };
-enum { NOT_READY = 1 }; /* an outcome of this file alone: it accepts connections, and is still starting */
+enum {
+	NOT_READY = 1
+}; /* an outcome of this file alone: it accepts connections, and is still starting */
 
 static uint32_t number_at(const unsigned char *bytes)
 {
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+	       bytes[3];
 }
 
 static void put_number(unsigned char *into, size_t number)
@@ -67,12 +72,14 @@ static int refuse(const struct said *said)
 {
 	if (!strcmp(field_of(said, 'C'), "57P03"))
 		return NOT_READY;
-	return fail_check("PostgreSQL refused: %.*s (%.5s)", ERROR_SHOWN, field_of(said, 'M'), field_of(said, 'C'));
+	return fail_check("PostgreSQL refused: %.*s (%.5s)", ERROR_SHOWN, field_of(said, 'M'),
+	                  field_of(said, 'C'));
 }
 
 static int unexpected(const struct said *said)
 {
-	return fail_check("PostgreSQL sent a message of type %u, which was not expected", said->type);
+	return fail_check("PostgreSQL sent a message of type %u, which was not expected",
+	                  said->type);
 }
 
 /* The cells of one row: a count, and for each a length and bytes. */
@@ -111,9 +118,72 @@ static int take_tag(struct answer *answer, const struct said *said)
 	return 0;
 }
 
+/* ---- Logging in ---- */
+
+/* What the server asks for, or says of the log-in (AuthenticationRequest): its first word. */
+enum { LOGGED_IN = 0, ASKS_FOR_SASL = 10, GOES_ON = 11, IS_PROVEN = 12 };
+
+static int send_password(struct link *link, const void *head, size_t head_count,
+                         const char *message)
+{
+	unsigned char packet[HEAD + 64 + SCRAM_MESSAGE_MOST] = { 'p' };
+	size_t        count = strlen(message);
+
+	put_number(packet + 1, 4 + head_count + count);
+	memcpy(packet + HEAD, head, head_count);
+	memcpy(packet + HEAD + head_count, message, count);
+	return wire_send(&link->wire, packet, HEAD + head_count + count);
+}
+
+static int begin_scram(struct link *link, struct scram *scram)
+{
+	static const char mechanism[] = "SCRAM-SHA-256";
+	unsigned char     head[sizeof(mechanism) + 4];
+	int               outcome = scram_begin(scram);
+
+	memcpy(head, mechanism, sizeof(mechanism));
+	put_number(head + sizeof(mechanism), strlen(scram->message));
+	return outcome ? outcome : send_password(link, head, sizeof(head), scram->message);
+}
+
+static int go_on_with_log_in(struct link *link, const struct said *said, struct scram *scram)
+{
+	const char *text = (const char *)said->bytes + 4;
+	int         outcome;
+
+	switch (said->count < 4 ? UINT32_MAX : number_at(said->bytes)) {
+	case LOGGED_IN:
+		return 0;
+	case ASKS_FOR_SASL:
+		return begin_scram(link, scram);
+	case GOES_ON:
+		outcome = scram_answer(scram, server_secret(), text, said->count - 4);
+		return outcome ? outcome : send_password(link, "", 0, scram->message);
+	case IS_PROVEN:
+		return scram_check(scram, text, said->count - 4);
+	default:
+		return fail_check(
+			"PostgreSQL asks for a password, and there is none but for SCRAM-SHA-256");
+	}
+}
+
+/* A setting of the session, which the server tells: a name and a value. Whoever got the role of a
+ * superuser could run commands as the server's user. */
+static int refuse_superuser(const struct said *said)
+{
+	static const char words[] = "is_superuser\0on";
+
+	if (said->count < sizeof(words) || memcmp(said->bytes, words, sizeof(words)))
+		return 0;
+	return fail_check("PostgreSQL lets the clients in as a superuser, who may run any command: "
+	                  "give the role 'steelyard' no such right");
+}
+
 /* Hears until the server is ready for a statement. An error is told when it is over. */
 static int await_ready(struct link *link)
 {
+	struct scram scram = { .first = "" };
+
 	for (;;) {
 		struct said said;
 		int         outcome = hear(link, &said);
@@ -126,8 +196,10 @@ static int await_ready(struct link *link)
 		case 'E':
 			return refuse(&said); /* a client does not go on from an error */
 		case 'R':
-			if (said.count < 4 || number_at(said.bytes))
-				return fail_check("PostgreSQL asks for a password, and there is none");
+			outcome = go_on_with_log_in(link, &said, &scram);
+			break;
+		case 'S':
+			outcome = refuse_superuser(&said);
 			break;
 		case 'D':
 			outcome = take_row(&link->answer, &said);
@@ -135,7 +207,11 @@ static int await_ready(struct link *link)
 		case 'C':
 			outcome = take_tag(&link->answer, &said);
 			break;
-		case 'A': case 'I': case 'K': case 'N': case 'S': case 'T':
+		case 'A':
+		case 'I':
+		case 'K':
+		case 'N':
+		case 'T':
 			break;
 		default:
 			return unexpected(&said);
@@ -186,7 +262,9 @@ static int postgresql_ask(struct link *link)
 	outcome = wire_send(&link->wire, packet, HEAD + count);
 	if (!outcome)
 		outcome = await_ready(link);
-	return outcome == NOT_READY ? fail_check("PostgreSQL starts anew: one of its processes has ended") : outcome;
+	return outcome == NOT_READY
+	               ? fail_check("PostgreSQL restarts: one of its processes has ended")
+	               : outcome;
 }
 
 static void postgresql_close(struct link *link)
@@ -199,5 +277,8 @@ static void postgresql_close(struct link *link)
 }
 
 const struct dialect dialect_postgresql = {
-	.name = "postgresql", .open = postgresql_open, .ask = postgresql_ask, .close = postgresql_close,
+	.name = "postgresql",
+	.open = postgresql_open,
+	.ask = postgresql_ask,
+	.close = postgresql_close,
 };

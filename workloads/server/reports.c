@@ -4,17 +4,18 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../api/record.h"
+#include "../../base/record.h"
 #include "server.h"
 
 uint64_t reported_ns;
 
 static struct {
 	struct histogram *latencies;
-	struct histogram  told; /* what they were when they were reported: they may be gone by then */
-	uint64_t          operations, requests;
-	uint64_t          server_ns, server_before_ns, client_ns, client_before_ns;
-	int               is_open; /* a batch's server time has not been added yet */
+	struct histogram  told; /* what they were when they were reported: they may be gone by
+	                           then */
+	uint64_t operations, requests;
+	uint64_t server_ns, server_before_ns, client_ns, client_before_ns;
+	int      is_open; /* a batch's server time has not been added yet */
 } s;
 
 static uint64_t own_ns(void)
@@ -118,6 +119,7 @@ void reports_tell(uint64_t copy, int file)
 	static uint64_t values[HISTOGRAM_WIDE], counts[HISTOGRAM_WIDE];
 	unsigned        count = histogram_wide(&s.told, values, counts);
 
+	server_tell(copy, file);
 	if (!count)
 		return;
 	record_open("histogram");

@@ -1,4 +1,5 @@
-/* reports.h -- what a load reports beside its time: what it cost, and how long single requests took.
+/* reports.h -- what a load reports beside its time: what it cost, and how long single requests
+ * took.
  *
  * Each covers the batches of the last size, which are the measured ones.
  */
@@ -7,13 +8,13 @@
 
 #include <stdint.h>
 
-#include "../../client/histogram.h"
+#include "../../base/histogram.h"
 #include "../api/workload.h"
 
 /* In setup: where the load counts its latencies. */
 void reports_begin(struct histogram *latencies);
-/* Before each batch, untimed: takes the server's processor time, and forgets batches of another size.
- * Returns whether it forgot. */
+/* Before each batch, untimed: takes the server's processor time, and forgets batches of another
+ * size. Returns whether it forgot. */
 int reports_before(uint64_t operations);
 /* Right after a batch, which made so many requests. */
 void reports_after(uint64_t requests);
@@ -25,7 +26,8 @@ int report_latency_50(uint64_t operations);
 int report_latency_90(uint64_t operations);
 int report_latency_99(uint64_t operations);
 int report_latency_99_9(uint64_t operations);
-/* A workload's tell, which tells "histogram": all latencies that report_latency_50 took its from. */
+/* A workload's tell, which tells "histogram": all latencies that report_latency_50 took its
+ * from. */
 void reports_tell(uint64_t copy, int file);
 
 /* For phases of a workload's own: a time (0: not known), or what this share of all times does not
@@ -38,11 +40,11 @@ int report_quantile(const struct histogram *latencies, double share);
 #define REPORT(name, function) REPORT_PER(name, function, NULL)
 /* `server` is report_server, or a function that ends with it; `per` is what they are for, NULL: an
  * operation. */
-#define REPORTS_PER(server, per)                                                                  \
-	REPORT_PER("server", server, per), REPORT_PER("client", report_client, per),              \
-		REPORT_PER("latency_50", report_latency_50, per),                                 \
-		REPORT_PER("latency_90", report_latency_90, per),                                 \
-		REPORT_PER("latency_99", report_latency_99, per),                                 \
+#define REPORTS_PER(server, per)                                                     \
+	REPORT_PER("server", server, per), REPORT_PER("client", report_client, per), \
+		REPORT_PER("latency_50", report_latency_50, per),                    \
+		REPORT_PER("latency_90", report_latency_90, per),                    \
+		REPORT_PER("latency_99", report_latency_99, per),                    \
 		REPORT_PER("latency_99_9", report_latency_99_9, per)
 #define REPORTS(server) REPORTS_PER(server, NULL)
 

@@ -25,14 +25,16 @@ static int expect(struct wire *wire, const char *code, const char *asked)
 			return outcome;
 		if (!is_digit(line[0]) || !is_digit(line[1]) || !is_digit(line[2]) ||
 		    (line[3] && line[3] != ' ' && line[3] != '-'))
-			return fail_check("the mail server's answer to %s is no answer of SMTP: '%.*s'", asked,
-			                  LINE_SHOWN, line);
+			return fail_check("the mail server's answer to %s is not SMTP: '%.*s'",
+			                  asked, LINE_SHOWN, line);
 		if (strncmp(line, code, 3))
-			return fail_check("the mail server answered %s with '%.*s'", asked, LINE_SHOWN, line);
+			return fail_check("the mail server answered %s with '%.*s'", asked,
+			                  LINE_SHOWN, line);
 		if (line[3] != '-')
 			return 0;
 	}
-	return fail_check("the mail server's answer to %s has more than %d lines", asked, LINES_MOST);
+	return fail_check("the mail server's answer to %s has more than %d lines", asked,
+	                  LINES_MOST);
 }
 
 static int ask(struct wire *wire, const char *command, const char *argument, const char *code)

@@ -34,7 +34,8 @@ static int sqlite_open(struct link *link)
 
 	snprintf(path, sizeof(path), "%s/database", server_directory());
 	code = sqlite3_open_v2(path, &opened,
-	                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+	                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+	                       NULL);
 	link->handle = opened;
 	if (!opened)
 		return fail_check("SQLite has no memory");
@@ -54,7 +55,8 @@ static int take_row(struct answer *answer, sqlite3_stmt *statement)
 
 		if (!text)
 			return fail_check("SQLite answered with a null");
-		outcome = answer_put(answer, i, text, (size_t)sqlite3_column_bytes(statement, (int)i));
+		outcome = answer_put(answer, i, text,
+		                     (size_t)sqlite3_column_bytes(statement, (int)i));
 		if (outcome)
 			return outcome;
 	}
@@ -104,5 +106,8 @@ static void sqlite_close(struct link *link)
 #endif
 
 const struct dialect dialect_sqlite = {
-	.name = "sqlite", .open = sqlite_open, .ask = sqlite_ask, .close = sqlite_close,
+	.name = "sqlite",
+	.open = sqlite_open,
+	.ask = sqlite_ask,
+	.close = sqlite_close,
 };

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../client/client.h"
+#include "../../loadgen/client.h"
+#include "running.h"
 
 enum { WARM_LEAST = 200, WARM_EACH = 4 };
 
@@ -26,17 +27,21 @@ void web_options(struct options *options, const char *path)
 
 	*options = (struct options){
 		.address_length = sizeof(*address),
-		.host       = "localhost",
-		.path       = path,
-		.clients    = (unsigned)web_order.clients,
-		.threads    = 1,
+		.host = "localhost",
+		.path = path,
+		.clients = (unsigned)web_order.clients,
+		.threads = 1,
 		.connection = (enum connection)web_order.connection,
 		.timeout_ns = web_order.timeout_ms * 1000000,
-		.rate       = (double)web_order.rate,
-		.arrivals   = web_order.poisson ? SPREAD_EXPONENTIAL : SPREAD_CONSTANT,
-		.verified   = 0.01,
-		.seed       = 1,
+		.rate = (double)web_order.rate,
+		.arrivals = web_order.poisson ? SPREAD_EXPONENTIAL : SPREAD_CONSTANT,
+		.verified = 0.01,
+		.seed = 1,
 	};
+	if (running_is_described()) {
+		running_options(options);
+		return;
+	}
 	address->sin_family = AF_INET;
 	address->sin_port = htons(server_port());
 	address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -46,12 +51,32 @@ static int fill_page(struct reference *page)
 {
 	uint32_t state = 2463534242u;
 
-	*page = (struct reference){ .body = malloc(web_order.size), .length = web_order.size, .is_fixed = 1 };
+	*page = (struct reference){ .body = malloc(web_order.size),
+		                    .length = web_order.size,
+		                    .is_fixed = 1 };
 	if (!page->body)
 		return fail("malloc");
 	for (uint64_t i = 0; i < web_order.size; i++)
-		page->body[i] = i % 64 == 63 ? '\n' : (unsigned char)('a' + next_number(&state) % 26);
+		page->body[i] = i % 64 == 63 ? '\n'
+		                             : (unsigned char)('a' + next_number(&state) % 26);
 	return server_file("content/page", page->body, page->length);
+}
+
+int web_own_limit(const struct result *found)
+{
+	char kinds[200] = "";
+
+	for (int i = 0; i < OWN_LIMITS; i++) {
+		size_t used = strlen(kinds);
+
+		if (found->lacked[i])
+			snprintf(kinds + used, sizeof(kinds) - used, "%s%s (%s)", used ? ", " : "",
+			         own_limits[i].name, own_limits[i].says);
+	}
+	if (!*kinds)
+		return 0;
+	return fail_check("the load generator's own limit: %s: this says nothing about the server",
+	                  kinds);
 }
 
 int web_outcome(const struct result *found, uint64_t asked)
@@ -60,7 +85,9 @@ int web_outcome(const struct result *found, uint64_t asked)
 	uint64_t failed = 0;
 	int      outcome = server_check();
 
-	for (int i = 0; i < FAILURES; i++) {
+	if (!outcome)
+		outcome = web_own_limit(found);
+	for (int i = 0; i < SERVER_FAILURES; i++) {
 		size_t used = strlen(kinds);
 
 		if (found->failures[i])
@@ -70,8 +97,9 @@ int web_outcome(const struct result *found, uint64_t asked)
 	}
 	if (!failed || outcome)
 		return outcome;
-	return fail_check("%llu of %llu requests failed: %s", (unsigned long long)failed,
-	                  (unsigned long long)asked, kinds);
+	return fail_check("%llu of %llu requests failed: %s%s%s", (unsigned long long)failed,
+	                  (unsigned long long)asked, kinds, found->malformed ? ": the server " : "",
+	                  found->malformed ? found->malformed : "");
 }
 
 static int perform(uint64_t requests)
@@ -85,10 +113,25 @@ static int perform(uint64_t requests)
 	return web_outcome(s.found, requests);
 }
 
+/* Fetches the page of a server that runs already. */
+static int fetch_page(struct reference *page)
+{
+	struct options options;
+	char           why[256];
+
+	web_options(&options, "");
+	return reference_fetch(&options, page, why, sizeof(why)) ? fail_check("%s", why) : 0;
+}
+
 int web_serve(struct reference *page)
 {
 	int outcome;
 
+	if (running_is_described()) {
+		if ((outcome = files_allow(web_order.clients)) || (outcome = running_prepare()))
+			return outcome;
+		return fetch_page(page);
+	}
 	if ((outcome = files_allow(web_order.clients)) || (outcome = server_prepare()) ||
 	    (outcome = fill_page(page)))
 		return outcome;

@@ -17,26 +17,32 @@
  *              halves a range of 3 %. Its scatter is the trials', which give the interval.
  *              `clients` is the number of connections: a server of so many processes serves no
  *              more. A rate is not held either if the load generator works more than 80 % of the
- *              time. A step that was not held while one request in a hundred left late by a tenth of
- *              the limit is tried again, three times in all.
+ *              time. A step that was not held while one request in a hundred left late by a tenth
+ *              of the limit is tried again, three times in all.
  * After        the search of `steelyard load --saturation`; bisection as in RFC 2544, section 26.1.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "../../client/client.h"
+#include "../../loadgen/client.h"
 #include "web.h"
 
 static uint64_t limit_us = 10000, share_permille = 990, steps = 7, step_ms = 200;
 
 static const double from = 0.1, to = 1.5; /* of what the clients get as fast as they go */
 static const double busy_most = 0.8;
-static const double late_most = 0.1;    /* of the limit */
-enum { TRIES = 3 };                     /* of a step at which the load generator was late */
+static const double late_most = 0.1; /* of the limit */
+enum { TRIES = 3 };                  /* of a step at which the load generator was late */
 
+/* A search in which the load generator lacked something says nothing of the server, and fails. */
 enum held { HELD, FAILED, CLIENT_BUSY, CLIENT_LATE, LATE };
 static const char *const what_gave_way[] = {
-	"", "failures", "the load generator, which was busy,", "the load generator, which was late,", "latency",
+	"",
+	"requests failed",
+	"the load generator's own limit: it was busy",
+	"the load generator's own limit: it was late",
+	"latency rose above the limit",
 };
 
 /* What came of one load. */
@@ -56,7 +62,7 @@ static struct {
 static int load(double rate, uint64_t seed, struct probe *probe)
 {
 	struct result *found = s.found;
-	uint64_t       server_ns = server_processor_ns(), began = now_ns(), ended;
+	uint64_t       server_ns = server_processor_ns(), began = clock_ns(), ended;
 	struct options options;
 
 	web_options(&options, "/page");
@@ -67,23 +73,24 @@ static int load(double rate, uint64_t seed, struct probe *probe)
 	options.seed = seed;
 	*found = (struct result){ 0 };
 	loop_run(&options, &s.reference, 0, options.clients, began, found);
-	ended = now_ns(); /* before the next line, which walks over all processes */
+	ended = clock_ns(); /* before the next line, which walks over all processes */
 	server_ns = server_processor_ns() - server_ns;
 	if (found->broken)
-		return fail_check("the load ended with error %d", found->broken);
+		return fail_check("the load generator's own limit: the load ended early: %s",
+		                  strerror(found->broken));
 	*probe = (struct probe){
-		.rate      = rate,
-		.answered  = (double)found->answers * 1000 / (double)step_ms,
+		.rate = rate,
+		.answered = (double)found->answers * 1000 / (double)step_ms,
 		.server_ns = (double)server_ns,
 		.client_ns = (double)(found->user_ns + found->system_ns),
-		.seconds   = (double)(ended - began) / SECOND_NS,
-		.requests  = (double)(found->requests ? found->requests : 1),
-		.wait_ns   = histogram_mean(&found->intended) - histogram_mean(&found->latency),
-		.late_ns   = (double)histogram_quantile(&found->lag, 0.99),
+		.seconds = (double)(ended - began) / SECOND_NS,
+		.requests = (double)(found->requests ? found->requests : 1),
+		.wait_ns = histogram_mean(&found->intended) - histogram_mean(&found->latency),
+		.late_ns = (double)histogram_quantile(&found->lag, 0.99),
 		.latency_50_ns = (double)histogram_quantile(&found->intended, 0.5),
 		.latency_99_ns = (double)histogram_quantile(&found->intended, 0.99),
 	};
-	return server_check();
+	return server_check() ? OUTCOME_FAILED : web_own_limit(found);
 }
 
 static enum held judged(const struct probe *probe)
@@ -91,13 +98,13 @@ static enum held judged(const struct probe *probe)
 	const struct result *found = s.found;
 	double               share = (double)share_permille / 1000;
 
-	for (int i = 0; i < FAILURES; i++)
+	for (int i = 0; i < SERVER_FAILURES; i++)
 		if (found->failures[i])
 			return FAILED;
 	if (probe->client_ns > busy_most * probe->seconds * SECOND_NS)
 		return CLIENT_BUSY;
-	/* What was left unsent is among the latencies by the time that it waited. That can be within a
-	 * limit longer than the step, so its share counts by itself too. */
+	/* What was left unsent is among the latencies by the time that it waited. That can be
+	 * within a limit longer than the step, so its share counts by itself too. */
 	if (histogram_quantile(&found->intended, share) <= limit_us * 1000 &&
 	    (double)found->unsent <= (1 - share) * (double)(found->started + found->unsent))
 		return HELD;
@@ -127,7 +134,8 @@ static int search(uint64_t operations)
 	if (outcome)
 		return outcome;
 	if (probe.answered <= 0)
-		return fail_check("no request was answered within %llu ms", (unsigned long long)step_ms);
+		return fail_check("no request was answered within %llu ms",
+		                  (unsigned long long)step_ms);
 	low = from * probe.answered;
 	high = to * probe.answered;
 	for (uint64_t i = 0; i < steps; i++) {
@@ -144,7 +152,7 @@ static int search(uint64_t operations)
 		}
 	}
 	if (s.held.rate <= 0)
-		return fail_check("not even %.0f requests a second were held: %s gave way", s.beyond.rate,
+		return fail_check("not even %.0f requests a second were held: %s", s.beyond.rate,
 		                  what_gave_way[why]);
 	return report_ns(SECOND_NS / sqrt(low * high));
 }
@@ -226,19 +234,22 @@ static const struct phase phases[] = {
 static const struct parameter parameters[] = {
 	WEB_PARAMETERS,
 	NUMBER("limit_us", "that a request may take", &limit_us, 1, 600000000),
-	NUMBER("share_permille", "of the requests that may take no longer", &share_permille, 1, 1000),
+	NUMBER("share_permille", "of the requests that may take no longer", &share_permille, 1,
+	       1000),
 	NUMBER("steps", "of the search, each of which halves its range", &steps, 1, 30),
 	NUMBER("step_ms", "of a step, after a quarter as long to settle", &step_ms, 10, 60000),
 	{ 0 },
 };
 
 const struct workload workload_web_saturation = {
-	.name       = "web_saturation",
-	.group      = "server",
-	.summary    = "the highest rate of requests that a web server holds",
-	.operation  = "search",
-	.setup      = setup,
-	.phases     = phases,
-	.teardown   = teardown,
+	.name = "web_saturation",
+	.group = "server",
+	.summary = "the highest rate of requests that a web server holds",
+	.operation = "search",
+	.setup = setup,
+	.phases = phases,
+	.tell = server_tell,
+	.tells = "shared",
+	.teardown = teardown,
 	.parameters = parameters,
 };

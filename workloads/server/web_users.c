@@ -1,34 +1,37 @@
 /* web_users -- a real web server visited by users as the SURGE model has them.
  *
- * Measures     a web server under the load of `user_equivalents` users. Each asks for an object (a file
- *              and those embedded in it), pauses, and asks for the next one. Sizes, popularity, order and
- *              pauses have the distributions that Barford and Crovella found. The metric "time" is the
- *              time of all files by their number: its inverse is the throughput. "offered" is what it
- *              would be if the server took no time: where "time" is larger, the server holds its users
- *              up. "latency_mean" is of single files; the other latencies are of objects, while files of
- *              them were under way. "server" is the processor time of all the server's processes a
- *              file, "client" that of the load generator.
- * Leaves out   the network between machines, the disk (the files are in memory once they are written)
- *              and encryption, as web_requests does.
- * Beware       `off_permille` scales the pauses: at 1000 a user asks for an object in 3 s, and it takes
- *              tens of thousands of users to fill a server of today. Pauses have no finite variance, so
- *              batches must hold thousands of files: batch_ns=500000000. The file set is one of a seed, and the
- *              sequence of references begins anew when it is over. All answers' lengths are checked and
- *              1 body in 100 to its last byte; one file that fails, fails the trial.
- * After        SURGE (Barford and Crovella, SIGMETRICS 1998), from the published model; Kretschek and
- *              others (2003), section 4.
+ * Measures     a web server under the load of `user_equivalents` users. Each asks for an object (a
+ *              file and those embedded in it), pauses, and asks for the next one. Sizes,
+ *              popularity, order and pauses have the distributions that Barford and Crovella found.
+ *              The metric "time" is the time of all files by their number: its inverse is the
+ *              throughput. "offered" is what it would be if the server took no time: where "time"
+ *              is larger, the server holds its users up. "latency_mean" is of single files; the
+ *              other latencies are of objects, while files of them were under way. "server" is the
+ *              processor time of all the server's processes a file, "client" that of the load
+ *              generator.
+ * Leaves out   the network between machines, the disk (the files are in memory once they are
+ *              written) and encryption, as web_requests does.
+ * Beware       `off_permille` scales the pauses: at 1000 a user asks for an object in 3 s, and it
+ *              takes tens of thousands of users to fill a server of today. Pauses have no finite
+ *              variance, so batches must hold thousands of files: batch_ns=500000000. The file set
+ *              is one of a seed, and the sequence of references begins anew when it is over. All
+ *              answers' lengths are checked and 1 body in 100 to its last byte; one file that
+ *              fails, fails the trial.
+ * After        SURGE (Barford and Crovella, SIGMETRICS 1998), from the published model; Kretschek
+ *              and others (2003), section 4.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../client/surge/users.h"
+#include "../../loadgen/surge/users.h"
 #include "web.h"
 
 enum { WARM_EACH = 2, WARM_LEAST = 200 };
 
-static uint64_t user_equivalents = 100, parallel = 1, pauses_within, session = 8, off_permille = 1000;
+static uint64_t     user_equivalents = 100, parallel = 1, pauses_within, session = 8,
+		    off_permille = 1000;
 static struct shape shape = { .seed = 1, .files = 500, .size_most = 1000000 };
 
 static struct {
@@ -73,19 +76,20 @@ static int setup(void)
 	web_options(&s.options, "/");
 	s.options.clients = (unsigned)user_equivalents;
 	s.users = (struct users){
-		.surge         = &s.surge,
-		.content       = &s.content,
-		.parallel      = (unsigned)parallel,
-		.off_permille  = off_permille,
+		.surge = &s.surge,
+		.content = &s.content,
+		.parallel = (unsigned)parallel,
+		.off_permille = off_permille,
 		.pauses_within = pauses_within != 0,
-		.session       = (unsigned)session,
+		.session = (unsigned)session,
 	};
 	s.found = calloc(1, sizeof(*s.found));
 	s.crowd = s.found ? users_open(&s.options, &s.users, s.found) : NULL;
 	if (!s.crowd)
 		return fail("making the users");
 	reports_begin(&s.found->object);
-	return perform(user_equivalents * WARM_EACH > WARM_LEAST ? user_equivalents * WARM_EACH : WARM_LEAST);
+	return perform(user_equivalents * WARM_EACH > WARM_LEAST ? user_equivalents * WARM_EACH
+	                                                         : WARM_LEAST);
 }
 
 static int before(uint64_t operations)
@@ -114,7 +118,8 @@ static void teardown(void)
 
 static int report_offered(uint64_t operations)
 {
-	double files = users_offered(&s.users, (unsigned)user_equivalents) * s.surge.references / s.surge.objects;
+	double files = users_offered(&s.users, (unsigned)user_equivalents) * s.surge.references /
+	               s.surge.objects;
 
 	(void)operations;
 	return report_ns(1e9 / files);
@@ -130,35 +135,44 @@ static const struct phase phases[] = {
 	{ .metric = "time", .run = run },
 	REPORT("offered", report_offered),
 	REPORT("latency_mean", report_latency_mean),
-	REPORTS(report_server),
+	REPORT("server", report_server),
+	REPORT("client", report_client),
+	REPORT_PER("latency_50", report_latency_50, "object"),
+	REPORT_PER("latency_90", report_latency_90, "object"),
+	REPORT_PER("latency_99", report_latency_99, "object"),
+	REPORT_PER("latency_99_9", report_latency_99_9, "object"),
 	{ 0 },
 };
 
 static const struct parameter parameters[] = {
 	SERVER_PARAMETER,
 	NUMBER("user_equivalents", "users at once", &user_equivalents, 1, 100000),
-	NUMBER("off_permille", "scale of the users' pauses; 1000: as published", &off_permille, 1, 1000000),
-	NUMBER("pauses_within", "1: pauses between the files of an object, too", &pauses_within, 0, 1),
+	NUMBER("off_permille", "scale of the users' pauses; 1000: as published", &off_permille, 1,
+	       1000000),
+	NUMBER("pauses_within", "1: pauses between the files of an object, too", &pauses_within, 0,
+	       1),
 	NUMBER("parallel", "connections of a user", &parallel, 1, PARALLEL_MOST),
-	NUMBER("session", "objects until a user ends its connections, in the mean", &session, 1, 1000000),
+	NUMBER("session", "objects until a user ends its connections, in the mean", &session, 1,
+	       1000000),
 	NUMBER("files", "in the file set", &shape.files, FILES_LEAST, 20000),
 	NUMBER("size_most", "bytes in a file", &shape.size_most, SIZE_LEAST_MOST, 50000000),
-	NUMBER("connection", "0: kept for a session; 1: a new one for each file; 2: the same, by HTTP/1.0",
+	NUMBER("connection",
+	       "0: kept for a session; 1: a new one for each file; 2: the same, by HTTP/1.0",
 	       &web_order.connection, 0, 2),
 	NUMBER("timeout_ms", "after which a file has failed", &web_order.timeout_ms, 1, 600000),
 	{ 0 },
 };
 
 const struct workload workload_web_users = {
-	.name       = "web_users",
-	.group      = "server",
-	.summary    = "a web server visited by users as the SURGE model has them",
-	.operation  = "file",
-	.setup      = setup,
-	.before     = before,
-	.phases     = phases,
-	.teardown   = teardown,
-	.tell       = reports_tell,
-	.tells      = "histogram",
+	.name = "web_users",
+	.group = "server",
+	.summary = "a web server visited by users as the SURGE model has them",
+	.operation = "file",
+	.setup = setup,
+	.before = before,
+	.phases = phases,
+	.teardown = teardown,
+	.tell = reports_tell,
+	.tells = "histogram",
 	.parameters = parameters,
 };

@@ -5,12 +5,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../loadgen/limits.h"
 #include "../api/sockets.h"
+#include "../api/system.h"
 #include "../api/workload.h"
 
 static int too_late(const struct wire *wire)
 {
-	return fail_check("the server did not answer within %llu ms", (unsigned long long)wire->timeout_ms);
+	return fail_check("the server did not answer within %llu ms%s",
+	                  (unsigned long long)wire->timeout_ms,
+	                  wire->has_begun ? ": it began to, and did not come to an end" : "");
+}
+
+/* A call failed: for want of something here, or because of the server. */
+static int failed(const char *call)
+{
+	int which = own_limit_of(errno);
+
+	if (which < 0 || errno == EAGAIN)
+		return fail(call);
+	return fail_check(
+		"the load generator's own limit: %s: %s: this says nothing about the server",
+		own_limits[which].name, own_limits[which].says);
 }
 
 static int set_up(const struct wire *wire)
@@ -29,13 +45,16 @@ int wire_open(struct wire *wire, uint16_t port, uint64_t timeout_ms)
 	struct sockaddr_in address = socket_address(port);
 
 	wire->begin = wire->end = 0;
+	wire->until_ns = 0;
 	wire->timeout_ms = timeout_ms;
 	wire->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (wire->socket < 0)
-		return fail("socket");
+		return failed("socket");
 	if (set_up(wire))
 		return fail("setsockopt");
-	return connect(wire->socket, (struct sockaddr *)&address, sizeof(address)) ? fail("connect") : 0;
+	return connect(wire->socket, (struct sockaddr *)&address, sizeof(address))
+	               ? failed("connect")
+	               : 0;
 }
 
 void wire_close(struct wire *wire)
@@ -49,6 +68,7 @@ int wire_send(struct wire *wire, const void *bytes, size_t count)
 {
 	const char *at = bytes;
 
+	wire->until_ns = 0;
 	while (count) {
 		ssize_t put = send(wire->socket, at, count, MSG_NOSIGNAL);
 
@@ -58,7 +78,7 @@ int wire_send(struct wire *wire, const void *bytes, size_t count)
 			return fail_check("the server did not read within %llu ms",
 			                  (unsigned long long)wire->timeout_ms);
 		if (put < 0)
-			return fail("send");
+			return failed("send");
 		at += put;
 		count -= (size_t)put;
 	}
@@ -75,13 +95,20 @@ static int read_more(struct wire *wire)
 		wire->end -= wire->begin;
 		wire->begin = 0;
 	}
+	if (!wire->until_ns) {
+		wire->until_ns = clock_ns() + wire->timeout_ms * 1000000;
+		wire->has_begun = 0;
+	} else if (clock_ns() > wire->until_ns) {
+		return too_late(wire);
+	}
 	do {
 		got = recv(wire->socket, wire->bytes + wire->end, WIRE_MOST - wire->end, 0);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
-		return errno == EAGAIN || errno == EWOULDBLOCK ? too_late(wire) : fail("recv");
+		return errno == EAGAIN || errno == EWOULDBLOCK ? too_late(wire) : failed("recv");
 	if (got == 0)
 		return fail_check("the server ended the connection within its answer");
+	wire->has_begun = 1;
 	wire->end += (size_t)got;
 	return 0;
 }
@@ -89,7 +116,8 @@ static int read_more(struct wire *wire)
 int wire_take(struct wire *wire, size_t count, unsigned char **bytes)
 {
 	if (count > WIRE_MOST)
-		return fail_check("the server announced %zu bytes at once, and %d are allowed", count, WIRE_MOST);
+		return fail_check("the server announced %zu bytes at once, and %d are allowed",
+		                  count, WIRE_MOST);
 	while (wire->end - wire->begin < count) {
 		int outcome = read_more(wire);
 
@@ -109,7 +137,8 @@ int wire_line(struct wire *wire, char **line)
 		int outcome;
 
 		if (wire->end - wire->begin == WIRE_MOST)
-			return fail_check("the server sent a line of more than %d bytes", WIRE_MOST);
+			return fail_check("the server sent a line of more than %d bytes",
+			                  WIRE_MOST);
 		if ((outcome = read_more(wire)))
 			return outcome;
 	}

@@ -12,13 +12,16 @@
 enum { WIRE_MOST = 65536 };
 
 struct wire {
-	int           socket; /* -1: closed */
+	int           socket;     /* -1: closed */
 	size_t        begin, end; /* of what has come and was not taken */
 	uint64_t      timeout_ms;
+	uint64_t      until_ns;  /* the answer under way must be whole; 0: none is waited for */
+	int           has_begun; /* some of it has come */
 	unsigned char bytes[WIRE_MOST + 1];
 };
 
-/* An answer may take so long, each time that it is waited for. */
+/* A whole answer may take so long, from the last question (or the connection) on, however many
+ * pieces and lines it comes in. What this side lacks is told apart from what the server does. */
 int wire_open(struct wire *wire, uint16_t port, uint64_t timeout_ms);
 /* Safe on one that is closed. */
 void wire_close(struct wire *wire);

@@ -14,9 +14,9 @@
 /* Twice what btrfs compresses at once. */
 enum { POOL = 262144, ALIGNMENT = 4096, DROPS_MOST = 10, DROP_PAUSE_US = 2000 };
 
-uint64_t  area_size = 16777216, area_block = 8192, area_blocks, area_seed = 1;
-char      area_cache[AREA_CACHE_ROOM] = "warm";
-uint32_t *area_order;
+uint64_t      area_size = 16777216, area_block = 8192, area_blocks, area_seed = 1;
+char          area_cache[AREA_CACHE_ROOM] = "warm";
+uint32_t     *area_order;
 struct filler area_filler;
 
 #ifdef __linux__
@@ -152,7 +152,8 @@ static int drop(void)
 		resident = residence_bytes(s.file, area_size);
 		if (resident == UINT64_MAX)
 			return unsupported("this system does not say what it keeps in memory: "
-			                   "%s could not be shown", area_cache);
+			                   "%s could not be shown",
+			                   area_cache);
 		if (resident * 200 <= area_size)
 			return 0;
 		usleep(DROP_PAUSE_US);
@@ -206,7 +207,8 @@ int area_came(void)
 	s.read_wanted = 0;
 	if (wanted && came < wanted / 100 * 99)
 		return fail_check("asked for %s, but only %.1f %% of what was read came from the "
-		                  "device", area_cache, 100.0 * (double)came / (double)wanted);
+		                  "device",
+		                  area_cache, 100.0 * (double)came / (double)wanted);
 	return 0;
 }
 
@@ -219,8 +221,9 @@ int area_arrange(uint64_t operations, uint64_t bytes)
 		return outcome;
 	if ((is("cold") || is("direct")) && bytes && operations > area_blocks)
 		return fail_check("a batch of %llu operations is more than the %llu blocks of the "
-		                  "file: the rest would not be %s", (unsigned long long)operations,
-		                  (unsigned long long)area_blocks, area_cache);
+		                  "file: the rest would not be %s",
+		                  (unsigned long long)operations, (unsigned long long)area_blocks,
+		                  area_cache);
 	/* Of dirty pages none is dropped, and their writing would disturb. */
 	if (s.file >= 0 && fsync(s.file))
 		return fail("fsync");

@@ -25,13 +25,15 @@ extern uint64_t area_size, area_block, area_blocks; /* the last: how many blocks
 extern uint64_t area_seed;
 extern char     area_cache[AREA_CACHE_ROOM];
 
-#define AREA_PARAMETERS                                                                            \
-	NUMBER("size", "bytes in the file, a multiple of block", &area_size, 512,                  \
-	       UINT64_C(1) << 40),                                                                 \
-	NUMBER("block", "bytes in a block, a multiple of 512", &area_block, 512, AREA_BLOCK_MOST), \
-	NUMBER("data_seed", "of the data and of the order", &area_seed, 0, UINT32_MAX),            \
-	STRING("cache", "where the data are: warm, cold, direct or limited", area_cache,           \
-	       AREA_CACHE_ROOM - 1)
+#define AREA_PARAMETERS                                                                         \
+	NUMBER("size", "bytes in the file, a multiple of block", &area_size, 512,               \
+	       UINT64_C(1) << 40),                                                              \
+		NUMBER("block", "bytes in a block, a multiple of 512", &area_block, 512,        \
+	               AREA_BLOCK_MOST),                                                        \
+		NUMBER("data_seed", "random seed of the data and of the order", &area_seed, 0,  \
+	               UINT32_MAX),                                                             \
+		STRING("cache", "place of the data: warm, cold, direct or limited", area_cache, \
+	               AREA_CACHE_ROOM - 1)
 
 /* First in setup: makes the trial's directory the working directory, and checks the parameters.
  * area_make also makes the file, fills it and brings it to the device. */

@@ -24,8 +24,8 @@ static int run(uint64_t operations)
 
 	for (uint64_t i = 0; i < operations; i++) {
 		uint64_t began = lane_began(&meter_lanes[0]);
-		int      file = open(entries_name(i, name),
-		                     O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		int      file = open(entries_name(i, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		                     0600);
 
 		if (file < 0)
 			return fail("creating a file");
@@ -48,16 +48,16 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "openat", 1 }, { "close", 1 }, { 0 } };
 
 const struct workload workload_directory_create = {
-	.name         = "directory_create",
-	.group        = "storage",
-	.summary      = "many files created in one directory",
-	.operation    = "file",
-	.setup        = entries_begin,
-	.before       = entries_before_making,
-	.phases       = phases,
-	.teardown     = entries_end,
-	.parameters   = parameters,
+	.name = "directory_create",
+	.group = "storage",
+	.summary = "many files created in one directory",
+	.operation = "file",
+	.setup = entries_begin,
+	.before = entries_before_making,
+	.phases = phases,
+	.teardown = entries_end,
+	.parameters = parameters,
 	.performances = 3,
-	.pass         = &entries_count,
-	.calls        = calls,
+	.pass = &entries_count,
+	.calls = calls,
 };

@@ -40,16 +40,16 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "unlink", 1 }, { 0 } };
 
 const struct workload workload_directory_delete = {
-	.name         = "directory_delete",
-	.group        = "storage",
-	.summary      = "many files of one directory deleted",
-	.operation    = "file",
-	.setup        = entries_begin,
-	.before       = entries_before_removing,
-	.phases       = phases,
-	.teardown     = entries_end,
-	.parameters   = parameters,
+	.name = "directory_delete",
+	.group = "storage",
+	.summary = "many files of one directory deleted",
+	.operation = "file",
+	.setup = entries_begin,
+	.before = entries_before_removing,
+	.phases = phases,
+	.teardown = entries_end,
+	.parameters = parameters,
 	.performances = 3,
-	.pass         = &entries_count,
-	.calls        = calls,
+	.pass = &entries_count,
+	.calls = calls,
 };

@@ -31,10 +31,10 @@ APART int directory_list(void)
 	}
 	if (closedir(directory))
 		return fail("closedir");
-	return found == expected ? 0
-	                         : fail_check("%llu entries were listed, not %llu",
-		                             (unsigned long long)found,
-	                                      (unsigned long long)expected);
+	return found == expected
+	               ? 0
+	               : fail_check("%llu entries were listed, not %llu", (unsigned long long)found,
+	                            (unsigned long long)expected);
 }
 
 static int before(uint64_t operations)
@@ -66,14 +66,14 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_directory_list = {
-	.name       = "directory_list",
-	.group      = "storage",
-	.summary    = "a directory of many files listed (readdir)",
-	.operation  = "pass over the directory",
-	.setup      = entries_begin,
-	.before     = before,
-	.phases     = phases,
-	.teardown   = entries_end,
+	.name = "directory_list",
+	.group = "storage",
+	.summary = "a directory of many files listed (readdir)",
+	.operation = "pass over the directory",
+	.setup = entries_begin,
+	.before = before,
+	.phases = phases,
+	.teardown = entries_end,
 	.parameters = parameters,
-	.counted    = (void (*)(void))directory_list,
+	.counted = (void (*)(void))directory_list,
 };

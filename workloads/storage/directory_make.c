@@ -35,14 +35,14 @@ static const struct parameter parameters[] = { BESIDE_PARAMETER, { 0 } };
 static const struct call calls[] = { { "mkdir", 1 }, { "rmdir", 1 }, { 0 } };
 
 const struct workload workload_directory_make = {
-	.name       = "directory_make",
-	.group      = "storage",
-	.summary    = "a directory made and removed",
-	.operation  = "directory",
-	.setup      = entries_begin,
-	.before     = entries_before,
-	.phases     = phases,
-	.teardown   = entries_end,
+	.name = "directory_make",
+	.group = "storage",
+	.summary = "a directory made and removed",
+	.operation = "directory",
+	.setup = entries_begin,
+	.before = entries_before,
+	.phases = phases,
+	.teardown = entries_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

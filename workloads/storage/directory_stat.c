@@ -40,16 +40,16 @@ static const struct parameter parameters[] = { ENTRIES_PARAMETERS, { 0 } };
 static const struct call calls[] = { { "newfstatat", 1 }, { 0 } };
 
 const struct workload workload_directory_stat = {
-	.name         = "directory_stat",
-	.group        = "storage",
-	.summary      = "the status of many files of one directory (stat)",
-	.operation    = "file",
-	.setup        = entries_begin,
-	.before       = entries_before_asking,
-	.phases       = phases,
-	.teardown     = entries_end,
-	.parameters   = parameters,
+	.name = "directory_stat",
+	.group = "storage",
+	.summary = "the status of many files of one directory (stat)",
+	.operation = "file",
+	.setup = entries_begin,
+	.before = entries_before_asking,
+	.phases = phases,
+	.teardown = entries_end,
+	.parameters = parameters,
 	.performances = 3,
-	.pass         = &entries_count,
-	.calls        = calls,
+	.pass = &entries_count,
+	.calls = calls,
 };

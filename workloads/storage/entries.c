@@ -11,20 +11,22 @@
 #include "../api/handle.h"
 
 uint64_t entries_count = 1000, entries_random, entries_beside, entries_shared, entries_sync = 1;
+uint64_t entries_size;
 
 #ifdef __linux__
 static struct {
-	uint32_t  *order; /* of the numbers below `count` */
-	uint64_t   count;
-	uint64_t   exist; /* how many files there are */
-	uint64_t   beyond; /* all of them have numbers below that */
-	char       prefix[8]; /* tells copies apart in a shared directory */
-	int        directory;
-	int        is_inside;
+	uint32_t *order; /* of the numbers below `count` */
+	uint64_t  count;
+	uint64_t  exist;     /* how many files there are */
+	uint64_t  beyond;    /* all of them have numbers below that */
+	char      prefix[8]; /* tells copies apart in a shared directory */
+	int       directory;
+	int       is_inside;
 } s = { .directory = -1 };
 
-/* The trial's directory is the copy's, below one that all copies have, which is removed with what is in it when
- * all have ended: one that removed it when it is empty would take it from under another. */
+/* The trial's directory is the copy's, below one that all copies have, which is removed with what
+ * is in it when all have ended: one that removed it when it is empty would take it from under
+ * another. */
 static int enter_shared(void)
 {
 	const char *copy = strrchr(trial_directory(), '/');
@@ -63,10 +65,46 @@ static const char *name_of(uint64_t number, char name[ENTRY_NAME])
 	return name;
 }
 
-const char *entries_name(uint64_t number, char name[ENTRY_NAME])
+uint32_t entries_number(uint64_t number)
 {
 	number %= s.count;
-	return name_of(s.order ? s.order[number] : number, name);
+	return s.order ? s.order[number] : (uint32_t)number;
+}
+
+const char *entries_name(uint64_t number, char name[ENTRY_NAME])
+{
+	return name_of(entries_number(number), name);
+}
+
+/* The number of a file, plus one, as it stands at both of its ends. */
+static uint32_t mark_of(uint64_t number)
+{
+	return (uint32_t)number + 1;
+}
+
+int entries_check(const unsigned char *data, uint32_t number)
+{
+	uint32_t first, last;
+
+	memcpy(&first, data, sizeof(first));
+	memcpy(&last, data + entries_size - sizeof(last), sizeof(last));
+	return first == mark_of(number) && last == mark_of(number)
+	               ? 0
+	               : fail_check("a file has other data than file %u", number);
+}
+
+static int write_data(int file, uint64_t number)
+{
+	static unsigned char data[ENTRY_SIZE_MOST];
+	static uint32_t      state;
+	uint32_t             mark = mark_of(number);
+
+	if (!state)
+		for (size_t i = (state = 2463534242u, 0); i < sizeof(data); i++)
+			data[i] = (unsigned char)(next_number(&state) >> 24);
+	memcpy(data, &mark, sizeof(mark));
+	memcpy(data + entries_size - sizeof(mark), &mark, sizeof(mark));
+	return write_whole(file, data, entries_size);
 }
 
 static int arrange_order(uint64_t count)
@@ -112,8 +150,10 @@ static int arrange(uint64_t count)
 		                0600);
 
 		if (file < 0)
-			outcome = fail("creating a file");
-		else if (close(file))
+			return fail("creating a file");
+		if (entries_size && write_data(file, s.beyond))
+			outcome = fail("write");
+		if (close(file) && !outcome)
 			outcome = fail("close");
 	}
 	if (!outcome && changes && syncfs(s.directory))
@@ -218,6 +258,18 @@ const char *entries_name(uint64_t number, char name[ENTRY_NAME])
 {
 	(void)number;
 	return name;
+}
+
+uint32_t entries_number(uint64_t number)
+{
+	return (uint32_t)number;
+}
+
+int entries_check(const unsigned char *data, uint32_t number)
+{
+	(void)data;
+	(void)number;
+	return OUTCOME_FAILED;
 }
 
 void entries_made(void)

@@ -21,14 +21,13 @@ static int run(uint64_t operations)
 #ifdef __linux__
 	for (uint64_t i = 0; i < operations; i++) {
 		uint64_t began = lane_began(&meter_lanes[0]);
-		int      failed = fallocate(phase_file, 0, (off_t)(i * area_block),
-		                            (off_t)area_block);
+		int failed = fallocate(phase_file, 0, (off_t)(i * area_block), (off_t)area_block);
 
 		lane_ended(&meter_lanes[0], began);
 		if (failed)
 			return errno == EOPNOTSUPP || errno == ENOSYS
 			               ? unsupported("there is no fallocate here")
-			                                              : fail("fallocate");
+			               : fail("fallocate");
 	}
 #else
 	(void)operations;
@@ -46,14 +45,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "fallocate", 1 }, { 0 } };
 
 const struct workload workload_file_allocate = {
-	.name       = "file_allocate",
-	.group      = "storage",
-	.summary    = "room found for a file that grows (fallocate)",
-	.operation  = "block",
-	.setup      = setup,
-	.before     = phase_before_empty,
-	.phases     = phases,
-	.teardown   = phase_end,
+	.name = "file_allocate",
+	.group = "storage",
+	.summary = "room found for a file that grows (fallocate)",
+	.operation = "block",
+	.setup = setup,
+	.before = phase_before_empty,
+	.phases = phases,
+	.teardown = phase_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

@@ -39,14 +39,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 const struct workload workload_file_append = {
-	.name       = "file_append",
-	.group      = "storage",
-	.summary    = "records appended to a file",
-	.operation  = "record",
-	.setup      = setup,
-	.before     = phase_before_empty,
-	.phases     = phases,
-	.teardown   = phase_end,
+	.name = "file_append",
+	.group = "storage",
+	.summary = "records appended to a file",
+	.operation = "record",
+	.setup = setup,
+	.before = phase_before_empty,
+	.phases = phases,
+	.teardown = phase_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

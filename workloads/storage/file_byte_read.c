@@ -39,24 +39,24 @@ static const struct phase phases[] = { { .metric = "bandwidth", .run = run }, ME
 
 static const struct parameter parameters[] = {
 	AREA_PARAMETERS,
-	NUMBER("bytes", "that are read", &bytes, 1, UINT64_C(1) << 40),
+	NUMBER("bytes", "bytes to read", &bytes, 1, UINT64_C(1) << 40),
 	{ 0 },
 };
 
 static const struct call calls[] = { { "read", 1 }, { 0 } };
 
 const struct workload workload_file_byte_read = {
-	.name         = "file_byte_read",
-	.group        = "storage",
-	.summary      = "a file read byte by byte (read)",
-	.operation    = "byte",
-	.setup        = setup,
-	.before       = phase_before_writing,
-	.phases       = phases,
-	.teardown     = phase_end,
-	.parameters   = parameters,
-	.bytes        = &one,
+	.name = "file_byte_read",
+	.group = "storage",
+	.summary = "a file read byte by byte (read)",
+	.operation = "byte",
+	.setup = setup,
+	.before = phase_before_writing,
+	.phases = phases,
+	.teardown = phase_end,
+	.parameters = parameters,
+	.bytes = &one,
 	.performances = 3,
-	.pass         = &bytes,
-	.calls        = calls,
+	.pass = &bytes,
+	.calls = calls,
 };

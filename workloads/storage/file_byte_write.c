@@ -38,7 +38,7 @@ static int run(uint64_t operations)
 static const struct phase phases[] = { { .metric = "bandwidth", .run = run }, METER_PHASES, { 0 } };
 
 static const struct parameter parameters[] = {
-	NUMBER("bytes", "that are written", &bytes, 1, UINT64_C(1) << 40),
+	NUMBER("bytes", "bytes to write", &bytes, 1, UINT64_C(1) << 40),
 	SYNC_PARAMETER,
 	{ 0 },
 };
@@ -46,17 +46,17 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 const struct workload workload_file_byte_write = {
-	.name         = "file_byte_write",
-	.group        = "storage",
-	.summary      = "a new file written byte by byte (write)",
-	.operation    = "byte",
-	.setup        = phase_begin_anew,
-	.before       = phase_before_anew,
-	.phases       = phases,
-	.teardown     = phase_end,
-	.parameters   = parameters,
-	.bytes        = &one,
+	.name = "file_byte_write",
+	.group = "storage",
+	.summary = "a new file written byte by byte (write)",
+	.operation = "byte",
+	.setup = phase_begin_anew,
+	.before = phase_before_anew,
+	.phases = phases,
+	.teardown = phase_end,
+	.parameters = parameters,
+	.bytes = &one,
 	.performances = 3,
-	.pass         = &bytes,
-	.calls        = calls,
+	.pass = &bytes,
+	.calls = calls,
 };

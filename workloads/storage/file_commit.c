@@ -65,8 +65,7 @@ static const struct phase phases[] = { { .metric = "time", .run = run }, METER_P
 
 static const struct parameter parameters[] = {
 	AREA_PARAMETERS,
-	STRING("method", "what brings it there: fsync, fdatasync or dsync", method,
-	       sizeof(method) - 1),
+	STRING("method", "way to commit: fsync, fdatasync or dsync", method, sizeof(method) - 1),
 	NUMBER("append", "1: each block makes the file longer", &is_appending, 0, 1),
 	{ 0 },
 };
@@ -74,14 +73,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "pwrite64", 1 }, { "fsync", 1 }, { 0 } };
 
 const struct workload workload_file_commit = {
-	.name       = "file_commit",
-	.group      = "storage",
-	.summary    = "a block written and brought to the device",
-	.operation  = "commit",
-	.setup      = setup,
-	.before     = before,
-	.phases     = phases,
-	.teardown   = phase_end,
+	.name = "file_commit",
+	.group = "storage",
+	.summary = "a block written and brought to the device",
+	.operation = "commit",
+	.setup = setup,
+	.before = before,
+	.phases = phases,
+	.teardown = phase_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

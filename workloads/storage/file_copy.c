@@ -100,8 +100,8 @@ static int run(uint64_t operations)
 		ssize_t  done = copy_block();
 
 		lane_ended(&meter_lanes[0], began);
-		if (done < 0 && (errno == ENOSYS || errno == EOPNOTSUPP || errno == EXDEV ||
-		                 errno == EINVAL))
+		if (done < 0 &&
+		    (errno == ENOSYS || errno == EOPNOTSUPP || errno == EXDEV || errno == EINVAL))
 			return unsupported("there is no %s of files here", method);
 		outcome = area_whole(done, method);
 		if ((i + 1) % area_blocks == 0 &&
@@ -131,17 +131,17 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "copy_file_range", 1 }, { 0 } };
 
 const struct workload workload_file_copy = {
-	.name         = "file_copy",
-	.group        = "storage",
-	.summary      = "a large file copied within one directory",
-	.operation    = "block",
-	.setup        = setup,
-	.before       = before,
-	.phases       = phases,
-	.teardown     = teardown,
-	.parameters   = parameters,
-	.bytes        = &area_block,
+	.name = "file_copy",
+	.group = "storage",
+	.summary = "a large file copied within one directory",
+	.operation = "block",
+	.setup = setup,
+	.before = before,
+	.phases = phases,
+	.teardown = teardown,
+	.parameters = parameters,
+	.bytes = &area_block,
 	.performances = 3,
-	.pass         = &area_blocks,
-	.calls        = calls,
+	.pass = &area_blocks,
+	.calls = calls,
 };

@@ -50,14 +50,14 @@ static const struct parameter parameters[] = { BESIDE_PARAMETER, { 0 } };
 static const struct call calls[] = { { "link", 1 }, { "unlink", 1 }, { 0 } };
 
 const struct workload workload_file_link = {
-	.name       = "file_link",
-	.group      = "storage",
-	.summary    = "a file given a second name, and that taken away (link, unlink)",
-	.operation  = "link",
-	.setup      = setup,
-	.before     = entries_before,
-	.phases     = phases,
-	.teardown   = teardown,
+	.name = "file_link",
+	.group = "storage",
+	.summary = "adding and removing a second name of a file (link, unlink)",
+	.operation = "link",
+	.setup = setup,
+	.before = entries_before,
+	.phases = phases,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

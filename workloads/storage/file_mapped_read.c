@@ -60,16 +60,16 @@ static const struct phase phases[] = { { .metric = "time", .run = run }, METER_P
 static const struct parameter parameters[] = { AREA_PARAMETERS, { 0 } };
 
 const struct workload workload_file_mapped_read = {
-	.name         = "file_mapped_read",
-	.group        = "storage",
-	.summary      = "a large file read at random through a mapping",
-	.operation    = "block",
-	.setup        = setup,
-	.before       = phase_before_writing,
-	.phases       = phases,
-	.teardown     = phase_end,
-	.parameters   = parameters,
+	.name = "file_mapped_read",
+	.group = "storage",
+	.summary = "a large file read at random through a mapping",
+	.operation = "block",
+	.setup = setup,
+	.before = phase_before_writing,
+	.phases = phases,
+	.teardown = phase_end,
+	.parameters = parameters,
 	.performances = 3,
-	.pass         = &area_blocks,
-	.counted      = (void (*)(void))file_mapped_read,
+	.pass = &area_blocks,
+	.counted = (void (*)(void))file_mapped_read,
 };

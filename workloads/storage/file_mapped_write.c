@@ -67,16 +67,16 @@ static const struct parameter parameters[] = {
 };
 
 const struct workload workload_file_mapped_write = {
-	.name         = "file_mapped_write",
-	.group        = "storage",
-	.summary      = "a large file changed at random through a mapping",
-	.operation    = "block",
-	.setup        = setup,
-	.before       = phase_before_writing,
-	.phases       = phases,
-	.teardown     = phase_end,
-	.parameters   = parameters,
+	.name = "file_mapped_write",
+	.group = "storage",
+	.summary = "a large file changed at random through a mapping",
+	.operation = "block",
+	.setup = setup,
+	.before = phase_before_writing,
+	.phases = phases,
+	.teardown = phase_end,
+	.parameters = parameters,
 	.performances = 3,
-	.pass         = &area_blocks,
-	.counted      = (void (*)(void))file_mapped_write,
+	.pass = &area_blocks,
+	.counted = (void (*)(void))file_mapped_write,
 };

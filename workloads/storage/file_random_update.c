@@ -42,24 +42,24 @@ static const struct phase phases[] = { { .metric = "bandwidth", .run = run }, ME
 static const struct parameter parameters[] = {
 	RANDOM_PARAMETERS,
 	SYNC_PARAMETER,
-	NUMBER("every", "one block in so many is written back", &every, 1, 1000000),
+	NUMBER("every", "one in this number of blocks is written back", &every, 1, 1000000),
 	{ 0 },
 };
 
 static const struct call calls[] = { { "pread64", 1 }, { "pwrite64", 1 }, { 0 } };
 
 const struct workload workload_file_random_update = {
-	.name         = "file_random_update",
-	.group        = "storage",
-	.summary      = "blocks of a large file read at random, and some written back",
-	.operation    = "block",
-	.setup        = setup,
-	.before       = phase_before_reading,
-	.phases       = phases,
-	.teardown     = random_end,
-	.parameters   = parameters,
-	.bytes        = &area_block,
+	.name = "file_random_update",
+	.group = "storage",
+	.summary = "blocks of a large file read at random, and some written back",
+	.operation = "block",
+	.setup = setup,
+	.before = phase_before_reading,
+	.phases = phases,
+	.teardown = random_end,
+	.parameters = parameters,
+	.bytes = &area_block,
 	.performances = 3,
-	.pass         = &area_blocks,
-	.calls        = calls,
+	.pass = &area_blocks,
+	.calls = calls,
 };

@@ -55,14 +55,14 @@ static const struct parameter parameters[] = { BESIDE_PARAMETER, { 0 } };
 static const struct call calls[] = { { "rename", 1 }, { 0 } };
 
 const struct workload workload_file_rename = {
-	.name       = "file_rename",
-	.group      = "storage",
-	.summary    = "a file given another name (rename)",
-	.operation  = "rename",
-	.setup      = setup,
-	.before     = entries_before,
-	.phases     = phases,
-	.teardown   = teardown,
+	.name = "file_rename",
+	.group = "storage",
+	.summary = "a file given another name (rename)",
+	.operation = "rename",
+	.setup = setup,
+	.before = entries_before,
+	.phases = phases,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

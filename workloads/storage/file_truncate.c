@@ -53,14 +53,14 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "ftruncate", 1 }, { 0 } };
 
 const struct workload workload_file_truncate = {
-	.name       = "file_truncate",
-	.group      = "storage",
-	.summary    = "a file cut block by block (ftruncate)",
-	.operation  = "block",
-	.setup      = setup,
-	.before     = before,
-	.phases     = phases,
-	.teardown   = phase_end,
+	.name = "file_truncate",
+	.group = "storage",
+	.summary = "a file cut block by block (ftruncate)",
+	.operation = "block",
+	.setup = setup,
+	.before = before,
+	.phases = phases,
+	.teardown = phase_end,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

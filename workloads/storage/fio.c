@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #endif
 
+#include "../api/found.h"
 #include "../api/handle.h"
 #include "../api/system.h"
 #include "../api/workload.h"
@@ -62,8 +63,10 @@ static int find_program(void)
 		size_t length = strcspn(path, ":");
 
 		snprintf(program, sizeof(program), "%.*s/fio", (int)length, path);
-		if (!access(program, X_OK))
+		if (!access(program, X_OK)) {
+			program_found("fio", program);
 			return 0;
+		}
 		path += length;
 	}
 	return unsupported("fio is not installed (on Debian: apt-get install fio)");
@@ -234,11 +237,11 @@ static int report_latency(const char *direction, const char *share)
 	return 0;
 }
 
-#define REPORTED(function, call)                     \
-	static int function(uint64_t operations)     \
-	{                                            \
-		(void)operations;                    \
-		return call;                         \
+#define REPORTED(function, call)                 \
+	static int function(uint64_t operations) \
+	{                                        \
+		(void)operations;                \
+		return call;                     \
 	}
 REPORTED(read_time, report_time("\"read\""))
 REPORTED(read_50, report_latency("\"read\"", "\"50.000000\""))
@@ -259,7 +262,7 @@ static const struct phase phases[] = {
 };
 
 static const struct parameter parameters[] = {
-	STRING("job", "the job file; if empty, what follows", job, PATH_MOST),
+	STRING("job", "job file; if empty, the parameters below", job, PATH_MOST),
 	STRING("rw", "read, write, randread, randwrite, ...", rw, sizeof(rw) - 1),
 	STRING("engine", "psync, libaio, io_uring, ...", engine, sizeof(engine) - 1),
 	NUMBER("block", "bytes in a block", &block, 1, 1073741824),
@@ -272,15 +275,15 @@ static const struct parameter parameters[] = {
 static const struct call calls[] = { { "execve", 1 }, { 0 } };
 
 const struct workload workload_fio = {
-	.name         = "fio",
-	.group        = "storage",
-	.summary      = "a job of fio, by its own figures",
-	.operation    = "job",
-	.setup        = setup,
-	.before       = before,
-	.phases       = phases,
-	.teardown     = teardown,
-	.parameters   = parameters,
+	.name = "fio",
+	.group = "storage",
+	.summary = "a job of fio, by its own figures",
+	.operation = "job",
+	.setup = setup,
+	.before = before,
+	.phases = phases,
+	.teardown = teardown,
+	.parameters = parameters,
 	.performances = 1,
-	.calls        = calls,
+	.calls = calls,
 };

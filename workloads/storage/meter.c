@@ -8,9 +8,9 @@
 #include "residence.h"
 
 enum {
-	CLOCK_SHARE      = 100,
-	EVERY_MOST       = 4096,
-	CLOCK_TRIES      = 64,
+	CLOCK_SHARE = 100,
+	EVERY_MOST = 4096,
+	CLOCK_TRIES = 64,
 	MACHINE_LEAST_NS = 200000000, /* twenty of its ticks: else one or none would tell */
 };
 

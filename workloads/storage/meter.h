@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "../../client/histogram.h"
+#include "../../base/histogram.h"
 #include "../api/system.h"
 #include "../api/workload.h"
 

@@ -20,7 +20,8 @@ int phase_begin(int flags, uint64_t lanes)
 int phase_begin_cached(int flags, const char *why)
 {
 	return area_is_direct() ? fail_check("cache is 'direct', and must be warm, cold or "
-	                                     "limited: %s", why)
+	                                     "limited: %s",
+	                                     why)
 	                        : phase_begin(flags, 1);
 }
 

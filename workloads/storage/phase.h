@@ -17,7 +17,7 @@ extern void    *phase_room;
 extern uint64_t phase_sync; /* 1: a batch ends when its data are on the device */
 
 #define SYNC_PARAMETER \
-	NUMBER("sync", "1: a batch ends when all is on the device", &phase_sync, 0, 1)
+	NUMBER("sync", "1: a batch ends when all data are on the device", &phase_sync, 0, 1)
 
 /* In setup: makes the file, opens it with those flags, and begins an account of so many threads. */
 int phase_begin(int flags, uint64_t lanes);

@@ -112,11 +112,11 @@ static uint32_t *completed(unsigned offset)
 /* Puts the request of that slot into the ring; the kernel sees it at the next io_uring_enter. */
 static void put(unsigned slot, uint64_t number)
 {
-	uint32_t             tail = *submitted(s.about.submitted.tail);
-	uint32_t             index = tail & *submitted(s.about.submitted.mask);
-	struct submission  *entry = &s.entries[index];
-	struct slot         *one = &s.slots[slot];
-	const void          *memory;
+	uint32_t           tail = *submitted(s.about.submitted.tail);
+	uint32_t           index = tail & *submitted(s.about.submitted.mask);
+	struct submission *entry = &s.entries[index];
+	struct slot       *one = &s.slots[slot];
+	const void        *memory;
 
 	one->block = area_order[number % area_blocks];
 	memory = s.is_writing ? filler_block(&one->filler, one->block) : one->room;
@@ -155,8 +155,8 @@ static int reap(uint64_t *asked, uint64_t *done, uint64_t operations, unsigned *
 	int      outcome = 0;
 
 	for (*added = 0; head != tail && !outcome; head++, ++*done) {
-		const struct completion *all =
-			(const void *)completed(s.about.completed.dropped_or_completions);
+		const struct completion *all = (const void *)completed(
+			s.about.completed.dropped_or_completions);
 		const struct completion *entry = &all[head & *completed(s.about.completed.mask)];
 		unsigned                 slot = (unsigned)entry->tag;
 

@@ -7,8 +7,8 @@
 
 extern uint64_t queue_depth;
 
-#define QUEUE_PARAMETERS         \
-	AREA_PARAMETERS,         \
+#define QUEUE_PARAMETERS \
+	AREA_PARAMETERS, \
 		NUMBER("depth", "requests outstanding at once", &queue_depth, 1, LANES_MOST)
 
 /* In setup: the file, and a queue of requests that read, or write. */

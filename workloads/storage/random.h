@@ -9,10 +9,9 @@
 extern void         *random_rooms[LANES_MOST];
 extern struct filler random_fillers[LANES_MOST];
 
-#define RANDOM_PARAMETERS                                                            \
-	AREA_PARAMETERS,                                                             \
-		NUMBER("seekers", "threads that each do one access after the other", \
-	               &random_seekers, 1, LANES_MOST)
+#define RANDOM_PARAMETERS                                                                     \
+	AREA_PARAMETERS, NUMBER("seekers", "threads that each do one access after the other", \
+	                        &random_seekers, 1, LANES_MOST)
 
 extern uint64_t random_seekers;
 

@@ -103,18 +103,18 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("size", "bytes touched before all are given back", &size, SIZE_LEAST, SIZE_MOST),
+	NUMBER("size", "bytes touched before all are unmapped", &size, SIZE_LEAST, SIZE_MOST),
 	{ 0 },
 };
 
 const struct workload workload_anonymous_fault = {
-	.name       = "anonymous_fault",
-	.group      = "syscall",
-	.summary    = "the first touch of a page of new memory",
-	.operation  = "page",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "anonymous_fault",
+	.group = "syscall",
+	.summary = "the first touch of a page of new memory",
+	.operation = "page",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.counted    = (void (*)(void))anonymous_fault_page,
+	.counted = (void (*)(void))anonymous_fault_page,
 };

@@ -54,10 +54,10 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { NAME_OF_CALL, 1 }, { 0 } };
 
 const struct workload workload_clock_call = {
-	.name      = "clock_call",
-	.group     = "syscall",
-	.summary   = "the monotonic clock read by a system call",
+	.name = "clock_call",
+	.group = "syscall",
+	.summary = "the monotonic clock read by a system call",
 	.operation = "call",
-	.run       = run,
-	.calls     = calls,
+	.run = run,
+	.calls = calls,
 };

@@ -60,10 +60,10 @@ static int run(uint64_t operations)
 enum { INSTRUCTIONS_LEAST = 15 };
 
 const struct workload workload_clock_read = {
-	.name         = "clock_read",
-	.group        = "syscall",
-	.summary      = "the monotonic clock, read as a program reads it",
-	.operation    = "reading",
-	.run          = run,
+	.name = "clock_read",
+	.group = "syscall",
+	.summary = "the monotonic clock, read as a program reads it",
+	.operation = "reading",
+	.run = run,
 	.instructions = INSTRUCTIONS_LEAST,
 };

@@ -43,7 +43,8 @@ static int setup(void)
 
 static int ask(void)
 {
-	long count = kernel_call(SYS_epoll_pwait, (long)registered, found, (long)descriptors, 0L, NULL, 0L);
+	long count = kernel_call(SYS_epoll_pwait, (long)registered, found, (long)descriptors, 0L,
+	                         NULL, 0L);
 
 	return answered((int)count, "epoll_pwait");
 }
@@ -66,13 +67,13 @@ static const struct call calls[] = { { 0 } };
 static const struct parameter parameters[] = { SOCKETS_PARAMETERS, { 0 } };
 
 const struct workload workload_epoll_sockets = {
-	.name       = "epoll_sockets",
-	.group      = "syscall",
-	.summary    = "many TCP connections asked about by epoll",
-	.operation  = "call",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "epoll_sockets",
+	.group = "syscall",
+	.summary = "many TCP connections asked about by epoll",
+	.operation = "call",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

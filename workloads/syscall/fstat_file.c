@@ -54,12 +54,12 @@ static const struct call calls[] = {
 };
 
 const struct workload workload_fstat_file = {
-	.name      = "fstat_file",
-	.group     = "syscall",
-	.summary   = "the status of an open file",
+	.name = "fstat_file",
+	.group = "syscall",
+	.summary = "the status of an open file",
 	.operation = "call",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

@@ -44,7 +44,8 @@ static struct {
 
 static long futex(int action, uint32_t value)
 {
-	return kernel_call(NUMBER_OF_CALL, &s.turn, (long)action, (unsigned long)value, NULL, NULL, 0L);
+	return kernel_call(NUMBER_OF_CALL, &s.turn, (long)action, (unsigned long)value, NULL, NULL,
+	                   0L);
 }
 
 /* Sleeps while the word says `turn`. */
@@ -153,12 +154,12 @@ int futex_pass_round_trip(void)
 #endif
 
 const struct workload workload_futex_pass = {
-	.name      = "futex_pass",
-	.group     = "syscall",
-	.summary   = "the turn passed between two threads by a futex",
+	.name = "futex_pass",
+	.group = "syscall",
+	.summary = "the turn passed between two threads by a futex",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.counted   = (void (*)(void))futex_pass_round_trip,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.counted = (void (*)(void))futex_pass_round_trip,
 };

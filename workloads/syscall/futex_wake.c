@@ -75,11 +75,11 @@ static const struct call calls[] = { { 0 } };
 #endif
 
 const struct workload workload_futex_wake = {
-	.name      = "futex_wake",
-	.group     = "syscall",
-	.summary   = "a futex wake with nobody waiting",
+	.name = "futex_wake",
+	.group = "syscall",
+	.summary = "a futex wake without a waiter",
 	.operation = "call",
-	.setup     = setup,
-	.run       = run,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.calls = calls,
 };

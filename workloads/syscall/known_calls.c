@@ -32,18 +32,19 @@
 
 enum {
 	PAPER_WRITES = 1000248,
-	PAPER_READS  = 1082489,
-	PAPER_SEEKS  = 2042233,
-	INITIAL      = 1000, /* of `share` */
-	SHARE_MOST   = 10000, /* beyond twice that, rounding could leave more seeks than reads and writes */
-	OPENS        = 6,
-	USAGES       = 42,
-	MAPPINGS     = 10,
-	UNMAPPINGS   = 4,
-	PROTECTIONS  = 2,
-	BREAKS       = 4,
-	ROUNDS       = 32, /* of arithmetic for each record */
-	PAGE         = 4096,
+	PAPER_READS = 1082489,
+	PAPER_SEEKS = 2042233,
+	INITIAL = 1000,     /* of `share` */
+	SHARE_MOST = 10000, /* beyond twice that, rounding could leave more seeks than reads and
+	                       writes */
+	OPENS = 6,
+	USAGES = 42,
+	MAPPINGS = 10,
+	UNMAPPINGS = 4,
+	PROTECTIONS = 2,
+	BREAKS = 4,
+	ROUNDS = 32, /* of arithmetic for each record */
+	PAGE = 4096,
 };
 
 struct record {
@@ -53,7 +54,7 @@ struct record {
 static const name_letter name[] = NAME("known_calls");
 
 static uint64_t share = INITIAL;
-static handle   file  = NO_HANDLE;
+static handle   file = NO_HANDLE;
 static uint64_t opened;
 
 /* What record `number` holds: simple operations in a loop. */
@@ -114,8 +115,8 @@ static int read_record(uint64_t number)
 		return fail_check("%zd bytes of a record were read", got);
 	for (int i = 0; i < 4; i++)
 		if (record.word[i] != expected.word[i])
-			return fail_check("record %u was read in place of record %u", record.word[0],
-			                  expected.word[0]);
+			return fail_check("record %u was read in place of record %u",
+			                  record.word[0], expected.word[0]);
 	return 0;
 }
 
@@ -195,7 +196,8 @@ static int make_the_rest(void)
 	for (int i = 0; i < BREAKS && !outcome; i++)
 		outcome = ask_break();
 	for (int i = 0; i < MAPPINGS && !outcome; i++) {
-		char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		                  -1, 0);
 
 		if (page == MAP_FAILED)
 			return fail("mmap");
@@ -211,7 +213,8 @@ static int make_the_rest(void)
 
 static int perform(void)
 {
-	uint64_t writes = PAPER_WRITES / share, reads = PAPER_READS / share, seeks = PAPER_SEEKS / share;
+	uint64_t writes = PAPER_WRITES / share, reads = PAPER_READS / share,
+		 seeks = PAPER_SEEKS / share;
 	int      outcome = write_all_records(writes);
 
 	if (!outcome)
@@ -235,7 +238,8 @@ static void teardown(void)
 }
 
 static const struct parameter parameters[] = {
-	NUMBER("share", "1/share of the paper's reads, writes and seeks are made", &share, 1, SHARE_MOST),
+	NUMBER("share", "divisor of the paper's numbers of reads, writes and seeks", &share, 1,
+	       SHARE_MOST),
 	{ 0 },
 };
 
@@ -257,14 +261,14 @@ static const struct call calls[] = {
 };
 
 const struct workload workload_known_calls = {
-	.name         = "known_calls",
-	.group        = "syscall",
-	.summary      = "arithmetic, loops and known system calls, as in panalyser's test program",
-	.operation    = "performance",
-	.setup        = setup,
-	.run          = run,
-	.teardown     = teardown,
-	.parameters   = parameters,
+	.name = "known_calls",
+	.group = "syscall",
+	.summary = "arithmetic, loops and known system calls, as in panalyser's test program",
+	.operation = "performance",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.parameters = parameters,
 	.performances = 1,
-	.calls        = calls,
+	.calls = calls,
 };

@@ -43,11 +43,10 @@ static inline int let_go(uint64_t which)
 #else
 static inline int lock(short type, uint64_t which)
 {
-	struct flock one = { .l_type   = type,
-		             .l_whence = SEEK_SET,
-		             .l_start  = (off_t)(which % LOCKS),
-		             .l_len    = 1 };
-	int          answer;
+	struct flock one = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(which % LOCKS), .l_len = 1
+	};
+	int answer;
 
 	do
 		answer = kernel_fcntl(file, F_SETLKW, &one);
@@ -70,8 +69,8 @@ static inline int let_go(uint64_t which)
 /* It opens the file itself: on Windows a lock is an open file's, not a process's. */
 static void serve(void)
 {
-	if (!turn_join() && (file = handle_open(name, HANDLE_READ_WRITE)) != NO_HANDLE && !take(2) &&
-	    !turn_ready())
+	if (!turn_join() && (file = handle_open(name, HANDLE_READ_WRITE)) != NO_HANDLE &&
+	    !take(2) && !turn_ready())
 		turn_serve_by_three(take, let_go);
 }
 
@@ -115,12 +114,12 @@ static void teardown(void)
 static const struct call calls[] = { { "fcntl", 4 }, { 0 } };
 
 const struct workload workload_lock_pass = {
-	.name      = "lock_pass",
-	.group     = "syscall",
-	.summary   = "the turn passed between two processes by locks on a file",
+	.name = "lock_pass",
+	.group = "syscall",
+	.summary = "the turn passed between two processes by locks on a file",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

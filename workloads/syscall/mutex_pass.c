@@ -142,12 +142,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_mutex_pass = {
-	.name      = "mutex_pass",
-	.group     = "syscall",
-	.summary   = "the turn passed between two processes by mutexes",
+	.name = "mutex_pass",
+	.group = "syscall",
+	.summary = "the turn passed between two processes by mutexes",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = turn_end,
-	.counted   = (void (*)(void))mutex_pass_round_trip,
+	.setup = setup,
+	.run = run,
+	.teardown = turn_end,
+	.counted = (void (*)(void))mutex_pass_round_trip,
 };

@@ -54,12 +54,12 @@ static void teardown(void)
 static const struct call calls[] = { { "openat", 1 }, { "close", 1 }, { 0 } };
 
 const struct workload workload_open_close = {
-	.name      = "open_close",
-	.group     = "syscall",
-	.summary   = "a file opened and closed",
+	.name = "open_close",
+	.group = "syscall",
+	.summary = "a file opened and closed",
 	.operation = "open and close",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

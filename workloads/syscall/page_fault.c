@@ -128,18 +128,19 @@ static void teardown(void)
 
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in the mapped file", &size, SIZE_LEAST, SIZE_MOST),
-	NUMBER("alone", "1: each page is a separate mapping; 0: there is one mapping", &alone, 0, 1),
+	NUMBER("alone", "1: each page is a separate mapping; 0: there is one mapping", &alone, 0,
+	       1),
 	{ 0 },
 };
 
 const struct workload workload_page_fault = {
-	.name       = "page_fault",
-	.group      = "syscall",
-	.summary    = "the first touch of a page of a mapped file",
-	.operation  = "page",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "page_fault",
+	.group = "syscall",
+	.summary = "the first touch of a page of a mapped file",
+	.operation = "page",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.counted    = (void (*)(void))page_fault_page,
+	.counted = (void (*)(void))page_fault_page,
 };

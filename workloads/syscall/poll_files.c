@@ -27,13 +27,13 @@ static const struct parameter parameters[] = { FILES_PARAMETERS, { 0 } };
 static const struct call calls[] = { { POLL_CALL, 1 }, { 0 } };
 
 const struct workload workload_poll_files = {
-	.name       = "poll_files",
-	.group      = "syscall",
-	.summary    = "many open files asked about by poll",
-	.operation  = "call",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "poll_files",
+	.group = "syscall",
+	.summary = "many open files asked about by poll",
+	.operation = "call",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

@@ -28,13 +28,13 @@ static const struct parameter parameters[] = { SOCKETS_PARAMETERS, { 0 } };
 static const struct call calls[] = { { POLL_CALL, 1 }, { 0 } };
 
 const struct workload workload_poll_sockets = {
-	.name       = "poll_sockets",
-	.group      = "syscall",
-	.summary    = "many TCP connections asked about by poll",
-	.operation  = "call",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "poll_sockets",
+	.group = "syscall",
+	.summary = "many TCP connections asked about by poll",
+	.operation = "call",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

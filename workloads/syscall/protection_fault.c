@@ -83,13 +83,13 @@ static void teardown(void)
 static const struct call calls[] = { { "rt_sigreturn", 1 }, { 0 } };
 
 const struct workload workload_protection_fault = {
-	.name      = "protection_fault",
-	.group     = "syscall",
-	.summary   = "a write to a read-only page, and its signal handled",
+	.name = "protection_fault",
+	.group = "syscall",
+	.summary = "a write to a read-only page, and its signal handled",
 	.operation = "fault",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
-	.counted   = (void (*)(void))protection_fault_caught,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
+	.counted = (void (*)(void))protection_fault_caught,
 };

@@ -58,12 +58,12 @@ static void teardown(void)
 static const struct call calls[] = { { "read", 1 }, { 0 } };
 
 const struct workload workload_read_zero = {
-	.name      = "read_zero",
-	.group     = "syscall",
-	.summary   = "a read of one byte from /dev/zero",
+	.name = "read_zero",
+	.group = "syscall",
+	.summary = "a read of one byte from /dev/zero",
 	.operation = "call",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

@@ -30,13 +30,13 @@ static const struct parameter parameters[] = { FILES_PARAMETERS, { 0 } };
 static const struct call calls[] = { { "pselect6", 1 }, { 0 } };
 
 const struct workload workload_select_files = {
-	.name       = "select_files",
-	.group      = "syscall",
-	.summary    = "many open files asked about by select",
-	.operation  = "call",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "select_files",
+	.group = "syscall",
+	.summary = "many open files asked about by select",
+	.operation = "call",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

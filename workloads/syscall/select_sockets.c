@@ -31,13 +31,13 @@ static const struct parameter parameters[] = { SOCKETS_PARAMETERS, { 0 } };
 static const struct call calls[] = { { "pselect6", 1 }, { 0 } };
 
 const struct workload workload_select_sockets = {
-	.name       = "select_sockets",
-	.group      = "syscall",
-	.summary    = "many TCP connections asked about by select",
-	.operation  = "call",
-	.setup      = setup,
-	.run        = run,
-	.teardown   = teardown,
+	.name = "select_sockets",
+	.group = "syscall",
+	.summary = "many TCP connections asked about by select",
+	.operation = "call",
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
 	.parameters = parameters,
-	.calls      = calls,
+	.calls = calls,
 };

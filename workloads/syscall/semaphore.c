@@ -55,7 +55,8 @@ static inline int wait_for(enum semaphore which)
 struct padded {
 	alignas(128) sem_t semaphore;
 };
-_Static_assert(SEMAPHORES * sizeof(struct padded) <= TURN_ROOM, "they must fit into what is shared");
+_Static_assert(SEMAPHORES * sizeof(struct padded) <= TURN_ROOM,
+               "they must fit into what is shared");
 
 static inline sem_t *at(enum semaphore which)
 {
@@ -66,8 +67,9 @@ static int make(void)
 {
 	for (int i = 0; i < SEMAPHORES; i++)
 		if (sem_init(at((enum semaphore)i), 1, 0))
-			return errno == ENOSYS ? unsupported("processes cannot share POSIX semaphores")
-			                       : fail("sem_init");
+			return errno == ENOSYS
+			               ? unsupported("processes cannot share POSIX semaphores")
+			               : fail("sem_init");
 	return 0;
 }
 
@@ -132,12 +134,12 @@ static int run(uint64_t operations)
 }
 
 const struct workload workload_semaphore = {
-	.name      = "semaphore",
-	.group     = "syscall",
-	.summary   = "the turn passed between two processes by semaphores",
+	.name = "semaphore",
+	.group = "syscall",
+	.summary = "the turn passed between two processes by semaphores",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = turn_end,
-	.counted   = (void (*)(void))semaphore_round_trip,
+	.setup = setup,
+	.run = run,
+	.teardown = turn_end,
+	.counted = (void (*)(void))semaphore_round_trip,
 };

@@ -66,7 +66,8 @@ static int take_namespace(void)
 	if (unshare(CLONE_NEWIPC) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWIPC) == 0)
 		return 0;
 	return unsupported("System V semaphores would outlive a killed trial, and it can have "
-	                   "no IPC namespace of its own: %s", strerror(errno));
+	                   "cannot create an IPC namespace: %s",
+	                   strerror(errno));
 }
 
 static int setup(void)
@@ -130,12 +131,12 @@ static const struct call calls[] = { { 0 } };
 #endif
 
 const struct workload workload_semaphore_system_v = {
-	.name      = "semaphore_system_v",
-	.group     = "syscall",
-	.summary   = "the turn passed between two processes by System V semaphores",
+	.name = "semaphore_system_v",
+	.group = "syscall",
+	.summary = "the turn passed between two processes by System V semaphores",
 	.operation = "round trip",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

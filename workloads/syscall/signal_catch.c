@@ -53,11 +53,11 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { "kill", 1 }, { "rt_sigreturn", 1 }, { 0 } };
 
 const struct workload workload_signal_catch = {
-	.name      = "signal_catch",
-	.group     = "syscall",
-	.summary   = "a signal sent to the own process and handled",
+	.name = "signal_catch",
+	.group = "syscall",
+	.summary = "a signal sent to the own process and handled",
 	.operation = "signal",
-	.setup     = setup,
-	.run       = run,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.calls = calls,
 };

@@ -54,12 +54,12 @@ static const struct call calls[] = {
 };
 
 const struct workload workload_stat_file = {
-	.name      = "stat_file",
-	.group     = "syscall",
-	.summary   = "the status of a file by its name",
+	.name = "stat_file",
+	.group = "syscall",
+	.summary = "the status of a file by its name",
 	.operation = "call",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

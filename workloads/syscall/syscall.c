@@ -35,11 +35,11 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { "getppid", 1 }, { 0 } };
 
 const struct workload workload_syscall = {
-	.name      = "syscall",
-	.group     = "syscall",
-	.summary   = "a system call that does almost nothing (getppid)",
+	.name = "syscall",
+	.group = "syscall",
+	.summary = "a system call that does almost nothing (getppid)",
 	.operation = "call",
-	.setup     = setup,
-	.run       = run,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.calls = calls,
 };

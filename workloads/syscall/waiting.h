@@ -1,8 +1,8 @@
 /* waiting.h -- what the workloads share that ask which of many descriptors are ready: of files,
  * which always are, or of connections, of which some have a byte that nobody reads.
  *
- * setup()   open_files() or connect_sockets(), then list_watched() for poll or set_watched() for select
- * ask()     the workload's own: one call, and answered()
+ * setup()   open_files() or connect_sockets(), then list_watched() for poll or set_watched() for
+ * select ask()     the workload's own: one call, and answered()
  */
 #ifndef STEELYARD_WAITING_H
 #define STEELYARD_WAITING_H
@@ -35,7 +35,8 @@ static inline int answered(int count, const char *call)
 	if (count < 0)
 		return fail(call);
 	if ((uint64_t)count != ready)
-		return fail_check("%d descriptors are ready, not %llu", count, (unsigned long long)ready);
+		return fail_check("%d descriptors are ready, not %llu", count,
+		                  (unsigned long long)ready);
 	return 0;
 }
 
@@ -94,9 +95,9 @@ static inline int set_watched(void)
 }
 
 #define FILES_PARAMETERS \
-	NUMBER("descriptors", "open files that are asked about", &descriptors, 1, DESCRIPTORS_MOST)
+	NUMBER("descriptors", "number of watched files", &descriptors, 1, DESCRIPTORS_MOST)
 #define SOCKETS_PARAMETERS                                                                         \
-	NUMBER("descriptors", "connections that are asked about", &descriptors, 1, DESCRIPTORS_MOST),       \
-	NUMBER("ready", "how many of them have something to read", &ready, 0, DESCRIPTORS_MOST)
+	NUMBER("descriptors", "number of watched connections", &descriptors, 1, DESCRIPTORS_MOST), \
+		NUMBER("ready", "how many of them are readable", &ready, 0, DESCRIPTORS_MOST)
 
 #endif

@@ -67,12 +67,12 @@ static void teardown(void)
 static const struct call calls[] = { { "write", 1 }, { 0 } };
 
 const struct workload workload_write_null = {
-	.name      = "write_null",
-	.group     = "syscall",
-	.summary   = "a write of one byte to the null device",
+	.name = "write_null",
+	.group = "syscall",
+	.summary = "a write of one byte to the null device",
 	.operation = "call",
-	.setup     = setup,
-	.run       = run,
-	.teardown  = teardown,
-	.calls     = calls,
+	.setup = setup,
+	.run = run,
+	.teardown = teardown,
+	.calls = calls,
 };

@@ -37,10 +37,10 @@ static int run(uint64_t operations)
 static const struct call calls[] = { { "sched_yield", 1 }, { 0 } };
 
 const struct workload workload_yield = {
-	.name      = "yield",
-	.group     = "syscall",
-	.summary   = "the processor offered to others (sched_yield, SwitchToThread)",
+	.name = "yield",
+	.group = "syscall",
+	.summary = "the processor offered to others (sched_yield, SwitchToThread)",
 	.operation = "call",
-	.run       = run,
-	.calls     = calls,
+	.run = run,
+	.calls = calls,
 };

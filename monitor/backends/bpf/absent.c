@@ -6,7 +6,7 @@
 static int probe(const struct order *order, char *why, size_t why_room)
 {
 	(void)order;
-	snprintf(why, why_room, "this steelyard-watch was built without libbpf, clang or bpftool");
+	snprintf(why, why_room, "steelyard-watch was built without it, because " WITHOUT_BPF);
 	return -1;
 }
 

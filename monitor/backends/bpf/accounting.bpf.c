@@ -1,20 +1,22 @@
 /* accounting.bpf.c -- follows processes from fork to the end, and counts their system calls.
  *
- * Measures     nothing that the kernel counts already: that is read, at the end of each thread and when the monitor
- *              asks. System calls are counted where they return, in the caller's own cells.
- * Costs        a few hundred ns at each fork, exec and exit of the machine's processes; with the hook on system
- *              calls, what an empty program there costs, for every process of the machine, and one or two ns.
- *              docs/monitor.md has the figures.
- * Loses        detail of tasks that find no slot (lost_slots): they share row 0. Tasks whose storage cannot be had
- *              (lost_tasks). Nothing by slow reading.
- * Beware       no helper that reads kernel memory by address, no trampoline, no kprobe: locked down kernels refuse
- *              them. Every access is typed.
+ * Measures     nothing that the kernel counts already: that is read, at the end of each thread and
+ *              when the monitor asks. System calls are counted where they return, in the caller's
+ *              own cells.
+ * Costs        a few hundred ns at each fork, exec and exit of the machine's processes; with the
+ *              hook on system calls, what an empty program there costs, for every process of the
+ *              machine, and one or two ns. docs/explanation/monitor.md has the figures.
+ * Loses        detail of tasks that find no slot (lost_slots): they share row 0. Tasks whose
+ *              storage cannot be had (lost_tasks). Nothing by slow reading.
+ * Beware       no helper that reads kernel memory by address, no trampoline, no kprobe: locked down
+ *              kernels refuse them. Every access is typed.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
+#include "../../draw.h"
 #include "accounting.h"
 
 char gpl[] SEC("license") = "GPL";
@@ -54,9 +56,10 @@ struct {
 	__type(value, struct tag);
 } tags SEC(".maps");
 
-/* Watched threads, held from when they get their slot until their figures are final and have been read: so each is
- * found without a walk over all tasks, and no end goes unseen. */
-typedef struct task_struct held_task; /* clang 14 loses the tag of a pointer to a struct that has no other name */
+/* Watched threads, held from when they get their slot until their figures are final and have been
+ * read: so each is found without a walk over all tasks, and no end goes unseen. */
+typedef struct task_struct held_task; /* clang 14 loses the tag of a pointer to a struct that has no
+                                         other name */
 struct held {
 	held_task __kptr *task;
 };
@@ -68,63 +71,67 @@ struct {
 } held SEC(".maps");
 
 struct task_struct *bpf_task_acquire(struct task_struct *task) __ksym __weak;
-void                bpf_task_release(struct task_struct *task) __ksym __weak;
+void bpf_task_release(struct task_struct *task) __ksym __weak;
 
-/* Processes to be attached. */
+/* Processes to be attached, by number, and when each began: 0 until a walk has found it. Later
+ * walks must not take in another one that has the number then. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, u32);
-	__type(value, u32);
+	__type(value, u64);
 } targets SEC(".maps");
 
 /* Set before loading. */
-const volatile u32  one_in = 1;           /* children followed */
+const volatile u32  one_in = 1;            /* children followed, */
+const volatile u32  drawn_from = 0;        /* in that generation and later, */
+const volatile u64  seed = 0;              /* by draws from this */
 const volatile bool counts_always = false; /* else only while `counting` */
 const volatile bool is_budgeted = false;   /* what the hook costs the machine is kept account of */
 const volatile bool is_timed = false;      /* cells are timed ones */
-const volatile bool has_32_bit = false;   /* programs of 32 bits may run here */
-const volatile bool holds = false;        /* this kernel lets a task be held */
-const volatile u32  slots = 1;            /* rows */
-const volatile u32  leaving_mask = 0;     /* of places in `leaving`: fewer where slots are few */
+const volatile bool has_32_bit = false;    /* programs of 32 bits may run here */
+const volatile bool holds = false;         /* this kernel lets a task be held */
+const volatile u32  slots = 1;             /* rows */
+const volatile u32  leaving_mask = 0;      /* of places in `leaving`: fewer where slots are few */
 const volatile u64  cgroup_id = 0;
 const volatile int  cgroup_hierarchy = 0;
-const volatile s32  excepted[2] = {};       /* processes: the monitor, and who reads it */
+const volatile s32  excepted[2] = {}; /* processes: the monitor, and who reads it */
 
 /* Shared with the reader. */
-struct place    places[PLACES];
-u32             cell_of[TABLES * NUMBERS];
-u32             cells_used;
-u32             counting;      /* whether calls are being counted at this moment */
-u32             attaching;     /* whether a walk takes in targets */
-u32             is_thorough;   /* whether a walk finds those too that have exited */
-u32             only_settles;  /* whether a walk reads nobody but those who have exited */
-u32             enrolled;      /* rows that were ever given */
-u32             changed[CHANGED]; /* slots that the last walk found changed, */
-u32             changed_count; /* so many */
-u32             attached;      /* how many the last walk took in */
-u32             wants_walk;    /* a walk should take in targets */
-u32             walk;          /* its number */
-u32             slots_highest; /* in use so far */
-u32             wake_below;    /* slots: fewer of them free wake the reader */
-u32             slots_free;
-u32             leaving[LEAVING];
-u32             leaving_next;
-u32             exited;        /* rows that are not over though their thread has exited */
-u64             shared_exits, shared_ends; /* of threads that have no slot of their own */
-u64             children_made;
-u64             lost_slots, lost_tasks;
-u64             unfollowed;
-struct counters unfollowed_costs;
-u64             other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
-u64             anchor;
-u32             window;        /* number of the one that is open, or was last */
-u64             window_begin_ns, window_end_ns; /* end: 0 while it is open */
-struct occupant occupants[PROCESSORS];
+struct place     places[PLACES];
+u32              cell_of[TABLES * NUMBERS];
+u32              cells_used;
+u32              counting;         /* whether calls are being counted at this moment */
+u32              attaching;        /* whether a walk takes in targets */
+u32              is_thorough;      /* whether a walk finds those too that have exited */
+u32              only_settles;     /* whether a walk reads nobody but those who have exited */
+u32              enrolled;         /* rows that were ever given */
+u32              changed[CHANGED]; /* slots that the last walk found changed, */
+u32              changed_count;    /* so many */
+u32              attached;         /* how many the last walk took in */
+u32              wants_walk;       /* a walk should take in targets */
+u32              walk;             /* its number */
+u32              slots_highest;    /* in use so far */
+u32              wake_below;       /* slots: fewer of them free wake the reader */
+u32              slots_free;
+u32              leaving[LEAVING];
+u32              leaving_next;
+u32              exited; /* rows that are not over though their thread has exited */
+u64              shared_exits, shared_ends; /* of threads that have no slot of their own */
+u64              children_made;
+u64              lost_slots, lost_tasks;
+u64              unfollowed;
+struct counters  unfollowed_costs;
+u64              other_calls[TABLES * NUMBERS]; /* what went to CELL_OTHER, by number */
+u64              anchor;
+u32              window;                         /* number of the one that is open, or was last */
+u64              window_begin_ns, window_end_ns; /* end: 0 while it is open */
+struct occupant  occupants[PROCESSORS];
 struct allowance allowances[PROCESSORS];
-u32             is_spent;      /* whether some processor has used up its allowance since that was last set to 0 */
+u32 is_spent; /* whether some processor has used up its allowance since that was last set to 0 */
 
-/* Registers' distance from something fixed: the verifier lets pointers be subtracted, not shifted. */
+/* Registers' distance from something fixed: the verifier lets pointers be subtracted, not
+ * shifted. */
 static __always_inline u64 key_of(struct pt_regs *regs)
 {
 	return (u64)((char *)regs - (char *)&anchor);
@@ -182,8 +189,9 @@ static __always_inline void read_counters(struct task_struct *task, struct count
 #undef COUNTER
 }
 
-/* A macro, because the kernel's own array is wider than ours: the index must be part of the relocated access. */
-#define PAGES(mm, kind)                                                            \
+/* A macro, because the kernel's own array is wider than ours: the index must be part of the
+ * relocated access. */
+#define PAGES(mm, kind)                                                                \
 	(bpf_core_field_exists(((struct mm_struct___before_6_2 *)mm)->rss_stat.count)  \
 	         ? ((struct mm_struct___before_6_2 *)mm)->rss_stat.count[kind].counter \
 	         : (mm)->rss_stat[kind].count)
@@ -258,8 +266,10 @@ static __always_inline void hold(struct task_struct *task, u32 slot)
 		bpf_task_release(mine);
 }
 
-/* Gives a followed task its row. The reader has cleared the row and its cells when it gave the slot back. */
-static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32 parent, bool is_new)
+/* Gives a followed task its row. The reader has cleared the row and its cells when it gave the slot
+ * back. */
+static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32 parent,
+                                  bool is_new)
 {
 	u32         slot = take_slot();
 	struct row *row = bpf_map_lookup_elem(&rows, &slot);
@@ -304,7 +314,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	follow = mine->kind == TAG_FOLLOWED;
 	if (follow)
-		settle(parent, mine->slot); /* taken in just now, perhaps: its call is to be counted as the child is */
+		settle(parent, mine->slot); /* taken in just now, perhaps: its call is to be counted
+		                               as the child is */
 	if (follow && !is_thread) {
 		u32         slot = mine->slot;
 		struct row *row = bpf_map_lookup_elem(&rows, &slot);
@@ -313,13 +324,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 			row->children++;
 		else if (row)
 			__sync_fetch_and_add(&row->children, 1);
-		if (one_in > 1)
-			follow = __sync_fetch_and_add(&children_made, 1) % one_in == 0;
+		if (one_in > 1 && mine->generation + 1 >= drawn_from)
+			follow = draw_follows(seed, __sync_fetch_and_add(&children_made, 1),
+			                      one_in);
 	}
 	tag = bpf_task_storage_get(&tags, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag) {
-		/* It is refused while this processor is within another such request, which was interrupted: the walk
-		 * over all tasks when attaching. The next one takes the child in. */
+		/* It is refused while this processor is within another such request, which was
+		 * interrupted: the walk over all tasks when attaching. The next one takes the child
+		 * in. */
 		__sync_fetch_and_add(&lost_tasks, 1);
 		wants_walk = 1;
 		return 0;
@@ -352,6 +365,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		if (row && slot) {
 			row->base = row->now;
 			row->attached = false;
+			row->most_before = task->signal->maxrss;
 		}
 		return 0;
 	}
@@ -362,6 +376,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	__builtin_memcpy(row->program_before, row->program, PROGRAM_NAME);
 	name(task, row->program);
 	row->pid = task->pid;
+	row->most_before = task->signal->maxrss;
 	read_memory(task, row);
 	row->virtual_begin = row->virtual_end;
 	row->memory_begin = row->memory_end;
@@ -549,7 +564,8 @@ int BPF_PROG(on_return_timed, struct pt_regs *regs, long result)
 	if (!row || !mine)
 		return 0;
 	if (!slot) {
-		__sync_fetch_and_add(&row[index].count, 1 + ((u64)((u64)result >= (u64)-4095) << 32));
+		__sync_fetch_and_add(&row[index].count,
+		                     1 + ((u64)((u64)result >= (u64)-4095) << 32));
 		return 0;
 	}
 	row[index].count += 1 + ((u64)((u64)result >= (u64)-4095) << 32);
@@ -562,8 +578,8 @@ int BPF_PROG(on_return_timed, struct pt_regs *regs, long result)
 	return 0;
 }
 
-/* In windows: how long each has run in them. The kernel's own count of a running thread's time is as old as the
- * last tick, which may lie further back than a window is long. */
+/* In windows: how long each has run in them. The kernel's own count of a running thread's time is
+ * as old as the last tick, which may lie further back than a window is long. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -682,8 +698,8 @@ static __always_inline bool is_dead(struct task_struct *task)
 	return task->__state == 128 /* TASK_DEAD */ && !task->on_cpu;
 }
 
-/* Takes what is final of the held thread of that slot, if it is over: dead and reaped. Whoever takes it out of its
- * place has it to himself. */
+/* Takes what is final of the held thread of that slot, if it is over: dead and reaped. Whoever
+ * takes it out of its place has it to himself. */
 static __noinline int settle_up(u32 slot)
 {
 	struct held        *place = bpf_map_lookup_elem(&held, &slot);
@@ -744,6 +760,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	name(task, row->program);
 	read_counters(task, &row->now);
 	read_memory(task, row);
+	/* Until Linux 6.15 the memory is gone by now. The last thread's end has brought the
+	 * kernel's own peak up to date. */
+	row->memory_is_old = !task->mm && !task->signal->live.counter;
+	row->most = task->signal->maxrss;
 	row->state = ROW_EXITED;
 	__sync_fetch_and_add(&exited, 1);
 	if (holds)
@@ -751,9 +771,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-/* It has been reaped, nobody refers to it any more, and a grace period of RCU is over. This is in the middle of
- * whatever runs then on that processor; a kernel may run no program amid a process that it protects (seen: process
- * 1), so that an end goes unseen. Therefore those that have a slot are held instead, where that can be had. */
+/* It has been reaped, nobody refers to it any more, and a grace period of RCU is over. This is in
+ * the middle of whatever runs then on that processor; a kernel may run no program amid a process
+ * that it protects (seen: process 1), so that an end goes unseen. Therefore those that have a slot
+ * are held instead, where that can be had. */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
@@ -780,10 +801,12 @@ int BPF_PROG(on_free, struct task_struct *task)
 }
 
 /* *is_new: its fork would have been seen, for its parent was watched by then. */
-static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32 *generation, bool *is_new)
+static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32 *generation,
+                                      bool *is_new)
 {
 	struct task_struct *elder = task->real_parent;
 	u32                 process = task->tgid, slot;
+	u64                *begin_ns;
 	struct tag         *tag;
 	struct row         *row;
 
@@ -791,7 +814,10 @@ static __always_inline bool is_target(struct task_struct *task, s32 *parent, u32
 		return false;
 	*parent = elder->tgid;
 	*is_new = false;
-	if (bpf_map_lookup_elem(&targets, &process)) {
+	begin_ns = bpf_map_lookup_elem(&targets, &process);
+	if (begin_ns && !*begin_ns)
+		*begin_ns = task->group_leader->start_boottime;
+	if (begin_ns && *begin_ns == task->group_leader->start_boottime) {
 		*generation = 0;
 		return true;
 	}
@@ -835,8 +861,8 @@ static __always_inline void attach(struct task_struct *task)
 	attached++;
 }
 
-/* Brings a row up to date. Of a thread that has not run since it was read last nothing can have changed, but
- * what others took from its memory: a thousand sleepers must cost next to nothing. */
+/* Brings a row up to date. Of a thread that has not run since it was read last nothing can have
+ * changed, but what others took from its memory: a thousand sleepers must cost next to nothing. */
 static __always_inline void refresh(struct task_struct *task, u32 slot)
 {
 	struct row *row = bpf_map_lookup_elem(&rows, &slot);
@@ -885,7 +911,8 @@ static long refresh_slot(u32 index, void *context)
 	return slot >= slots_highest;
 }
 
-/* Without references every task is visited, and ours are picked out; `several` tells who is asked for his tag. */
+/* Without references every task is visited, and ours are picked out; `several` tells who is asked
+ * for his tag. */
 static __always_inline bool is_ours(struct task_struct *task)
 {
 	u64           key = key_of((struct pt_regs *)bpf_task_pt_regs(task));
@@ -894,8 +921,8 @@ static __always_inline bool is_ours(struct task_struct *task)
 	return is_thorough || place->key == key || place->several;
 }
 
-/* A walk over all tasks takes in who is to be watched. With references it may be one over ourselves alone: those who
- * are watched are read when it is over. */
+/* A walk over all tasks takes in who is to be watched. With references it may be one over ourselves
+ * alone: those who are watched are read when it is over. */
 SEC("iter/task")
 int on_walk(struct bpf_iter__task *context)
 {
@@ -922,8 +949,10 @@ int on_walk(struct bpf_iter__task *context)
 
 /* A process that is moved into the cgroup that is watched. */
 SEC("tp_btf/cgroup_attach_task")
-int BPF_PROG(on_cgroup, struct cgroup *cgroup, const char *path, struct task_struct *task, bool threadgroup)
+int BPF_PROG(on_cgroup, struct cgroup *cgroup, const char *path, struct task_struct *task,
+             bool threadgroup)
 {
+	u64         begin_ns = task->group_leader->start_boottime;
 	struct tag *tag;
 	u32         slot;
 	struct row *row;
@@ -939,7 +968,7 @@ int BPF_PROG(on_cgroup, struct cgroup *cgroup, const char *path, struct task_str
 		return 0;
 	/* Its other threads come with it, and are found by the next walk. */
 	slot = task->tgid;
-	bpf_map_update_elem(&targets, &slot, &slot, 0);
+	bpf_map_update_elem(&targets, &slot, &begin_ns, 0);
 	wants_walk = 1;
 	enrol(task, tag, task->real_parent->tgid, false);
 	slot = tag->slot;

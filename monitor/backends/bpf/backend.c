@@ -16,13 +16,15 @@
 
 /* Ends are written without waking us: this often we check whether the last has come. */
 #define LAST_CHECK_NS UINT64_C(500000000)
-#define MINUTE_NS UINT64_C(60000000000)
-/* How long threads that have exited may take to be over: tearing down a large memory, a grace period of RCU. */
+#define MINUTE_NS     UINT64_C(60000000000)
+/* How long threads that have exited may take to be over: tearing down a large memory, a grace
+ * period of RCU. */
 #define FINAL_STEP_NS UINT64_C(5000000)
 enum { FINAL_STEPS = 100, SHARED_STEPS = 20 };
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO */
 
-/* Of processes that were named: of a control group, others may come; a command tells its own end. */
+/* Of processes that were named: of a control group, others may come; a command tells its own
+ * end. */
 static int ends_with_the_last;
 
 static int can_count(const struct order *order)
@@ -41,7 +43,8 @@ static int probe(const struct order *order, char *why, size_t why_room)
 
 	/* The programs see the numbers that processes have outside all namespaces. */
 	if (!stat("/proc/self/ns/pid", &ours) && ours.st_ino != FIRST_PID_NAMESPACE) {
-		snprintf(why, why_room, "we are in a namespace of processes: their numbers here are not the kernel's");
+		snprintf(why, why_room,
+		         "this is a process namespace: process IDs here are not the kernel's");
 		return -1;
 	}
 	return hooks_load(order, why, why_room);
@@ -53,17 +56,23 @@ static const char *const *missing(const struct order *order)
 	static const char *sentences[8];
 	int                count = 0;
 
-	sentences[count++] = "io_uring operations and calls into the vDSO (clock_gettime, getcpu) are no system calls: not counted";
-	sentences[count++] = "resident set and swap of running processes are the kernel's approximate counts";
+	sentences[count++] =
+		"io_uring operations and calls into the vDSO (clock_gettime, getcpu) are no system calls: not counted";
+	sentences[count++] =
+		"resident set and swap of running processes are approximate kernel counts";
 	if (order->detail == LIFE)
-		sentences[count++] = "system calls by type: not at detail life; reads and writes are the kernel's own counts";
+		sentences[count++] =
+			"system calls by type: not at detail life; reads and writes are the kernel's counts";
 	if (order->detail == BUDGET)
-		sentences[count++] = "calls are counted one by one while that fits the budget, and in windows where it does not: "
-		                     "each process says whether its counts are exact";
+		sentences[count++] =
+			"calls are counted one by one within the budget, and in windows beyond it: "
+			"each process record says whether its counts are exact";
 	if (order->detail == PROFILE)
-		sentences[count++] = "calls are not counted at detail profile: samples say where processor time goes";
+		sentences[count++] =
+			"calls are not counted at detail profile: samples say where processor time goes";
 	if (order->detail == LATENCY)
-		sentences[count++] = "a call that was refused by seccomp, or in progress when the watch began, has no time";
+		sentences[count++] =
+			"a call that was refused by seccomp, or in progress when the watch began, has no time";
 	sentences[count] = NULL;
 	return sentences;
 }
@@ -77,8 +86,10 @@ static int attach(const struct order *order, char *why, size_t why_room)
 		if (order->pid_count && !hooks_attach(order->pids, order->pid_count)) {
 			int is_there = !kill(order->pids[0], 0) || errno == EPERM;
 
-			snprintf(why, why_room, is_there ? "process %d is not shown by the kernel"
-			                                 : "process %d has ended", (int)order->pids[0]);
+			snprintf(why, why_room,
+			         is_there ? "process %d is not shown by the kernel"
+			                  : "process %d has ended",
+			         (int)order->pids[0]);
 			return -1;
 		}
 		return 0;
@@ -99,7 +110,8 @@ static int try_to_begin(const struct order *order, pid_t child, char *why, size_
 	snprintf(why, why_room, "the hook on system calls was refused");
 	if (budget_begin(order))
 		return -1;
-	if ((order->detail == CALLS || order->detail == LATENCY) && !order->prove && hooks_calls_on())
+	if ((order->detail == CALLS || order->detail == LATENCY) && !order->prove &&
+	    hooks_calls_on())
 		return -1;
 	snprintf(why, why_room, "the command's process cannot be watched");
 	if (child && hooks_hold(child))
@@ -122,7 +134,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 static enum woken wait(uint64_t until_ns)
 {
 	for (;;) {
-		uint64_t   now = now_ns();
+		uint64_t   now = boottime_ns();
 		uint64_t   next = now + MINUTE_NS;
 		enum woken woken;
 
@@ -144,7 +156,7 @@ static enum woken wait(uint64_t until_ns)
 			return woken;
 		if (ends_with_the_last && !budget_window_is_open() && gather_is_empty())
 			return WOKEN_BY_END;
-		if (now_ns() >= until_ns)
+		if (boottime_ns() >= until_ns)
 			return WOKEN_BY_TIME;
 	}
 }
@@ -163,8 +175,9 @@ static uint64_t total(struct process *sum)
 	return gather_total(sum);
 }
 
-/* Those that have exited are over when they have been left for the last time and reaped; those that are not held,
- * after a grace period of RCU besides. Zombies are not, and are known by a walk, but for those without a slot. */
+/* Those that have exited are over when they have been left for the last time and reaped; those that
+ * are not held, after a grace period of RCU besides. Zombies are not, and are known by a walk, but
+ * for those without a slot. */
 static void await_final(void)
 {
 	for (int step = 0; step < FINAL_STEPS; step++) {
@@ -172,7 +185,8 @@ static void await_final(void)
 		gather_ended();
 		if (!gather_unfinished() && (!hooks_unfinished() || step > SHARED_STEPS))
 			break;
-		/* It waits for a grace period, at the kernel's own pace; then its callbacks must run. */
+		/* It waits for a grace period, at the kernel's own pace; then its callbacks must
+		 * run. */
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 		usleep(FINAL_STEP_NS / 1000);
 	}
@@ -198,12 +212,12 @@ static void end(struct account *account)
 }
 
 const struct backend bpf_backend = {
-	.name    = "bpf",
-	.probe   = probe,
+	.name = "bpf",
+	.probe = probe,
 	.missing = missing,
-	.begin   = begin,
-	.wait    = wait,
-	.read    = read_all,
-	.total   = total,
-	.end     = end,
+	.begin = begin,
+	.wait = wait,
+	.read = read_all,
+	.total = total,
+	.end = end,
 };

@@ -1,5 +1,5 @@
-/* budget.h -- at BUDGET, system calls are hooked in as long as that is within the budget, and in windows where it
- * is not; with --prove in windows alone. When, and for how long. */
+/* budget.h -- at BUDGET, system calls are hooked in as long as that is within the budget, and in
+ * windows where it is not; with --prove in windows alone. When, and for how long. */
 #ifndef STEELYARD_BUDGET_H
 #define STEELYARD_BUDGET_H
 

@@ -1,7 +1,8 @@
 /* gather.c -- see gather.h.
  *
- * A slot belongs to a thread; a process is kept here, with what its ended threads cost, until its last thread is
- * gone. Then its record is written. The kernel's counters are cumulative, so whenever they are read is right.
+ * A slot belongs to a thread; a process is kept here, with what its ended threads cost, until its
+ * last thread is gone. Then its record is written. The kernel's counters are cumulative, so
+ * whenever they are read is right.
  */
 #include "gather.h"
 
@@ -11,13 +12,13 @@
 
 #include "hooks.h"
 
-/* A watched process. `kept` holds its identity, the costs of its ended threads, and its calls as far as they
- * were folded. */
+/* A watched process. `kept` holds its identity, the costs of its ended threads, and its calls as
+ * far as they were folded. */
 struct member {
 	struct process kept;
-	struct process read;     /* as the last reading had it */
+	struct process read; /* as the last reading had it */
 	int            has_read;
-	uint32_t       slots;    /* the first of its threads' slots; chained by `next` */
+	uint32_t       slots; /* the first of its threads' slots; chained by `next` */
 	uint64_t       thread_count, child_count;
 	uint64_t       adjusted_user_ns, adjusted_system_ns;
 	int            is_changed;
@@ -29,13 +30,14 @@ struct member {
 struct thread {
 	struct member *owner;
 	uint32_t       next;
-	uint64_t      *folded;  /* its cells, as far as they are in owner->kept: words, as they lie in the map */
+	uint64_t *folded; /* its cells, as far as they are in owner->kept: words, as they lie in the
+	                     map */
 	struct counters read;
-	int            is_missed;     /* calls of its were not counted, in pauses that are over, */
-	uint64_t       missed_run_ns; /* in which it ran for so long */
-	uint32_t       pause;         /* the pause before which it was read last: */
-	int            was_running;
-	uint64_t       run_ns, switches; /* as they were then */
+	int             is_missed;     /* calls of its were not counted, in pauses that are over, */
+	uint64_t        missed_run_ns; /* in which it ran for so long */
+	uint32_t        pause;         /* the pause before which it was read last: */
+	int             was_running;
+	uint64_t        run_ns, switches; /* as they were then */
 };
 
 #define FOLD_NS UINT64_C(30000000000)
@@ -46,23 +48,23 @@ static struct {
 	struct thread      *threads;
 	struct member      *members;
 	struct member      *bucket[BUCKETS_OF_MEMBERS]; /* the same, by pid */
-	struct process      total;     /* ended processes, and everybody's folded calls */
+	struct process      total; /* ended processes, and everybody's folded calls */
 	uint64_t            processes;
 	uint32_t           *gone, gone_count;
 	struct member     **over; /* those of which the last thread was buried just now */
 	struct window {
 		uint64_t begin_ns, length_ns;
-	}                  *windows;
-	size_t              window_count;
-	uint64_t            windows_ns;
-	int                 has_refreshed;
-	uint32_t            enrolled;  /* rows known to have been given */
-	uint64_t            folded_ns; /* when gather_fold last did its work */
-	uint64_t           *unslotted; /* row 0's cells as far as folded */
-	uint32_t            pause;     /* number of the one that goes on, or was last */
-	int                 is_paused;
-	uint64_t            paused_ns; /* since when */
-	uint64_t            stopped_ns; /* nothing is counted from then on */
+	}        *windows;
+	size_t    window_count, window_room;
+	uint64_t  windows_ns;
+	int       has_refreshed;
+	uint32_t  enrolled;  /* rows known to have been given */
+	uint64_t  folded_ns; /* when gather_fold last did its work */
+	uint64_t *unslotted; /* row 0's cells as far as folded */
+	uint32_t  pause;     /* number of the one that goes on, or was last */
+	int       is_paused;
+	uint64_t  paused_ns;  /* since when */
+	uint64_t  stopped_ns; /* nothing is counted from then on */
 } s = { .stopped_ns = UNKNOWN };
 
 void gather_open(const struct order *order)
@@ -72,7 +74,7 @@ void gather_open(const struct order *order)
 	s.gone = calloc(hooks.slots, sizeof *s.gone);
 	s.over = calloc(hooks.slots, sizeof *s.over);
 	if (!s.threads || !s.gone || !s.over)
-		abort();
+		no_memory();
 	process_clear(&s.total);
 }
 
@@ -129,7 +131,7 @@ static struct member *member_of(const struct row *row)
 			return member;
 	member = calloc(1, sizeof *member);
 	if (!member)
-		abort();
+		no_memory();
 	identify(&member->kept, row);
 	member->kept.calls_known = has_calls();
 	chain(member);
@@ -178,22 +180,33 @@ static void memory_into(const struct row *row, struct process *process)
 	process->figure[virtual_begin] = row->virtual_begin * page;
 	process->figure[virtual_end] = row->virtual_end * page;
 	process->figure[virtual_peak] = row->virtual_peak * page;
-	/* A new program's first pages wait in counters of each processor, which are not in the sum yet. */
+	/* A new program's first pages wait in counters of each processor, which are not in the sum
+	 * yet. */
 	process->figure[memory_begin] = row->memory_begin ? row->memory_begin * page : UNKNOWN;
 	process->figure[memory_end] = row->memory_end * page;
 	process->figure[memory_peak] = row->memory_peak * page;
 	process->figure[swap_end] = row->swap_end * page;
+	if (!row->memory_is_old)
+		return;
+	process_cut_short(process, LEVELS);
+	/* The kernel's peak is of all its programs. If it has grown since the last one began, it is
+	 * that one's. */
+	if (row->most <= row->most_before)
+		return;
+	process->figure[memory_peak] = row->most * page;
+	process->at_least &= ~(UINT32_C(1) << memory_peak);
 }
 
 static const enum figure not_yet_final[7] = {
-	cpu_user_ns, cpu_system_ns, run_ns, wait_ns, blocked_ns, switches_voluntary, switches_involuntary,
+	cpu_user_ns,        cpu_system_ns,        run_ns, wait_ns, blocked_ns,
+	switches_voluntary, switches_involuntary,
 };
 
 /* cpu_user_ns and cpu_system_ns are ticks here: the split is made for the whole process. */
 static void costs_into(const struct row *row, struct process *process)
 {
 	const struct counters *now = &row->now, *base = &row->base;
-	uint64_t               end_ns = row->end_ns ? row->end_ns : now_ns();
+	uint64_t               end_ns = row->end_ns ? row->end_ns : boottime_ns();
 
 #define COUNTER(name, source) process->figure[name] = less(now->name, base->name);
 	COUNTERS_OF_TASK(COUNTER)
@@ -216,7 +229,8 @@ static const uint64_t *cells_of(uint32_t slot)
 
 static const struct timed_cell *cell_in(const uint64_t *cells, uint32_t cell)
 {
-	return (const struct timed_cell *)(const void *)(cells + cell * hooks.cell_bytes / sizeof *cells);
+	return (const struct timed_cell *)(const void *)(cells +
+	                                                 cell * hooks.cell_bytes / sizeof *cells);
 }
 
 /* Which cell gained what since `old`, which may be NULL, into a process' call. */
@@ -230,7 +244,8 @@ static void gain_into(uint32_t cell, const struct timed_cell *now, const struct 
 	uint32_t          number;
 
 	if (s.order->detail == PROFILE && cell >= CELL_KERNEL) {
-		uint64_t *samples = cell == CELL_USER ? &process->samples_user : &process->samples_kernel;
+		uint64_t *samples = cell == CELL_USER ? &process->samples_user
+		                                      : &process->samples_kernel;
 
 		*samples = (*samples == UNKNOWN ? 0 : *samples) + count;
 		return;
@@ -245,14 +260,16 @@ static void gain_into(uint32_t cell, const struct timed_cell *now, const struct 
 	}
 	call->calls += count;
 	call->errors += (gain - count) >> 32;
-	/* A call that does not return, or that was not seen to begin, took a time that nobody knows. */
+	/* A call that does not return, or that was not seen to begin, took a time that nobody
+	 * knows. */
 	if (s.order->detail != LATENCY || now->time_ns == (old ? old->time_ns : 0))
 		return;
 	if (call->time_ns == UNKNOWN)
 		call->time_ns = 0;
 	call->time_ns += now->time_ns - (old ? old->time_ns : 0);
-	if (!call->histogram && !(call->histogram = calloc(HISTOGRAM_BUCKETS, sizeof *call->histogram)))
-		abort();
+	if (!call->histogram &&
+	    !(call->histogram = calloc(HISTOGRAM_BUCKETS, sizeof *call->histogram)))
+		no_memory();
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		call->histogram[i] += now->histogram[i] - (old ? old->histogram[i] : 0);
 }
@@ -271,8 +288,9 @@ static void calls_into(const uint64_t *cells, const uint64_t *folded, struct pro
 	}
 }
 
-/* Pauses in the counting. A thread that did not run in one made no call in it: whether it ran is told by its run time
- * and its switches, for whoever was on no processor at the reading before, and is on none now. */
+/* Pauses in the counting. A thread that did not run in one made no call in it: whether it ran is
+ * told by its run time and its switches, for whoever was on no processor at the reading before, and
+ * is on none now. */
 
 static uint64_t switches_of(const struct row *row)
 {
@@ -292,8 +310,8 @@ static void missed_in_pause(uint32_t slot, int *is_missed, uint64_t *missed_run_
 	if (!s.is_paused || (row->end_ns && row->end_ns < s.paused_ns))
 		return;
 	*missed_run_ns = less(row->now.run_ns, before_ns);
-	*is_missed = !was_there || thread->was_running || row->processor || row->end_ns || *missed_run_ns ||
-	             thread->switches != switches_of(row);
+	*is_missed = !was_there || thread->was_running || row->processor || row->end_ns ||
+	             *missed_run_ns || thread->switches != switches_of(row);
 	/* Row 0 is everybody's who has found no slot, and is told of at their ends alone. */
 	if (slot == 0)
 		*is_missed = hooks_lost_slots();
@@ -307,7 +325,8 @@ static void missed_into(uint32_t slot, struct process *process)
 	uint64_t             missed_run_ns;
 
 	missed_in_pause(slot, &is_missed, &missed_run_ns);
-	process->is_missed |= thread->is_missed || is_missed || row->late || row->end_ns >= s.stopped_ns;
+	process->is_missed |= thread->is_missed || is_missed || row->late ||
+	                      row->end_ns >= s.stopped_ns;
 	process->missed_run_ns += thread->missed_run_ns + missed_run_ns;
 }
 
@@ -366,7 +385,7 @@ static void thread_into(uint32_t slot, struct process *process)
 /* The windows that opened in its life. */
 static void windows_into(struct process *process)
 {
-	uint64_t end_ns = process->end_ns == UNKNOWN ? now_ns() : process->end_ns;
+	uint64_t end_ns = process->end_ns == UNKNOWN ? boottime_ns() : process->end_ns;
 
 	process->windows = 0;
 	process->windows_ns = 0;
@@ -381,7 +400,8 @@ static void windows_into(struct process *process)
 /* Ticks become the kernel's split of the exact time: its own, where a parent has asked for it. */
 static void split(struct process *process, const struct member *member)
 {
-	int is_adjusted = member && !process->attached && member->adjusted_user_ns + member->adjusted_system_ns;
+	int is_adjusted = member && !process->attached &&
+	                  member->adjusted_user_ns + member->adjusted_system_ns;
 
 	if (is_adjusted && process->figure[run_ns] != UNKNOWN) {
 		process->figure[cpu_user_ns] = member->adjusted_user_ns;
@@ -399,7 +419,8 @@ static void complete(struct process *process, const struct member *member)
 	windows_into(process);
 }
 
-/* Into the total go the costs as they are written; its calls are there already, as far as they were folded. */
+/* Into the total go the costs as they are written; its calls are there already, as far as they were
+ * folded. */
 static void forget(struct member *member)
 {
 	unchain(member);
@@ -500,7 +521,8 @@ int gather_is_empty(void)
 
 /* -- Readings -- */
 
-/* A first walk changes everything, and a later one what has run. It does not say so again: it must be kept. */
+/* A first walk changes everything, and a later one what has run. It does not say so again: it must
+ * be kept. */
 static void note_change(uint32_t slot)
 {
 	struct thread *thread = &s.threads[slot];
@@ -521,7 +543,8 @@ void gather_refresh(void)
 	changed = hooks_changed(&count);
 	for (size_t i = 0; changed && i < count; i++)
 		note_change(changed[i]);
-	for (uint32_t slot = 1; (!changed || !s.has_refreshed) && slot <= hooks_slots_highest(); slot++)
+	for (uint32_t slot = 1; (!changed || !s.has_refreshed) && slot <= hooks_slots_highest();
+	     slot++)
 		note_change(slot);
 	s.has_refreshed = 1;
 }
@@ -617,8 +640,8 @@ static int is_idle(const uint64_t *cells, const uint64_t *folded)
 	return 1;
 }
 
-/* What a slot has gained, into the window's process, and its cells into what is folded: from one copy of them, for
- * they go on counting meanwhile. */
+/* What a slot has gained, into the window's process, and its cells into what is folded: from one
+ * copy of them, for they go on counting meanwhile. */
 static void fold(uint32_t slot, uint64_t **folded, struct process *window)
 {
 	const uint64_t *cells = cells_of(slot);
@@ -630,7 +653,7 @@ static void fold(uint32_t slot, uint64_t **folded, struct process *window)
 		return;
 	copy = malloc(words * sizeof *copy);
 	if (!copy)
-		abort();
+		no_memory();
 	for (size_t i = 0; i < words; i++)
 		copy[i] = __atomic_load_n(&cells[i], __ATOMIC_RELAXED);
 	process_clear(&part);
@@ -650,8 +673,8 @@ static uint64_t calls_of(const struct process *process)
 	return count;
 }
 
-/* One window of a process: counts, run time, and the sums of their squares and products. Without the time that
- * the counting itself took: so long it would have run for its own sake. */
+/* One window of a process: counts, run time, and the sums of their squares and products. Without
+ * the time that the counting itself took: so long it would have run for its own sake. */
 static void conclude_window(struct process *window, double weight, double ran_ns, double hook_ns,
                             struct process *into)
 {
@@ -660,6 +683,7 @@ static void conclude_window(struct process *window, double weight, double ran_ns
 	window->windows_active = ran_ns > 0;
 	window->windows_run_ns = own_ns;
 	window->windows_weighted_ns = weight * own_ns;
+	window->windows_weighted_twice_ns = weight * weight * own_ns;
 	window->windows_run_squares = window->windows_weighted_ns * window->windows_weighted_ns;
 	window->windows_hook_ns = ran_ns - own_ns;
 	for (size_t i = 0; i < window->call_count; i++) {
@@ -675,8 +699,9 @@ static void conclude_window(struct process *window, double weight, double ran_ns
 	process_add(into, window);
 }
 
-/* Calls that do something pay more for the hook than the one by which it is calibrated: reads, writes and seeks
- * of a file 1.1 to 1.65 times as much (docs/monitor.md). The estimate's interval allows for half of this. */
+/* Calls that do something pay more for the hook than the one by which it is calibrated: reads,
+ * writes and seeks of a file 1.1 to 1.65 times as much (monitor.md). The estimate's interval
+ * allows for half of this. */
 static double hook_price(void)
 {
 	return hooks.hook_ns == UNKNOWN ? 0 : 1.25 * (double)hooks.hook_ns;
@@ -687,9 +712,7 @@ void gather_window(uint64_t begin_ns, uint64_t end_ns, double weight)
 	struct process all;
 	uint64_t       all_ran_ns = 0;
 
-	s.windows = realloc(s.windows, (s.window_count + 1) * sizeof *s.windows);
-	if (!s.windows)
-		abort();
+	s.windows = list_grow(s.windows, s.window_count, &s.window_room, sizeof *s.windows);
 	s.windows[s.window_count++] = (struct window){ begin_ns, end_ns - begin_ns };
 	s.windows_ns += end_ns - begin_ns;
 	adopt_new();
@@ -712,12 +735,13 @@ void gather_window(uint64_t begin_ns, uint64_t end_ns, double weight)
 			continue;
 		all_ran_ns += ran_ns;
 		process_add(&all, &window);
-		conclude_window(&window, weight, (double)ran_ns, (double)calls_of(&window) * hook_price(),
-		                &member->kept);
+		conclude_window(&window, weight, (double)ran_ns,
+		                (double)calls_of(&window) * hook_price(), &member->kept);
 		process_free_calls(&window);
 	}
 	fold(0, &s.unslotted, &all);
-	conclude_window(&all, weight, (double)all_ran_ns, (double)calls_of(&all) * hook_price(), &s.total);
+	conclude_window(&all, weight, (double)all_ran_ns, (double)calls_of(&all) * hook_price(),
+	                &s.total);
 	process_free_calls(&all);
 }
 
@@ -739,9 +763,10 @@ static void fold_all(void)
 
 void gather_fold(void)
 {
-	uint64_t now = now_ns();
+	uint64_t now = boottime_ns();
 
-	if (!has_calls() || s.order->detail == PROFILE || s.is_paused || now < s.folded_ns + FOLD_NS)
+	if (!has_calls() || s.order->detail == PROFILE || s.is_paused ||
+	    now < s.folded_ns + FOLD_NS)
 		return;
 	s.folded_ns = now;
 	fold_all();
@@ -755,7 +780,8 @@ void gather_pause(void)
 		struct thread    *thread = &s.threads[slot];
 		const struct row *row = &hooks.rows[slot];
 
-		/* Whoever is not here yet is one who came in the pause: at worst that is wrong by a moment. */
+		/* Whoever is not here yet is one who came in the pause: at worst that is wrong by a
+		 * moment. */
 		if (slot && !thread->owner)
 			continue;
 		thread->pause = s.pause;
@@ -763,7 +789,7 @@ void gather_pause(void)
 		thread->run_ns = row->now.run_ns;
 		thread->switches = switches_of(row);
 	}
-	s.paused_ns = now_ns();
+	s.paused_ns = boottime_ns();
 	s.is_paused = 1;
 	hooks_count(0);
 	fold_all();
@@ -774,7 +800,7 @@ void gather_resume(void)
 	uint64_t now;
 
 	hooks_count(1);
-	now = now_ns();
+	now = boottime_ns();
 	gather_refresh();
 	for (uint32_t slot = 0; slot <= hooks_slots_highest(); slot++) {
 		struct thread *thread = &s.threads[slot];
@@ -792,7 +818,7 @@ void gather_resume(void)
 
 void gather_stop_counting(void)
 {
-	s.stopped_ns = now_ns();
+	s.stopped_ns = boottime_ns();
 }
 
 /* -- The end -- */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -31,9 +32,10 @@ typedef int32_t  s32;
 
 #include "kernel/cgroup.h"
 
-/* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at LATENCY
- * 26. A slot is in use until its thread is found to be over, or (not held) some tens of ms after its end, which a
- * storm of forks makes many. */
+/* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at
+ * LATENCY
+ * 26. A slot is in use until its thread is found to be over, or (not held) some tens of ms after
+ * its end, which a storm of forks makes many. */
 static const uint32_t slots_usual[DETAILS] = {
 	[LIFE] = 16384, [BUDGET] = 6144, [CALLS] = 6144, [PROFILE] = 6144, [LATENCY] = 1500,
 };
@@ -43,13 +45,13 @@ static struct {
 	struct accounting  *skeleton;
 	struct ring_buffer *ring;
 	int                 walk_file; /* over all tasks */
-	struct bpf_link    *self;      /* over ourselves alone; NULL: those who are watched are not held */
-	struct bpf_link    *switches; /* the hook on switches, while a window is open */
-	struct bpf_link    *calls[2]; /* the hooks on system calls, while they are on */
-	struct bpf_link   **samples;  /* of each processor, at PROFILE */
-	int                 sample_count;
-	enum detail         detail;
-	char                log[8192]; /* what libbpf last complained of */
+	struct bpf_link  *self; /* over ourselves alone; NULL: those who are watched are not held */
+	struct bpf_link  *switches; /* the hook on switches, while a window is open */
+	struct bpf_link  *calls[2]; /* the hooks on system calls, while they are on */
+	struct bpf_link **samples;  /* of each processor, at PROFILE */
+	int               sample_count;
+	enum detail       detail;
+	char              log[8192]; /* what libbpf last complained of */
 	void (*gone)(uint32_t slot);
 } s;
 
@@ -60,7 +62,8 @@ static int keep_log(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-/* A program of 32 bits makes its calls by interrupt 128; so can one of 64 bits, where the kernel allows it. */
+/* A program of 32 bits makes its calls by interrupt 128; so can one of 64 bits, where the kernel
+ * allows it. */
 static bool has_32_bit(void)
 {
 #ifdef __x86_64__
@@ -73,7 +76,9 @@ static bool has_32_bit(void)
 		__asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
 		_exit(result > 0 ? 0 : 1);
 	}
-	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+	/* Where it cannot be tried they are looked for: that costs a little, and misses none. */
+	return child < 0 || waitpid(child, &status, 0) != child ||
+	       (WIFEXITED(status) && !WEXITSTATUS(status));
 #else
 	return false;
 #endif
@@ -83,7 +88,7 @@ static bool has_32_bit(void)
 static bool can_hold(void)
 {
 	struct btf *kernel = btf__load_vmlinux_btf();
-	bool        can = kernel && btf__find_by_name_kind(kernel, "bpf_task_acquire", BTF_KIND_FUNC) > 0;
+	bool can = kernel && btf__find_by_name_kind(kernel, "bpf_task_acquire", BTF_KIND_FUNC) > 0;
 
 	btf__free(kernel);
 	return can;
@@ -93,13 +98,15 @@ static void size_maps(const struct order *order)
 {
 	struct accounting *skeleton = s.skeleton;
 	/* Besides: row 0, and one for the process that is watched to calibrate. */
-	uint32_t           slots = (order->slots ? order->slots : slots_usual[order->detail]) + 1 +
+	uint32_t slots = (order->slots ? order->slots : slots_usual[order->detail]) + 1 +
 	                 (order->detail != LIFE && order->detail != PROFILE);
-	uint32_t           ring = 4096, leaving = 1;
+	uint32_t ring = 4096, leaving = 1;
 
 	hooks.slots = slots;
-	hooks.cell_bytes = order->detail == LATENCY ? sizeof(struct timed_cell) : sizeof(struct cell);
-	/* An entry takes 16 bytes; besides those of slots, each processor may ask for more allowance. */
+	hooks.cell_bytes = order->detail == LATENCY ? sizeof(struct timed_cell)
+	                                            : sizeof(struct cell);
+	/* An entry takes 16 bytes; besides those of slots, each processor may ask for more
+	 * allowance. */
 	while (ring < (slots + (uint32_t)sysconf(_SC_NPROCESSORS_CONF)) * 16)
 		ring *= 2;
 	bpf_map__set_max_entries(skeleton->maps.rows, slots);
@@ -120,7 +127,8 @@ static void choose_programs(const struct order *order)
 	struct accounting *skeleton = s.skeleton;
 	bool               timed = order->detail == LATENCY;
 
-	bpf_program__set_autoload(skeleton->progs.on_return, order->detail == CALLS || order->detail == BUDGET);
+	bpf_program__set_autoload(skeleton->progs.on_return,
+	                          order->detail == CALLS || order->detail == BUDGET);
 	bpf_program__set_autoload(skeleton->progs.on_return_timed, timed);
 	bpf_program__set_autoload(skeleton->progs.on_enter_timed, timed);
 	bpf_program__set_autoload(skeleton->progs.on_switch, order->detail == BUDGET);
@@ -128,17 +136,29 @@ static void choose_programs(const struct order *order)
 	bpf_program__set_autoload(skeleton->progs.on_cgroup, order->cgroup != NULL);
 }
 
+/* With too few the kernel or libbpf fails in the midst, for whatever reason. */
+enum { FILES_NEEDED = 64 };
+
 static int refuse(char *why, size_t room)
 {
-	int error = errno;
+	int           error = errno;
+	struct rlimit files;
 
 	s.log[strcspn(s.log, "\n")] = '\0';
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		snprintf(why, room, "this kernel has no type information (/sys/kernel/btf/vmlinux)");
+		snprintf(why, room,
+		         "this kernel has no type information (/sys/kernel/btf/vmlinux)");
 	else if (error == EPERM || error == EACCES)
-		snprintf(why, room, "not permitted: BPF needs the capabilities CAP_BPF and CAP_PERFMON (or root)");
+		snprintf(
+			why, room,
+			"not permitted: BPF needs the capabilities CAP_BPF and CAP_PERFMON (or root)");
+	else if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < FILES_NEEDED)
+		snprintf(why, room,
+		         "BPF needs up to %d open files, but the limit is %llu (ulimit -n)",
+		         FILES_NEEDED, (unsigned long long)files.rlim_cur);
 	else
-		snprintf(why, room, "the kernel refused the BPF programs: %s: %s", strerror(error), s.log);
+		snprintf(why, room, "the kernel refused the BPF programs: %s: %s", strerror(error),
+		         s.log);
 	if (s.skeleton)
 		accounting__destroy(s.skeleton);
 	s.skeleton = NULL;
@@ -191,6 +211,8 @@ int hooks_load(const struct order *order, char *why, size_t why_room)
 		return -1;
 	}
 	skeleton->rodata->one_in = order->children;
+	skeleton->rodata->drawn_from = order->drawn_from;
+	skeleton->rodata->seed = order->seed;
 	skeleton->rodata->counts_always = order->detail == CALLS || order->detail == LATENCY;
 	skeleton->rodata->is_budgeted = order->detail == BUDGET;
 	skeleton->rodata->is_timed = order->detail == LATENCY;
@@ -224,7 +246,8 @@ static int hook_in(struct bpf_program *program, struct bpf_link **link, char *wh
 	*link = bpf_program__attach(program);
 	if (*link)
 		return 0;
-	snprintf(why, why_room, "the hook %s was refused: %s", bpf_program__name(program), strerror(errno));
+	snprintf(why, why_room, "the hook %s was refused: %s", bpf_program__name(program),
+	         strerror(errno));
 	return -1;
 }
 
@@ -240,16 +263,19 @@ static int sample_processors(char *why, size_t why_room)
 
 	s.samples = calloc((size_t)count, sizeof *s.samples);
 	if (!s.samples)
-		abort();
+		no_memory();
 	for (int i = 0; i < count; i++) {
-		int file = (int)syscall(SYS_perf_event_open, &clock, -1, i, -1, PERF_FLAG_FD_CLOEXEC);
+		int file = (int)syscall(SYS_perf_event_open, &clock, -1, i, -1,
+		                        PERF_FLAG_FD_CLOEXEC);
 
 		if (file < 0 && errno == ENODEV)
 			continue; /* that processor is off */
 		if (file >= 0)
-			s.samples[s.sample_count] = bpf_program__attach_perf_event(s.skeleton->progs.on_sample, file);
+			s.samples[s.sample_count] = bpf_program__attach_perf_event(
+				s.skeleton->progs.on_sample, file);
 		if (file < 0 || !s.samples[s.sample_count++]) {
-			snprintf(why, why_room, "the clock that samples was refused: %s", strerror(errno));
+			snprintf(why, why_room, "the clock that samples was refused: %s",
+			         strerror(errno));
 			return -1;
 		}
 	}
@@ -258,14 +284,17 @@ static int sample_processors(char *why, size_t why_room)
 
 static int walk_ourselves(char *why, size_t why_room)
 {
-	union bpf_iter_link_info     which = { .task.tid = (u32)getpid() };
+	union bpf_iter_link_info    which = { .task.tid = (u32)getpid() };
 	struct bpf_iter_attach_opts options = {
-		.sz = sizeof options, .link_info = &which, .link_info_len = sizeof which,
+		.sz = sizeof options,
+		.link_info = &which,
+		.link_info_len = sizeof which,
 	};
 
 	s.self = bpf_program__attach_iter(s.skeleton->progs.on_walk, &options);
 	if (!s.self)
-		snprintf(why, why_room, "a walk over one task alone was refused: %s", strerror(errno));
+		snprintf(why, why_room, "a walk over one task alone was refused: %s",
+		         strerror(errno));
 	return s.self ? 0 : -1;
 }
 
@@ -280,7 +309,8 @@ int hooks_on(const struct order *order, char *why, size_t why_room)
 	    hook_in(skeleton->progs.on_fork, &skeleton->links.on_fork, why, why_room) ||
 	    hook_in(skeleton->progs.on_walk, &skeleton->links.on_walk, why, why_room))
 		return -1;
-	if (order->cgroup && hook_in(skeleton->progs.on_cgroup, &skeleton->links.on_cgroup, why, why_room))
+	if (order->cgroup &&
+	    hook_in(skeleton->progs.on_cgroup, &skeleton->links.on_cgroup, why, why_room))
 		return -1;
 	if (order->detail == PROFILE && sample_processors(why, why_room))
 		return -1;
@@ -328,7 +358,8 @@ void hooks_allow(uint64_t hits)
 	for (int i = 0; i < PROCESSORS; i++) {
 		struct allowance *one = &s.skeleton->bss->allowances[i];
 
-		__atomic_store_n(&one->wake_at, hits == UNKNOWN ? UNKNOWN : one->hits + hits, __ATOMIC_RELAXED);
+		__atomic_store_n(&one->wake_at, hits == UNKNOWN ? UNKNOWN : one->hits + hits,
+		                 __ATOMIC_RELAXED);
 	}
 }
 
@@ -345,7 +376,7 @@ uint64_t hooks_open_window(int counting)
 	shared->window_end_ns = 0;
 	shared->window++;
 	s.switches = bpf_program__attach(s.skeleton->progs.on_switch);
-	shared->window_begin_ns = now_ns();
+	shared->window_begin_ns = boottime_ns();
 	hooks_count(counting);
 	return shared->window_begin_ns;
 }
@@ -355,10 +386,14 @@ uint64_t hooks_close_window(void)
 	struct accounting__bss *shared = s.skeleton->bss;
 
 	hooks_count(0);
-	shared->window_end_ns = now_ns();
+	shared->window_end_ns = boottime_ns();
+	return shared->window_end_ns;
+}
+
+void hooks_leave_window(void)
+{
 	bpf_link__destroy(s.switches);
 	s.switches = NULL;
-	return shared->window_end_ns;
 }
 
 uint64_t hooks_ran_in_window(uint32_t slot)
@@ -393,7 +428,8 @@ static double call_ns(void)
 	for (int i = 0; i < CALLS_MADE; i++)
 		syscall(SYS_getppid);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / CALLS_MADE;
+	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
+	       CALLS_MADE;
 }
 
 static int compare(const void *one, const void *other)
@@ -403,7 +439,8 @@ static int compare(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* A process that is there to be watched: for each byte that it reads it makes some calls, and tells their times. */
+/* A process that is there to be watched: for each byte that it reads it makes some calls, and tells
+ * their times. */
 static void be_watched(int asked, int told)
 {
 	double times[AGAIN];
@@ -451,38 +488,52 @@ static uint32_t slot_of(pid_t pid)
 	return 0;
 }
 
-/* What a hit costs as things are here and now: to a process that is watched, for others pay less. */
+static void close_both(const int pipe[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (pipe[i] >= 0)
+			close(pipe[i]);
+}
+
+static void time_child(pid_t child, int asked, int told)
+{
+	u32 pid = (u32)child;
+
+	hooks_attach(&child, 1);
+	hooks.calibrated = slot_of(child);
+	s.skeleton->bss->counting = 1;
+	if (time_by_turns(asked, told))
+		hooks.hook_ns = UNKNOWN;
+	s.skeleton->bss->counting = 0;
+	bpf_map__delete_elem(s.skeleton->maps.targets, &pid, sizeof pid, 0);
+}
+
+/* What a hit costs as things are here and now: to a process that is watched, for others pay less.
+ * Where no process can be made for that, it stays unknown. */
 void hooks_calibrate(void)
 {
-	int asked[2] = { -1, -1 }, told[2] = { -1, -1 };
-	pid_t child;
-	u32   pid;
+	int   asked[2] = { -1, -1 }, told[2] = { -1, -1 };
+	pid_t child = -1;
 
-	if (pipe2(asked, O_CLOEXEC) || pipe2(told, O_CLOEXEC))
-		return;
-	child = fork();
+	if (!pipe2(asked, O_CLOEXEC) && !pipe2(told, O_CLOEXEC))
+		child = fork();
 	if (child == 0) {
 		close(asked[1]);
 		close(told[0]);
 		be_watched(asked[0], told[1]);
 	}
-	close(asked[0]);
-	close(told[1]);
 	if (child > 0) {
-		hooks_attach(&child, 1);
-		hooks.calibrated = slot_of(child);
-		s.skeleton->bss->counting = 1;
-		if (time_by_turns(asked[1], told[0]))
-			hooks.hook_ns = UNKNOWN;
-		s.skeleton->bss->counting = 0;
+		close(asked[0]);
+		close(told[1]);
+		asked[0] = told[1] = -1;
+		time_child(child, asked[1], told[0]);
 	}
-	close(asked[1]);
-	close(told[0]);
-	waitpid(child, NULL, 0);
+	close_both(asked);
+	close_both(told);
+	if (child > 0)
+		waitpid(child, NULL, 0);
 	memset(s.skeleton->bss->allowances, 0, sizeof s.skeleton->bss->allowances);
 	hooks_allow(UNKNOWN);
-	pid = (u32)child;
-	bpf_map__delete_elem(s.skeleton->maps.targets, &pid, sizeof pid, 0);
 }
 
 int hooks_hold(pid_t child)
@@ -493,7 +544,8 @@ int hooks_hold(pid_t child)
 
 	if (file < 0)
 		return -1;
-	failed = bpf_map__update_elem(s.skeleton->maps.tags, &file, sizeof file, &held, sizeof held, 0);
+	failed = bpf_map__update_elem(s.skeleton->maps.tags, &file, sizeof file, &held, sizeof held,
+	                              0);
 	close(file);
 	return failed;
 }
@@ -511,8 +563,8 @@ static void walk(int link_file)
 	close(file);
 }
 
-/* A child of a child is taken in once its parent is: walks go on until one finds nobody. Those made meanwhile
- * are taken in by the hook on fork. */
+/* A child of a child is taken in once its parent is: walks go on until one finds nobody. Those made
+ * meanwhile are taken in by the hook on fork. */
 static int take_in(void)
 {
 	int total = 0;
@@ -533,8 +585,10 @@ int hooks_attach(const pid_t pids[], size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		u32 pid = (u32)pids[i];
+		u64 begin_ns = 0;
 
-		bpf_map__update_elem(s.skeleton->maps.targets, &pid, sizeof pid, &pid, sizeof pid, 0);
+		bpf_map__update_elem(s.skeleton->maps.targets, &pid, sizeof pid, &begin_ns,
+		                     sizeof begin_ns, 0);
 	}
 	return take_in();
 }
@@ -569,7 +623,9 @@ uint64_t hooks_unfinished(void)
 {
 	const struct accounting__bss *shared = s.skeleton->bss;
 
-	return shared->shared_exits > shared->shared_ends ? shared->shared_exits - shared->shared_ends : 0;
+	return shared->shared_exits > shared->shared_ends
+	               ? shared->shared_exits - shared->shared_ends
+	               : 0;
 }
 
 void hooks_drain(void (*gone)(uint32_t slot))
@@ -645,7 +701,8 @@ int hooks_file(void)
 
 void hooks_account(struct account *account)
 {
-	const struct counters *costs = (const struct counters *)(const void *)&s.skeleton->bss->unfollowed_costs;
+	const struct counters *costs =
+		(const struct counters *)(const void *)&s.skeleton->bss->unfollowed_costs;
 
 	account->hook_ns = hooks.hook_ns;
 	account->maps_bytes = hooks.maps_bytes;

@@ -1,7 +1,8 @@
 /* vmlinux.h -- what the monitor's BPF programs know of the kernel's types.
  *
- * A subset, by name: libbpf finds every field in the running kernel's own type information (BTF) when it
- * loads the programs, so that offsets here mean nothing and one object serves all kernels (CO-RE).
+ * A subset, by name: libbpf finds every field in the running kernel's own type information (BTF)
+ * when it loads the programs, so that offsets here mean nothing and one object serves all kernels
+ * (CO-RE).
  */
 #ifndef STEELYARD_VMLINUX_H
 #define STEELYARD_VMLINUX_H
@@ -22,8 +23,8 @@ typedef __u32              u32;
 typedef __u8               u8;
 typedef __s64              s64;
 typedef __s32              s32;
-typedef _Bool              bool;
-typedef int                pid_t;
+typedef _Bool bool;
+typedef int pid_t;
 enum { false, true };
 
 enum bpf_map_type {
@@ -81,9 +82,11 @@ typedef struct {
 } atomic_t;
 
 struct signal_struct {
-	atomic_t            live; /* threads that have not exited */
-	int                 group_exit_code;
-	unsigned int        flags;
+	atomic_t      live; /* threads that have not exited */
+	int           group_exit_code;
+	unsigned int  flags;
+	unsigned long maxrss; /* pages, over all its programs; up to date at each exec and at its
+	                         end */
 	struct prev_cputime prev_cputime;
 };
 
@@ -167,7 +170,8 @@ struct bpf_iter__task {
 
 /* What a program for perf events gets: x86-64's registers, whose place the verifier knows. */
 struct bpf_user_pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
+		cs, flags, sp, ss;
 };
 struct bpf_perf_event_data {
 	struct bpf_user_pt_regs regs;

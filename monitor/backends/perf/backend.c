@@ -1,22 +1,26 @@
-/* backend.c -- the monitor by perf: counters of perf_event_open, inherited by whatever the watched processes make.
+/* backend.c -- the monitor by perf: counters of perf_event_open, inherited by whatever the watched
+ * processes make.
  *
- * A counter that is inherited has one sum for a whole tree. But with inherit_stat the kernel writes what each
- * task had counted into the counter's ring at that task's end (PERF_RECORD_READ); the sum less all of those is
- * what the first task had. So each process's share is exact, once it and its descendants have ended.
+ * A counter that is inherited has one sum for a whole tree. But with inherit_stat the kernel writes
+ * what each task had counted into the counter's ring at that task's end (PERF_RECORD_READ); the sum
+ * less all of those is what the first task had. So each process's share is exact, once it and its
+ * descendants have ended.
  *
- * Each counter has a ring of its own, that of a counter which itself is off: the kernel writes records of READ
- * from whatever processor, and what keeps two from writing at once is the counter's own lock. In a ring that
- * several counters share they would overwrite each other. That first task's counter is never exchanged with
- * a child's at a context switch, as the kernel does with equal sets of counters: the counter of the ring is not
- * inherited, so the sets are not equal.
+ * Each counter has a ring of its own, that of a counter which itself is off: the kernel writes
+ * records of READ from whatever processor, and what keeps two from writing at once is the counter's
+ * own lock. In a ring that several counters share they would overwrite each other. That first
+ * task's counter is never exchanged with a child's at a context switch, as the kernel does with
+ * equal sets of counters: the counter of the ring is not inherited, so the sets are not equal.
  *
- * Needs    perf_event_paranoid of 2 or less for processor time alone; CAP_PERFMON, or 1 or less, for the rest;
- *          a kernel whose READ records work: before Linux 5.13 they were written without that lock, and from
- *          then on not at all, until commit c418d8b4d7a4 (6.19, and the stable ones since December 2025).
- * Costs    each counter, at each context switch and birth of a watched task; at CALLS, a tracepoint at each
- *          system call, with a filter for its errors. By-standers pay for the tracepoint being there.
- * Loses    records for which a ring has no room: in lost_events; a process whose counts were in them says
- *          nothing of itself.
+ * Needs    perf_event_paranoid of 2 or less for processor time alone; CAP_PERFMON, or 1 or less,
+ *          for the rest; a kernel whose READ records work: before Linux 5.13 they were written
+ *          without that lock, and from then on not at all, until commit c418d8b4d7a4 (6.19, and the
+ *          stable ones since December 2025).
+ * Costs    each counter, at each context switch and birth of a watched task; at CALLS, a tracepoint
+ *          at each system call, with a filter for its errors. By-standers pay for the tracepoint
+ *          being there.
+ * Loses    records for which a ring has no room: in lost_events; a process whose counts were in
+ *          them says nothing of itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,23 +43,32 @@ static const char *const *missing(const struct order *order)
 	static const char *sentences[12];
 	size_t             count = 0;
 
-	sentences[count++] = "What a process counted while others that it made go on: it is known when those have ended.";
-	sentences[count++] = "Time blocked; memory at the beginning and at the end of what begins or ends while watched.";
-	sentences[count++] = "Processor time for taking a task's memory down at its end, after its counters; and whether it was "
-	                     "an interrupt or another guest of the host that took some of the time.";
+	sentences[count++] =
+		"Counts of a process whose children still run: they are known when the children have ended.";
+	sentences[count++] =
+		"Time blocked; memory at the beginning and at the end of what begins or ends while watched.";
+	sentences[count++] =
+		"Processor time for taking a task's memory down at its end, after its counters; and whether it was "
+		"an interrupt or another guest of the host that took some of the time.";
 	if (perf.exits.file < 0)
-		sentences[count++] = "Of processes that have ended: user and system time apart, time waiting to run, input "
-		                     "and output, peak of memory, and the exit status but of the command (that takes "
-		                     "CAP_NET_ADMIN).";
+		sentences[count++] =
+			"Of processes that have ended: user and system time apart, time waiting to run, input "
+			"and output, peak of memory, and the exit status (that takes CAP_NET_ADMIN); but "
+			"of the command itself all that wait4 tells: its peak of memory only if it "
+			"waited for no child.";
 	else
-		sentences[count++] = "Input and output below a whole KiB of each thread; how often it read and wrote.";
+		sentences[count++] =
+			"Input and output below a whole KiB of each thread; how often it read and wrote.";
 	if (kinds.is_user_only)
-		sentences[count++] = "Faults, switches and signals: not without CAP_PERFMON, or kernel.perf_event_paranoid "
-		                     "of 1 or less.";
+		sentences[count++] =
+			"Faults, switches and signals: not without CAP_PERFMON, or kernel.perf_event_paranoid "
+			"of 1 or less.";
 	if (order->detail == CALLS)
-		sentences[count++] = "The types of the rarer system calls, and of all 32-bit ones: they are in \"other\".";
+		sentences[count++] =
+			"The types of the rarer system calls, and of all 32-bit ones: they are in \"other\".";
 	if (!order->command)
-		sentences[count++] = "Counts of a process that was made, or made a thread, while its counters were being opened.";
+		sentences[count++] =
+			"Counts of a process that was made, or made a thread, while its counters were being opened.";
 	if (order->cgroup)
 		sentences[count++] = "Processes moved into the control group while it is watched.";
 	sentences[count] = NULL;
@@ -67,7 +80,7 @@ static struct origin *new_origin(struct relative *one)
 	struct origin *origin = calloc(1, sizeof *origin);
 
 	if (!origin)
-		abort();
+		no_memory();
 	origin->pid = one->member.process.pid;
 	origin->member = one;
 	one->origin = origin;
@@ -155,11 +168,10 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 
 	memset(&perf.account, 0, sizeof perf.account);
 	family_begin(order, &perf.account, sizeof(struct relative));
-	events_begin();
 	allow_many_files();
 	exits_open(&perf.exits, unheard, sizeof unheard);
 	if (!(child ? begin_with_command(child) : begin_with_pids(order))) {
-		perf.attached_ns = child ? 0 : now_ns();
+		perf.attached_ns = child ? 0 : boottime_ns();
 		return 0;
 	}
 	snprintf(why, why_room, "%s: %s", perf.failed, strerror(errno));
@@ -203,6 +215,9 @@ static uint64_t total(struct process *sum)
 	kinds_tell(sum, counts);
 	if (sum->figure[switches_voluntary] != UNKNOWN)
 		sum->figure[switches_voluntary] += perf.ended;
+	/* Of some processes these are known, and of others not: no split of what all had. */
+	if (perf.exits.file < 0 && processes > 1)
+		sum->figure[cpu_user_ns] = sum->figure[cpu_system_ns] = UNKNOWN;
 	return processes;
 }
 
@@ -214,8 +229,9 @@ static int is_waited_for(struct member *member)
 	return is_dead ? !(is_origin(one) && one->origin->open) : member->gone_ns != UNKNOWN;
 }
 
-/* When a tracepoint's last counter goes, the kernel waits some tens of ms until nobody is in it: for each in
- * turn, and the command's end would wait with us. So a child of our own holds them last, and nothing else. */
+/* When a tracepoint's last counter goes, the kernel waits some tens of ms until nobody is in it:
+ * for each in turn, and the command's end would wait with us. So a child of our own holds them
+ * last, and nothing else. */
 static void leave_closing_to_a_child(void)
 {
 	int most = 0;
@@ -259,14 +275,34 @@ static void end(struct account *account)
 	roots_close();
 	perf.account.lost_events += perf.exits.lost;
 	exits_close(&perf.exits);
-	perf.account.hook_ns = perf.account.hits = UNKNOWN;
+	perf.account.hook_ns = perf.account.hits = perf.account.hits_of_all = UNKNOWN;
 	perf.account.total = sum;
 	*account = perf.account;
+}
+
+static int sees_less(const struct order *order, char *why, size_t why_room)
+{
+	struct exits exits;
+	char         unheard[WHY];
+
+	/* Calls it counts at a fraction of what ptrace costs, whatever else it sees. */
+	if (order->detail != LIFE)
+		return 0;
+	if (!exits_open(&exits, unheard, sizeof unheard)) {
+		exits_close(&exits);
+		return 0;
+	}
+	snprintf(
+		why, why_room,
+		"without CAP_NET_ADMIN in the first namespaces it knows neither the peak of memory of "
+		"the processes nor their user and system time");
+	return 1;
 }
 
 const struct backend perf_backend = {
 	.name = "perf",
 	.probe = probe,
+	.sees_less = sees_less,
 	.missing = missing,
 	.begin = begin,
 	.wait = wait_for,

@@ -1,10 +1,11 @@
-/* events.c -- see perf.h: births, execs and ends of the watched, from the rings of all processors, in order of time. */
+/* events.c -- see perf.h: births, execs and ends of the watched, from the rings of all processors,
+ * in order of time. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "kernel/clocks.h"
 #include "perf.h"
 
 struct event {
@@ -17,16 +18,8 @@ struct event {
 static struct {
 	struct event *list;
 	size_t        count, room;
-	uint64_t      boot_offset_ns; /* of CLOCK_BOOTTIME, to the clock of the rings */
+	int64_t       suspended_ns; /* of CLOCK_BOOTTIME, to the clock of the rings */
 } s;
-
-void events_begin(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	s.boot_offset_ns = now_ns() - ((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec);
-}
 
 static void keep_event(const union raw *raw)
 {
@@ -38,7 +31,8 @@ static void keep_event(const union raw *raw)
 		return;
 	}
 	if (event.type == PERF_RECORD_COMM) {
-		/* pid, thread, the name in whole words, then the identity that every record has: pid, thread, time */
+		/* pid, thread, the name in whole words, then the identity that every record has:
+		 * pid, thread, time */
 		const char *name = (const char *)(raw->words + 2);
 
 		event.pid = (pid_t)raw->task.pid;
@@ -53,7 +47,7 @@ static void keep_event(const union raw *raw)
 	} else {
 		return;
 	}
-	event.at_ns = mono_ns + s.boot_offset_ns;
+	event.at_ns = mono_ns + (uint64_t)s.suspended_ns;
 	s.list = list_grow(s.list, s.count, &s.room, sizeof *s.list);
 	s.list[s.count++] = event;
 }
@@ -69,11 +63,13 @@ static struct relative *ours(pid_t pid, uint64_t at_ns)
 {
 	struct relative *one = relative(family_find(pid));
 
-	return one && one->member.process.attached && at_ns < one->member.process.watched_ns ? NULL : one;
+	return one && one->member.process.attached && at_ns < one->member.process.watched_ns ? NULL
+	                                                                                     : one;
 }
 
-/* Of those that were found in /proc while we attached, some had been made by one with counters already: they
- * have inherited what they need, and what we opened for them too would count twice. */
+/* Of those that were found in /proc while we attached, some had been made by one with counters
+ * already: they have inherited what they need, and what we opened for them too would count
+ * twice. */
 static void close_what_is_double(const struct event *event)
 {
 	struct root *root = root_of(event->thread);
@@ -129,7 +125,8 @@ static void take_fork(const struct event *event)
 	if (one && one->member.process.attached && event->at_ns <= one->member.process.watched_ns)
 		adopt(one, parent, event->at_ns);
 	else
-		inherit(relative(family_fork(event->parent, event->pid, event->at_ns)), parent, event->at_ns);
+		inherit(relative(family_fork(event->parent, event->pid, event->at_ns)), parent,
+		        event->at_ns);
 }
 
 static void take_name(const struct event *event)
@@ -170,6 +167,7 @@ void events_take(uint64_t until_ns)
 	union raw raw;
 	size_t    taken = 0;
 
+	s.suspended_ns = clocks_suspended_ns();
 	for (size_t i = 0; i < perf.processors; i++)
 		while (perf.tasks[i].page && ring_next(&perf.tasks[i], &raw))
 			keep_event(&raw);

@@ -14,7 +14,8 @@ struct kinds kinds;
 
 #define ERROR "ret < 0 && ret >= -4095"
 
-/* The calls that have counters of their own, as their tracepoints are called. The rest is "other". */
+/* The calls that have counters of their own, as their tracepoints are called. The rest is
+ * "other". */
 static const struct named_call {
 	uint32_t    number;
 	const char *name;
@@ -22,28 +23,37 @@ static const struct named_call {
 } named_calls[] = {
 #define CALL(name)  { SYS_##name, #name, 0 }
 #define BIRTH(name) { SYS_##name, #name, 1 }
-	CALL(read), CALL(write), CALL(openat), CALL(close), CALL(lseek), { SYS_fstat, "newfstat", 0 },
-	CALL(newfstatat), CALL(mmap), CALL(munmap), CALL(mprotect), CALL(brk), CALL(rt_sigaction),
-	CALL(rt_sigprocmask), CALL(ioctl), CALL(pread64), CALL(pwrite64), CALL(futex), CALL(ppoll),
-	CALL(epoll_pwait), CALL(sendto), CALL(recvfrom), CALL(getppid), BIRTH(clone), BIRTH(clone3),
-	CALL(execve), CALL(wait4),
+	CALL(read),           CALL(write),      CALL(openat),
+	CALL(close),          CALL(lseek),      { SYS_fstat, "newfstat", 0 },
+	CALL(newfstatat),     CALL(mmap),       CALL(munmap),
+	CALL(mprotect),       CALL(brk),        CALL(rt_sigaction),
+	CALL(rt_sigprocmask), CALL(ioctl),      CALL(pread64),
+	CALL(pwrite64),       CALL(futex),      CALL(ppoll),
+	CALL(epoll_pwait),    CALL(sendto),     CALL(recvfrom),
+	CALL(getppid),        BIRTH(clone),     BIRTH(clone3),
+	CALL(execve),         CALL(wait4),
 #ifdef SYS_fork
-	CALL(poll), CALL(epoll_wait), BIRTH(fork), BIRTH(vfork),
+	CALL(poll),           CALL(epoll_wait), BIRTH(fork),
+	BIRTH(vfork),
 #endif
 };
 /* Those that never return are counted where they begin. */
-static const struct named_call ends[] = { { SYS_exit, "exit", 0 }, { SYS_exit_group, "exit_group", 0 } };
+static const struct named_call ends[] = { { SYS_exit, "exit", 0 },
+	                                  { SYS_exit_group, "exit_group", 0 } };
 
-/* Where tracepoints have their numbers: tracefs, mounted or not. The file is the caller's to close; or -1. */
+/* Where tracepoints have their numbers: tracefs, mounted or not. The file is the caller's to close;
+ * or -1. */
 static int open_tracefs(void)
 {
-	static const char *const places[] = { "/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events" };
+	static const char *const places[] = { "/sys/kernel/tracing/events",
+		                              "/sys/kernel/debug/tracing/events" };
 	int                      mount = -1, context, file;
 
 	for (size_t i = 0; i < 2; i++)
 		if ((file = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0)
 			return file;
-	/* A mount of our own that has no place in the tree of files, and ends with its descriptor. */
+	/* A mount of our own that has no place in the tree of files, and ends with its
+	 * descriptor. */
 	context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
 	if (context < 0)
 		return -1;
@@ -95,9 +105,12 @@ static void add_named(int events, const struct named_call *call)
 	char name[64];
 
 	snprintf(name, sizeof name, "syscalls/sys_exit_%s", call->name);
-	add_tracepoint(events, name, (struct kind){ .role = OF_CALL, .number = call->number,
-	                                            .filter = call->makes_task ? "ret != 0" : NULL });
-	add_tracepoint(events, name, (struct kind){ .role = OF_ERRORS, .number = call->number, .filter = ERROR });
+	add_tracepoint(events, name,
+	               (struct kind){ .role = OF_CALL,
+	                              .number = call->number,
+	                              .filter = call->makes_task ? "ret != 0" : NULL });
+	add_tracepoint(events, name,
+	               (struct kind){ .role = OF_ERRORS, .number = call->number, .filter = ERROR });
 }
 
 /* All but the second return of what makes a task, by that call's number. */
@@ -108,8 +121,10 @@ static const char *only_returns_to_callers(void)
 
 	for (size_t i = 0; i < sizeof named_calls / sizeof *named_calls; i++)
 		if (named_calls[i].makes_task)
-			length += (size_t)snprintf(filter + length, sizeof filter - length, "%sid == %u",
-			                           length ? " || " : "!(ret == 0 && (", named_calls[i].number);
+			length += (size_t)snprintf(filter + length, sizeof filter - length,
+			                           "%sid == %u",
+			                           length ? " || " : "!(ret == 0 && (",
+			                           named_calls[i].number);
 	snprintf(filter + length, sizeof filter - length, "))");
 	return filter;
 }
@@ -117,16 +132,19 @@ static const char *only_returns_to_callers(void)
 static int choose_calls(int events)
 {
 	if (add_tracepoint(events, "raw_syscalls/sys_exit",
-	                   (struct kind){ .role = OF_ALL_CALLS, .filter = only_returns_to_callers() }))
+	                   (struct kind){ .role = OF_ALL_CALLS,
+	                                  .filter = only_returns_to_callers() }))
 		return -1;
-	add_tracepoint(events, "raw_syscalls/sys_exit", (struct kind){ .role = OF_ALL_ERRORS, .filter = ERROR });
+	add_tracepoint(events, "raw_syscalls/sys_exit",
+	               (struct kind){ .role = OF_ALL_ERRORS, .filter = ERROR });
 	for (size_t i = 0; i < sizeof named_calls / sizeof *named_calls; i++)
 		add_named(events, &named_calls[i]);
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		char name[64];
 
 		snprintf(name, sizeof name, "syscalls/sys_enter_%s", ends[i].name);
-		if (add_tracepoint(events, name, (struct kind){ .role = OF_CALL, .number = ends[i].number }))
+		if (add_tracepoint(events, name,
+		                   (struct kind){ .role = OF_CALL, .number = ends[i].number }))
 			return -1;
 	}
 	return 0;
@@ -145,8 +163,10 @@ int kinds_choose(enum detail detail)
 		add_software(OF_SWITCHES, 0, PERF_COUNT_SW_CONTEXT_SWITCHES);
 		/* 0: it could have gone on; from 256 on, TASK_REPORT_MAX: it was preempted. */
 		add_tracepoint(events, "sched/sched_switch",
-		               (struct kind){ .role = OF_INVOLUNTARY, .filter = "prev_state == 0 || prev_state >= 256" });
-		add_tracepoint(events, "signal/signal_deliver", (struct kind){ .role = OF_FIGURE, .number = signals });
+		               (struct kind){ .role = OF_INVOLUNTARY,
+		                              .filter = "prev_state == 0 || prev_state >= 256" });
+		add_tracepoint(events, "signal/signal_deliver",
+		               (struct kind){ .role = OF_FIGURE, .number = signals });
 	}
 	if (detail == CALLS)
 		answer = kinds.is_user_only ? -1 : choose_calls(events);
@@ -196,8 +216,10 @@ void kinds_tell(struct process *process, const uint64_t counts[])
 		else if (kinds.list[i].role == OF_INVOLUNTARY)
 			process->figure[switches_involuntary] = counts[i];
 	if (switches != UNKNOWN && process->figure[switches_involuntary] != UNKNOWN)
-		process->figure[switches_voluntary] = switches > process->figure[switches_involuntary]
-		                                              ? switches - process->figure[switches_involuntary] : 0;
+		process->figure[switches_voluntary] =
+			switches > process->figure[switches_involuntary]
+				? switches - process->figure[switches_involuntary]
+				: 0;
 	/* The shares that the ticks gave, of the time that is exact. */
 	figures_split_time(process->figure);
 	tell_calls(process, counts);

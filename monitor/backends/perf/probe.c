@@ -20,39 +20,50 @@ static int is_locked(void)
 	       (major > 5 || (major == 5 && minor >= 13));
 }
 
-/* Whether the kernel says what a task had counted at its end: a child's child is made and waited for. */
+/* Whether the kernel says what a task had counted at its end: a child's child is made and waited
+ * for. */
 static int is_reported_at_end(char *why, size_t why_room)
 {
 	struct origin origin = { 0 };
 	size_t        count = kinds.count;
-	int           gate[2], is_said = 0;
+	int           gate[2], is_said = 0, status = 0;
 	union raw     raw;
 	pid_t         child;
 
-	if (pipe(gate))
+	if (pipe(gate)) {
+		snprintf(why, why_room, "no process to try perf on: pipe: %s", strerror(errno));
 		return 0;
+	}
 	child = fork();
 	if (!child) {
 		char byte;
 
 		close(gate[1]);
-		if (read(gate[0], &byte, 1) == 0 && (child = fork()))
+		if (read(gate[0], &byte, 1) == 0 && (child = fork()) > 0)
 			waitpid(child, NULL, 0);
-		_exit(0);
+		_exit(child < 0 ? errno : 0);
 	}
 	close(gate[0]);
 	kinds.count = 1;
 	perf.pages = 1;
 	if (child > 0 && !root_open(&origin, child, 0)) {
 		close(gate[1]);
-		waitpid(child, NULL, 0);
+		waitpid(child, &status, 0);
 		while (ring_next(&perf.root[0].ring[0], &raw))
-			is_said |= raw.header.type == PERF_RECORD_READ && raw.read.pid != (uint32_t)child;
-		if (!is_said)
-			snprintf(why, why_room, "this kernel does not say what a task's counters were at its end: a fault "
-			                        "of Linux since 5.13, mended in 6.19 and in later stable ones");
+			is_said |= raw.header.type == PERF_RECORD_READ &&
+			           raw.read.pid != (uint32_t)child;
+		if (!is_said && WIFEXITED(status) && WEXITSTATUS(status))
+			snprintf(why, why_room, "no process to try perf on: fork: %s",
+			         strerror(WEXITSTATUS(status)));
+		else if (!is_said)
+			snprintf(
+				why, why_room,
+				"this kernel does not say what a task's counters were at its end: a fault "
+				"of Linux since 5.13, mended in 6.19 and in later stable ones");
 	} else {
-		snprintf(why, why_room, "%s: %s", perf.failed ? perf.failed : "fork", strerror(errno));
+		snprintf(why, why_room, "%s: %s",
+		         child < 0 ? "no process to try perf on: fork" : perf.failed,
+		         strerror(errno));
 		close(gate[1]);
 		if (child > 0)
 			waitpid(child, NULL, 0);
@@ -79,8 +90,12 @@ static int paranoia(void)
 /* Whether we may count, and whether of the kernel too. */
 static int may_count(char *why, size_t why_room)
 {
-	struct opening opening = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK, .processor = -1,
-		                   .group = -1, .inherited = 1, .reported = 1 };
+	struct opening opening = { .type = PERF_TYPE_SOFTWARE,
+		                   .config = PERF_COUNT_SW_TASK_CLOCK,
+		                   .processor = -1,
+		                   .group = -1,
+		                   .inherited = 1,
+		                   .reported = 1 };
 	int            file;
 
 	kinds.is_user_only = 0;
@@ -93,7 +108,8 @@ static int may_count(char *why, size_t why_room)
 		close(file);
 		return 0;
 	}
-	snprintf(why, why_room, "perf_event_open: %s (kernel.perf_event_paranoid is %d)", strerror(errno), paranoia());
+	snprintf(why, why_room, "perf_event_open: %s (kernel.perf_event_paranoid is %d)",
+	         strerror(errno), paranoia());
 	return -1;
 }
 
@@ -102,10 +118,11 @@ static int refuse(const struct order *order, char *why, size_t why_room)
 	const char *because = NULL;
 
 	if (order->detail == BUDGET)
-		because = "a process's own counts are known at its end alone, not window by window: "
-		          "--detail life or calls";
+		because = "a process's own counts are known only at its end, not window by window: "
+			  "--detail life or calls";
 	else if (order->detail == PROFILE)
-		because = "perf's samples do not say which system call a process is in: --detail life or calls";
+		because =
+			"perf's samples do not say which system call a process is in: --detail life or calls";
 	else if (order->detail == LATENCY)
 		because = "counters have no times: --detail life or calls";
 	else if (order->threads || order->prove)
@@ -123,15 +140,19 @@ int probe(const struct order *order, char *why, size_t why_room)
 	if (may_count(why, why_room))
 		return -1;
 	if (kinds_choose(order->detail)) {
-		snprintf(why, why_room, kinds.is_user_only ? "system calls can be counted with CAP_PERFMON, or with "
-		                                         "kernel.perf_event_paranoid of 1 or less"
-		                                       : "the numbers of tracepoints cannot be read: tracefs "
-		                                         "is for root alone, or the kernel has none");
+		snprintf(why, why_room,
+		         kinds.is_user_only
+		                 ? "system calls can be counted with CAP_PERFMON, or with "
+		                   "kernel.perf_event_paranoid of 1 or less"
+		                 : "the numbers of tracepoints cannot be read: tracefs "
+		                   "is for root alone, or the kernel has none");
 		return -1;
 	}
 	if (!is_locked()) {
-		snprintf(why, why_room, "before Linux 5.13 what two tasks had counted at their ends may be written over "
-		                        "each other");
+		snprintf(
+			why, why_room,
+			"before Linux 5.13 what two tasks had counted at their ends may be written over "
+			"each other");
 		return -1;
 	}
 	return is_reported_at_end(why, why_room) ? 0 : -1;

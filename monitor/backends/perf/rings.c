@@ -32,8 +32,8 @@ int counter_open(const struct opening *opening)
 		attribute.sample_id_all = 1;
 		attribute.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 	}
-	return (int)syscall(SYS_perf_event_open, &attribute, opening->thread, opening->processor, opening->group,
-	                    PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, &attribute, opening->thread, opening->processor,
+	                    opening->group, PERF_FLAG_FD_CLOEXEC);
 }
 
 int ring_map(int file, size_t pages, struct ring *ring)
@@ -41,7 +41,8 @@ int ring_map(int file, size_t pages, struct ring *ring)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	for (; pages; pages /= 2) {
-		void *place = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		void *place = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED,
+		                   file, 0);
 
 		if (place != MAP_FAILED) {
 			*ring = (struct ring){ place, pages * page };
@@ -60,11 +61,11 @@ void ring_unmap(struct ring *ring)
 
 int ring_next(struct ring *ring, union raw *record)
 {
-	const char *data = (const char *)ring->page + sysconf(_SC_PAGESIZE);
-	uint64_t    head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t    tail = ring->page->data_tail;
+	const char              *data = (const char *)ring->page + sysconf(_SC_PAGESIZE);
+	uint64_t                 head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t                 tail = ring->page->data_tail;
 	struct perf_event_header header;
-	size_t      length;
+	size_t                   length;
 
 	if (tail == head)
 		return 0;

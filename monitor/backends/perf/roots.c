@@ -1,4 +1,5 @@
-/* roots.c -- see perf.h: the counters of the threads from which others inherit them, and their rings. */
+/* roots.c -- see perf.h: the counters of the threads from which others inherit them, and their
+ * rings. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -29,18 +30,29 @@ static int map(int file, size_t pages, struct ring *ring)
 	return 0;
 }
 
-/* A counter of a thread and of all that it will make, with its own ring. The first leads the group. */
+/* A counter of a thread and of all that it will make, with its own ring. The first leads the
+ * group. */
 static int open_kind(struct root *root, size_t kind, int is_held)
 {
 	const struct kind *what = &kinds.list[kind];
 	struct opening     counter = {
-		.type = what->type, .config = what->config, .thread = root->thread, .processor = -1,
-		.group = kind ? root->file[0] : -1, .inherited = 1, .reported = 1, .off = kind == 0,
+		.type = what->type,
+		.config = what->config,
+		.thread = root->thread,
+		.processor = -1,
+		.group = kind ? root->file[0] : -1,
+		.inherited = 1,
+		.reported = 1,
+		.off = kind == 0,
 		.on_exec = kind == 0 && is_held,
 	};
 	struct opening idle = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .thread = root->thread, .processor = -1,
-		.group = -1, .off = 1,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.thread = root->thread,
+		.processor = -1,
+		.group = -1,
+		.off = 1,
 	};
 	int ring_file, answer = 0;
 
@@ -60,18 +72,24 @@ static int open_kind(struct root *root, size_t kind, int is_held)
 	return answer;
 }
 
-/* Births, execs and deaths: the kernel tells each processor's own counter, so a ring a processor will do. */
+/* Births, execs and deaths: the kernel tells each processor's own counter, so a ring a processor
+ * will do. */
 static int open_tasks(struct root *root)
 {
 	root->task_file = malloc(perf.processors * sizeof *root->task_file);
 	if (!root->task_file)
-		abort();
+		no_memory();
 	for (size_t i = 0; i < perf.processors; i++)
 		root->task_file[i] = -1;
 	for (size_t i = 0; i < perf.processors; i++) {
 		struct opening opening = {
-			.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY, .thread = root->thread,
-			.processor = processor[i], .group = -1, .inherited = 1, .tasks = 1,
+			.type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_DUMMY,
+			.thread = root->thread,
+			.processor = processor[i],
+			.group = -1,
+			.inherited = 1,
+			.tasks = 1,
 		};
 
 		root->task_file[i] = counter_open(&opening);
@@ -81,7 +99,8 @@ static int open_tasks(struct root *root)
 			if (map(root->task_file[i], TASK_PAGES, &perf.tasks[i]))
 				return fail("a ring of perf");
 			first_task_file[i] = root->task_file[i];
-		} else if (ioctl(root->task_file[i], PERF_EVENT_IOC_SET_OUTPUT, first_task_file[i])) {
+		} else if (ioctl(root->task_file[i], PERF_EVENT_IOC_SET_OUTPUT,
+		                 first_task_file[i])) {
 			return fail("PERF_EVENT_IOC_SET_OUTPUT");
 		}
 	}
@@ -121,7 +140,7 @@ int root_open(struct origin *origin, pid_t thread, int is_held)
 	memset(root, 0, sizeof *root);
 	root->origin = origin;
 	root->thread = thread;
-	root->opened_ns = now_ns();
+	root->opened_ns = boottime_ns();
 	for (size_t i = 0; i < KINDS_MOST; i++)
 		root->file[i] = -1;
 	if (open_tasks(root))
@@ -147,7 +166,8 @@ void root_read(const struct root *root, uint64_t counts[KINDS_MOST])
 	for (size_t i = 0; i < kinds.count; i++) {
 		uint64_t value;
 
-		if (root->file[i] >= 0 && read(root->file[i], &value, sizeof value) == (ssize_t)sizeof value)
+		if (root->file[i] >= 0 &&
+		    read(root->file[i], &value, sizeof value) == (ssize_t)sizeof value)
 			counts[i] += value;
 	}
 }

@@ -1,4 +1,5 @@
-/* shares.c -- see perf.h: what each process has counted, of the sums that whole families have counted. */
+/* shares.c -- see perf.h: what each process has counted, of the sums that whole families have
+ * counted. */
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +29,15 @@ static void take_reads(uint64_t now)
 			struct origin *origin = perf.root[i].origin;
 			union raw      raw;
 
-			while (perf.root[i].ring[kind].page && ring_next(&perf.root[i].ring[kind], &raw)) {
+			while (perf.root[i].ring[kind].page &&
+			       ring_next(&perf.root[i].ring[kind], &raw)) {
 				if (raw.header.type == PERF_RECORD_LOST) {
 					perf.account.lost_events += raw.lost.lost;
 					origin->is_torn = 1;
 				}
 				/* What its own threads counted remains its own. */
-				if (raw.header.type != PERF_RECORD_READ || (pid_t)raw.read.pid == origin->pid)
+				if (raw.header.type != PERF_RECORD_READ ||
+				    (pid_t)raw.read.pid == origin->pid)
 					continue;
 				origin->outside[kind] += raw.read.value;
 				s.list = list_grow(s.list, s.count, &s.room, sizeof *s.list);
@@ -66,7 +69,8 @@ static void deal_reads(uint64_t now)
 	s.count = kept;
 }
 
-/* What a process of roots has counted itself: known while nothing that it made has yet to say what it did. */
+/* What a process of roots has counted itself: known while nothing that it made has yet to say what
+ * it did. */
 int shares_own(const struct origin *origin, uint64_t counts[KINDS_MOST])
 {
 	size_t roots = 0;
@@ -94,7 +98,7 @@ static int is_complete(const struct relative *one)
 	if (perf.exits.file >= 0 && member->accounts < member->exits)
 		return 0;
 	if (one->is_partial)
-		return now_ns() - member->dead_ns > 4 * PACE_NS && member->dead_ns != UNKNOWN;
+		return boottime_ns() - member->dead_ns > 4 * PACE_NS && member->dead_ns != UNKNOWN;
 	return is_origin(one) ? !one->origin->open : one->reports >= member->exits * kinds.count;
 }
 
@@ -120,8 +124,9 @@ void shares_finish(struct relative *one)
 		}
 		one->origin->open--;
 	}
-	/* The last switch of all, which a process makes once it is dead, finds no counter. (Those of its other
-	 * threads come after their counts were added to its own: the kernel forgets them too.) */
+	/* The last switch of all, which a process makes once it is dead, finds no counter. (Those
+	 * of its other threads come after their counts were added to its own: the kernel forgets
+	 * them too.) */
 	if (!kinds.is_user_only && process->figure[switches_voluntary] != UNKNOWN)
 		process->figure[switches_voluntary]++;
 	if (process->pid == outside.command && outside.command_ended)
@@ -132,7 +137,7 @@ void shares_finish(struct relative *one)
 
 void shares_take(int is_last)
 {
-	uint64_t       now = now_ns();
+	uint64_t       now = boottime_ns();
 	int            is_sweep = is_last || now - s.swept_ns >= SWEEP_NS;
 	struct member *next;
 
@@ -149,10 +154,12 @@ void shares_take(int is_last)
 		int              is_late;
 
 		next = member->next;
-		if (!family_is_dead(member, is_sweep))
+		if (!family_is_dead(member, is_sweep) ||
+		    (!is_last && family_awaits_account(member)))
 			continue;
 		is_late = is_last || (member->dead_ns < now && now - member->dead_ns > SWEEP_NS);
-		if (is_complete(one) || (is_late && !(is_origin(one) && one->origin->open && !is_last)))
+		if (is_complete(one) ||
+		    (is_late && !(is_origin(one) && one->origin->open && !is_last)))
 			shares_finish(one);
 	}
 }

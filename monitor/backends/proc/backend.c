@@ -1,13 +1,16 @@
-/* backend.c -- the monitor by reading /proc now and then: no privilege, no tracing, nothing for the watched to do.
+/* backend.c -- the monitor by reading /proc now and then: no privilege, no tracing, nothing for the
+ * watched to do.
  *
- * Costs        the watched processes nothing. Us, at each pass, one clock read for a process that has not run
- *              since the last, and some files for one that has.
- * Loses        what happens between two passes: a process that came and went is not seen; of one that has ended,
- *              all after the last pass, unless it was our own child. lost_events has the processes whose end was
- *              missed, and one for each process that had a child which no pass found.
- * Beware       we are the subreaper of our command: a descendant whose parent has ended becomes our child, so that
- *              we find it, and learn what it cost to the end. getppid() then tells it our number; without us it would
- *              be that of init, or of the session's own subreaper.
+ * Costs        the watched processes nothing. Us, at each pass, one clock read for a process that
+ *              has not run since the last, and some files for one that has.
+ * Loses        what happens between two passes: a process that came and went is not seen; of one
+ *              that has ended, all after the last pass, unless it was our own child. lost_events
+ *              has the processes whose end was missed, and one for each process that had a child
+ *              which no pass found.
+ * Beware       we are the subreaper of our command: a descendant whose parent has ended becomes our
+ *              child, so that we find it, and learn what it cost to the end. getppid() then tells
+ *              it our number; without us it would be that of init, or of the session's own
+ *              subreaper.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command.h"
+#include "draw.h"
 #include "follow/meters.h"
 #include "kernel/procfs.h"
 #include "monitor.h"
@@ -40,7 +45,7 @@ static struct {
 	const struct order *order;
 	pid_t               command;
 	uint64_t            next_pass_ns; /* UNKNOWN: the readings are the passes */
-	uint64_t            lost_events, unfollowed;
+	uint64_t            lost_events, unfollowed, born;
 	char                our_program[16];
 } s;
 
@@ -63,7 +68,7 @@ static void refresh_thread(pid_t thread, void *context)
 		found = meter_add_thread(&process->meter, thread, stat.begin_ns);
 		/* Of one that was attached, threads that come later are new. */
 		if (process->meter.has_begun)
-			meter_begin_thread(found, now_ns(), 1);
+			meter_begin_thread(found, boottime_ns(), 1);
 	}
 	if (found)
 		((struct thread *)found)->is_there = 1;
@@ -77,19 +82,23 @@ static void refresh_threads(struct subject *process, uint64_t now)
 	procfs_threads(process->meter.record.pid, refresh_thread, process);
 	for (struct thread_meter *thread = process->meter.threads, *after; thread; thread = after) {
 		after = thread->next;
-		if (!((struct thread *)thread)->is_there)
-			meter_end_thread(thread, now, -1);
+		if (((struct thread *)thread)->is_there)
+			continue;
+		meter_end_thread(thread, now, -1);
+		process_cut_short(&process->meter.record, THREADS);
 	}
 }
 
-/* A process that is not watched yet. `parent` NULL: it was named, or is the command. NULL if it has gone. */
+/* A process that is not watched yet. `parent` NULL: it was named, or is the command. NULL if it has
+ * gone. */
 static struct subject *add(pid_t pid, struct subject *parent, int is_new)
 {
 	struct procfs_stat stat;
 	struct subject    *process;
 	int                directory = procfs_open(pid, 0);
 
-	if (directory < 0 || procfs_stat(directory, &stat, NULL) || (!is_new && procfs_has_ended(&stat))) {
+	if (directory < 0 || procfs_stat(directory, &stat, NULL) ||
+	    (!is_new && procfs_has_ended(&stat))) {
 		if (directory >= 0)
 			close(directory);
 		return NULL;
@@ -100,14 +109,14 @@ static struct subject *add(pid_t pid, struct subject *parent, int is_new)
 	process->meter.record.attached = !is_new;
 	if (!parent)
 		process->meter.record.parent = stat.parent;
-	refresh_threads(process, now_ns());
-	meter_begin(&process->meter, now_ns(), is_new);
+	refresh_threads(process, boottime_ns());
+	meter_begin(&process->meter, boottime_ns(), is_new);
 	if (is_new) /* it began before we found it */
 		figures_forget(process->meter.record.figure, BEGIN);
 	return process;
 }
 
-/* A child of one that is followed: so is the first, and then each so many. The others stay in the list, so that each
+/* A child of one that is followed: so is one in so many. The others stay in the list, so that each
  * is passed over once. */
 static void add_child(struct subject *parent, pid_t pid, int is_new)
 {
@@ -115,11 +124,13 @@ static void add_child(struct subject *parent, pid_t pid, int is_new)
 
 	if (pid == getpid() || pid == s.order->except || find(pid))
 		return;
-	if (parent->children++ % s.order->children == 0) {
+	parent->children++;
+	if (parent->meter.record.generation + 1 < s.order->drawn_from ||
+	    draw_follows(s.order->seed, s.born++, s.order->children)) {
 		add(pid, parent, is_new);
 		return;
 	}
-	child = (struct subject *)meter_add(pid, (struct meter *)parent, now_ns());
+	child = (struct subject *)meter_add(pid, (struct meter *)parent, boottime_ns());
 	child->meter.is_unfollowed = 1;
 	child->directory = procfs_open(pid, 0);
 	s.unfollowed++;
@@ -138,8 +149,8 @@ static void add_attached_child(pid_t pid, void *context)
 
 /* -- Ends -- */
 
-/* What its parent was told of it, if it waited for it: a parent that has more from its children had one that was not
- * found. */
+/* What its parent was told of it, if it waited for it: a parent that has more from its children had
+ * one that was not found. */
 static void tell_parent(struct subject *process)
 {
 	struct subject    *parent = find(process->meter.record.parent);
@@ -160,7 +171,8 @@ static void compare_with_children(struct subject *process)
 	struct procfs_stat stat;
 
 	for (struct meter *child = meters_first; child; child = child->next)
-		if (child->record.parent == process->meter.record.pid && procfs_clocks(child->record.pid, clocks))
+		if (child->record.parent == process->meter.record.pid &&
+		    procfs_clocks(child->record.pid, clocks))
 			process->has_lost_child = 1; /* the next pass will find that out */
 
 	if (!process->has_lost_child && !process->meter.record.attached && s.order->children == 1 &&
@@ -186,6 +198,7 @@ static void lose(struct subject *process, uint64_t now)
 		if (!process->is_zombie)
 			s.lost_events++;
 		tell_parent(process);
+		process_cut_short(&process->meter.record, process->is_zombie ? LEVELS : ALL);
 	}
 	finish(process, now, -1);
 }
@@ -243,15 +256,16 @@ static void refresh_all(uint64_t now)
 
 static int is_failed_exec(const struct subject *process, const siginfo_t *info)
 {
-	return process->meter.record.pid == s.command && info->si_code == CLD_EXITED && info->si_status >= 125 &&
-	       info->si_status <= 127 && !strcmp(process->meter.record.program, s.our_program);
+	return process->meter.record.pid == s.command && info->si_code == CLD_EXITED &&
+	       info->si_status >= 125 && info->si_status <= 127 &&
+	       !strcmp(process->meter.record.program, s.our_program);
 }
 
 /* A zombie, not reaped yet: all its figures are final. */
 static void take_end(const siginfo_t *info, int status)
 {
 	struct subject *process = find(info->si_pid);
-	uint64_t        now = now_ns();
+	uint64_t        now = boottime_ns();
 
 	if (!process) {
 		add_new_child(info->si_pid, find(s.command));
@@ -262,6 +276,12 @@ static void take_end(const siginfo_t *info, int status)
 	if (!process->meter.is_unfollowed && !meter_read(&process->meter, now)) {
 		process->is_zombie = 1;
 		compare_with_children(process);
+	}
+	/* A zombie has no memory: it was read when the process ran. */
+	process_cut_short(&process->meter.record, LEVELS);
+	if (info->si_pid == s.command) {
+		command_look();
+		command_complete(&process->meter.record);
 	}
 	if (is_failed_exec(process, info))
 		process->meter.is_unfollowed = 1; /* no program of theirs has run */
@@ -276,8 +296,9 @@ static void reap(void)
 
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
 			return;
-		status = info.si_code == CLD_EXITED ? info.si_status << 8
-		                                    : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
+		status = info.si_code == CLD_EXITED
+		                 ? info.si_status << 8
+		                 : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
 		take_end(&info, status);
 		waitpid(info.si_pid, &status, WNOHANG);
 		if (info.si_pid == s.command) {
@@ -303,12 +324,13 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 
 	s.order = order;
 	s.command = child;
-	s.next_pass_ns = order->every_ns ? UNKNOWN : now_ns() + PACE_NS;
+	s.next_pass_ns = order->every_ns ? UNKNOWN : boottime_ns() + PACE_NS;
 	meters_open(order, sizeof(struct subject), sizeof(struct thread));
 	allow_many_files();
 	if (child) {
 		if (prctl(PR_SET_CHILD_SUBREAPER, 1) || !(command = add(child, NULL, 0))) {
-			snprintf(why, why_room, "the command cannot be watched: %s", strerror(errno));
+			snprintf(why, why_room, "the command cannot be watched: %s",
+			         strerror(errno));
 			return -1;
 		}
 		outside.backend_reaps = 1;
@@ -318,10 +340,12 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		return 0;
 	}
 	for (size_t i = 0; i < order->pid_count; i++)
-		if (order->pids[i] != order->except && !find(order->pids[i]) && !add(order->pids[i], NULL, 0))
+		if (order->pids[i] != order->except && !find(order->pids[i]) &&
+		    !add(order->pids[i], NULL, 0))
 			s.lost_events++; /* it has ended since it was named */
 	if (!meters_first) {
-		snprintf(why, why_room, "process %d has ended, or is hidden from us", (int)order->pids[0]);
+		snprintf(why, why_room, "process %d has ended, or is hidden from us",
+		         (int)order->pids[0]);
 		return -1;
 	}
 	begin_families();
@@ -342,7 +366,7 @@ static enum woken wait_until(uint64_t until_ns)
 		if (!meters_first)
 			return WOKEN_BY_END;
 		woken = wait_quietly(wake_ns, -1);
-		now = now_ns();
+		now = boottime_ns();
 		if (now >= s.next_pass_ns) {
 			refresh_all(now);
 			s.next_pass_ns = now + PACE_NS;
@@ -365,9 +389,12 @@ static void end(struct account *account)
 {
 	if (s.command)
 		reap();
-	refresh_all(now_ns());
-	while (meters_first)
+	refresh_all(boottime_ns());
+	while (meters_first) {
+		if (!((struct subject *)meters_first)->is_zombie)
+			meter_age(meters_first, boottime_ns());
 		finish((struct subject *)meters_first, UNKNOWN, -1);
+	}
 	meters_total(&account->total);
 	account->hits = 0;
 	account->maps_bytes = 0;
@@ -384,13 +411,13 @@ static int probe(const struct order *order, char *why, size_t why_room)
 	int                directory = procfs_open(getpid(), 0);
 
 	if (directory < 0 || procfs_totals(getpid(), directory, &stat, figure))
-		reason = "/proc is not there";
+		reason = "/proc is missing";
 	else if (order->detail != LIFE)
-		reason = "calls cannot be seen in /proc: only detail life can be had from it";
+		reason = "calls are not visible in /proc: it supports only detail life";
 	else if (order->cgroup)
 		reason = "it follows processes and their descendants, not cgroups";
 	else if (order->prove)
-		reason = "there is no hook that could be taken away for a moment";
+		reason = "there is no hook to remove for a comparison";
 	if (directory >= 0)
 		close(directory);
 	if (reason)
@@ -404,15 +431,18 @@ static const char *const *missing(const struct order *order)
 	size_t             count = 0;
 
 	said[count++] = "a process that came and went between two readings of /proc was not seen";
-	said[count++] = "of a process or a thread that has ended, what it cost after the last reading, and how it "
-	                "ended, is not known, unless it was the command or an orphan of it";
-	said[count++] = "system calls by type, signals, and how many threads and children a process had";
+	said[count++] =
+		"of a process or a thread that has ended, what it cost after the last reading, and how it "
+		"ended, is not known, unless it was the command or an orphan of it";
+	said[count++] =
+		"system calls by type, signals, and how many threads and children a process had";
 	said[count++] = "memory at the beginning of a program, unless the watch began later";
 	said[count++] = "input and output of processes that are another user's";
 	if (order->command) {
 		said[count++] = "the command's figures include its exec";
-		said[count++] = "a descendant of the command whose parent has ended has the monitor as its parent while it "
-		                "is watched";
+		said[count++] =
+			"a descendant of the command whose parent has ended has the monitor as its parent while it "
+			"is watched";
 	}
 	if (order->children > 1)
 		said[count++] = "what the children cost that --children leaves out is not known";

@@ -10,8 +10,8 @@
 #include "ptrace.h"
 
 enum {
-	OPTIONS = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
-	          PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD,
+	OPTIONS = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+	          PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD,
 };
 
 struct attaching {
@@ -46,7 +46,8 @@ static void attach_thread(pid_t thread, void *context)
 	if (seize(thread)) {
 		int error = errno;
 
-		/* One that was born under our eyes is ours already, and one that is ending cannot be attached. */
+		/* One that was born under our eyes is ours already, and one that is ending cannot
+		 * be attached. */
 		if (!procfs_stat_of(pid, thread, &stat) && stat.state != 'Z' && stat.state != 'X' &&
 		    !procfs_status_of(thread, &status) && status.tracer != getpid())
 			attaching->error = error;
@@ -70,8 +71,10 @@ static void release(struct meter *process)
 		int            status;
 
 		if (!ptrace(PTRACE_INTERRUPT, tracee->thread, 0, 0) &&
-		    waitpid(tracee->thread, &status, __WALL) == tracee->thread && WIFSTOPPED(status))
-			ptrace(PTRACE_DETACH, tracee->thread, 0, status >> 16 ? 0 : WSTOPSIG(status));
+		    waitpid(tracee->thread, &status, __WALL) == tracee->thread &&
+		    WIFSTOPPED(status))
+			ptrace(PTRACE_DETACH, tracee->thread, 0,
+			       status >> 16 ? 0 : WSTOPSIG(status));
 		tracee_take_out(tracee);
 	}
 	process->is_unfollowed = 1;
@@ -100,12 +103,12 @@ static struct meter *attach(pid_t pid, struct meter *parent)
 		errno = attaching.error ? attaching.error : ESRCH;
 		return NULL;
 	}
-	meter_begin(attaching.process, now_ns(), 0);
+	meter_begin(attaching.process, boottime_ns(), 0);
 	return attaching.process;
 }
 
-/* Whoever waits for our records must not be stopped while we write them: our own line is not followed unless it is
- * named. */
+/* Whoever waits for our records must not be stopped while we write them: our own line is not
+ * followed unless it is named. */
 static int is_our_line(pid_t pid)
 {
 	struct procfs_status status = { 0 };
@@ -139,13 +142,13 @@ static void attach_child(pid_t pid, void *context)
 	}
 	if (meter_find(pid))
 		return;
-	family->passed_over = list_grow(family->passed_over, family->passed_count, &family->passed_room,
-	                                sizeof *family->passed_over);
+	family->passed_over = list_grow(family->passed_over, family->passed_count,
+	                                &family->passed_room, sizeof *family->passed_over);
 	family->passed_over[family->passed_count++] = pid;
 }
 
-/* All descendants of those that are watched, until a pass finds none that is new. A child that is born meanwhile of
- * one that is watched is attached by the kernel. */
+/* All descendants of those that are watched, until a pass finds none that is new. A child that is
+ * born meanwhile of one that is watched is attached by the kernel. */
 static void attach_families(void)
 {
 	struct family family = { 0 };
@@ -169,12 +172,14 @@ static int say_why(pid_t pid, int error, char *why, size_t why_room)
 	if (error == ESRCH)
 		snprintf(why, why_room, "process %d has ended", (int)pid);
 	else if (!procfs_status_of(pid, &status) && status.tracer && status.tracer != getpid())
-		snprintf(why, why_room, "process %d cannot be attached: process %d traces it already", (int)pid,
+		snprintf(why, why_room,
+		         "process %d cannot be attached: process %d traces it already", (int)pid,
 		         (int)status.tracer);
 	else
-		snprintf(why, why_room,
-		         "process %d cannot be attached: %s (it must be the same user's, or be watched by root)",
-		         (int)pid, strerror(error));
+		snprintf(
+			why, why_room,
+			"process %d cannot be attached: %s (it must belong to the same user, or the monitor to root)",
+			(int)pid, strerror(error));
 	return -1;
 }
 
@@ -184,7 +189,7 @@ int attach_command(pid_t child, char *why, size_t why_room)
 
 	if (seize(child))
 		return say_why(child, errno, why, why_room);
-	process = meter_add(child, NULL, now_ns());
+	process = meter_add(child, NULL, boottime_ns());
 	process->record.parent = getpid();
 	tracee_add(process, child, process->record.begin_ns);
 	return 0;

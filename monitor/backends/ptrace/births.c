@@ -2,11 +2,13 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "draw.h"
 #include "ptrace.h"
 
-int birth_is_followed(const struct meter *process)
+int birth_is_followed(const struct meter *parent)
 {
-	return (process->record.children - 1) % tracer.order->children == 0;
+	return parent->record.generation + 1 < tracer.order->drawn_from ||
+	       draw_follows(tracer.order->seed, tracer.born++, tracer.order->children);
 }
 
 void birth_begin(struct tracee *tracee)
@@ -21,9 +23,9 @@ void birth_begin(struct tracee *tracee)
 		return;
 	}
 	if (tracee->thread == tracee->meter.process->record.pid)
-		meter_begin(tracee->meter.process, now_ns(), 1);
+		meter_begin(tracee->meter.process, boottime_ns(), 1);
 	else
-		meter_begin_thread(&tracee->meter, now_ns(), 1);
+		meter_begin_thread(&tracee->meter, boottime_ns(), 1);
 	tracee_resume(tracee, 0);
 }
 
@@ -33,7 +35,7 @@ static void place_newborn(pid_t thread, struct meter *parent, int is_thread)
 	struct tracee *early = tracee_find(thread), *tracee;
 	int            is_early = early != NULL;
 	struct meter  *process = parent;
-	uint64_t       now = now_ns();
+	uint64_t       now = boottime_ns();
 
 	if (is_early)
 		tracee_drop_early(early);
@@ -72,7 +74,8 @@ void birth_at_stop(struct tracee *tracee)
 		tracer.lost_events++;
 		return;
 	}
-	place_newborn((pid_t)born, tracee->meter.process, status.group == tracee->meter.process->record.pid);
+	place_newborn((pid_t)born, tracee->meter.process,
+	              status.group == tracee->meter.process->record.pid);
 }
 
 static void place_orphan(struct tracee *early, void *context)

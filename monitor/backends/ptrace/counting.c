@@ -13,7 +13,8 @@ static int bucket_of(uint64_t ns)
 	return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
 }
 
-static void count_in(struct process *record, const struct tracee *tracee, int is_error, uint64_t took_ns)
+static void count_in(struct process *record, const struct tracee *tracee, int is_error,
+                     uint64_t took_ns)
 {
 	struct call_type *call = process_call(record, tracee->abi, tracee->number);
 
@@ -21,8 +22,9 @@ static void count_in(struct process *record, const struct tracee *tracee, int is
 	call->errors += (uint64_t)is_error;
 	if (took_ns == UNKNOWN)
 		return;
-	if (!call->histogram && !(call->histogram = calloc(HISTOGRAM_BUCKETS, sizeof *call->histogram)))
-		abort();
+	if (!call->histogram &&
+	    !(call->histogram = calloc(HISTOGRAM_BUCKETS, sizeof *call->histogram)))
+		no_memory();
 	call->time_ns = call->time_ns == UNKNOWN ? took_ns : call->time_ns + took_ns;
 	call->histogram[bucket_of(took_ns)]++;
 }
@@ -52,7 +54,7 @@ static void count(struct tracee *tracee, int64_t result)
 	uint64_t took_ns = UNKNOWN;
 
 	if (tracer.order->detail == LATENCY && tracee->entered_ns)
-		took_ns = now_ns() - tracee->entered_ns;
+		took_ns = boottime_ns() - tracee->entered_ns;
 	tracee->in_call = 0;
 	tracee->entered_ns = 0;
 	tracee->is_restarting = is_restart(result);
@@ -99,11 +101,12 @@ void count_at_stop(struct tracee *tracee)
 		uint32_t before = tracee->number;
 
 		set_call(tracee, info.arch, info.entry.nr);
-		if (tracee->is_continued && tracee->abi == abi && is_named(tracee, "restart_syscall"))
+		if (tracee->is_continued && tracee->abi == abi &&
+		    is_named(tracee, "restart_syscall"))
 			tracee->number = before;
 		tracee->is_continued = 0;
 		tracee->is_restarting = 0;
-		tracee->entered_ns = tracer.order->detail == LATENCY ? now_ns() : 0;
+		tracee->entered_ns = tracer.order->detail == LATENCY ? boottime_ns() : 0;
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
 		/* A new process's first return is from a call that its parent made. */
 		if (!tracee->in_call && !tracee->is_newborn &&

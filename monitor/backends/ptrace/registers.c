@@ -48,7 +48,7 @@ int registers_read(pid_t thread, uint64_t *number, int64_t *result)
 #elif defined __aarch64__
 	struct user_regs_struct registers;
 	int                     call = -1;
-	struct iovec            room = { &registers, sizeof registers }, call_room = { &call, sizeof call };
+	struct iovec room = { &registers, sizeof registers }, call_room = { &call, sizeof call };
 
 	if (ptrace(PTRACE_GETREGSET, thread, NT_PRSTATUS, &room) ||
 	    ptrace(PTRACE_GETREGSET, thread, NT_ARM_SYSTEM_CALL, &call_room) || call < 0)
@@ -66,5 +66,6 @@ uint32_t registers_architecture(pid_t thread)
 {
 	struct __ptrace_syscall_info info;
 
-	return ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof info, &info) > 0 ? info.arch : __AUDIT_ARCH_64BIT;
+	return ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof info, &info) > 0 ? info.arch
+	                                                                       : __AUDIT_ARCH_64BIT;
 }

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "command.h"
 #include "ptrace.h"
 
 enum { SYSCALL_STOP = SIGTRAP | 0x80 };
@@ -19,8 +20,8 @@ static struct {
 
 /* -- Programs and ends -- */
 
-/* A thread that executes a program becomes the first thread of its process; all others have gone, the first one
- * without a word. */
+/* A thread that executes a program becomes the first thread of its process; all others have gone,
+ * the first one without a word. */
 static struct tracee *take_over(struct tracee *first, pid_t former)
 {
 	struct tracee *tracee = tracee_find(former);
@@ -29,7 +30,7 @@ static struct tracee *take_over(struct tracee *first, pid_t former)
 		return first;
 	if (first) {
 		tracee_take_out(first);
-		meter_end_thread(&first->meter, now_ns(), 0);
+		meter_end_thread(&first->meter, boottime_ns(), 0);
 	}
 	tracee->meter.thread = tracee->meter.record.thread = tracee->meter.process->record.pid;
 	tracee_renumber(tracee, tracee->meter.thread);
@@ -38,7 +39,7 @@ static struct tracee *take_over(struct tracee *first, pid_t former)
 
 static void stopped_at_exec(struct tracee *tracee)
 {
-	struct meter  *process;
+	struct meter *process;
 	unsigned long former = 0;
 
 	if (!ptrace(PTRACE_GETEVENTMSG, tracee->thread, 0, &former))
@@ -47,7 +48,7 @@ static void stopped_at_exec(struct tracee *tracee)
 	if (process->has_begun) {
 		meter_exec(process);
 	} else {
-		meter_begin(process, now_ns(), 0);
+		meter_begin(process, boottime_ns(), 0);
 		process->record.attached = 0;
 		tracee->meter.record.attached = 0;
 	}
@@ -62,9 +63,10 @@ static void stopped_at_exec(struct tracee *tracee)
 
 static void stopped_at_end(struct tracee *tracee)
 {
-	/* The last sight of its memory. Its times are read again when it is a zombie, unless another thread's exec
-	 * takes it away before. */
+	/* The last sight of its memory. Its times are read again when it is a zombie, unless
+	 * another thread's exec takes it away before. */
 	meter_read_thread(&tracee->meter);
+	tracee->is_ending = 1;
 	if (tracee_is_counting(tracee))
 		count_last(tracee);
 	birth_place_orphans(tracee->meter.process);
@@ -76,7 +78,7 @@ static void take_end(const siginfo_t *info)
 {
 	struct tracee *tracee = tracee_find(info->si_pid);
 	struct meter  *process;
-	uint64_t       now = now_ns();
+	uint64_t       now = boottime_ns();
 	int            status = info->si_status << 8;
 
 	if (!tracee)
@@ -91,6 +93,9 @@ static void take_end(const siginfo_t *info)
 		status = info->si_status | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 	birth_place_orphans(process);
 	tracee_take_out(tracee);
+	/* Killed without a stop, it may have had more since it was read. */
+	if (!tracee->is_ending)
+		process_cut_short(&process->record, LEVELS);
 	if (tracee->thread != process->record.pid) {
 		meter_read_thread(&tracee->meter);
 		meter_end_thread(&tracee->meter, now, status);
@@ -100,18 +105,23 @@ static void take_end(const siginfo_t *info)
 	if (info->si_code != CLD_EXITED && info->si_status == SIGKILL)
 		tracee->meter.record.figure[signals]++;
 	meter_read(process, now);
+	if (info->si_pid == outside.command) {
+		command_look();
+		command_complete(&process->record);
+	}
 	meter_end(process, now, status);
 }
 
 /* -- Signals -- */
 
-/* Ptrace shows a signal that the process ignores, as it would come without: but that one is delivered to nobody. */
+/* Ptrace shows a signal that the process ignores, as it would come without: but that one is
+ * delivered to nobody. */
 static int is_ignored(pid_t thread, int signal)
 {
 	struct procfs_status status = { 0 };
 	uint64_t             bit = UINT64_C(1) << (signal - 1);
-	int                  by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
-	                                  signal == SIGWINCH;
+	int by_default = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG ||
+	                 signal == SIGWINCH;
 
 	if (procfs_status_of(thread, &status))
 		return 0;
@@ -161,7 +171,8 @@ static void stopped(const struct stop *stop)
 		if (tracee->is_newborn && !tracee->meter.record.watched_ns) {
 			birth_begin(tracee);
 		} else if (signal != SIGTRAP) {
-			/* Stopped by job control: it stays so, until a SIGCONT brings it here again. */
+			/* Stopped by job control: it stays so, until a SIGCONT brings it here
+			 * again. */
 			ptrace(PTRACE_LISTEN, tracee->thread, 0, 0);
 		} else {
 			if (tracee->is_attaching && tracee_is_counting(tracee))
@@ -186,8 +197,8 @@ static void keep_stop(pid_t thread, int status)
 	s.list[s.count++] = (struct stop){ thread, status };
 }
 
-/* Takes all that have stopped, and only then handles and resumes them: so none is left waiting because another
- * stops again and again. */
+/* Takes all that have stopped, and only then handles and resumes them: so none is left waiting
+ * because another stops again and again. */
 int stops_take(void)
 {
 	int ends = 0;
@@ -197,9 +208,11 @@ int stops_take(void)
 		siginfo_t info = { 0 };
 		int       status;
 
-		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) || !info.si_pid)
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) ||
+		    !info.si_pid)
 			break;
-		if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED) {
+		if (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+		    info.si_code == CLD_DUMPED) {
 			take_end(&info);
 			ends++;
 		}

@@ -63,7 +63,7 @@ void tracee_add_early(pid_t thread)
 	struct tracee *tracee = calloc(1, sizeof *tracee);
 
 	if (!tracee)
-		abort();
+		no_memory();
 	enter(tracee, thread);
 	tracer.early++;
 }
@@ -93,5 +93,6 @@ int tracee_is_counting(const struct tracee *tracee)
 void tracee_resume(struct tracee *tracee, int signal)
 {
 	/* One that was killed meanwhile cannot be resumed, and need not be: its end will show. */
-	ptrace(tracee_is_counting(tracee) ? PTRACE_SYSCALL : PTRACE_CONT, tracee->thread, 0, signal);
+	ptrace(tracee_is_counting(tracee) ? PTRACE_SYSCALL : PTRACE_CONT, tracee->thread, 0,
+	       signal);
 }

@@ -1,11 +1,13 @@
-/* backend.c -- the monitor by taskstats: the kernel's account of every task at its end, of processes that the
- * kernel's messages of births, execs and ends (the proc connector) show to be ours. Nothing is attached to anybody.
+/* backend.c -- the monitor by taskstats: the kernel's account of every task at its end, of
+ * processes that the kernel's messages of births, execs and ends (the proc connector) show to be
+ * ours. Nothing is attached to anybody.
  *
  * Needs    CAP_NET_ADMIN in the first user and process namespace; Linux 5.19.
- * Costs    two messages at each birth and end of a task anywhere on the machine, to us; nothing in between.
- * Loses    messages when we are too slow: in lost_events; a process of which a thread's account was lost says
- *          nothing of itself. Run time since the last timer tick before a thread's end: the kernel reads the
- *          account before it brings it up to date.
+ * Costs    two messages at each birth and end of a task anywhere on the machine, to us; nothing in
+ *          between.
+ * Loses    messages when we are too slow: in lost_events; a process of which a thread's account was
+ *          lost says nothing of itself. Run time since the last timer tick before a thread's end:
+ *          the kernel reads the account before it brings it up to date.
  */
 #include <errno.h>
 #include <linux/cn_proc.h>
@@ -16,10 +18,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kernel/cgroup.h"
+#include "kernel/clocks.h"
 #include "kernel/exits.h"
 #include "kernel/snapshot.h"
 #include "monitor.h"
@@ -35,11 +37,11 @@ static struct {
 	struct exits   exits;
 	int            events;
 	struct account account;
-	int64_t        boot_offset_ns; /* of CLOCK_BOOTTIME, to the clock of the messages */
+	int64_t        suspended_ns; /* of CLOCK_BOOTTIME, to the clock of the messages */
 	uint64_t       swept_ns;
 	pid_t          command;
-	int            command_runs;   /* its own program, not yet ours */
-	const char    *command_name;   /* as the kernel will have it */
+	int            command_runs; /* its own program, not yet ours */
+	const char    *command_name; /* as the kernel will have it */
 } s = { .exits = { .file = -1, .asking = -1 }, .events = -1 };
 
 /* -- The proc connector -- */
@@ -48,8 +50,8 @@ static int next_event(struct proc_event *event)
 {
 	for (;;) {
 		_Alignas(struct nlmsghdr) char buffer[1024];
-		ssize_t               count = recv(s.events, buffer, sizeof buffer, MSG_DONTWAIT);
-		const struct cn_msg  *message = (const void *)(buffer + NLMSG_HDRLEN);
+		ssize_t              count = recv(s.events, buffer, sizeof buffer, MSG_DONTWAIT);
+		const struct cn_msg *message = (const void *)(buffer + NLMSG_HDRLEN);
 
 		if (count < 0 && errno == ENOBUFS) {
 			s.account.lost_events++;
@@ -59,11 +61,13 @@ static int next_event(struct proc_event *event)
 			continue;
 		if (count < 0)
 			return 0;
-		if (count < (ssize_t)(NLMSG_HDRLEN + sizeof *message) || message->id.idx != CN_IDX_PROC)
+		if (count < (ssize_t)(NLMSG_HDRLEN + sizeof *message) ||
+		    message->id.idx != CN_IDX_PROC)
 			continue;
 		/* An event is longer or shorter by its kind and by the kernel's version. */
 		memset(event, 0, sizeof *event);
-		memcpy(event, message->data, message->len < sizeof *event ? message->len : sizeof *event);
+		memcpy(event, message->data,
+		       message->len < sizeof *event ? message->len : sizeof *event);
 		return 1;
 	}
 }
@@ -79,30 +83,36 @@ static int open_events(char *why, size_t room)
 {
 	struct sockaddr_nl us = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
 	struct nlmsghdr    netlink = { .nlmsg_type = NLMSG_DONE };
-	struct cn_msg      connector = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(uint32_t) };
-	uint32_t           operation = PROC_CN_MCAST_LISTEN;
-	struct iovec       parts[] = {
-		{ &netlink, sizeof netlink }, { &connector, sizeof connector }, { &operation, sizeof operation },
+	struct cn_msg connector = { .id = { CN_IDX_PROC, CN_VAL_PROC }, .len = sizeof(uint32_t) };
+	uint32_t      operation = PROC_CN_MCAST_LISTEN;
+	struct iovec  parts[] = {
+		{ &netlink, sizeof netlink },
+		{ &connector, sizeof connector },
+		{ &operation, sizeof operation },
 	};
 	struct proc_event event;
 	int               size = SOCKET_BUFFER;
 
 	s.events = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
 	if (s.events < 0 || bind(s.events, (struct sockaddr *)&us, sizeof us)) {
-		snprintf(why, room, "the kernel's messages of births and ends (proc connector): %s", strerror(errno));
+		snprintf(why, room, "the kernel's messages of births and ends (proc connector): %s",
+		         strerror(errno));
 		close_events();
 		return -1;
 	}
 	if (setsockopt(s.events, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
 		setsockopt(s.events, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-	/* The kernel acknowledges before send returns; in another process namespace it says nothing. */
+	/* The kernel acknowledges before send returns; in another process namespace it says
+	 * nothing. */
 	netlink.nlmsg_len = sizeof netlink + sizeof connector + sizeof operation;
 	if (writev(s.events, parts, 3) == (ssize_t)netlink.nlmsg_len)
 		while (next_event(&event))
 			if (event.what == PROC_EVENT_NONE && !event.event_data.ack.err)
 				return 0;
-	snprintf(why, room, "the kernel sends no messages of births and ends (proc connector) here: it does so in the "
-	                    "first process namespace alone");
+	snprintf(
+		why, room,
+		"the kernel sends no messages of births and ends (proc connector) here: it does so in the "
+		"first process namespace alone");
 	close_events();
 	return -1;
 }
@@ -111,7 +121,7 @@ static int open_events(char *why, size_t room)
 
 static uint64_t boottime_of(const struct proc_event *event)
 {
-	return event->timestamp_ns + (uint64_t)s.boot_offset_ns;
+	return event->timestamp_ns + (uint64_t)s.suspended_ns;
 }
 
 /* Of those that we found running, messages from before then may still be under way. */
@@ -119,7 +129,8 @@ static struct member *ours(pid_t pid, uint64_t at_ns)
 {
 	struct member *member = family_find(pid);
 
-	return member && member->process.attached && at_ns < member->process.watched_ns ? NULL : member;
+	return member && member->process.attached && at_ns < member->process.watched_ns ? NULL
+	                                                                                : member;
 }
 
 static void take_fork(const struct proc_event *event)
@@ -176,6 +187,7 @@ static void take_events(void)
 {
 	struct proc_event event;
 
+	s.suspended_ns = clocks_suspended_ns();
 	while (next_event(&event))
 		switch (event.what) {
 		case PROC_EVENT_FORK:
@@ -201,6 +213,9 @@ static void finish(struct member *member)
 	else if (member->accounts < member->exits)
 		s.account.lost_events += member->exits - member->accounts;
 	family_sum_up(member);
+	/* The account is as old as the last tick. */
+	member->process.at_least |= UINT32_C(1) << cpu_user_ns | UINT32_C(1) << cpu_system_ns |
+	                            UINT32_C(1) << run_ns;
 	family_write(member);
 }
 
@@ -214,15 +229,17 @@ static void take_all(int is_last)
 	/* In this order an ended task's account is there when its end is known. */
 	take_events();
 	family_take_accounts(&s.exits);
-	now = now_ns();
+	now = boottime_ns();
 	is_sweep = is_last || now - s.swept_ns >= SWEEP_NS;
 	if (is_sweep)
 		s.swept_ns = now;
 	for (struct member *member = family_first(); member; member = next) {
 		next = member->next;
-		if (!family_is_dead(member, is_sweep))
+		if (!family_is_dead(member, is_sweep) ||
+		    (!is_last && family_awaits_account(member)))
 			continue;
-		if ((member->exits && member->accounts >= member->exits) || now - member->dead_ns > 2 * PACE_NS || is_last)
+		if ((member->exits && member->accounts >= member->exits) ||
+		    now - member->dead_ns > 2 * PACE_NS || is_last)
 			finish(member);
 	}
 }
@@ -236,11 +253,13 @@ static int probe(const struct order *order, char *why, size_t why_room)
 	int                 knows_processes;
 
 	if (order->detail != LIFE) {
-		snprintf(why, why_room, "taskstats knows nothing of system calls: --detail life only");
+		snprintf(why, why_room, "taskstats does not count system calls: use --detail life");
 		return -1;
 	}
 	if (order->threads || order->prove) {
-		snprintf(why, why_room, "taskstats has neither records of threads nor a hook to be proved harmless");
+		snprintf(
+			why, why_room,
+			"taskstats has neither records of threads nor a hook to measure the impact of");
 		return -1;
 	}
 	if (exits_open(&exits, why, why_room))
@@ -248,8 +267,10 @@ static int probe(const struct order *order, char *why, size_t why_room)
 	knows_processes = !exits_ask(&exits, getpid(), &own) && own.pid == getpid();
 	exits_close(&exits);
 	if (!knows_processes) {
-		snprintf(why, why_room, "this kernel's taskstats do not say which process a thread is of: that is so from "
-		                        "Linux 5.19, in the first process namespace");
+		snprintf(
+			why, why_room,
+			"this kernel's taskstats do not say which process a thread is of: that is so from "
+			"Linux 5.19, in the first process namespace");
 		return -1;
 	}
 	if (open_events(why, why_room))
@@ -261,7 +282,7 @@ static int probe(const struct order *order, char *why, size_t why_room)
 static const char *const *missing(const struct order *order)
 {
 	static const char *sentences[] = {
-		"System calls by type: taskstats does not know them.",
+		"System calls by type: taskstats does not count them.",
 		"Processor time from the last timer tick before a thread's end to that end: up to some milliseconds a "
 		"thread, which is all of it for the shortest-lived.",
 		"The switch that ends a thread; time blocked; signals; how often it read and wrote.",
@@ -294,8 +315,6 @@ static void attach_cgroup(const char *directory)
 
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
 {
-	struct timespec time;
-
 	memset(&s.account, 0, sizeof s.account);
 	family_begin(order, &s.account, sizeof(struct member));
 	if (exits_open(&s.exits, why, why_room))
@@ -304,9 +323,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 		exits_close(&s.exits);
 		return -1;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	s.boot_offset_ns = (int64_t)now_ns() - ((int64_t)time.tv_sec * 1000000000 + time.tv_nsec);
-	s.swept_ns = now_ns();
+	s.swept_ns = boottime_ns();
 	if (child) {
 		family_attach_command(&s.exits, child);
 		s.command = child;
@@ -366,7 +383,7 @@ static void end(struct account *account)
 	s.account.lost_events += s.exits.lost;
 	exits_close(&s.exits);
 	close_events();
-	s.account.hook_ns = s.account.hits = s.account.maps_bytes = UNKNOWN;
+	s.account.hook_ns = s.account.hits = s.account.hits_of_all = s.account.maps_bytes = UNKNOWN;
 	s.account.total = sum;
 	*account = s.account;
 }

@@ -1,6 +1,7 @@
-"""From the archive's rows to one `Weighing` of frozen objects (`model`); `weigh` puts it together.
+"""Turns the archive's rows into one `Evaluation` of frozen objects (`model`); `evaluate` puts it together.
 
-Each module imports only from earlier ones: model, doubt, rows, trials, crowds, loads, spending, observations,
-comparison, host_costs, indices, curves, multiprogramming, machine, latencies, usage, scaling, marks,
-standing, reboots, weigh.
+Each module imports only from earlier ones: remarks, model, rows, conditions, trials, concurrent_runs,
+loads, spending, observations, comparison, carry_over, host_costs, indices, curves, multiprogramming, machine,
+latencies, programs, usage, restating, scaling, marks, interim, reboots, evaluate,
+gating.
 """

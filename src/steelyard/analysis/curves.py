@@ -1,9 +1,9 @@
-"""Turns the trials that are curves into shapes: each system's plateaus and knees, and how they differ.
+"""Turns the trials that are curves into shapes: each system's plateaus and knees, and their differences.
 
 Bandwidth and latency over size are one measurement with a shape. The shape is found in the median over
-trials, its intervals by drawing whole trials anew; systems are compared size by size and plateau by plateau,
-pairwise within blocks, and knee by knee through their intervals. What is claimed of plateaus is corrected
-over all that the report compares, what is claimed of knees over all knees.
+trials; its intervals come from resampling whole trials. Systems are compared size by size and plateau by
+plateau, pairwise within blocks, and knee by knee through their intervals. Claims about plateaus are corrected
+over all comparisons of the report, claims about knees over all knees.
 """
 
 import math
@@ -127,6 +127,12 @@ def upper_plateau(line: CurveLine) -> Estimate | None:
     return before[-1].level if line.paging_from is not None else before[0].level
 
 
+def lower_plateau(line: CurveLine) -> Estimate | None:
+    """The level of the last plateau among the sizes that the system pages at; None if there is none."""
+    beyond = [one for one in line.plateaus if line.paging_from is not None and one.low >= line.paging_from]
+    return beyond[-1].level if beyond else None
+
+
 def degradation(line: CurveLine) -> Estimate | None:
     """The size from which paging costs: the knee next to where fetching pages begins, within an octave of
     it; where the curve has no knee there, that size itself, without an interval. None if it never pages."""
@@ -227,9 +233,11 @@ def _log_level(observations: Observations, key: Key, curve: Curve, sizes: Sequen
 
 
 def _shared_plateaus(shape: _Shape, baseline: str, system: str) -> Iterable[_Shared]:
-    """Those of which each is what the other shares most sizes with.
+    """The pairs of plateaus that share the most sizes with each other.
 
-    Only what both hold is compared: the end of a longer plateau is slower, or faster, than the rest of it."""
+    Only the sizes of both are compared: the end of a longer plateau is slower, or faster, than the rest of
+    it.
+    """
     ours, theirs = shape.lines[baseline], shape.lines[system]
     held = [
         [tuple(sorted(_within(ours, one) & _within(theirs, other))) for other in theirs.plateaus]
@@ -281,7 +289,7 @@ def _knee_ratios(
 
 
 def _widened(ratio: Estimate, *, count: int, knees: int) -> Estimate:
-    """What a claim is made by: as wide as so many knees ask for (Bonferroni), and so few trials."""
+    """The widened interval for a claim: corrected for the number of knees (Bonferroni) and of trials."""
     if ratio.low is None or ratio.high is None or ratio.level is None:
         return ratio
     alpha = 1 - ratio.level

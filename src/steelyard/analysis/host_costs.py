@@ -1,11 +1,12 @@
-"""Turns what trials cost this host into accounts, and into the costs that differ along with the time.
+"""Turns the costs of trials to this host into accounts, and finds the costs that differ together with the
+time.
 
-Where one process is active at a time, an operation's time is what its processes ran in user mode, ran in
-system mode, waited for a processor, and the rest, in which none could run: so shares of a difference in
-time are book-keeping. All else (calls, switches, faults) goes along with a difference or does not.
+If one process is active at a time, an operation's time is the time its processes ran in user mode, ran in
+system mode, waited for a processor, and the rest, in which none could run. So shares of a difference in time
+are bookkeeping. Other costs (calls, switches, faults) are only correlated with a difference.
 
-Accounting trials may be there for some cells only, of some systems. A comparison takes set-up away from both
-systems or from neither; where it could not, it claims no count, and no time that set-up could be.
+Accounting trials may exist for some cells only, of some systems. A comparison subtracts set-up from both
+systems or from neither; where it cannot, it claims no count, and no time that set-up could explain.
 """
 
 import math
@@ -19,15 +20,25 @@ import numpy as np
 from steelyard.analysis import spending
 from steelyard.analysis.model import CallDifference, Comparison, CostDifference, HostCost, Why
 from steelyard.analysis.observations import COST, Key, Observations
+from steelyard.analysis.remarks import (
+    CoveredLittle,
+    FewTicks,
+    MonitorBlind,
+    NotAccounted,
+    Remark,
+    SetupKept,
+    SharesBeyondWhole,
+)
 from steelyard.analysis.spending import OPERATIONS, REST, RUN, TIME, TIMES, Spent, Units
-from steelyard.events import CALLS, LIFE, OF_SERVER, SETUP, WORK
+from steelyard.events import CALLS, OF_SERVER, SETUP, WORK
 from steelyard.statistics import false_discovery, verdict
 from steelyard.statistics.judgement import RATE
 from steelyard.statistics.signed_rank import Estimate
 
 ALL_CALLS = "all"
 
-# With less of what was accounted for in operations, no share is said: where set-up was taken away, and else.
+# With a smaller share of the account in operations, no shares are given: with set-up subtracted, and
+# otherwise.
 COVERED_LEAST, COVERED_LEAST_WHOLE = 0.5, 0.8
 SHARES_MOST = 1.1  # together: with more, times ran beside each other or against each other
 _CALLS_LEAST = 0.05  # an operation: a difference of fewer calls is not named, nor one
@@ -47,7 +58,7 @@ class _Called:
 
 
 class Costs:
-    """What was accounted for in an experiment, an operation."""
+    """The accounted costs of an operation in an experiment."""
 
     def __init__(self, observations: Observations) -> None:
         self.observations = observations
@@ -113,6 +124,7 @@ class Costs:
                 if not spent:
                     continue
                 values = self.observations.values[key][system].values()
+                known = spending.known(spent)
                 yield HostCost(
                     system,
                     cell.workload,
@@ -121,10 +133,12 @@ class Costs:
                     metric,
                     len(spent),
                     float(np.median([one.lenses[COST] for one in values])),
-                    {cost: median(one.costs[cost] for one in spent) for cost in spending.common(spent)},
+                    known.costs,
                     self._calls_of(system, label),
                     self.setups.get((system, label)),
                     median(one.covered for one in spent),
+                    known.below,
+                    known.overlap_ns,
                 )
 
     def _calls_of(self, system: str, cell: str) -> dict[str, tuple[float, float | None]] | None:
@@ -156,8 +170,8 @@ class Costs:
             for one, draft, ps in zip(comparisons, drafts, adjusted, strict=True)
         )
 
-    def _draft(self, key: Key, system: str) -> "_Draft | None":
-        """What a comparison's costs rest on; None where no block has both systems accounted for."""
+    def _draft(self, key: Key, system: str) -> "_CostDraft | None":
+        """The basis of a comparison's costs; None if no block has accounts of both systems."""
         spent = self.spent.get(key, {})
         base, other = spent.get(self.observations.baseline, {}), spent.get(system, {})
         blocks = sorted(base.keys() & other.keys())
@@ -177,7 +191,7 @@ class Costs:
         def known(one: Spent) -> Mapping[str, float]:
             return one.costs if is_net else one.whole
 
-        return _Draft(
+        return _CostDraft(
             {name: units(name) for name in (TIME, *spending.common(both))},
             frozenset(name for one in both for name, cost in one.whole.items() if cost),
             [known(one) for one in base.values()],
@@ -188,7 +202,7 @@ class Costs:
             max(median(one.setup_wait_ns for one in side.values()) for side in (base, other)),
         )
 
-    def _why(self, one: Comparison, draft: "_Draft", ps: Mapping[str, float]) -> Why:
+    def _why(self, one: Comparison, draft: "_CostDraft", ps: Mapping[str, float]) -> Why:
         estimates = {name: units.estimate() for name, units in draft.units.items()}
         time = estimates[TIME]
         is_claimed = ps.get(TIME, 1.0) <= RATE
@@ -214,7 +228,7 @@ class Costs:
             tuple(self._call_differences(one.system, one.cell)),
             one.blocks,
             draft.covered,
-            tuple(self._notes(draft, costs)),
+            tuple(self._limits(draft, costs)),
         )
 
     def _call_differences(self, system: str, cell: str) -> Iterable[CallDifference]:
@@ -242,43 +256,37 @@ class Costs:
             ),
         )
 
-    def _notes(self, draft: "_Draft", costs: Sequence[CostDifference]) -> Iterable[str]:
+    def _limits(self, draft: "_CostDraft", costs: Sequence[CostDifference]) -> Iterable[Remark]:
         if draft.covered < draft.covered_least:
-            yield (
-                f"only {100 * draft.covered:.0f} % of what was accounted for was spent in operations: the "
-                "costs hold too much of set-up for shares"
-            )
+            yield CoveredLittle(draft.covered)
         if not draft.is_net:
-            yield "what set-up costs was not measured on both: counts hold it, and none is claimed to differ"
+            yield SetupKept()
         if RUN in {each.cost for each in costs}:
-            yield "the trials met too few clock ticks to tell user from system mode: both are in run"
+            yield FewTicks()
         whole = [each for each in costs if each.cost in TIMES and each.share is not None]
         if sum(abs(each.share or 0.0) for each in whole) > SHARES_MOST:
-            yield "several processes ran at once, or one saved what another cost: shares go beyond 100 %"
+            yield SharesBeyondWhole()
 
-    def sentences(self) -> Iterable[str]:
-        """What of the watch was not to be had: the reasons, and what the monitors that worked cannot see,
-        once for all systems that it holds for."""
+    def remarks(self) -> Iterable[Remark]:
+        """Remarks on the parts of the watch that were unavailable: the reasons, and the blind spots of the
+        monitors that worked, once for all systems concerned.
+        """
         blind: dict[str, tuple[str, tuple[str, ...]]] = {}
         for row in self.observations.rows.watches:
             if row.why is not None:
-                yield f"{row.system} {_NOT[row.detail]}: {row.why}"
+                yield NotAccounted(row.system, row.detail, row.why)
             # What was counted call by call lacks nothing that the trials lack, and has the calls besides.
             if row.backend is not None and (row.detail == CALLS or row.system not in blind):
                 blind[row.system] = row.backend, tuple(row.missing or ())
         for backend, missing in dict.fromkeys(blind.values()):
-            systems = [system for system, reason in blind.items() if reason == (backend, missing)]
+            systems = tuple(system for system, reason in blind.items() if reason == (backend, missing))
             if missing:
-                named = ", ".join(systems)
-                yield f"the monitor ({backend}) of {named} does not see all: {'; '.join(missing)}"
-
-
-_NOT = {LIFE: "was not accounted for", CALLS: "was not accounted for call by call"}
+                yield MonitorBlind(backend, systems, missing)
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
-    """What the costs of one comparison rest on, before any correction."""
+class _CostDraft:
+    """The basis of one comparison's costs, before any correction."""
 
     units: Mapping[str, Units]  # of the time and each cost: the system less the baseline
     nonzero: frozenset[str]  # the costs that were not 0 in every trial
@@ -298,8 +306,9 @@ class _Draft:
         return {name: units.p_value() for name, units in self.units.items() if name in self.nonzero}
 
     def is_beyond_setup(self, name: str, estimate: Estimate) -> bool:
-        """Whether the interval excludes 0 and, where set-up is in the costs, all that set-up could be. How
-        much it counts is then unknown: nearly all that a guest does in a short trial is set-up."""
+        """True if the interval excludes 0 and, where set-up is included, every possible effect of set-up. Its
+        effect is then unknown: nearly all work of a guest in a short trial is set-up.
+        """
         # The signed-rank test drops pairs that do not differ: of a count that is mostly the same on both, it
         # sees the rest.
         if estimate.low is None or estimate.high is None:
@@ -340,7 +349,7 @@ def _doubt(counts: Sequence[int]) -> float:
 
 
 def _least_apart(call: str, base: Sequence[_Called], other: Sequence[_Called], most: float) -> float:
-    """How far apart the two systems' calls must be to be named, where one makes `most` of them."""
+    """The smallest difference in calls worth naming, where one system makes `most` of them."""
     doubts = [one.doubt for one in (*base, *other)]
     if None in doubts:
         return math.inf

@@ -17,7 +17,7 @@ _KNOWN = math.log(100)  # an interval of the whole that is wider than a hundred 
 def of(
     observations: Observations, comparisons: Sequence[Comparison], *, margin: float | None = None
 ) -> tuple[Index, ...]:
-    """Of each system one over everything, and one for each group where there are several."""
+    """One index per system over everything, and one per group if there are several groups."""
     return tuple(_indices(observations, comparisons, margin or _MARGIN))
 
 
@@ -48,9 +48,11 @@ def _index(
     *,
     beside: int,
 ) -> Index:
-    """The weighted mean of log ratios: each group weighs the same, in it each workload, and in that each
-    metric of each cell. Every metric rests on the blocks that it has. A difference is claimed by an interval
-    as wide as the means `beside` each other ask for (Bonferroni), and then has it."""
+    """The weighted mean of log ratios: equal weights for the groups, for the workloads in a group, and for
+    the metrics of a workload's cells. Every metric uses the blocks that it has. A difference is claimed by an
+    interval corrected for the number of means `beside` each other (Bonferroni); its size has a 95 % interval,
+    like that of a single metric.
+    """
     present = [one for one in members if one.blocks and one.ratio]
     missing = tuple(f"{one.cell} {one.metric}" for one in members if not one.blocks)
     if not present:
@@ -63,19 +65,23 @@ def _index(
         for one in present
     ]
     blocks = min(one.blocks for one in present)
-    estimate = weighted_mean.estimate(parts, alpha=levels.USUAL)
-    wide = weighted_mean.estimate(parts, alpha=levels.USUAL / beside)
+    estimate = weighted_mean.estimate(parts, alpha=levels.usual(blocks))
+    wide = weighted_mean.estimate(parts, alpha=levels.usual(blocks) / beside)
     narrow = weighted_mean.estimate(parts, alpha=2 * levels.claim(blocks))
     if estimate.low is not None and estimate.high is not None and estimate.high - estimate.low > _KNOWN:
         estimate = wide = narrow = Estimate(estimate.value)  # so few blocks say nothing of the whole's error
     word = verdict.word(wide, narrow, margin=margin)
     if word in verdict.CLAIMED:
-        estimate = wide
+        estimate = weighted_mean.estimate(parts, alpha=levels.SIZE)
     return Index(system, group, exp(estimate), len(present), missing, blocks, margin, word)
 
 
-def _part(observations: Observations, system: str, one: Comparison, weight: float) -> weighted_mean.Part:
-    """What a metric brings to the mean. Differences of one boot share its luck; else those of one trial."""
+def _part(
+    observations: Observations, system: str, one: Comparison, weight: float
+) -> weighted_mean.WeightedPart:
+    """The contribution of a metric to the mean. Differences of one boot share its effect; otherwise those of
+    one trial do.
+    """
     key = (one.cell, one.metric)
     by_block = observations.differences(key, system, one.lens)
     units = observations.units(key, system, by_block)
@@ -88,4 +94,4 @@ def _part(observations: Observations, system: str, one: Comparison, weight: floa
         if len(set(clusters)) == 1:
             clusters = [(one.cell, block) for block in by_block]
     assert one.ratio is not None
-    return weighted_mean.Part(weight, math.log(one.ratio.value), units.tolist(), clusters)
+    return weighted_mean.WeightedPart(weight, math.log(one.ratio.value), units.tolist(), clusters)

@@ -8,16 +8,14 @@ import numpy as np
 
 from steelyard.analysis.model import Latencies
 from steelyard.analysis.observations import Observations
+from steelyard.archive import relations
 from steelyard.statistics import order_statistics
 
 SHARES = (0.5, 0.9, 0.99, 0.999)
-# As the load program has them: 64 buckets for each power of two, and below the first one as narrow ones.
-_BITS, _FIRST = 6, 1024
 
 
 def all_of(observations: Observations) -> Iterable[Latencies]:
-    """Of each cell and system that has any: the quantiles of all its trials' requests, with the interval that
-    the trials' own give."""
+    """Quantiles of all requests of each cell and system, with the interval of the trials' own."""
     trials: dict[tuple[str, str, str], list[Mapping[int, int]]] = defaultdict(list)
     for row in observations.rows.histograms:
         counts = dict(zip(row.values_ns, row.requests, strict=True))
@@ -40,15 +38,11 @@ def all_of(observations: Observations) -> Iterable[Latencies]:
 
 
 def quantile(counts: Mapping[int, int], share: float) -> float:
-    """What that share of all does not exceed, in ns: within its bucket as if that were filled evenly."""
+    """The value in ns that this share of all does not exceed, interpolated evenly within its bucket."""
     wanted, below = share * sum(counts.values()), 0
     value = 0
     for value, count in sorted(counts.items()):
         if below + count >= wanted:
-            return value + _width(value) * (wanted - below) / count
+            return value + relations.bucket_width(value) * (wanted - below) / count
         below += count
     return float(value)
-
-
-def _width(value: int) -> int:
-    return 1 << max(value, _FIRST).bit_length() - 1 - _BITS

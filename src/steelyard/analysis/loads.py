@@ -1,7 +1,9 @@
-"""What a load on a server says of itself: the generator's own time, and whether it may be what limits."""
+"""Judges the load generator of a server by its own time: whether it may be the limit."""
 
 from collections.abc import Mapping
 from statistics import median
+
+from steelyard.analysis.remarks import GaveWay
 
 TIME, CLIENT, SERVER = "time", "client", "server"  # metrics, in ns a request
 # At the lowest rate that a server did not hold: processor time in each second, and a wait in ns.
@@ -27,17 +29,15 @@ def busy(
     return median(shares) if workload in _ONE_LOOP and shares else None
 
 
-def gave_way(metric: str, server: float | None, client: float | None, wait: float | None) -> str | None:
-    """What is known of the rate beyond the one that was held, in words; None where nothing is."""
+def gave_way(
+    system: str, metric: str, server: float | None, client: float | None, wait: float | None
+) -> GaveWay | None:
+    """The facts on the lowest rate that was not held; None if there are none."""
     if metric != "request" or client is None:
         return None
-    sentences = [f"the server used {server / 1e9:.2f} processors"] if server else []
-    sentences.append(f"the load's generator {client / 1e9:.2f}")
-    if wait:
-        sentences.append(f"a request waited {wait / 1e6:.2g} ms for a connection")
-    return ", ".join(sentences)
+    return GaveWay(system, server / 1e9 if server else None, client / 1e9, wait or None)
 
 
 def depends_on_client(metric: str) -> bool:
-    """Whether a generator that is too busy spoils the metric."""
+    """True if a load generator that is too busy spoils the metric."""
     return metric != SERVER

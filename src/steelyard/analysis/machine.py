@@ -10,10 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from steelyard.analysis import curves
-from steelyard.analysis.model import CurveComparison, MachineFact, SystemFacts
+from steelyard.analysis.model import CurveComparison, CurveLine, MachineFact, SystemFacts
 from steelyard.analysis.observations import Key, Observations
+from steelyard.analysis.remarks import (
+    AtSize,
+    ByTrials,
+    CacheCapacity,
+    CacheLine,
+    LatencyStep,
+    LoadsInFlight,
+    OperationsAtOnce,
+    PagesBeyond,
+    Step,
+    TranslationReach,
+)
 from steelyard.statistics import capacities, lines, order_statistics
-from steelyard.statistics.signed_rank import Estimate
 
 _LATENCY = "memory_latency"  # a random cyclic chase: its steps are the caches
 _LINE = "memory_line"  # pairs of words a stride apart: they share a line or not
@@ -33,7 +44,7 @@ def findings(
         for one in facts:
             if observations.curves.get(key, {}).get(one.name):
                 yield from _of_curve(observations, key, one)
-    yield from _overlapping_loads(comparisons)
+    yield from _overlapping_loads(observations, comparisons)
     yield from _overlapping_operations(observations)
 
 
@@ -58,19 +69,18 @@ def _caches(observations: Observations, key: Key, system: SystemFacts) -> Iterab
     for number, step in enumerate(model.fit.steps):
         value = model.capacities[number]
         name = names.get(number)
-        what = f"cache {name}" if name else f"step {number + 1} of the latency"
-        yield MachineFact(
-            system.name, what, value, "bytes", key[0], stated[name] if name else None, _step_note(step, model)
-        )
+        what = CacheCapacity(name) if name else LatencyStep(number + 1)
+        held = stated[name] if name else None
+        yield MachineFact(system.name, what, value, "bytes", key[0], held, _step_note(step, model), len(rows))
 
 
 def _line(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
     strides, rows = curves.matrix(observations, key, system.name)
-    line = lines.line(np.array(strides, float), rows)
+    line = lines.line(np.array(strides, float), rows, chance=np.random.default_rng(curves.SEED))
     if line is not None:
         stated = system.fingerprint.get("cache_line_bytes")
-        note = f"by {line.agreement:.0%} of trials on their own"
-        yield MachineFact(system.name, "cache line", Estimate(line.size), "bytes", key[0], stated, note)
+        note = ByTrials(line.agreement)
+        yield MachineFact(system.name, CacheLine(), line.size, "bytes", key[0], stated, note, len(rows))
 
 
 def _reach(observations: Observations, key: Key, system: SystemFacts) -> Iterable[MachineFact]:
@@ -83,20 +93,16 @@ def _reach(observations: Observations, key: Key, system: SystemFacts) -> Iterabl
     pages = np.array(sizes, float) / page
     reach = lines.tlb_reach(pages, sparse, dense, chance=np.random.default_rng(curves.SEED))
     if reach is not None:
-        note = f"beyond so many pages of {page} bytes their translation costs"
-        yield MachineFact(system.name, "address translation", reach, "pages", key[0], None, note)
+        note = PagesBeyond(page)
+        yield MachineFact(system.name, TranslationReach(), reach, "pages", key[0], None, note, len(sparse))
 
 
-def _step_note(step: capacities.Step, model: capacities.Estimated) -> str:
-    kind = (
-        "a sharp step" if step.is_sharp else f"gradual, over {step.width:.1f} octaves: an effective capacity"
-    )
-    share = "" if model.agreement is None else f"; as many steps in {model.agreement:.0%} of resamples"
-    return f"{kind}, {step.factor:.1f} times slower beyond{share}"
+def _step_note(step: capacities.CapacityStep, model: capacities.Estimated) -> Step:
+    return Step(step.is_sharp, step.width, step.factor, model.agreement)
 
 
 def _names_of(sizes: Sequence[float], stated: Mapping[str, float]) -> dict[int, str]:
-    """Which of the steps is which of the kernel's caches: the nearest, in order, each once."""
+    """Match the steps with the kernel's caches: the nearest, in order, each once."""
     names: dict[int, str] = {}
     left = list(stated.items())
     for number, size in enumerate(sizes):
@@ -127,31 +133,53 @@ def _overlapping_operations(observations: Observations) -> Iterable[MachineFact]
                 one[block].lenses[lens] / many[block].lenses[lens] for block in one.keys() & many.keys()
             ]
             if ratios:
-                what = f"{observations.cells[label].workload}: {alone} at once"
-                yield MachineFact(
-                    system, what, order_statistics.median(np.array(ratios)), "", label, None, ""
-                )
+                what = OperationsAtOnce(observations.cells[label].workload, alone)
+                value = order_statistics.median(np.array(ratios))
+                yield MachineFact(system, what, value, "", label, None, None, len(ratios))
 
 
-def _overlapping_loads(comparisons: Sequence[CurveComparison]) -> Iterable[MachineFact]:
-    """The time of a load in one chain over the least with several chains, at each size. Reported at the
-    largest size that all have, where every load misses, and where the ratio is largest (after par_mem)."""
+def _overlapping_loads(
+    observations: Observations, comparisons: Sequence[CurveComparison]
+) -> Iterable[MachineFact]:
+    """The time of a load in one chain over the least with several chains, trial by trial: at the largest size
+    that all have, where every load misses; and where the medians' ratio is largest (after par_mem)."""
     chains = [one for one in comparisons if one.metric.startswith("chains_")]
     for one in chains:
         if one.metric != _ONE_CHAIN:
             continue
         others = [each for each in chains if each.cell == one.cell and each.metric != _ONE_CHAIN]
         for line in one.lines:
-            alone = {size: value.value for size, value in line.points}
-            fastest: dict[int, float] = {}
-            for each in others:
-                for size, value in next(
-                    (known.points for known in each.lines if known.system == line.system), ()
-                ):
-                    fastest[size] = min(value.value, fastest.get(size, value.value))
-            ratios = {size: alone[size] / fastest[size] for size in sorted(alone.keys() & fastest.keys())}
+            ratios = _by_size(line, others)
             if ratios:
                 size = max(ratios)
-                where = f"at {size} bytes; most at {max(ratios, key=lambda each: ratios[each])} bytes"
-                value = Estimate(ratios[size])
-                yield MachineFact(line.system, "loads in flight", value, "", one.cell, None, where)
+                where = AtSize(size, max(ratios, key=lambda each: ratios[each]))
+                each = _by_trial(
+                    observations, one.cell, [other.metric for other in others], line.system, size
+                )
+                value = order_statistics.median(np.array(each))
+                yield MachineFact(line.system, LoadsInFlight(), value, "", one.cell, None, where, len(each))
+
+
+def _by_size(line: CurveLine, others: Sequence[CurveComparison]) -> dict[int, float]:
+    """The median ratio at each size: the time of one chain over the least of several chains'."""
+    alone = {size: value.value for size, value in line.points}
+    fastest: dict[int, float] = {}
+    for other in others:
+        points = next((known.points for known in other.lines if known.system == line.system), ())
+        for size, value in points:
+            fastest[size] = min(value.value, fastest.get(size, value.value))
+    return {size: alone[size] / fastest[size] for size in sorted(alone.keys() & fastest.keys())}
+
+
+def _by_trial(
+    observations: Observations, cell: str, metrics: Sequence[str], system: str, size: int
+) -> list[float]:
+    lens = observations.lens(cell)
+    alone = observations.curves[cell, _ONE_CHAIN][system]
+    several = [observations.curves[cell, metric].get(system, {}) for metric in metrics]
+    ratios = []
+    for block, curve in alone.items():
+        times = [one[block][size].lenses[lens] for one in several if block in one and size in one[block]]
+        if times and size in curve:
+            ratios.append(curve[size].lenses[lens] / min(times))
+    return ratios

@@ -12,8 +12,9 @@ _MOST = 100  # of one cell, metric and system: with more blocks, one mark stands
 
 
 def of(values: Iterable[ValueRow], lenses: Mapping[tuple[str, str], str]) -> tuple[PlotMark, ...]:
-    """The marks of all that is no curve; `lenses` says which number stands for a trial. With several copies
-    everything is divided by their number, as the comparison does."""
+    """The marks of everything that is not a curve; `lenses` selects the number that stands for a trial. With
+    several copies everything is divided by their number, as in the comparison.
+    """
     by_key: dict[tuple[str, str], list[ValueRow]] = defaultdict(list)
     for row in values:
         if row.point is None:

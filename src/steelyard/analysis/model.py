@@ -1,14 +1,16 @@
-"""What can be said of an experiment: the frozen objects that every report shows, and nothing else does."""
+"""The frozen objects of an evaluation: every report shows these, and only these."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.analysis.remarks import Remark, Trouble
 from steelyard.archive.experiments import Experiment
 from steelyard.events import Pair
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import Cell
 
+FULL_MARGIN = 0.01  # beyond a full gain, before it is questioned
 CLOCK_MARGIN = 0.005  # a system's clock that differs more from the laboratory's is reported
 # A difference in one of these is a difference of hardware, or of what passes for it.
 HARDWARE = ("cpu_model", "cpu_count", "memory_bytes", "architecture")
@@ -30,7 +32,7 @@ class CostDifference:
 
 @dataclass(frozen=True, slots=True)
 class CallDifference:
-    """How often an operation makes one system call of this host, by the accounting trials."""
+    """The number of calls of one host system call per operation, by the accounting trials."""
 
     call: str  # "all": every one
     baseline_value: float
@@ -40,7 +42,7 @@ class CallDifference:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Which costs differ along with the time. What goes along is not what causes."""
+    """Costs that differ together with the time (correlation, not causation)."""
 
     time: Estimate  # ns more an operation on the system, by the mean of its batches
     is_claimed: bool  # whether the time differs by that mean
@@ -48,12 +50,12 @@ class Why:
     calls: tuple[CallDifference, ...]  # empty where they were not counted on both
     blocks: int
     covered: float  # the part of what was accounted for that was spent in operations; the lesser of the two
-    notes: tuple[str, ...]
+    remarks: tuple[Remark, ...]  # what limits it
 
 
 @dataclass(frozen=True, slots=True)
 class OfSystem:
-    """What is said of one cell on one system."""
+    """The figures of one cell on one system."""
 
     system: str
     workload: str
@@ -63,7 +65,7 @@ class OfSystem:
 
 @dataclass(frozen=True, slots=True)
 class HostCost(OfSystem):
-    """What an operation costs this host on one system: medians over trials, set-up taken away."""
+    """The cost of an operation to this host on one system: medians over trials, without set-up."""
 
     metric: str
     trials: int
@@ -72,6 +74,8 @@ class HostCost(OfSystem):
     calls: Mapping[str, tuple[float, float | None]] | None  # calls and errors an operation; None: not counted
     setup_calls: int | None  # that a trial makes besides its operations; taken away
     covered: float  # the part of all that was accounted for, set-up too, that was spent in operations
+    below: Mapping[str, float]  # what is known of costs that came out below 0 by what was taken away: a bound
+    overlap_ns: float | None  # what processes ran and waited at once, where that is more than the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +100,20 @@ class Comparison:
     p_adjusted: float | None
     blocks: int  # pairs that the verdict rests on
     boots: int  # of the system; 1 where its start is no boot
-    blocks_needed: int | None  # to settle an open one, if the noise stays as it is
-    flags: tuple[str, ...]
+    blocks_needed: int | None  # to settle an open verdict, if the noise stays as it is
+    remarks: tuple[Remark, ...]  # what limits the verdict, or the figures
     why: Why | None = None  # None: the trials were not accounted for, or tell their metrics not apart
     # No difference is larger, as a fraction: the farther end of the interval. None without an interval.
     bound: float | None = None
     seconds_needed: float | None = None  # of measuring this cell, until blocks_needed; None: unknown
+    # The same until a claimed difference is known to the study's precision; None if it is, or none is.
+    size_blocks_needed: int | None = None
+    size_seconds_needed: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Level(OfSystem):
-    """What one system does at one metric of one cell, without a comparison."""
+    """The value of one metric of one cell on one system, without a comparison."""
 
     group: str
     metric: str
@@ -126,7 +133,7 @@ class Plateau:
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """Where a plateau ends and the curve becomes worse."""
+    """The end of a plateau, where the curve becomes worse."""
 
     plateau: int  # which plateau ends there, from 0
     place: Estimate  # a size
@@ -192,12 +199,18 @@ class MachineFact:
     """A property of the machine, as a system shows it: a cache's size, how many operations overlap."""
 
     system: str
-    what: str
+    what: Remark
     value: Estimate
     unit: str
     cell: str  # what it was found from
     stated: float | None  # what the kernel says, where it says so
-    note: str
+    note: Remark | None  # what it rests on
+    trials: int = 0  # that it was found from
+
+    @property
+    def is_known(self) -> bool:
+        """True if it has an interval: from few trials it may be anything."""
+        return self.value.low is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +241,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How much more work N copies do together than one: N means a full gain."""
+    """The speed-up of N copies relative to one: a full gain is N."""
 
     system: str
     workload: str
@@ -238,11 +251,24 @@ class Gain:
     cell: str  # the workload and its parameters but for the copies, as one label
     efficiency: Estimate  # the gain over the number of copies: 1 means full
     blocks: int  # pairs of a block's trials, with one copy and with these
+    full: int = 0  # all that copies and processors can give; 0: the system's processors are not known
+
+    @property
+    def is_known(self) -> bool:
+        """True if it has an interval: one block has none, and may be anything."""
+        return self.gain.low is not None
+
+    @property
+    def is_beyond(self) -> bool:
+        """True if it is significantly more than copies and processors allow: then the single copy was
+        slowed.
+        """
+        return bool(self.full) and self.gain.low is not None and self.gain.low > self.full * (1 + FULL_MARGIN)
 
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """What is left of the saturated throughput with more copies than processors."""
+    """The share of the saturated throughput that is left with more copies than processors."""
 
     copies: int
     kept: Estimate  # below 1: less is done than with fewer copies
@@ -250,9 +276,8 @@ class Decline:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """How one workload's throughput grows with its copies on one system; see statistics/scalability.py.
-
-    A figure that cannot be had is None, and a sentence says why.
+    """The growth of one workload's throughput with its copies on one system; see statistics/scalability.py. A
+    figure that cannot be computed is None, and a remark gives the reason.
     """
 
     system: str
@@ -260,11 +285,11 @@ class Scaling:
     metric: str
     cell: str  # without the copies
     unit: str  # of throughputs: "operations/s" or "MB/s"
-    processors: int | None  # online, as the system says
+    processors: int | None  # that its agent may use, as the system says
     copies: tuple[int, ...]  # that it was measured with
     blocks: int  # that hold all of these
     law: str  # "universal", "amdahl"; "" if none was fitted
-    no_law: str  # why
+    no_law: Remark | None  # why
     within: tuple[int, ...]  # the numbers of copies that the law was fitted to
     throughput: Estimate | None  # of one copy, by the law
     contention: Estimate | None
@@ -274,12 +299,12 @@ class Scaling:
     residual: float | None  # how far the medians lie from the law, as a fraction
     capacity: Estimate | None  # the throughput that no number of copies exceeds
     worth: Estimate | None  # so many copies' worth is that
-    no_capacity: str
+    no_capacity: Remark | None
     declines: tuple[Decline, ...]
 
     @property
     def is_fitted(self) -> bool:
-        """Whether anything was."""
+        """True if any figure was fitted."""
         return bool(self.law) or self.capacity is not None
 
 
@@ -295,7 +320,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Multiprogramming(OfSystem):
-    """Many processes at once on one system: medians over trials, as chapter 6 of Goncalves (1999) has them.
+    """Many processes at once on one system: medians over trials, as chapter 6 of Gonçalves (2001) has them.
 
     Times are in ns. What counts (created, finished, failures) is over all trials; what is timed, over those
     in which every process finished, for else another amount of work was done; None where there are none.
@@ -321,19 +346,8 @@ class Multiprogramming(OfSystem):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """Trials of one cell on one system that did not end well."""
-
-    system: str
-    cell: str
-    status: str
-    trials: int
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class ProcessorTime:
-    """What one operation costs on one system: medians over trials, in ns."""
+    """The CPU time of one operation on one system: medians over trials, in ns."""
 
     system: str
     workload: str
@@ -347,7 +361,7 @@ class ProcessorTime:
 
 @dataclass(frozen=True, slots=True)
 class Latencies(OfSystem):
-    """How long single requests of one cell took on one system: of all its trials together."""
+    """The latencies of single requests of one cell on one system, over all its trials."""
 
     metric: str
     trials: int
@@ -360,9 +374,22 @@ class UsageFigure(OfSystem):
     """A figure of one cell on one system besides the workload's own metrics: what its trials used, or what a
     monitor said of them. The median over trials."""
 
-    what: str  # "user time", "calls of read", ...; tallies.py has them all
+    what: str  # "user time", "calls of read", ...: see usage.py
     unit: str  # "ns", "calls" or "%"
     value: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """A program of a system's own that trials of a cell executed."""
+
+    system: str
+    workload: str
+    cell: str
+    name: str
+    path: str
+    sha256: str | None
+    version: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +402,38 @@ class SystemFacts:
     hello: Mapping[str, Any]
     fingerprint: Mapping[str, Any]
     clock_apart: float | None  # its clock against the laboratory's: median over trials, as a fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A shortage or disturbance of this machine during the measurement."""
+
+    kind: str  # one of analysis.conditions.KINDS
+    lost: float  # about which part of its time or processors a trial lost by it, for ranking
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """The state of the laboratory's machine while trials ran on it: shares over all their time. None: the
+    kernel does not tell."""
+
+    trials: int  # that tell of it
+    measured_s: float  # how long they took
+    waited: float | None = None  # of the time: in which a process waited for a processor
+    others: float | None = None  # of the processors' time: used by what is neither trial nor laboratory
+    stolen: float | None = None  # of the processors' time: that their host took
+    throttled: float | None = None  # of the periods of a control group's quota: in which it was used up
+    memory_waited: float | None = None  # of the time: in which a process waited for memory
+    storage_waited: float | None = None  # of the time of work without files: in which one waited for a device
+    memory_hits: int | None = None  # how often a control group reached its limit of memory
+    swapped_pages: int | None = None
+    heat_events: int | None = None  # how often a processor was slowed for its heat
+    quota: float | None = None  # processors whose time the tightest control group allows; None: no quota
+    quota_group: str = ""
+    memory_limit_bytes: int | None = None  # that the tightest control group allows
+    memory_group: str = ""
+    conditions: tuple[Condition, ...] = ()  # that are worth a word, the worst first
+    likeliest: str | None = None  # the kind that is worst in the trials of what is not settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +452,7 @@ class PlotMark:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """When an experiment was measured, and how much."""
+    """The time span and the size of an experiment."""
 
     began: float | None = None  # of the first trial, seconds since 1970
     ended: float | None = None  # the last trial
@@ -403,14 +462,16 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighing:
-    """All that can be said of an experiment; console, CSV, JSON and HTML show the same object. What was not
-    asked for, as while it is measured, is empty."""
+class Evaluation:
+    """The complete evaluation of an experiment; console, CSV, JSON and HTML show the same object. Parts that
+    were not requested, such as those left out during a measurement, are empty.
+    """
 
     experiment: Experiment
     baseline: str
     systems: tuple[SystemFacts, ...] = ()
     comparisons: tuple[Comparison, ...]
+    processor_times: tuple[Comparison, ...] = ()  # beside them, of work that computes; in no mean
     indices: tuple[Index, ...] = ()
     levels: tuple[Level, ...] = ()
     curves: tuple[CurveComparison, ...] = ()
@@ -421,23 +482,44 @@ class Weighing:
     scalings: tuple[Scaling, ...] = ()
     costs: tuple[ProcessorTime, ...] = ()
     tallies: tuple[UsageFigure, ...] = ()
+    programs: tuple[ProgramRun, ...] = ()
     troubles: tuple[Trouble, ...] = ()
     blocks: int
     trials: int
-    warnings: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()  # what limits all verdicts, or went wrong
     latencies: tuple[Latencies, ...] = ()
     accounts: tuple[HostCost, ...] = ()  # with --watch
     left_out: tuple[str, ...] = ()  # cells that the time did not reach
     marks: tuple[PlotMark, ...] = ()
     extent: Extent = Extent()
     went_well: int = 0  # of the trials
+    state: MachineState | None = None  # None: no trial tells of it
+    absent: Mapping[str, str] = field(default_factory=dict)  # systems that could not start, and why
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The systems that were compared with the baseline, in the study's order."""
+        away = {self.baseline, *self.absent}
+        return tuple(name for name in self.experiment.header["systems"] if name not in away)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What is known at a look, by the verdicts that would be printed now."""
+class Horizon:
+    """The value of a cell at this number of blocks, if its noise stays as it is: a mean over its comparisons,
+    so that a cell with many metrics counts as much as one with a single metric.
+    """
 
-    decided: frozenset[Pair] = frozenset()  # need no more blocks
-    blocks_needed: Mapping[Cell, int] = field(default_factory=dict)  # blocks until all of a cell is decided
+    blocks: int
+    narrowing: float  # of the intervals, as statistics.prospects has it
+    verdicts: float = 0.0  # the share of comparisons that would have got a verdict
+    sizes: float = 0.0  # the share of them whose difference would have become known to the precision
+
+
+@dataclass(frozen=True, slots=True)
+class Interim:
+    """The interim result at a look: the verdicts that would be printed now."""
+
+    decided: frozenset[Pair] = frozenset()  # need no more blocks: a verdict, and the size of a difference
+    horizons: Mapping[Cell, tuple[Horizon, ...]] = field(default_factory=dict)  # of what is open
     explain: frozenset[Pair] = frozenset()  # differ for sure, and by so much that people ask why
     boot_ratio: float | None = None  # variance of trials within a boot over that of boots (statistics.boots)

@@ -1,22 +1,23 @@
 """Turns an experiment's rows into observations: one number per trial and metric, paired by block.
 
-Reads the archive and nothing else. A trial's batches become one number, by a lens; the trials of one
-block make a pair; and where a system's start is a boot, the pairs of one boot become one number again,
-because what differs from boot to boot is then what is replicated.
+It only reads the archive. A trial's batches become one number, by a lens; the trials of one block make a
+pair. If a system's start is a boot, the pairs of one boot become one number again, because boots are then the
+unit of replication.
 """
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from steelyard.analysis import crowds, loads, trials
-from steelyard.analysis.crowds import DERIVED, Crowd
-from steelyard.analysis.model import Trouble
-from steelyard.analysis.rows import Rows, ValueRow
+from steelyard.analysis import concurrent_runs, loads
+from steelyard.analysis.concurrent_runs import DERIVED, ConcurrentRun
+from steelyard.analysis.remarks import GaveWay, NotAboveOverhead, Timeless, Trouble
+from steelyard.analysis.rows import Rows, UsageRow, ValueRow
+from steelyard.analysis.trials import Trials
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import UnknownName
 from steelyard.statistics import order_statistics
@@ -47,7 +48,21 @@ def lenses_of(row: ValueRow) -> dict[str, float]:
 
 
 Key = tuple[str, str]  # a cell's label and a metric
+# User plus system time of a trial's operations, as a metric beside each that is timed, of work that computes:
+# its processes hardly ever give up the processor by themselves.
+PROCESSOR_TIME = "processor time"
+_COMPUTING = ("cpu", "memory", "syscall", "process")  # groups in which work may do so
+_ALWAYS = ("command",)  # the user's own, of which processor time is asked for whether or not it waits
+_SLEEPS_MOST, _SLEEPS_PER_S = 5, 20.0  # of a trial; and of a second of processor time
+_COARSE_NS = 1_000_000  # times that are all whole ones of these were counted by clock ticks
 Curve = dict[int, Value]  # a trial's, by point
+
+
+def _absent(header: Mapping[str, Any], rows: Rows) -> dict[str, str]:
+    """The systems that could not start and were left out, and why. A machine that did not come up at some
+    boot is another matter (`reboots`)."""
+    measured = {one.system for one in rows.trials} | {header["systems"][0]} | set(header.get("machines", {}))
+    return {name: rows.absent[name] for name in header["systems"] if name in rows.absent.keys() - measured}
 
 
 class Observations:
@@ -63,102 +78,185 @@ class Observations:
         header = experiment.header
         self.experiment = experiment
         self.rows = rows
-        self.names: tuple[str, ...] = tuple(header["systems"])
+        self.absent = _absent(header, rows)
+        self.names: tuple[str, ...] = tuple(name for name in header["systems"] if name not in self.absent)
         if baseline is not None and baseline not in self.names:
             raise UnknownName("system", baseline, self.names, where=f"experiment {experiment.name}: ")
         self.baseline = baseline or self.names[0]
         self.others = tuple(name for name in self.names if name != self.baseline)
         self.boot_systems = frozenset(header["boot_systems"])
         self.cells = {cell.label: cell for cell in experiment.cells}
-        self.trials = len(rows.trials)
-        self.troubles = trials.troubles(rows)
         self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
-        self.crowds = crowds.all_of(rows)
-        self.codes = trials.codes(rows)
-        self.values = self._values_of(rows)
-        self.disturbed = trials.disturbed(rows)
-        self.clocks = trials.clocks(rows)
-        self.seconds = trials.seconds(rows)
-        self._positions = {(one.system, one.cell, one.block): one.position for one in rows.trials}
+        self.concurrent_runs: dict[tuple[str, str], list[ConcurrentRun]] = defaultdict(
+            list
+        )  # by cell and system
+        self.values: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
+        self._used: dict[Key, dict[str, list[UsageRow]]] = defaultdict(lambda: defaultdict(list))
+        self._trials = Trials()
+        self._failures: dict[type[Timeless | NotAboveOverhead], Counter[tuple[str, str, str]]] = defaultdict(
+            Counter
+        )
+        self._positions: dict[tuple[str, str, int], int] = {}
+        self._add(rows)
 
-    def _values_of(self, rows: Rows) -> dict[Key, dict[str, dict[int, Value]]]:
-        """For each cell and metric, for each system, for each block: the trial's numbers. A curve's are
-        kept in `curves` as well; here it is the geometric mean over the points that every system has."""
-        values: dict[Key, dict[str, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
-        timeless: Counter[tuple[str, str, str]] = Counter()
-        for row in rows.values:
-            lenses = lenses_of(row)
-            if min(lenses.values()) <= 0 and self._unit_of(row.cell, row.metric) == "ns":
-                timeless[row.system, row.cell, row.metric] += 1
-                continue
-            value = Value(row.boot, lenses, row.bytes)
-            if row.point is None:
-                values[row.cell, row.metric][row.system][row.block] = value
-            else:
-                self.curves[row.cell, row.metric][row.system].setdefault(row.block, {})[row.point] = value
-        self.troubles += [
-            Trouble(system, cell, "failed", count, f"{metric} took no time by its clock")
-            for (system, cell, metric), count in sorted(timeless.items())
-        ]
-        for key, by_system in self.curves.items():
-            points = self.common_points(key)
-            for system, by_block in by_system.items():
-                for block, curve in by_block.items() if points else ():
-                    values[key][system][block] = _geometric_mean([curve[point] for point in points])
-        self._subtract(values)
+    def add(self, rows: Rows) -> None:
+        """Adds these rows of the same experiment, each trial's all at once."""
+        self.rows.extend(rows)
+        self.absent = _absent(self.experiment.header, self.rows)
+        self._add(rows)
+
+    def _add(self, rows: Rows) -> None:
+        self._trials.add(rows.trials)
+        self._positions |= {(one.system, one.cell, one.block): one.position for one in rows.trials}
+        new = self._take(rows.values)
+        self._subtract(new)
         for count in rows.counts:
             if count.value > 0 and self.workload(count.cell)["measure"] == "count":  # else a monitor's
-                value = _plain(count.boot, 1 / count.value)
-                values[count.cell, count.metric][count.system][count.block] = value
-        self._derive(values)
-        return values
+                value = _plain(count.boot, self._less_is_better(count.cell, count.value))
+                self.values[count.cell, count.metric][count.system][count.block] = value
+        self._derive(concurrent_runs.all_of(rows))
+        for used in rows.usage:
+            self._used[used.cell, used.metric][used.system].append(used)
+            spent_ns = used.user_ns + used.system_ns
+            if used.operations and spent_ns:
+                value = _plain(1, spent_ns / used.operations)
+                self.values[processor_time(used.cell, used.metric)][used.system][used.block] = value
 
-    def _derive(self, values: dict[Key, dict[str, dict[int, Value]]]) -> None:
+    def processor_keys(self) -> Iterator[tuple[Key, str]]:
+        """The keys of CPU time to compare, and the systems: those where both kernels account exactly and in
+        the same way. A guest's kernel counts only what it sees itself, which is not its cost.
+        """
+        here = self.experiment.header.get("systems_here", self.names)
+        alike = [name for name in self.names if name in here and name not in self.boot_systems]
+        if self.baseline not in alike:
+            return
+        for key in self.cells_and_metrics():
+            if self.group(key[0]) not in _COMPUTING or len(self.common_points(key)) > 1:
+                continue
+            if self._unit_of(*key) != "ns":
+                continue
+            for system in self.others:
+                if system in alike and all(self._computes(key, one) for one in (self.baseline, system)):
+                    yield processor_time(*key), system
+
+    def _computes(self, key: Key, system: str) -> bool:
+        rows = self._used[key].get(system, ())
+        sleeps = [one.sleeps for one in rows if one.sleeps is not None]
+        spent_ns = [one.user_ns + one.system_ns for one in rows]
+        if not sleeps or not any(one % _COARSE_NS for one in spent_ns):
+            return False
+        if self.cells[key[0]].workload in _ALWAYS:
+            return True
+        most = _SLEEPS_MOST + _SLEEPS_PER_S * float(np.median(spent_ns)) / 1e9
+        return float(np.median(sleeps)) <= most
+
+    def _take(self, rows: Iterable[ValueRow]) -> dict[Key, set[tuple[str, int]]]:
+        """Takes the times in: for each cell and metric, for each system, for each block the trial's numbers;
+        returns which are new. A curve's are kept in `curves` as well, and its value is the geometric mean
+        over the points that every trial has, and so new each time."""
+        new: dict[Key, set[tuple[str, int]]] = defaultdict(set)
+        for row in rows:
+            lenses = lenses_of(row)
+            if min(lenses.values()) <= 0 and self._unit_of(row.cell, row.metric) == "ns":
+                if row.metric not in loads.NEUTRAL:  # these say by 0 that there was no such thing
+                    self._failures[Timeless][row.system, row.cell, row.metric] += 1
+                continue
+            key, value = (row.cell, row.metric), Value(row.boot, lenses, row.bytes)
+            if row.point is None:
+                self.values[key][row.system][row.block] = value
+            else:
+                self.curves[key][row.system].setdefault(row.block, {})[row.point] = value
+            new[key].add((row.system, row.block))
+        for key in [key for key in new if key in self.curves]:
+            points = self.common_points(key)
+            for system, by_block in self.curves[key].items():
+                for block, curve in by_block.items() if points else ():
+                    self.values[key][system][block] = _geometric_mean([curve[point] for point in points])
+                    new[key].add((system, block))
+        return new
+
+    def _derive(self, more: Mapping[tuple[str, str], Sequence[ConcurrentRun]]) -> None:
         """Adds the metrics that follow from the moments of each trial's processes; the median where a
         trial has several groups. Failed trials yield none, because they did a different amount of work."""
-        for (cell, system), members in self.crowds.items():
-            by_block: dict[int, list[Crowd]] = defaultdict(list)
-            for crowd in members:
-                if crowd.is_ok:
-                    by_block[crowd.block].append(crowd)
+        for (cell, system), members in more.items():
+            self.concurrent_runs[cell, system] += members
+            by_block: dict[int, list[ConcurrentRun]] = defaultdict(list)
+            for concurrent_run in members:
+                if concurrent_run.is_ok:
+                    by_block[concurrent_run.block].append(concurrent_run)
             for block, ones in by_block.items():
                 for metric in DERIVED:
-                    number = float(np.median([crowds.derived(crowd, metric) for crowd in ones]))
+                    number = float(
+                        np.median(
+                            [concurrent_runs.derived(concurrent_run, metric) for concurrent_run in ones]
+                        )
+                    )
                     if number > 0:
-                        values[cell, metric][system][block] = _plain(ones[0].boot, number)
+                        self.values[cell, metric][system][block] = _plain(ones[0].boot, number)
+
+    @property
+    def trials(self) -> int:
+        return self._trials.many
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """The failures: trials that failed, and unusable times."""
+        return self._trials.troubles() + [
+            Trouble(system, cell, "failed", count, kind(metric))
+            for kind in (Timeless, NotAboveOverhead)
+            for (system, cell, metric), count in sorted(self._failures[kind].items())
+        ]
+
+    @property
+    def clocks(self) -> Mapping[tuple[str, str], float]:
+        """The relative deviation of the clock from the laboratory's, by system and cell."""
+        return self._trials.clocks
+
+    @property
+    def seconds(self) -> Mapping[tuple[str, str], float]:
+        """The duration of a trial, by system and cell."""
+        return self._trials.seconds
+
+    def codes(self, system: str, cell: str) -> tuple[str, ...] | None:
+        """The digests of the machine code of a workload; None if it has none of its own."""
+        return self._trials.codes(system, cell)
+
+    def is_disturbed(self, block: int, system: str, cell: str) -> bool:
+        """True if processes waited unusually long for a processor in that trial."""
+        return self._trials.is_disturbed(block, system, cell)
 
     def common_points(self, key: Key) -> list[int]:
         """The points that every trial of the curve has, on every system that has any."""
-        curves = [curve for by_block in self.curves[key].values() for curve in by_block.values()]
+        by_system = self.curves.get(key, {})
+        curves = [curve for by_block in by_system.values() for curve in by_block.values()]
         return sorted(set.intersection(*(set(curve) for curve in curves))) if curves else []
 
-    def _subtract(self, values: dict[Key, dict[str, dict[int, Value]]]) -> None:
+    def _subtract(self, new: Mapping[Key, Collection[tuple[str, int]]]) -> None:
         """Subtracts a metric's declared overhead, trial by trial. A metric that is not more than its
         overhead is left out, and reported as trouble."""
-        unresolved: Counter[tuple[str, str, str]] = Counter()
-        for label, cell in self.cells.items():
-            for metric in self.experiment.header["workloads"][cell.workload]["metrics"]:
-                if metric["less"] is None:
-                    continue
-                for system, by_block in values[label, metric["name"]].items():
-                    over = values[label, metric["less"]].get(system, {})
-                    for block in list(by_block):
-                        net = _less(by_block[block], over[block]) if block in over else None
-                        if net is None:
-                            del by_block[block]
-                            unresolved[system, label, metric["name"]] += 1
-                        else:
-                            by_block[block] = net
-        self.troubles += [
-            Trouble(system, cell, "failed", count, f"{name} is not more than the overhead to be subtracted")
-            for (system, cell, name), count in sorted(unresolved.items())
-        ]
+        for key, which in new.items():
+            cell, metric = key
+            metrics = self.experiment.header["workloads"][self.cells[cell].workload]["metrics"]
+            less: str | None = next((one["less"] for one in metrics if one["name"] == metric), None)
+            if less is None:
+                continue
+            if key in self.curves:  # whose values are all new
+                for system in self.names:
+                    self._failures[NotAboveOverhead].pop((system, cell, metric), None)
+            for system, block in which:
+                over = self.values[cell, less].get(system, {}).get(block)
+                net = _less(self.values[key][system][block], over) if over is not None else None
+                if net is None:
+                    del self.values[key][system][block]
+                    self._failures[NotAboveOverhead][system, cell, metric] += 1
+                else:
+                    self.values[key][system][block] = net
 
     def group(self, cell: str) -> str:
         return str(self.workload(cell)["group"])
 
     def workload(self, cell: str) -> Mapping[str, Any]:
-        """What the header says of the cell's workload."""
+        """The header's entry for the cell's workload."""
         workload: Mapping[str, Any] = self.experiment.header["workloads"][self.cells[cell].workload]
         return workload
 
@@ -166,10 +264,12 @@ class Observations:
         """The unit that the metric's values are shown in, and which direction is better."""
         cell, metric = key
         workload = self.workload(cell)
+        if metric.endswith(PROCESSOR_TIME):
+            return f"ns of a processor per {workload['operation']}", "lower"
         if self.is_derived(key):
-            return DERIVED[metric], "none" if metric in crowds.NEUTRAL else "lower"
+            return DERIVED[metric], "none" if metric in concurrent_runs.NEUTRAL else "lower"
         if workload["measure"] == "count":
-            return str(workload["counts"]), "higher"
+            return str(workload["counts"]), "lower" if workload.get("fewer") else "higher"
         entry = next(one for one in workload["metrics"] if one["name"] == metric)
         unit, is_reported = self._unit_of(cell, metric), entry.get("reported", False)
         if unit != "ns":
@@ -192,15 +292,15 @@ class Observations:
         return loads.busy(self.cells[cell].workload, times, clients, beyond)
 
     def was_late(self, cell: str, system: str) -> bool:
-        """Whether the load's generator, being late, was what gave way in most trials."""
+        """True if in most trials the rate was given up because the load generator was late."""
         late, beyond = (self._by_block(cell, one, system) for one in (loads.BEYOND_LATE, loads.BEYOND_CLIENT))
         return 2 * sum(one > 0 for one in late.values()) > len(beyond)
 
-    def gave_way(self, key: Key, system: str) -> str | None:
-        """What is known of the rate that a server did not hold; None where none was looked for."""
+    def gave_way(self, key: Key, system: str) -> GaveWay | None:
+        """The facts on the rate that a server did not hold; None if no such rate was searched."""
         cell, metric = key
         numbers = (list(self._by_block(cell, one, system).values()) for one in loads.BEYOND)
-        return loads.gave_way(metric, *(float(np.median(one)) if one else None for one in numbers))
+        return loads.gave_way(system, metric, *(float(np.median(one)) if one else None for one in numbers))
 
     def _by_block(self, cell: str, metric: str, system: str) -> dict[int, float]:
         lens = self.lens(cell)
@@ -209,14 +309,15 @@ class Observations:
         }
 
     def is_derived(self, key: Key) -> bool:
-        """Whether the metric follows from the moments of many processes, and is no time of its own."""
+        """True if the metric is derived from the moments of many processes, and is not a time itself."""
         return bool(self.workload(key[0])["groups"]) and key[1] in DERIVED
 
     def is_in_mean(self, cell: str, metric: str) -> bool:
-        """Whether the metric is a time that the workload is there to measure. Not in a mean are what is only
-        subtracted from another, what follows from a group's moments, and what a workload reports beside its
-        time: latencies, processor times, bytes. Where it measures no time, the first that it reports is its
-        time."""
+        """True if the metric is a time that the workload is meant to measure. Excluded are times that are
+        only subtracted from others, metrics derived from a group's moments, and metrics reported beside the
+        time: latencies, CPU times, bytes. If the workload measures no time, its first reported metric stands
+        for it.
+        """
         metrics = self.workload(cell)["metrics"]
         if any(one["less"] == metric for one in metrics) or self.is_derived((cell, metric)):
             return False
@@ -238,31 +339,53 @@ class Observations:
             )
         ]
 
+    def cannot_have(self, key: Key) -> bool:
+        """True if the cell was measured and no system reports the metric: a read-only job has no write
+        times.
+        """
+        cell, metric = key
+        names = [one["name"] for one in self.workload(cell)["metrics"]]
+        reported = [one["name"] for one in self.workload(cell)["metrics"] if one.get("reported", False)]
+        return (
+            metric in reported
+            and not self.values.get(key)
+            and any(self.values.get((cell, name)) for name in names)
+        )
+
     def is_judged(self, key: Key) -> bool:
-        """Whether more or less of the metric is better by itself: only then there is a verdict."""
+        """True if more or less of the metric is better in itself: only then there is a verdict."""
         return self.unit(key)[1] != "none"
 
-    def logs(self, key: Key, system: str, lens: str) -> dict[int, tuple[float, float]]:
-        """For each block that has both: log values of the baseline and of the system; larger is better."""
+    def blocks_of_both(self, key: Key, system: str) -> list[int]:
+        """The blocks that have the metric on the baseline and on the system, in order."""
+        base, other = (self.values[key].get(name, {}) for name in (self.baseline, system))
+        return sorted(base.keys() & other.keys())
+
+    def logs(
+        self, key: Key, system: str, lens: str, blocks: Iterable[int] | None = None
+    ) -> dict[int, tuple[float, float]]:
+        """For each block with both systems (or for the given blocks): log values of the baseline and of the
+        system; larger is better.
+        """
         base, other = (self.values[key].get(name, {}) for name in (self.baseline, system))
         return {
             block: (-math.log(base[block].lenses[lens]), -math.log(other[block].lenses[lens]))
-            for block in sorted(base.keys() & other.keys())
+            for block in (self.blocks_of_both(key, system) if blocks is None else blocks)
         }
 
     def differences(self, key: Key, system: str, lens: str) -> dict[int, float]:
-        """For each block that has both: how much better the system is, on the log scale."""
+        """For each block with both systems: the advantage of the system, on the log scale."""
         return {block: theirs - ours for block, (ours, theirs) in self.logs(key, system, lens).items()}
 
     def baseline_first(self, cell: str, system: str, blocks: Iterable[int]) -> list[bool]:
-        """Whether the baseline's trial of the cell went before the system's, block by block."""
+        """True for each block in which the baseline's trial of the cell came before the system's."""
         return [
             self._positions[self.baseline, cell, block] < self._positions[system, cell, block]
             for block in blocks
         ]
 
     def units(self, key: Key, system: str, by_block: Mapping[int, float]) -> Array:
-        """What is replicated: the mean of each boot's blocks, or the blocks of the one boot there is."""
+        """The units of replication: the mean of each boot's blocks, or the blocks if there is one boot."""
         by_boot: dict[tuple[int, ...], list[float]] = defaultdict(list)
         for block, number in by_block.items():
             by_boot[self.boots_of(key, system, block)].append(number)
@@ -283,13 +406,22 @@ class Observations:
         lens = self.lens(key[0])
         values = [one.for_people(lens) for one in self.values[key].get(system, {}).values()]
         if self.workload(key[0])["measure"] == "count":
-            values = [1 / value for value in values]
+            values = [self._less_is_better(key[0], value) for value in values]
         return order_statistics.median(np.array(values)) if values else None
+
+    def _less_is_better(self, cell: str, count: float) -> float:
+        """A count as a value of which less is better, as of a time; and such a value as a count."""
+        return count if self.workload(cell).get("fewer") else 1 / count
 
     def boots(self, system: str, key: Key) -> int:
         if system not in self.boot_systems:
             return 1
         return len({one.boot for one in self.values[key].get(system, {}).values()})
+
+
+def processor_time(cell: str, metric: str) -> Key:
+    """The key of the processor time beside that metric."""
+    return cell, PROCESSOR_TIME if metric == "time" else f"{metric}, {PROCESSOR_TIME}"
 
 
 def _plain(boot: int, number: float) -> Value:

@@ -1,29 +1,36 @@
-"""What an experiment's tables hold, read by SQL: one kind of row a query, and nothing else asks the tables.
+"""Reads an experiment's tables by SQL: one kind of row per query. No other module queries the tables.
 
-A closed experiment is read once; one that is being measured is read bit by bit, as it grows, and the bits are
-put together. So verdicts at a look and verdicts in a report come from the same rows by the same code.
+An experiment is read once. During a measurement, events are added as rows of the same kinds, by the same
+definitions, without a database, so that a look takes milliseconds. tests/analysis/test_rows.py checks that
+both agree.
 """
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import duckdb
+import numpy as np
 
-from steelyard.analysis import doubt
+from steelyard.analysis.model import ProgramRun
+from steelyard.archive import exclusions
+from steelyard.events import Event, Outcome, Samples, Unbooted, Usage
 
 _Row = TypeVar("_Row")
 
+_QUANTILES = (0.1, 0.25, 0.5, 0.9)
 # One row per trial, metric and, where the trial is a curve, point: the quantiles of its batches in ns per
 # operation, and its cost, which is all time over all work. With several copies, the group's time is that of
 # its slowest copy, and the work is everybody's: so it is divided by the number of copies, as the PEGASUS
 # paper's tables are.
-_VALUES = """
+_VALUES = f"""
     SELECT block, system, boot, cell, metric, point, copies, bytes, q[1], q[2], q[3], q[4], cost, "group"
     FROM (
         SELECT t.block, t.system, t.boot, t.cell, s.metric, s.point, any_value(t.copies) AS copies,
                any_value(s.bytes) AS bytes,
-               quantile_cont(s.duration_ns / s.operations, [0.1, 0.25, 0.5, 0.9]) AS q,
+               quantile_cont(s.duration_ns / s.operations, {list(_QUANTILES)}) AS q,
                sum(s.duration_ns) / sum(s.operations) AS cost,
                any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group"
         FROM samples s
@@ -44,7 +51,7 @@ _TRIALS = """
     SELECT block, position, system, cell, status, reason, signal, code_sha256, pressure, began, host_ns,
            CASE WHEN host_ns > 0 THEN
                sign(guest_ns - host_ns) * greatest(0, abs(guest_ns - host_ns) - clock_doubt_ns) / host_ns
-           END AS clock_apart
+           END AS clock_apart, surroundings
     FROM trials ORDER BY block, position"""
 
 _COUNTS = """
@@ -71,17 +78,30 @@ _HISTOGRAMS = """
           GROUP BY h.trial, t.block, t.system, t.cell, h.metric, h.value_ns)
     GROUP BY trial, block, system, cell, metric ORDER BY block"""
 
+# Also of systems whose machine was booted again, and then came up.
+_ABSENT = "SELECT system, reason FROM events WHERE kind = 'unbooted' ORDER BY recorded"
+
+# The programs of the system's own that trials executed; of one that was replaced meanwhile, each.
+_PROGRAMS = """
+    SELECT DISTINCT system, workload, cell, ran.name, ran.path, ran.sha256, ran.version
+    FROM (SELECT system, workload, cell, unnest(programs) AS ran FROM trials WHERE status = 'ok')
+    ORDER BY ALL"""
+
+# Servers that every user of their system could ask while they were measured, and why that was so.
+_SHARED = "SELECT DISTINCT system, shared FROM trials WHERE shared IS NOT NULL ORDER BY ALL"
+
 _REMARKS = "SELECT note FROM events WHERE kind = 'damage' ORDER BY recorded"
 
 # What only a report asks for.
 
-_FAILED_BOOTS = "SELECT reason FROM events WHERE kind = 'unbooted' ORDER BY recorded"
+_FAILED_BOOTS = "SELECT system, reason FROM events WHERE kind = 'unbooted' ORDER BY recorded"
 
 _SYSTEMS = "SELECT system, hello, fingerprint FROM systems ORDER BY recorded"
 
 # By all copies and their children, warm-up included.
 _USAGE = """
-    SELECT block, system, cell, used.metric, sum(used.user_ns), sum(used.system_ns), sum(used.operations)
+    SELECT block, system, cell, used.metric, sum(used.user_ns), sum(used.system_ns), sum(used.operations),
+           sum(used.switches_voluntary)
     FROM (SELECT block, system, cell, unnest(usage) AS used FROM trials WHERE status = 'ok')
     GROUP BY block, system, cell, used.metric ORDER BY block"""
 
@@ -149,6 +169,7 @@ class TrialRow(NamedTuple):
     began: float  # seconds since 1970
     host_ns: int | None
     clock_apart: float | None
+    surroundings: Mapping[str, Any] | None = None  # as events.Surroundings has them
 
 
 class ValueRow(NamedTuple):
@@ -171,7 +192,7 @@ class ValueRow(NamedTuple):
 
 
 class CountRow(NamedTuple):
-    """What one trial counted, or its monitor."""
+    """A count of one trial, or of its monitor."""
 
     block: int
     system: str
@@ -181,7 +202,7 @@ class CountRow(NamedTuple):
     value: int
 
 
-class CrowdRow(NamedTuple):
+class ConcurrentRunRow(NamedTuple):
     """Many processes at once in one trial; lists have an element for each of them."""
 
     trial: int
@@ -202,8 +223,7 @@ class CrowdRow(NamedTuple):
 
 
 class HistogramRow(NamedTuple):
-    """How long the requests of one trial took: what each bucket begins with, ascending, and how many it
-    holds."""
+    """The latency histogram of one trial: the lower bounds of the buckets, ascending, and their counts."""
 
     system: str
     cell: str
@@ -230,6 +250,7 @@ class UsageRow(NamedTuple):
     user_ns: int
     system_ns: int
     operations: int
+    sleeps: int | None = None  # how often its processes gave up the processor by themselves
 
 
 class FaultRow(NamedTuple):
@@ -243,7 +264,7 @@ class FaultRow(NamedTuple):
 
 
 class CostRow(NamedTuple):
-    """What one trial cost this host, by the monitor's figures."""
+    """The cost of one trial to this host, by the monitor's figures."""
 
     block: int
     system: str
@@ -265,7 +286,7 @@ class SetupRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """How often one accounting trial made one system call."""
+    """The number of calls of one system call in one accounting trial."""
 
     accounting: int
     system: str
@@ -278,7 +299,7 @@ class CallRow(NamedTuple):
 
 
 class WatchRow(NamedTuple):
-    """What became of watching a system in one detail."""
+    """The outcome of watching a system at one level of detail."""
 
     system: str
     detail: str
@@ -289,17 +310,20 @@ class WatchRow(NamedTuple):
 
 @dataclass
 class Rows:
-    """All rows read so far. Those below the first five are read at the end alone, for a report."""
+    """All rows read so far. Those below the first seven are read at the end alone, for a report."""
 
     trials: list[TrialRow] = field(default_factory=list)
     values: list[ValueRow] = field(default_factory=list)
     counts: list[CountRow] = field(default_factory=list)
-    crowds: list[CrowdRow] = field(default_factory=list)
+    concurrent_runs: list[ConcurrentRunRow] = field(default_factory=list)
+    usage: list[UsageRow] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)  # sentences: what is damaged, and left out
+    absent: dict[str, str] = field(default_factory=dict)  # systems that did not come up at some time, and why
 
-    failed_boots: Sequence[str] = ()  # why
+    failed_boots: Sequence[tuple[str, str]] = ()  # of which system, and why
     systems: Sequence[SystemRow] = ()
-    usage: Sequence[UsageRow] = ()
+    programs: Sequence[ProgramRun] = ()
+    shared: Sequence[tuple[str, str]] = ()  # system; server and reason
     histograms: Sequence[HistogramRow] = ()
     faults: Sequence[FaultRow] = ()
     costs: Sequence[CostRow] = ()
@@ -311,25 +335,153 @@ class Rows:
 
     def add(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Adds what these tables hold: of trials that are not among the rows yet."""
-        doubt.set_aside(connection)
+        exclusions.set_aside(connection)
         known = len(self.trials)
         self.trials += _read(connection, _TRIALS, TrialRow._make)
         self.values += _read(connection, _VALUES, ValueRow._make)
         self.counts += _read(connection, _COUNTS, CountRow._make)
-        crowds = _read(connection, _CROWDS, CrowdRow._make)
-        self.crowds += [one._replace(trial=known + one.trial) for one in crowds]
+        self.usage += _read(connection, _USAGE, UsageRow._make)
+        concurrent_runs = _read(connection, _CROWDS, ConcurrentRunRow._make)
+        self.concurrent_runs += [one._replace(trial=known + one.trial) for one in concurrent_runs]
+        self.absent |= dict(connection.execute(_ABSENT).fetchall())
         self.remarks += [sentence for (sentence,) in connection.execute(_REMARKS).fetchall()]
+
+    def extend(self, more: "Rows") -> None:
+        """Adds rows of the kinds that a look asks for."""
+        known = len(self.trials)
+        self.trials += more.trials
+        self.values += more.values
+        self.counts += more.counts
+        self.usage += more.usage
+        self.concurrent_runs += [one._replace(trial=known + one.trial) for one in more.concurrent_runs]
+        self.absent |= more.absent
+        self.remarks += more.remarks
+
+    def hear(self, event: Event) -> None:
+        """Adds what an event of this process adds to the tables. What `exclusions` looks for is not in
+        it: the gate has let it in."""
+        if isinstance(event, Unbooted):
+            self.absent[event.system] = event.reason
+        elif isinstance(event, Outcome):
+            self.trials.append(_trial_of(event))
+            self.concurrent_runs += _concurrent_runs_of(event, len(self.trials))
+            if event.status == "ok":
+                self.values += _values_of(event)
+                self.usage += _usage_of(event)
+                self.counts += [
+                    CountRow(*_place(event), one.metric, one.value) for one in event.counts if one.copy == 0
+                ]
+
+
+def _place(outcome: Outcome) -> tuple[int, str, int, str]:
+    trial = outcome.trial
+    return trial.block, trial.system, outcome.boot, trial.cell.label
+
+
+def _trial_of(outcome: Outcome) -> TrialRow:
+    trial = outcome.trial
+    apart = None
+    if outcome.host_ns and outcome.guest_ns is not None and outcome.clock_doubt_ns is not None:
+        more = outcome.guest_ns - outcome.host_ns
+        apart = math.copysign(max(0, abs(more) - outcome.clock_doubt_ns), more) / outcome.host_ns
+    return TrialRow(
+        trial.block,
+        trial.position,
+        trial.system,
+        trial.cell.label,
+        outcome.status,
+        outcome.reason,
+        outcome.signal,
+        outcome.code_sha256,
+        outcome.pressure,
+        outcome.began,
+        outcome.host_ns,
+        apart,
+        asdict(outcome.surroundings) if outcome.surroundings else None,
+    )
+
+
+def _values_of(outcome: Outcome) -> Iterable[ValueRow]:
+    """The rows that _VALUES selects."""
+    by_what: dict[tuple[str, int | None], list[Samples]] = defaultdict(list)
+    for one in outcome.samples:
+        by_what[one.metric, one.point].append(one)
+    copies = outcome.trial.cell.copies
+    for (metric, point), members in by_what.items():
+        times = np.concatenate([np.array(one.durations_ns) / one.operations for one in members])
+        totals: dict[int, int] = defaultdict(int)
+        operations: dict[int, int] = defaultdict(int)
+        for one in members:
+            totals[one.copy] += sum(one.durations_ns)
+            operations[one.copy] += one.operations * len(one.durations_ns)
+        low, floor, typical, high = map(float, np.quantile(times, _QUANTILES))
+        yield ValueRow(
+            *_place(outcome),
+            metric,
+            point,
+            copies,
+            members[0].bytes,
+            low,
+            floor,
+            typical,
+            high,
+            sum(totals.values()) / sum(operations.values()),
+            max(totals.values()) / operations[members[0].copy] / copies,
+        )
+
+
+def _usage_of(outcome: Outcome) -> Iterable[UsageRow]:
+    """The rows that _USAGE selects."""
+    by_metric: dict[str, list[Usage]] = defaultdict(list)
+    for one in outcome.usage:
+        by_metric[one.metric].append(one)
+    block, system, _, cell = _place(outcome)
+    for metric, members in by_metric.items():
+        sleeps = [one.switches_voluntary for one in members if one.switches_voluntary is not None]
+        yield UsageRow(
+            block,
+            system,
+            cell,
+            metric,
+            sum(one.user_ns for one in members),
+            sum(one.system_ns for one in members),
+            sum(one.operations for one in members),
+            sum(sleeps) if sleeps else None,
+        )
+
+
+def _concurrent_runs_of(outcome: Outcome, number: int) -> Iterable[ConcurrentRunRow]:
+    """The rows that _CROWDS selects."""
+    for one in outcome.groups:
+        if one.copy == 0:
+            yield ConcurrentRunRow(
+                number,
+                *_place(outcome),
+                outcome.status == "ok",
+                one.metric,
+                one.processors,
+                list(one.asked_ns),
+                list(one.began_ns),
+                list(one.ended_ns),
+                list(one.reaped_ns),
+                [list(each) for each in one.marks_ns],
+                list(one.statuses),
+                list(one.reasons),
+            )
 
 
 def read(connection: duckdb.DuckDBPyConnection, *, reported: Collection[str] = ()) -> Rows:
-    """The rows of a whole experiment; `reported` are the metrics that workloads report and nobody times."""
+    """The rows of a whole experiment; `reported` are the metrics that workloads report without timing
+    them.
+    """
     rows = Rows()
     connection.execute("CREATE OR REPLACE TEMP TABLE reported (metric VARCHAR)")
     connection.execute("INSERT INTO reported SELECT unnest(?::VARCHAR[])", [list(reported)])
     rows.add(connection)
     rows.systems = _read(connection, _SYSTEMS, SystemRow._make)
-    rows.failed_boots = [reason for (reason,) in connection.execute(_FAILED_BOOTS).fetchall()]
-    rows.usage = _read(connection, _USAGE, UsageRow._make)
+    rows.failed_boots = connection.execute(_FAILED_BOOTS).fetchall()
+    rows.programs = _read(connection, _PROGRAMS, lambda row: ProgramRun(*row))
+    rows.shared = connection.execute(_SHARED).fetchall()
     rows.histograms = _read(connection, _HISTOGRAMS, HistogramRow._make)
     rows.faults = _read(connection, _FAULTS, FaultRow._make)
     rows.costs = _read(connection, _COSTS, CostRow._make)

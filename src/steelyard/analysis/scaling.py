@@ -1,6 +1,6 @@
 """Turns the trials of a workload with several numbers of copies into gains and scaling laws.
 
-A gain is had block by block, as the PEGASUS paper has it: N T(1) / T(N), where T(N) is the time of the
+A gain is computed block by block, as in the PEGASUS paper: N T(1) / T(N), where T(N) is the time of the
 slowest of N copies. Throughput is all work over that time.
 """
 
@@ -13,6 +13,16 @@ import numpy as np
 from steelyard.analysis.comparison import exp
 from steelyard.analysis.model import Decline, Gain, Scaling, SystemFacts
 from steelyard.analysis.observations import COST, GROUP, Key, Observations, Value
+from steelyard.analysis.remarks import (
+    BeyondFull,
+    FewNumbers,
+    FewWholeBlocks,
+    FewWithin,
+    NeverBeyond,
+    ProcessorsUnknown,
+    Remark,
+    StillGrowing,
+)
 from steelyard.statistics import scalability, signed_rank
 from steelyard.statistics.scalability import FEWEST_BLOCKS, FEWEST_COPIES, Law, Saturation
 from steelyard.statistics.signed_rank import Array, Estimate
@@ -20,22 +30,22 @@ from steelyard.study.model import Cell
 
 _SEED = 19930421  # of the resampling: the same archive gives the same intervals
 _COPIES_LEAST = 3  # fewer have no shape
-_FULL_MARGIN = 0.01  # beyond a full gain, before it is worth a warning
 
 _Ladder = dict[int, Key]  # by number of copies
 
 
-def gains(observations: Observations) -> tuple[Gain, ...]:
-    """N copies against one, pair by pair within a block, in the study's order."""
-    return tuple(_gains(observations))
+def gains(observations: Observations, facts: Sequence[SystemFacts]) -> tuple[Gain, ...]:
+    """N copies against one, pair by pair within a block, in the study's order; `facts` say how many
+    processors a system has."""
+    return tuple(_gains(observations, _processors(facts)))
 
 
 def all_of(observations: Observations, facts: Sequence[SystemFacts]) -> tuple[Scaling, ...]:
     """Each system's scaling of everything that has more than one number of copies.
 
-    `facts` say how many processors a system has. If a figure cannot be computed, a sentence says why.
+    `facts` say how many processors a system has. If a figure cannot be computed, a remark says why.
     """
-    processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
+    processors = _processors(facts)
     laws = []
     for (label, metric), ladder in _ladders(observations).items():
         for system in observations.names:
@@ -45,6 +55,10 @@ def all_of(observations: Observations, facts: Sequence[SystemFacts]) -> tuple[Sc
             if len(measured) > 1:
                 laws.append(_scaling(observations, label, metric, measured, system, processors.get(system)))
     return tuple(laws)
+
+
+def _processors(facts: Sequence[SystemFacts]) -> dict[str, int | None]:
+    return {one.name: one.fingerprint.get("cpu_count") for one in facts}
 
 
 def _without_copies(cell: Cell) -> Cell:
@@ -60,7 +74,7 @@ def _ladders(observations: Observations) -> dict[Key, _Ladder]:
     return {key: ladder for key, ladder in ladders.items() if len(ladder) > 1}
 
 
-def _gains(observations: Observations) -> Iterable[Gain]:
+def _gains(observations: Observations, processors: Mapping[str, int | None]) -> Iterable[Gain]:
     for (label, metric), ladder in _ladders(observations).items():
         for copies, key in sorted(ladder.items()):
             for system in observations.names if copies > 1 and 1 in ladder else ():
@@ -70,7 +84,8 @@ def _gains(observations: Observations) -> Iterable[Gain]:
                     gain = exp(signed_rank.estimate(logs, alpha=0.05))
                     workload = observations.cells[key[0]].workload
                     efficiency = _divided(gain, copies)
-                    yield Gain(system, workload, metric, copies, gain, label, efficiency, len(logs))
+                    full = min(copies, processors.get(system) or 0)
+                    yield Gain(system, workload, metric, copies, gain, label, efficiency, len(logs), full)
 
 
 def _logs(one: Mapping[int, Value], many: Mapping[int, Value]) -> Array:
@@ -87,43 +102,26 @@ def _divided(estimate: Estimate, by: float) -> Estimate:
 
 def beyond_full(
     observations: Observations, rows: Sequence[Gain], facts: Sequence[SystemFacts]
-) -> Iterable[str]:
-    """A sentence for each gain that lies, with its interval, beyond what copies and processors can give: then
-    the copy alone was slower than each of several, and what is wrong is the one, not the several."""
-    processors = {one.name: one.fingerprint.get("cpu_count") for one in facts}
+) -> Iterable[BeyondFull]:
+    """The gains that lie, with their intervals, beyond what copies and processors can give: then the copy
+    alone was slower than each of several, and what is wrong is the one, not the several."""
+    processors = _processors(facts)
     for one in rows:
-        has = processors.get(one.system)
-        full = min(one.copies, has or one.copies)
-        low, high = one.gain.low, one.gain.high
-        if low is None or high is None or low <= full * (1 + _FULL_MARGIN):
-            continue
-        labels = (
-            label
-            for label, _ in observations.cells_and_metrics()
-            if observations.cells[label].copies == one.copies
-        )
-        cells = [
-            observations.cells[label]
-            for label in labels
-            if _without_copies(observations.cells[label]).label == one.cell
-        ]
-        is_placed = any(dict(cell.parameters).get("place") for cell in cells)
-        yield (
-            f"{one.system}: {one.copies} copies of {one.cell} gain {one.gain.value:.2f} times "
-            f"[{low:.2f}, {high:.2f}], and {full} is all that {_what_limits(one.copies, has)} can give: "
-            f"one copy alone was slowed by what several are not, {_WHY_PLACED if is_placed else _WHY_FREE}"
-        )
-
-
-_WHY_PLACED = "such as waits that other copies fill, or what one copy brings into a cache for another"
-_WHY_FREE = (
-    "such as wake-ups from one processor to another, which busy processors need not: place=1 keeps each copy "
-    "and its partners on one"
-)
-
-
-def _what_limits(copies: int, processors: int | None) -> str:
-    return f"{copies} copies" if processors is None or copies <= processors else f"{processors} processors"
+        if one.is_beyond:
+            labels = (
+                label
+                for label, _ in observations.cells_and_metrics()
+                if observations.cells[label].copies == one.copies
+            )
+            cells = [
+                observations.cells[label]
+                for label in labels
+                if _without_copies(observations.cells[label]).label == one.cell
+            ]
+            is_placed = any(dict(cell.parameters).get("place") for cell in cells)
+            yield BeyondFull(
+                one.system, one.cell, one.copies, one.gain, one.full, processors.get(one.system), is_placed
+            )
 
 
 # Laws
@@ -180,24 +178,16 @@ def _throughput(value: Value) -> float:
     return 1e9 / value.lenses[GROUP] if value.bytes is None else value.for_people(GROUP)
 
 
-def _why_no_law(processors: int | None, within: Sequence[int], blocks: int) -> str:
+def _why_no_law(processors: int | None, within: tuple[int, ...], blocks: int) -> Remark | None:
     if processors is None:
-        return "a law holds within the processors, and the system does not say how many it has"
+        return ProcessorsUnknown()
     if len(within) < FEWEST_COPIES:
-        has = "1 processor" if processors == 1 else f"{processors} processors"
-        are = "here is 1" if len(within) == 1 else f"here are {len(within)}"
-        listed = f" ({', '.join(str(count) for count in within)})" if within else ""
-        return (
-            f"a law needs {FEWEST_COPIES} numbers of copies within the processors; {are}{listed}, with {has}"
-        )
-    return _too_few("a law", blocks)
+        return FewWithin(FEWEST_COPIES, within, processors)
+    return _too_few("law", blocks)
 
 
-def _too_few(what: str, blocks: int) -> str:
-    if blocks >= FEWEST_BLOCKS:
-        return ""
-    have = "1 has" if blocks == 1 else f"{blocks} have"
-    return f"{what} needs {FEWEST_BLOCKS} blocks with every number of copies; {have}"
+def _too_few(figure: str, blocks: int) -> Remark | None:
+    return FewWholeBlocks(figure, FEWEST_BLOCKS, blocks) if blocks < FEWEST_BLOCKS else None
 
 
 def _law(copies: Sequence[int], throughputs: Array, within: Sequence[int]) -> Law:
@@ -209,13 +199,13 @@ def _law(copies: Sequence[int], throughputs: Array, within: Sequence[int]) -> La
 
 def _saturation(
     copies: Sequence[int], throughputs: Array, processors: int | None, law: Law | None
-) -> tuple[Saturation | None, str]:
-    """The saturation, or a sentence that says why there is none."""
+) -> tuple[Saturation | None, Remark | None]:
+    """The saturation, or why there is none."""
     if processors is None or not any(count > processors for count in copies):
-        return None, "it was not measured with more copies than processors"
+        return None, NeverBeyond()
     if len(copies) < _COPIES_LEAST:
-        return None, f"a saturation needs {_COPIES_LEAST} numbers of copies; here are {len(copies)}"
-    too_few = _too_few("a saturation", len(throughputs))
+        return None, FewNumbers(_COPIES_LEAST, len(copies))
+    too_few = _too_few("saturation", len(throughputs))
     if too_few:
         return None, too_few
     saturation = scalability.saturation(
@@ -226,5 +216,5 @@ def _saturation(
         chance=np.random.default_rng(_SEED),
     )
     if saturation is None:
-        return None, f"throughput still grows with {max(copies)} copies, as far as can be told"
-    return saturation, ""
+        return None, StillGrowing(max(copies))
+    return saturation, None

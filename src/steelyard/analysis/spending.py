@@ -1,7 +1,9 @@
-"""Turns what the monitor saw around trials into costs of an operation, and those of two into differences.
+"""Turns the monitor's figures of trials into costs of an operation, and the costs of two systems into
+differences.
 
-What a trial of one operation costs is taken away from every trial's costs, and its operation from the
-trial's: it is process, set-up and agent. Waiting is left as it is: that is the machine's, not set-up's.
+The costs of a trial with one operation are subtracted from every trial's costs, and its operation from the
+trial's: they are process, set-up and agent. Waiting is not subtracted: it depends on the machine, not on
+set-up.
 """
 
 import math
@@ -37,6 +39,10 @@ _SPLIT_LEAST_NS = 20_000_000
 _TICK_NS = 4_000_000  # as most kernels are built
 # Less than that part of an operation's time, or less than one count in a trial, is as good as nothing.
 _NOTHING = 0.01
+# Running and waiting together are a little more than the time where one process takes turns with another;
+# more than so many times it, and several did at once.
+OVERLAP_LEAST = 1.1
+_ROUNDING = 1e-9  # of an operation's time: what adding and taking away leaves of nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,38 @@ def _noise(figures: Mapping[str, int], operations: float) -> dict[str, float]:
     return variances | {"user": split, "system": split}
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The known costs of an operation on a system: none is below 0, and no wait exceeds the time."""
+
+    costs: Mapping[str, float]
+    below: Mapping[str, float]  # a bound of those that came out below 0
+    overlap_ns: float | None  # what processes ran and waited, where that is so much more than the time that
+    # several did at once: how long none could is then not known, nor what a wait longer than the time is of
+
+
+def known(trials: Sequence[Spent]) -> Known:
+    """The medians over trials, as far as they can be. A cost below 0 is an error of what was taken away,
+    which is then at least as large: by that, or by twice its own deviation, the cost is bounded."""
+    costs = {name: median(one.costs[name] for one in trials) for name in common(trials)}
+    time_ns = median(one.costs[TIME] for one in trials)
+    overlap_ns = None
+    run_ns, wait_ns = costs.get(RUN, 0.0), costs.get("wait", 0.0)
+    if {RUN, "wait"} <= costs.keys() and (run_ns + wait_ns > OVERLAP_LEAST * time_ns or wait_ns > time_ns):
+        overlap_ns = run_ns + wait_ns
+        costs.pop(REST, None)
+        if wait_ns > time_ns:
+            del costs["wait"]
+    below = {}
+    for name in [name for name, cost in costs.items() if cost < 0]:
+        if costs[name] > -_ROUNDING * time_ns:
+            costs[name] = 0.0
+            continue
+        deviation = math.sqrt(median(one.noise.get(name, 0.0) for one in trials) / len(trials))
+        below[name] = max(-costs[name], 2 * deviation + costs.pop(name))
+    return Known(costs, below, overlap_ns)
+
+
 def common(trials: Sequence[Spent]) -> list[str]:
     """The costs that every trial knows, in order."""
     known = set.intersection(*(set(one.costs) for one in trials))
@@ -127,10 +165,10 @@ def costs_to_show(names: Collection[str], claimed: Collection[str]) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How far one cost is apart in what is replicated.
+    """The differences of one cost in the units of replication.
 
-    It is tested as a ratio, because what a guest costs scatters in proportion: beside a system call of 60 µs
-    that scatters by a third, one of 0.2 µs is a difference that no block leaves open, but in ns it would.
+    It is tested as a ratio, because a guest's costs scatter in proportion. Beside a system call of 60 µs that
+    scatters by a third, a cost of 0.2 µs is a clear difference as a ratio, but not in ns.
     """
 
     differences: Array  # the system less the baseline
@@ -148,7 +186,7 @@ class Units:
 
     def estimate(self) -> Estimate:
         """The Hodges-Lehmann difference, with what the ratio's interval comes to at the baseline's median."""
-        middle = float(np.median(signed_rank.walsh_averages(self.differences)))
+        middle = signed_rank.centre(self.differences)
         ratio = apart.estimate(self.net)
         if ratio.low is None or ratio.high is None:
             return Estimate(middle)

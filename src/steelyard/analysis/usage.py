@@ -1,5 +1,6 @@
-"""What trials used, and what monitors said of them, as figures of each cell on each system: for the studies
-that print a table of such figures beside a paper's."""
+"""Turns the usage of trials and the monitors' figures into figures of each cell on each system, for studies
+that print a table of them beside a paper's.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from steelyard.analysis.observations import Observations
 from steelyard.analysis.rows import UsageRow
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.study.model import CALLS, ESTIMATED, ITS_OWN, READINGS, Cell
+from steelyard.study.model import AT, CALLS, ESTIMATED, ITS_OWN, OF_SERVER, READINGS, Cell, Study
 
 TIMES = ("user time", "system time")
 ALL_CALLS = "calls"
@@ -21,10 +22,11 @@ _Figures = dict[str, dict[int, float]]  # by what they are of: by block
 
 
 def all_of(observations: Observations) -> Iterable[UsageFigure]:
-    """The figures of the cells of which the study has tables of figures. A monitor's counts are of the
-    trial's whole process; "own calls of ..." are without those of the workload `null` on the same system."""
+    """The figures of the cells for which the study has tables of figures. A monitor's counts are of the
+    trial's whole process; "own calls of ..." exclude those of the workload `null` on the same system.
+    """
     made_from = observations.experiment.study
-    wanted = {table.workload for table in made_from.figure_tables} if made_from else set()
+    wanted = _wanted(made_from) if made_from else set()
     if not wanted:
         return
     by_cell = _figures_by_cell(observations)
@@ -39,14 +41,26 @@ def all_of(observations: Observations) -> Iterable[UsageFigure]:
                 yield from _slowdowns(system, label, cell, figures, by_cell[observations.baseline, label])
 
 
+def _wanted(study: Study) -> set[str]:
+    """The workloads of whose cells the study shows such figures."""
+    return {
+        *(table.workload for table in study.figure_tables),
+        *(
+            table.workload
+            for table in study.cell_tables
+            if any(one.metric in OF_SERVER for one in table.figures)
+        ),
+        *(workload for one in study.figures if one.metric in OF_SERVER for workload in one.workloads),
+    }
+
+
 def slowdown_percent(time: float, untraced: float, reading: str) -> float:
-    """By how many per cent the one time is longer than the other: of itself, as the paper has it, or of the
-    other."""
+    """The increase of one time over the other in percent: of itself, as in the paper, or of the other."""
     return 100 * (time - untraced) / (time if reading == ITS_OWN else untraced)
 
 
 def _figures_by_cell(observations: Observations) -> dict[tuple[str, str], _Figures]:
-    """By system and cell. Times are per operation, over all metrics of a trial."""
+    """The figures by system and cell. Times are per operation, over all metrics of a trial."""
     by_cell: dict[tuple[str, str], _Figures] = defaultdict(lambda: defaultdict(dict))
     by_trial: dict[tuple[int, str, str], list[UsageRow]] = defaultdict(list)
     for used in observations.rows.usage:
@@ -58,7 +72,8 @@ def _figures_by_cell(observations: Observations) -> dict[tuple[str, str], _Figur
             by_cell[system, cell][what][block] = time / operations
     for count in observations.rows.counts:
         what = f"{count.metric}, watched" if count.metric in TIMES else count.metric
-        by_cell[count.system, count.cell][what][count.block] = float(count.value)
+        _, parts = OF_SERVER.get(what.partition(AT)[0], ("", 1))
+        by_cell[count.system, count.cell][what][count.block] = count.value / parts
     return by_cell
 
 
@@ -91,7 +106,7 @@ def _with_all_calls(figures: _Figures) -> _Figures:
 def _around(
     observations: Observations, by_cell: Mapping[tuple[str, str], _Figures], system: str
 ) -> dict[str, float]:
-    """How often the process of a trial that does nothing makes each call: the median of its trials."""
+    """The number of each call in the process of an empty trial: the median over its trials."""
     return {
         what: float(np.median(list(by_block.values())))
         for label, cell in observations.cells.items()
@@ -102,17 +117,17 @@ def _around(
 
 
 def _add_own_calls(figures: _Figures, around: Mapping[str, float]) -> None:
-    """Subtracts the calls of an empty trial, if they are known. Estimates are left as they are: so few
-    calls are invisible to them."""
+    """Subtracts the calls of an empty trial, if they are known; what is fewer than in one is none. Estimates
+    are left as they are: so few calls are invisible to them."""
     for what in [what for what in figures if _is_calls(what) and (around or what.startswith(ESTIMATED))]:
         less = 0.0 if what.startswith(ESTIMATED) else around.get(what, 0.0)
-        figures[f"own {what}"] = {block: calls - less for block, calls in figures[what].items()}
+        figures[f"own {what}"] = {block: max(0.0, calls - less) for block, calls in figures[what].items()}
 
 
 def _slowdowns(
     system: str, label: str, cell: Cell, figures: _Figures, untraced: _Figures
 ) -> Iterable[UsageFigure]:
-    """What the system's trials took more than the baseline's, block by block."""
+    """The extra time of the system's trials over the baseline's, block by block."""
     for what in TIMES:
         for reading in READINGS:
             both = figures[what].keys() & untraced[what].keys()
@@ -135,4 +150,6 @@ def _tally(
 def _unit(what: str) -> str:
     if what in TIMES:
         return "ns"
+    if what.partition(AT)[0] in OF_SERVER:
+        return OF_SERVER[what.partition(AT)[0]][0]
     return "%" if what.startswith("processor ") else "calls"

@@ -1,7 +1,7 @@
-"""What is kept: `schema` makes the tables of the types in `steelyard.events`; `journal` holds events while an
-experiment is measured; `experiments` and `watches` keep what is done. `closing` makes Parquet of a journal by
-`tables`, and `reading` asks either by SQL.
+"""Stores experiments and watches: `schema` makes the tables of the types in `steelyard.events`; `journal`
+holds events during a measurement; `experiments` and `watches` keep finished ones. `closing` makes Parquet of
+a journal through `tables`, and `reading` queries either by SQL.
 
-Each module imports only from earlier ones: names, files, shape, schema, versions, header, journal,
-experiments, tables, promise, reopening, exports, reading, closing, watches.
+Each module imports only from earlier ones: names, files, schema, versions, header, journal, experiments,
+tables, readback, reopening, exports, relations, exclusions, reading, closing, watches.
 """

@@ -10,16 +10,18 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from steelyard.archive import experiments, files, journal, names, promise, reading, reopening, tables
+from steelyard.archive import experiments, files, journal, names, readback, reading, reopening, tables
 from steelyard.archive.experiments import Experiment, Tell
 from steelyard.archive.schema import TABLES
 from steelyard.errors import ArchiveError
 
 
 def close(experiment: Experiment) -> Experiment:
-    """Turns the journal into Parquet, reads that back, and removes the journal if all that it holds is there.
+    """Turn the journal into Parquet, read that back, and remove the journal if nothing is missing.
+
     Raises ArchiveError; until the last file is in place the experiment stays open, with its journal. A closed
-    one is left as it is."""
+    experiment is left as it is.
+    """
     path = experiment.path
     if experiment.closed:
         files.remove(path / journal.NAME)
@@ -28,7 +30,7 @@ def close(experiment: Experiment) -> Experiment:
     drafts = {name: f".{experiments.file_of(name)}" for name in TABLES}
     with reading.readable(path), journal.explained(path), ExitStack() as held:
         held.callback(_remove, path, drafts.values())
-        promised = promise.Promise()
+        promised = readback.ReadBack()
         store = tables.Lines(promised.noting(experiments.lines(experiment, damaged=damaged.append)), held)
         with tables.connection() as database:
             store.load(database)
@@ -50,11 +52,13 @@ def close(experiment: Experiment) -> Experiment:
 
 
 def reopen(experiment: Experiment, tell: Tell = experiments.refuse) -> None:
-    """Turns the tables of a closed experiment into a journal again, so that the same command goes on with it;
-    `tell` is told of what is damaged, and left out. Raises ArchiveError; it is then still closed."""
+    """Turn the tables of a closed experiment into a journal again, so that the same command can resume it.
+    `tell` receives damaged parts, which are left out. Raises ArchiveError; the experiment is then still
+    closed.
+    """
     path = experiment.path
     if not experiment.closed:
-        raise ArchiveError(f"experiment {path} is open: the command that began it goes on with it")
+        raise ArchiveError(f"experiment {path} is open: run the command that began it again to resume it")
     with reading.readable(path), journal.explained(path):
         with reading.connect(experiment) as database:
             records = (json.dumps(line, separators=(",", ":")).encode() for line in reopening.lines(database))
@@ -64,7 +68,7 @@ def reopen(experiment: Experiment, tell: Tell = experiments.refuse) -> None:
             remarks = database.execute("SELECT note FROM events WHERE kind = 'damage'").fetchall()
         if lost:
             files.remove(path / journal.NAME)
-            raise ArchiveError(f"experiment {path} stays closed: no journal could hold its {lost[0]}")
+            raise ArchiveError(f"experiment {path} stays closed: a journal cannot hold its {lost[0]}")
         files.sync_directory(path)  # the journal is there before a table goes
         files.calls.unlink(path / experiments.file_of(names.LAST))
         files.sync_directory(path)
@@ -79,7 +83,7 @@ def _remove(path: Path, file_names: Iterable[str]) -> None:
 
 
 def _keep_damaged(path: Path, damaged: Sequence[bytes]) -> None:
-    """What nobody could read is kept as it is."""
+    """Keep unreadable lines as they are."""
     before, further = b"", b"".join(line + b"\n" for line in damaged)
     with contextlib.suppress(FileNotFoundError):
         before = files.read(path / experiments.DAMAGED, most=1 << 30)

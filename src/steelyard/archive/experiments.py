@@ -32,8 +32,8 @@ from typing import Any, Protocol
 from steelyard.archive import files, journal, names, schema, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import Line
-from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError, UnknownName
+from steelyard.shapes import Wrong
 from steelyard.study import study_file
 from steelyard.study.model import Cell, Study
 from steelyard.study.plan import Plan
@@ -46,7 +46,7 @@ Tell = Callable[[str], None]  # what is damaged, in a sentence
 
 
 def refuse(sentence: str) -> None:
-    """For whoever has nobody to tell what is damaged. Raises ArchiveError."""
+    """The handler of damage for callers without one. Raises ArchiveError."""
     raise ArchiveError(sentence)
 
 
@@ -65,7 +65,7 @@ class Experiment:
     @property
     def study(self) -> Study | None:
         """The study that it was made from; None if this version cannot read it."""
-        return _study_of(self.header["study_text"])
+        return _study_of(self.header["study_text"], self.header.get("short", False))
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -78,8 +78,8 @@ class Experiment:
 
 
 @cache
-def _study_of(text: str) -> Study | None:
-    return study_file.archived(text)
+def _study_of(text: str, is_short: bool) -> Study | None:
+    return study_file.archived(text, is_short=is_short)
 
 
 def file_of(table: str) -> str:
@@ -93,7 +93,7 @@ def default_root() -> Path:
 
 
 def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
-    """What makes two commands the same: the one goes on where the other stopped."""
+    """The identity of a command: the same command resumes its experiment."""
     text = json.dumps(
         [
             plan.study.text,
@@ -101,6 +101,7 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
             [cell.label for cell in plan.cells],
             sorted(plan.study.margins.items()),
             plan.study.design.blocks,
+            plan.study.design.precision,
             budget_s,
             list(programs),
             *([sorted(plan.servers.items())] if plan.servers else []),
@@ -122,10 +123,12 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
         "cells": [[cell.workload, list(cell.parameters)] for cell in plan.cells],
         "margins": dict(plan.study.margins),
         "blocks": plan.study.design.blocks,
+        "precision": plan.study.design.precision,
         "budget_s": budget_s,
         "seed": plan.seed,
         "created": time.time(),
         **({"servers": dict(plan.servers)} if plan.servers else {}),
+        **({"short": True} if plan.study.is_short else {}),
         **details,
     }
     with journal.explained(path), files.drafted(path) as draft:
@@ -214,33 +217,36 @@ def known_names(experiment: Experiment) -> schema.Known:
 def lines(
     experiment: Experiment, *, begin: int = 0, damaged: Callable[[bytes], None] = lambda line: None
 ) -> Iterator[Line]:
-    """The lines of an open experiment's journal, from that byte on. In place of one that is damaged there is
-    one that says so; `damaged` is given the line itself. Raises ArchiveError."""
+    """The lines of an open experiment's journal, from that byte on. A damaged line is replaced by one that
+    says so; `damaged` receives the line itself. Raises ArchiveError.
+    """
     known = known_names(experiment)
 
-    def check(line: Line) -> None:
-        schema.check(line)
+    def check(line: Line) -> Line:
+        line = schema.check(line)
         for key, values in known.items():
             if line.get(key) is not None and line[key] not in values:
                 raise Wrong(line[key], f"a {key} of the experiment", key)
+        return line
 
     return journal.lines(experiment.path, check=check, begin=begin, damaged=damaged)
 
 
 def discard(experiment: Experiment) -> None:
-    """Removes an open experiment in which nothing can be compared."""
+    """Removes an open experiment."""
     with journal.explained(experiment.path):
         files.discard(experiment.path)
 
 
-def is_empty(experiment: Experiment) -> bool:
-    """Whether an open experiment has no trial, not even one that is damaged."""
-    return not any(line["kind"] in ("trial", "damage") for line in lines(experiment))
+def has_trials(experiment: Experiment) -> bool:
+    """True if an open experiment has a trial, even a damaged one."""
+    return any(line["kind"] in ("trial", "damage") for line in lines(experiment))
 
 
 def discard_if_empty(experiment: Experiment) -> None:
-    """Removes an experiment in which no trial was begun: a system could not start."""
-    if is_empty(experiment):
+    """Removes an experiment in which nothing has happened. A system that came up, one that did not, and what
+    it said are facts."""
+    if not any(line["kind"] != "note" for line in lines(experiment)):
         discard(experiment)
 
 
@@ -248,7 +254,7 @@ def merge(root: Path, source: Path, tell: Tell = refuse) -> int:
     """Copies the closed experiments of another archive that this one lacks; returns how many. Each is
     copied beside its place and renamed into it. Raises ArchiveError if `source` is no archive."""
     if not any((source / name).is_dir() for name in ("experiments", "watches")):
-        raise ArchiveError(f"'{source}' is no archive: it has no directory 'experiments'")
+        raise ArchiveError(f"'{source}' is not an archive: it has no directory 'experiments'")
     missing = [
         one
         for one in experiments(source, tell)
@@ -258,7 +264,7 @@ def merge(root: Path, source: Path, tell: Tell = refuse) -> int:
 
 
 class Named(Protocol):
-    """What is a directory of an archive."""
+    """A directory of an archive, by its name."""
 
     @property
     def path(self) -> Path: ...
@@ -282,7 +288,7 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
         except OSError as error:
             raise ArchiveError(
                 f"{one.path} cannot be copied into {folder}: {error.strerror}; {done} of {len(ones)} were "
-                "copied, and the others will be when the same command is given again"
+                "copied, run the same command again to copy the others"
             ) from error
     return done
 

@@ -1,8 +1,8 @@
-"""The archive's way to the file system. Every call that writes, or reads what others may have written, goes
-by `calls`, so that tests can make each of them fail in turn.
+"""The archive's access to the file system. Every call that writes, or reads files of others, goes through
+`calls`, so that tests can make each of them fail.
 
-Nothing below an archive's directory is followed anywhere: a link there is not read, and so is whatever is no
-plain file or directory.
+No link below an archive's directory is followed: links, and everything else that is not a regular file or
+directory, are not read.
 """
 
 import contextlib
@@ -42,14 +42,14 @@ def descriptor(path: Path) -> Iterator[int]:
     handle = calls.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ArchiveError(f"{path} is no plain file, and is not read")
+            raise ArchiveError(f"{path} is not a regular file, and is not read")
         yield handle
     finally:
         os.close(handle)
 
 
 def read(path: Path, *, most: int) -> bytes:
-    """The whole file, of so many bytes at most. Raises OSError, ArchiveError."""
+    """The whole file, up to this number of bytes. Raises OSError, ArchiveError."""
     with descriptor(path) as handle:
         content = b"".join(parts(handle, most=most + 1))
     if len(content) > most:
@@ -58,7 +58,7 @@ def read(path: Path, *, most: int) -> bytes:
 
 
 def parts(handle: int, *, most: int | None = None) -> Iterator[bytes]:
-    """What is left of the file, bit by bit; or so many bytes of it at most."""
+    """The rest of the file in parts, or up to this number of bytes of it."""
     while most is None or most > 0:
         part = calls.read(handle, _READ_ONCE if most is None else min(most, _READ_ONCE))
         if not part:
@@ -104,7 +104,7 @@ def remove(path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """What was renamed in it stays so. Raises OSError."""
+    """Make the renames in the directory durable. Raises OSError."""
     with _directory(path) as handle:
         calls.fsync(handle)
 
@@ -120,8 +120,9 @@ def _directory(path: Path) -> Iterator[int]:
 
 @contextmanager
 def drafted(place: Path) -> Iterator[Path]:
-    """A new directory beside the place, renamed into it when all is written, or removed. Whoever drafts holds
-    a lock on the draft: so one that nobody holds was left by a kill, and goes now. Raises OSError."""
+    """A new directory beside the place, renamed into it when complete, or removed. The writer holds a lock on
+    the draft; a draft without a lock was left by a killed process and is removed. Raises OSError.
+    """
     folder = place.parent
     make_directories(folder)
     draft = place.with_name(f".{place.name}{_DRAFT}")
@@ -143,7 +144,7 @@ def drafted(place: Path) -> Iterator[Path]:
 
 
 def _clear(folder: Path) -> None:
-    """Removes the drafts that nobody holds."""
+    """Remove the drafts without a lock."""
     for draft in folder.glob(f".*{_DRAFT}"):
         with contextlib.suppress(OSError), _directory(draft) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -168,8 +169,9 @@ def discard(path: Path) -> None:
 
 
 def directories(folder: Path) -> tuple[list[Path], list[str]]:
-    """What is in the folder, but for what begins with a dot: directories in the order of their names, and
-    sentences that name what is none. Nothing where there is no such folder. Raises ArchiveError."""
+    """The entries of the folder without those that begin with a dot: directories by name, and sentences on
+    entries that are not directories. Empty if there is no such folder. Raises ArchiveError.
+    """
     if folder.is_symlink():
         raise ArchiveError(f"{folder} is a link, and links are not followed")
     paths: list[Path] = []
@@ -184,7 +186,7 @@ def directories(folder: Path) -> tuple[list[Path], list[str]]:
                 elif entry.is_symlink():
                     others.append(f"{entry.path} is left out: it is a link, and links are not followed")
                 else:
-                    others.append(f"{entry.path} is left out: it is no directory")
+                    others.append(f"{entry.path} is left out: it is not a directory")
     except FileNotFoundError:
         return [], []
     except OSError as error:

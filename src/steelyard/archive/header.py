@@ -1,4 +1,4 @@
-"""What an experiment's header holds, as a type, and the header itself, read strictly."""
+"""The type of an experiment's header, and its strict reader."""
 
 import json
 import math
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from steelyard.archive import files, shape, versions
-from steelyard.archive.shape import Wrong
+from steelyard import shapes
+from steelyard.archive import files, versions
 from steelyard.errors import ArchiveError
-from steelyard.events import Moment, OneOf, Range
+from steelyard.events import Moment
+from steelyard.shapes import OneOf, Range, Wrong
 from steelyard.study.model import Cell
 
 NAME = "experiment.json"
@@ -19,23 +20,33 @@ _BYTES_MOST = 1 << 26
 Whole = Annotated[int, Range(-math.inf, math.inf)]
 
 
-class Metric(TypedDict):
+class ArchivedMetric(TypedDict):
     name: str
     less: str | None  # the metric that is subtracted from it
     reported: NotRequired[bool]  # by the workload itself: no time between two readings of the clock
     unit: NotRequired[str]  # "ns", or of what describes only
 
 
-class Workload(TypedDict):
+class ArchivedWorkload(TypedDict):
     group: str
     summary: str
     operation: str
-    metrics: list[Metric]
+    metrics: list[ArchivedMetric]
     measure: Annotated[str, OneOf(("time", "bandwidth", "count"))]
     counts: str | None  # what it counts
     groups: bool  # whether it starts many processes
     sweeps: str | None  # what a curve is over
     sweep_unit: str | None
+
+
+class Allowance(TypedDict):
+    """The share of its machine that the laboratory could use when the experiment began."""
+
+    processors: list[Annotated[int, Range(0, 2**31)]]  # their numbers
+    quota: Annotated[float, Range(0, 1e6)] | None  # processors whose time the tightest control group allows
+    quota_group: str  # its directory; empty without one
+    memory_limit_bytes: Annotated[int, Range(0, 2**63)] | None
+    memory_group: str
 
 
 class Header(TypedDict):
@@ -48,17 +59,20 @@ class Header(TypedDict):
     margins: dict[str, Annotated[float, Range(0, 1)]]  # by group of workloads
     blocks: Annotated[int, Range(0, 2**31)]  # of a cell, at most
     budget_s: Annotated[float, Range(0, 1e12)]
+    precision: NotRequired[Annotated[float, Range(0, 1)]]  # that claimed differences were to be known to
     seed: Whole
     created: Moment  # seconds since 1970
     boot_systems: list[str]
-    workloads: dict[str, Workload]
+    workloads: dict[str, ArchivedWorkload]
     watched: bool  # false with --no-watch
+    short: NotRequired[bool]  # whether it is of the study's short form
     servers: NotRequired[dict[str, str]]  # their descriptions, as the load program read them
     command: NotRequired[str]
     steelyard: NotRequired[str]
     python: NotRequired[str]
     directory: NotRequired[str]
     host: NotRequired[dict[str, Any]]  # the fingerprint
+    allowance: NotRequired[Allowance]
     systems_here: NotRequired[list[str]]  # those that ran on this machine; absent in older ones
     machines: NotRequired[dict[str, str]]  # of systems that exclude each other: which hardware each runs on
     system_summaries: NotRequired[dict[str, str]]
@@ -76,7 +90,7 @@ def read(path: Path) -> versions.Written:
                 f"experiment {path} is of version {version}; this Steelyard reads up to {versions.VERSION}"
             )
         written = versions.as_of_today(header)
-        shape.checker(Header)(written.header)
+        written.header = shapes.checker(Header)(written.header)
         _check(written.header)
     except Wrong as wrong:
         raise ArchiveError(f"experiment {path} is damaged: in {NAME} {wrong}") from None
@@ -85,12 +99,12 @@ def read(path: Path) -> versions.Written:
             f"experiment {path} is damaged: {NAME} cannot be read: {error.strerror}"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ArchiveError(f"experiment {path} is damaged: {NAME} is no header ({error})") from error
+        raise ArchiveError(f"experiment {path} is damaged: {NAME} is not a header ({error})") from error
     return written
 
 
 def _check(header: Mapping[str, Any]) -> None:
-    """What no type says. Raises Wrong."""
+    """Check what types cannot express. Raises Wrong."""
     if not header["systems"] or len(set(header["systems"])) < len(header["systems"]):
         raise Wrong(header["systems"], "one system or more, each once", "systems")
     for number, cell in enumerate(cells(header)):

@@ -14,15 +14,29 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from steelyard.archive import files, schema, shape
+from steelyard import shapes
+from steelyard.archive import files, schema
 from steelyard.archive.schema import Line
-from steelyard.archive.shape import Wrong
 from steelyard.errors import ArchiveError
-from steelyard.events import Accounted, Earlier, Event, Look, Started, Switching, Unbooted, Watched
+from steelyard.events import (
+    SET_ASIDE,
+    Accounted,
+    Earlier,
+    Event,
+    Look,
+    Started,
+    Stood,
+    Surroundings,
+    Switching,
+    Unbooted,
+    Watched,
+    Words,
+)
+from steelyard.shapes import Wrong
 from steelyard.study.model import Cell
 
 NAME = "journal.jsonl"
-GOING_ON = "going on"  # a note: before it nobody measured, since the event that it follows
+GOING_ON = "going on"  # a note: there was no measuring between the event before it and the note
 
 _LINE_MOST = 1 << 28  # bytes
 _READ_ONCE = 1 << 16
@@ -65,7 +79,7 @@ class Journal:
 
     def _open_handle(self) -> int:
         if self._handle is None:
-            raise ArchiveError(f"{self._path} could not be written before, and is closed")
+            raise ArchiveError(f"{self._path} could not be written earlier, and is closed")
         return self._handle
 
     def _cut(self, handle: int) -> None:
@@ -79,7 +93,7 @@ class Journal:
 
 
 def _whole_lines(handle: int) -> int:
-    """How many bytes of the file are whole lines."""
+    """The number of bytes of the file in complete lines."""
     size = os.lseek(handle, 0, os.SEEK_END)
     while size:
         start = max(0, size - _READ_ONCE)
@@ -99,6 +113,10 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
         return {"kind": "switch", "recorded": now, **dataclasses.asdict(event)}
     if isinstance(event, Unbooted):
         return {"kind": "unbooted", "recorded": now, **dataclasses.asdict(event)}
+    if isinstance(event, Stood):
+        return {"kind": "stop", "recorded": now, **dataclasses.asdict(event)}
+    if isinstance(event, Words):
+        return {"kind": "words", "recorded": now, **dataclasses.asdict(event)}
     if isinstance(event, Started):
         return {"kind": "system", "recorded": now, **dataclasses.asdict(event)}
     if isinstance(event, Watched):
@@ -134,12 +152,11 @@ def _journal_line(event: Event | str) -> dict[str, Any]:
 def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [dataclasses.asdict(one) for one in value]
-    return value
+    return dataclasses.asdict(value) if isinstance(value, Surroundings) else value
 
 
 def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
-    """What these lines of a journal say has been done, so that a run can go on from there; `cells` by their
-    labels."""
+    """The progress recorded in these lines of a journal, for a run that resumes; `cells` by their labels."""
     done: set[tuple[int, str, Cell]] = set()
     boots: dict[str, int] = {}
     rounds = 0
@@ -153,23 +170,20 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
     boot_costs: dict[str, float] = {}
     failed_boots = 0
     spent = 0.0
-    last_at: float | None = None  # None: nobody measures yet
+    last_at: float | None = None  # None: no measuring yet
     for line in lines:
-        if line["kind"] == "trial" and last_at is None:
-            last_at = min(line["began"], line["recorded"])
         if line["kind"] == "note" and line["note"] == GOING_ON:
             last_at = None
-        if last_at is not None and line["kind"] != "damage":
-            spent += max(0.0, line["recorded"] - last_at)
+        elif line["kind"] != "damage":
+            begun_at = _begun_at(line) if last_at is None else last_at
+            spent += max(0.0, line["recorded"] - begun_at - (line.get("stopped_s") or 0.0))
             last_at = line["recorded"]
         if line["kind"] == "switch":
             switching, switching_at = Switching(line["system"], line["identity"]), line["recorded"]
-        elif line["kind"] == "unbooted":
+        elif line["kind"] == "unbooted" and switching is not None:  # otherwise no machine was about to boot
             switching, failed_boots = None, failed_boots + 1
         elif line["kind"] == "system":
             if switching is not None and line["system"] == switching.system:
-                if last_at is None:  # it was booted by a run that had measured before
-                    spent += line["start_s"]
                 switching, failed_boots = None, 0
             boots[line["system"]] = line["boot"]
             boot_costs[line["system"]] = line["start_s"]
@@ -181,11 +195,13 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
             unfinished.clear()
         elif line["kind"] == "trial":
             cell = cells[line["cell"]]
+            if line["host_ns"] is not None:
+                costs[line["system"], cell] = line["host_ns"] / 1e9
+            if line["status"] == SET_ASIDE:
+                continue  # it must be repeated
             done.add((line["block"], line["system"], cell))
             unfinished.add((line["block"], line["system"], cell))
             failures.setdefault((line["system"], cell), []).append(line["status"])
-            if line["host_ns"] is not None:
-                costs[line["system"], cell] = line["host_ns"] / 1e9
     hopeless = {
         pair
         for pair, statuses in failures.items()
@@ -208,16 +224,24 @@ def earlier(lines: Iterable[Line], cells: Mapping[str, Cell]) -> Earlier:
     )
 
 
+def _begun_at(line: Line) -> float:
+    """The start time of the event in the first line of a session."""
+    if line["kind"] == "trial":
+        return float(min(line["began"], line["recorded"]))
+    return float(line["recorded"] - line["start_s"] if line["kind"] == "system" else line["recorded"])
+
+
 def lines(
     directory: Path,
     *,
-    check: Callable[[Line], None] = schema.check,
+    check: Callable[[Line], Line] = schema.check,
     begin: int = 0,
     damaged: Callable[[bytes], None] = lambda line: None,
 ) -> Iterator[Line]:
-    """The journal's whole lines, from that byte on. In place of one that is damaged, or that `check` says is
-    Wrong, there is one of the kind "damage", which names it; `damaged` is given the line itself. Raises
-    ArchiveError if there is no journal that can be read."""
+    """The journal's complete lines, from that byte on. A line that is damaged, or that `check` finds Wrong,
+    is replaced by one of the kind "damage" that names it; `damaged` receives the line itself. Raises
+    ArchiveError if there is no readable journal.
+    """
     path = directory / NAME
     try:
         with files.descriptor(path) as handle, closing(_split(handle, begin)) as whole:
@@ -248,7 +272,7 @@ def _split(handle: int, begin: int) -> Generator[bytes, None, None]:
             rest, size = [line], len(line)
 
 
-def _read(line: bytes, check: Callable[[Line], None]) -> Line:
+def _read(line: bytes, check: Callable[[Line], Line]) -> Line:
     """Raises Wrong."""
     if len(line) > _LINE_MOST:
         raise Wrong(line[:_LINE_MOST], f"of at most {_LINE_MOST} bytes")
@@ -257,9 +281,8 @@ def _read(line: bytes, check: Callable[[Line], None]) -> Line:
     except (ValueError, RecursionError):
         raise Wrong(line, "JSON") from None
     if b"\\ud" in line or b"\\uD" in line:
-        record = shape.without_halves(record)
-    check(record)
-    return record
+        record = shapes.without_halves(record)
+    return check(record)
 
 
 def _refuse(constant: str) -> None:
@@ -270,15 +293,13 @@ _JSON = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _damage(sentence: str) -> Line:
-    line = {"kind": "damage", "recorded": 0.0, "note": sentence}
-    schema.check(line)
-    return line
+    return schema.check({"kind": "damage", "recorded": 0.0, "note": sentence})
 
 
 def cannot_write(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
         f"{path} cannot be written: {error.strerror or error}; choose another place with --archive DIR, or "
-        "make room and give the same command again: it goes on where it stopped"
+        "make room and run the same command again to resume"
     )
 
 

@@ -1,19 +1,17 @@
 """Reads experiments by SQL, whether they are open or closed."""
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard.archive import experiments, exports, journal, tables
+from steelyard.archive import experiments, exports, tables
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import ArchiveError
 
 
 @contextmanager
 def connect(experiment: Experiment) -> Iterator[tables.Connection]:
-    """A database with the tables of the experiment, whether it is open or closed; docs/tables.md has their
+    """A database with the tables of the experiment, whether it is open or closed; tables.md has their
     columns. Raises ArchiveError, also for what DuckDB cannot do while it is in use."""
     path = experiment.path
     with ExitStack() as held, readable(path):
@@ -41,25 +39,6 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except tables.FAULTS as error:
         raise ArchiveError(f"experiment {path} cannot be read: {tables.complaint(error)}") from error
-
-
-@dataclass
-class Growing:
-    """An open experiment that is being measured by this process, read bit by bit."""
-
-    experiment: Experiment
-    _position: int = field(default=0)  # bytes of its journal
-
-    @contextmanager
-    def more(self) -> Iterator[tables.Connection]:
-        """A database with the tables of what was added since the last time. Raises ArchiveError."""
-        begin = self._position
-        self._position = os.stat(self.experiment.path / journal.NAME).st_size
-        with (
-            readable(self.experiment.path),
-            tables.of_lines(experiments.lines(self.experiment, begin=begin)) as data,
-        ):
-            yield data
 
 
 def export(experiment: Experiment, table: str, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Makes the lines of a journal of an experiment's tables again, so that one that was closed can go on."""
+"""Rebuilds the lines of a journal from an experiment's tables, so that a closed experiment can be resumed."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,13 @@ from operator import itemgetter
 from typing import Any
 
 from steelyard.archive import schema, tables
-from steelyard.archive.schema import TABLES, Line, Table
+from steelyard.archive.schema import TABLES, ArchiveTable, Line
 
 
 def lines(database: tables.Connection) -> Iterator[Line]:
-    """The lines, in the order of their tables and of time. What no table has is as if nobody had known it.
-    Raises duckdb.Error."""
+    """The lines, in the order of their tables and of time. Facts without a column are treated as unknown.
+    Raises duckdb.Error.
+    """
     return heapq.merge(*(_of_form(database, form) for form in schema.FORMS), key=itemgetter("recorded"))
 
 
@@ -29,7 +30,7 @@ def _rows_by_name(database: tables.Connection, name: str) -> list[tuple[Any, ...
     return sorted(database.execute(query).fetchall(), key=repr)
 
 
-def _main(form: str) -> Table:
+def _main(form: str) -> ArchiveTable:
     return next(one for one in TABLES.values() if one.form == form and one.list is None)
 
 
@@ -50,21 +51,22 @@ def _of_form(database: tables.Connection, form: str) -> Iterator[Line]:
         yield line
 
 
-def _rows(database: tables.Connection, table: Table) -> Iterator[dict[str, Any]]:
+def _rows(database: tables.Connection, table: ArchiveTable) -> Iterator[dict[str, Any]]:
     names = [one.name for one in table.columns]
     for row in tables.rows(database.cursor(), f"SELECT * FROM {schema.quoted(table.name)}", table):
         yield dict(zip(names, row, strict=True))
 
 
-def _renamed(table: Table, row: dict[str, Any]) -> Line:
+def _renamed(table: ArchiveTable, row: dict[str, Any]) -> Line:
     return {
         one.source: row[one.name] for one in table.columns if one.name not in (table.number, table.position)
     }
 
 
-def _elements(table: Table, rows: Iterable[dict[str, Any]]) -> Iterator[Line]:
-    """What stood in a list: each row, or all that differ only in what is counted through. Rows may come in
-    any order: so earlier versions wrote them."""
+def _elements(table: ArchiveTable, rows: Iterable[dict[str, Any]]) -> Iterator[Line]:
+    """The elements of a list: each row, or the rows that differ only in the counted column. Rows may come in
+    any order, because earlier versions wrote them so.
+    """
     if table.position is None:
         yield from (_renamed(table, row) for row in rows)
         return
@@ -84,7 +86,7 @@ def _elements(table: Table, rows: Iterable[dict[str, Any]]) -> Iterator[Line]:
 
 
 def _with_counts(element: Line) -> Line:
-    """With what follows from it, and is in no table."""
+    """The values with those that follow from them and are in no table."""
     if "statuses" not in element:
         return element
     return element | {

@@ -4,10 +4,10 @@ line holds.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cache
 from typing import Any, get_args, get_origin
 
-from steelyard.archive import shape
-from steelyard.archive.shape import Check, Member
+from steelyard import shapes
 from steelyard.events import (
     Accounted,
     Called,
@@ -19,14 +19,14 @@ from steelyard.events import (
     JournalOnly,
     Moment,
     Noted,
-    OneOf,
     Outcome,
     Placed,
-    Range,
     Samples,
     Started,
     Watched,
+    Words,
 )
+from steelyard.shapes import Check, Member, OneOf, Range
 from steelyard.study.model import Cell
 
 Line = dict[str, Any]
@@ -39,20 +39,23 @@ UNSIGNED = "UBIGINT"
 SCALARS = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN", Cell: "VARCHAR"}
 
 _ALL = (Member("kind", str, True), Member("recorded", Moment, True))  # lines have these, whatever they tell
-_PLACED = {member.name for member in shape.members(Placed)} | {"trial"}
+_PLACED = {member.name for member in shapes.members(Placed)} | {"trial"}
 # What a line holds besides, by what it is about: that is its kind, or several are of one form.
 LINES: dict[str, tuple[Member, ...]] = {
     "trial": (
-        *shape.members(Placed),
-        *(one for one in shape.members(Outcome) if one.name not in _PLACED),
+        *shapes.members(Placed),
+        *(one for one in shapes.members(Outcome) if one.name not in _PLACED),
     ),
-    "system": shape.members(Started),
-    "watch": shape.members(Watched),
-    "accounting": shape.members(Accounted),
-    "noted": shape.members(Noted),
+    "system": shapes.members(Started),
+    "watch": shapes.members(Watched),
+    "accounting": shapes.members(Accounted),
+    "words": shapes.members(Words),
+    "noted": shapes.members(Noted),
 }
-_NOTED = ("look", "note", "damage", "switch", "unbooted")
-_CHECKS: Mapping[str, Check] = {form: shape.object_with((*_ALL, *members)) for form, members in LINES.items()}
+_NOTED = ("look", "note", "damage", "switch", "unbooted", "stop")
+_CHECKS: Mapping[str, Check] = {
+    form: shapes.object_with((*_ALL, *members)) for form, members in LINES.items()
+}
 FORMS = tuple(LINES)
 
 
@@ -75,7 +78,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ArchiveTable:
     """A table's rows are the lines of a form, or what stands in a list of each."""
 
     name: str
@@ -96,33 +99,33 @@ def _table(
     position: str | None = None,
     first: int = 1,
     besides: tuple[Member, ...] = (),
-) -> Table:
-    known = shape.members(of) if of else LINES[form]
+) -> ArchiveTable:
+    known = shapes.members(of) if of else LINES[form]
     elsewhere = _LISTS.get(form, ()) if list is None else ()
     columns = [_counter(number)] if number else []
     for member in (*besides, *known):
-        _, marks = shape.without_marks(member.kind)
+        _, marks = shapes.without_marks(member.kind)
         if member.name in elsewhere or any(isinstance(one, JournalOnly) for one in marks):
             continue
         each = next((one for one in marks if isinstance(one, Each)), None)
         if each and position and position not in {one.name for one in columns}:
             columns.append(_counter(position))
         columns.append(_column(member, each.column if each else None))
-    return Table(name, form, tuple(columns), list, number, position, first)
+    return ArchiveTable(name, form, tuple(columns), list, number, position, first)
 
 
 def columns(kind: type, *names: str, without: Collection[str] = ()) -> tuple[Column, ...]:
     """The columns that hold what a dataclass does: all, or those named."""
     return tuple(
         _column(one, None)
-        for one in shape.members(kind)
+        for one in shapes.members(kind)
         if one.name not in without and (not names or one.name in names)
     )
 
 
-def table(name: str, *columns: Column) -> Table:
+def table(name: str, *columns: Column) -> ArchiveTable:
     """A table that is no journal's."""
-    return Table(name, "", columns, None, None, None, 0)
+    return ArchiveTable(name, "", columns, None, None, None, 0)
 
 
 def _counter(name: str) -> Column:
@@ -130,23 +133,23 @@ def _counter(name: str) -> Column:
 
 
 def _column(member: Member, each: str | None) -> Column:
-    kind = member.kind if each is None else get_args(shape.without_marks(member.kind)[0])[0]
+    kind = member.kind if each is None else get_args(shapes.without_marks(member.kind)[0])[0]
     name = each or member.name
     return Column(name, sql(kind), member.name, each is not None, member.is_required, _condition(name, kind))
 
 
 def _condition(name: str, kind: Any) -> str:
-    """What every value fulfils, besides being of its type."""
-    kind, marks = shape.without_marks(kind)
-    kind, may_be_none = shape.without_none(kind)
-    kind, inner = shape.without_marks(kind)
+    """The condition on every value, besides its type."""
+    kind, marks = shapes.without_marks(kind)
+    kind, may_be_none = shapes.without_none(kind)
+    kind, inner = shapes.without_marks(kind)
     column = quoted(name)
     terms = []
     for mark in (*marks, *inner):
         if isinstance(mark, Range):
             terms.append(f"{column} BETWEEN {mark.least:.0f} AND {mark.most:.0f}")
         if isinstance(mark, OneOf):
-            terms.append(f"{column} IN ({', '.join(map(text, mark.texts))})")
+            terms.append(f"{column} IN ({', '.join(map(text, map(str, mark.values)))})")
     if kind is float:
         terms.append(f"isfinite({column})")
     if sql(kind) == JSON:
@@ -162,9 +165,9 @@ def _condition(name: str, kind: Any) -> str:
 
 def sql(kind: Any) -> str:
     """The SQL type of what has this type in Python."""
-    kind, marks = shape.without_marks(kind)
-    kind, _ = shape.without_none(kind)
-    kind, inner = shape.without_marks(kind)
+    kind, marks = shapes.without_marks(kind)
+    kind, _ = shapes.without_none(kind)
+    kind, inner = shapes.without_marks(kind)
     if any(isinstance(one, Range) and kind is int and one.most > 2**63 for one in (*marks, *inner)):
         return UNSIGNED
     if kind in SCALARS:
@@ -172,7 +175,7 @@ def sql(kind: Any) -> str:
     if get_origin(kind) is tuple:
         return f"{sql(get_args(kind)[0])}[]"
     if isinstance(kind, type) and is_dataclass(kind):
-        return f"STRUCT({', '.join(f'{quoted(one.name)} {sql(one.kind)}' for one in shape.members(kind))})"
+        return f"STRUCT({', '.join(f'{quoted(one.name)} {sql(one.kind)}' for one in shapes.members(kind))})"
     return JSON
 
 
@@ -200,6 +203,7 @@ TABLES = {
         _table("host_calls", "accounting", of=Called, list="calls", number="accounting"),
         _table("watches", "watch", besides=_RECORDED),
         _table("systems", "system", besides=_RECORDED),
+        _table("words", "words", besides=_RECORDED),
         _table("events", "noted", besides=_ALL),
     )
 }
@@ -209,24 +213,28 @@ def form_of(line: Line) -> str:
     return "noted" if line["kind"] in _NOTED else str(line["kind"])
 
 
+@cache
 def declared(form: str) -> Mapping[str, str]:
     """The SQL type of each key that a line of that form has."""
     return {one.name: sql(one.kind) for one in (*_ALL, *LINES[form])}
 
 
-def check(line: Line) -> None:
-    """Raises shape.Wrong unless the line is one that a journal may hold; makes it complete."""
+def check(line: Line) -> Line:
+    """The line, complete. Raises shapes.Wrong unless it is one that a journal may hold."""
     if not isinstance(line, dict):
-        raise shape.Wrong(line, "an object")
+        raise shapes.Wrong(line, "an object")
     known = (*(form for form in FORMS if form != "noted"), *_NOTED)
     if line.get("kind") not in known:
-        raise shape.Wrong(line.get("kind"), f"one of {', '.join(known)}", "kind")
-    _CHECKS[form_of(line)](line)
+        raise shapes.Wrong(line.get("kind"), f"one of {', '.join(known)}", "kind")
+    line = _CHECKS[form_of(line)](line)
     for name, each in _EACH.get(line["kind"], ()):
         for number, element in enumerate(line[name]):
             lengths = {len(element[one]) for one in each}
             if len(lengths) > 1:
-                raise shape.Wrong(sorted(lengths), f"as many each: {', '.join(each)}", f"{name}[{number}]")
+                raise shapes.Wrong(
+                    sorted(lengths), f"of equal lengths: {', '.join(each)}", f"{name}[{number}]"
+                )
+    return line
 
 
 # Of each form the lists whose elements hold lists that belong together, and those.

@@ -7,6 +7,7 @@ an archive holds.
 
 import json
 import os
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
@@ -15,9 +16,11 @@ from typing import IO, Any
 
 import duckdb
 
-from steelyard.archive import files, schema, shape
-from steelyard.archive.schema import JSON, KNOWN, TABLES, Line, Row, Table, quoted, text
+from steelyard import shapes
+from steelyard.archive import files, schema
+from steelyard.archive.schema import JSON, KNOWN, TABLES, ArchiveTable, Line, Row, quoted, text
 from steelyard.errors import ArchiveError
+from steelyard.quantities import number_of
 from steelyard.text import shortened, shown
 
 Connection = duckdb.DuckDBPyConnection
@@ -54,8 +57,11 @@ class Lines:
     def __init__(self, lines: Iterable[Line], held: ExitStack) -> None:
         self._files = {form: held.enter_context(_unnamed()) for form in schema.FORMS}
         self._longest = 0
+        self._there: set[str] = set()
         for line in lines:
-            size = self._files[schema.form_of(line)].write(_as_json(line) + b"\n")
+            form = schema.form_of(line)
+            self._there.add(form)
+            size = self._files[form].write(_as_json(line) + b"\n")
             self._longest = max(self._longest, size)
         for file in self._files.values():
             file.flush()
@@ -63,6 +69,10 @@ class Lines:
     def load(self, database: Connection) -> None:
         """Makes every table. Raises duckdb.Error."""
         for form, file in self._files.items():
+            if form not in self._there:  # DuckDB takes as long to read nothing
+                for table in _of_form(form):
+                    database.execute(f"CREATE TABLE {quoted(table.name)} ({_declared(table)})")
+                continue
             name = quoted(f"{form} lines")
             _read_lines(database, name, schema.declared(form), file.fileno(), longest=self._longest)
             for table in _of_form(form):
@@ -80,18 +90,22 @@ def of_lines(lines: Iterable[Line]) -> Iterator[Connection]:
         yield database
 
 
-def _of_form(form: str) -> list[Table]:
+def _of_form(form: str) -> list[ArchiveTable]:
     return [one for one in TABLES.values() if one.form == form]
 
 
 def _unnamed() -> IO[bytes]:
-    return os.fdopen(os.memfd_create("steelyard"), "w+b")
+    """A file without a name: in memory, where the kernel or a sandbox does not refuse that."""
+    try:
+        return os.fdopen(os.memfd_create("steelyard"), "w+b")
+    except OSError:
+        return tempfile.TemporaryFile()
 
 
 def _as_json(value: object) -> bytes:
     line = _JSON.encode(value)
     if "\\ud" in line:
-        line = _JSON.encode(shape.without_halves(value))
+        line = _JSON.encode(shapes.without_halves(value))
     return line.encode()
 
 
@@ -105,7 +119,7 @@ def _read_lines(
     )
 
 
-def _selected(table: Table, lines: str) -> str:
+def _selected(table: ArchiveTable, lines: str) -> str:
     """The query that makes the table of a table of lines, in their order."""
     source = lines
     if table.list:
@@ -128,19 +142,17 @@ def path_of(handle: int) -> str:
     return text(f"/proc/self/fd/{handle}")
 
 
-def parquet(database: Connection, table: Table) -> Iterator[bytes]:
+def parquet(database: Connection, table: ArchiveTable) -> Iterator[bytes]:
     """The table as a Parquet file, bit by bit. Raises duckdb.Error."""
-    handle = os.memfd_create("steelyard")
-    try:
+    with _unnamed() as file:
+        handle = file.fileno()
         database.execute(f"COPY {quoted(table.name)} TO {path_of(handle)} ({_AS_PARQUET})")
         os.lseek(handle, 0, os.SEEK_SET)
         while part := os.read(handle, _READ_ONCE):
             yield part
-    finally:
-        os.close(handle)
 
 
-def rows(database: Connection, query: str, table: Table) -> Iterator[Row]:
+def rows(database: Connection, query: str, table: ArchiveTable) -> Iterator[Row]:
     """The rows as a journal's line has them. Raises duckdb.Error."""
     texts = [number for number, one in enumerate(table.columns) if one.type == JSON]
     answer = database.execute(query)
@@ -157,15 +169,16 @@ def rows(database: Connection, query: str, table: Table) -> Iterator[Row]:
 
 @lru_cache(100)
 def _of_json(value: str) -> Any:
-    """Many rows have the same: nobody may change it."""
+    """The parsed value. It is shared by many rows: do not change it."""
     return json.loads(value)
 
 
 @contextmanager
 def of_files(directory: Path, *, absent: Collection[str], known: schema.Known) -> Iterator[Connection]:
-    """A database with every table of a closed experiment, but for rows that hold what no journal may: those
-    are left out, and that is said among the events. `absent` are the tables that its version did not have.
-    Raises ArchiveError, duckdb.Error, OSError."""
+    """A database with every table of a closed experiment, without rows that no journal may hold: these are
+    left out and reported among the events. `absent` are the tables that its version did not have. Raises
+    ArchiveError, duckdb.Error, OSError.
+    """
     with connection() as database, ExitStack() as held:
         database.execute("CREATE TABLE known (kind VARCHAR, name VARCHAR)")
         for kind in KNOWN:
@@ -183,7 +196,9 @@ def of_files(directory: Path, *, absent: Collection[str], known: schema.Known) -
         yield database
 
 
-def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: str = "VIEW") -> list[str]:
+def _view(
+    database: Connection, table: ArchiveTable, handle: int, path: Path, *, kind: str = "VIEW"
+) -> list[str]:
     """Makes the table of what of the file is sound; returns a sentence where some rows are not. Raises
     ArchiveError, duckdb.Error."""
     read = f"SELECT {_column_list(database, handle, table, path)} FROM read_parquet({path_of(handle)})"
@@ -192,13 +207,13 @@ def _view(database: Connection, table: Table, handle: int, path: Path, *, kind: 
     ((left_out,),) = database.execute(
         f"SELECT count(*) FILTER (({sound}) IS NOT true) FROM ({read})"
     ).fetchall()
-    return [f"{left_out} rows of {path.name} are damaged and left out"] if left_out else []
+    be = "is" if left_out == 1 else "are"
+    return [f"{number_of(left_out, 'row')} of {path.name} {be} damaged and left out"] if left_out else []
 
 
-def _column_list(database: Connection, handle: int, table: Table, path: Path) -> str:
+def _column_list(database: Connection, handle: int, table: ArchiveTable, path: Path) -> str:
     """The table's columns, as its file has them. Raises ArchiveError where it is no file of this table."""
-    database.execute("CREATE OR REPLACE TEMP TABLE shape (" + _declared(table) + ")")
-    wanted = {name: kind for name, kind, *_ in database.execute("DESCRIBE shape").fetchall()}
+    wanted = _kinds(database, table)
     described = database.execute(f"DESCRIBE SELECT * FROM read_parquet({path_of(handle)})").fetchall()
     there = {name: kind for name, kind, *_ in described}
     chosen = []
@@ -217,19 +232,31 @@ def _column_list(database: Connection, handle: int, table: Table, path: Path) ->
     return ", ".join(chosen)
 
 
-def _declared(table: Table) -> str:
+_kinds_of: dict[ArchiveTable, dict[str, str]] = {}  # of those that were asked for: they never change
+
+
+def _kinds(database: Connection, table: ArchiveTable) -> dict[str, str]:
+    """The types of the table's columns, as DuckDB writes them."""
+    if table not in _kinds_of:
+        database.execute("CREATE OR REPLACE TEMP TABLE shape (" + _declared(table) + ")")
+        rows = database.execute("DESCRIBE shape").fetchall()
+        _kinds_of[table] = {name: kind for name, kind, *_ in rows}
+    return _kinds_of[table]
+
+
+def _declared(table: ArchiveTable) -> str:
     return ", ".join(f"{quoted(one.name)} {one.type}" for one in table.columns)
 
 
 @contextmanager
-def of_file(path: Path, table: Table) -> Iterator[tuple[Connection, list[str]]]:
+def of_file(path: Path, table: ArchiveTable) -> Iterator[tuple[Connection, list[str]]]:
     """A database with the table that one Parquet file holds, and sentences that say what of it is left out.
     Raises ArchiveError, OSError, duckdb.Error."""
     with files.descriptor(path) as handle, connection() as database:
         yield database, _view(database, table, handle, path)
 
 
-def of_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> Iterator[bytes]:
+def of_rows(rows: Iterable[Mapping[str, Any]], table: ArchiveTable) -> Iterator[bytes]:
     """A Parquet file of these rows, bit by bit; they may be more than memory holds. Raises duckdb.Error."""
     with connection() as data, _unnamed() as file:
         longest = max((file.write(_as_json(row) + b"\n") for row in rows), default=0)

@@ -6,7 +6,7 @@ A column that was added since has a default (`events`), and needs nothing here.
 from dataclasses import dataclass, field
 from typing import Any
 
-VERSION = 6
+VERSION = 7
 
 
 @dataclass
@@ -22,41 +22,47 @@ class Written:
 
 
 def _from_1(one: Written) -> None:
-    """It knew neither curves nor bandwidths, and of a metric its name."""
+    """Version 1 had neither curves nor bandwidths, and only the name of a metric."""
     for workload in one.workloads:
         workload["metrics"] = [{"name": name, "less": None} for name in workload["metrics"]]
         workload |= {"measure": "time", "sweeps": None, "sweep_unit": None}
 
 
 def _from_2(one: Written) -> None:
-    """It knew no groups of processes and no counts."""
+    """Version 2 had no groups of processes and no counts."""
     for workload in one.workloads:
         workload |= {"counts": None, "groups": False}
     one.absent |= {"members", "counts"}
 
 
 def _from_3(one: Written) -> None:
-    """It accounted for nothing."""
+    """Version 3 had no accounts."""
     one.header.setdefault("watched", False)
     one.absent |= {"costs", "accountings", "host_calls", "watches"}
 
 
 def _from_4(one: Written) -> None:
-    """A block was a pass over all cells, and looks came after so many of them."""
+    """In version 4 a block was a pass over all cells, with looks after fixed numbers of blocks."""
     one.header.setdefault("blocks", max(one.header.get("looks", [0])))
 
 
 def _from_5(one: Written) -> None:
-    """It kept quantiles of latencies alone."""
+    """Version 5 kept only quantiles of latencies."""
     one.absent.add("histograms")
 
 
-_UPGRADES = (_from_1, _from_2, _from_3, _from_4, _from_5)
+def _from_6(one: Written) -> None:
+    """Version 6 kept no output of systems besides their records."""
+    one.absent.add("words")
+
+
+_UPGRADES = (_from_1, _from_2, _from_3, _from_4, _from_5, _from_6)
 
 
 def as_of_today(header: dict[str, Any]) -> Written:
-    """What the header says, as today's version would have written it. Raises KeyError, TypeError or the like
-    where it is no header."""
+    """The header in the form of today's version. Raises KeyError, TypeError or the like if it is not a
+    header.
+    """
     draft = Written(header)
     for upgrade in _UPGRADES[header["version"] - 1 :]:
         upgrade(draft)

@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from steelyard.archive import experiments, exports, files, journal, schema, shape, tables
+from steelyard import shapes
+from steelyard.archive import experiments, exports, files, journal, schema, tables
 from steelyard.archive.experiments import Tell
-from steelyard.archive.schema import Column, Table
-from steelyard.archive.shape import Wrong
+from steelyard.archive.schema import ArchiveTable, Column
 from steelyard.errors import ArchiveError, UnknownName
 from steelyard.events import Moment
+from steelyard.shapes import Wrong
 from steelyard.text import shown
 from steelyard.watch.figures import FIGURES
 from steelyard.watch.model import Call, Head, Monitor, Process, Reading, Refused, Watch, Window
@@ -49,7 +50,7 @@ class _Header(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a reading says of one figure, or of one type of call."""
+    """A reading of one figure, or of one type of call."""
 
     at_ns: int
     pid: int
@@ -61,7 +62,7 @@ class _Change:
 
 
 # Whole numbers stay whole. A reading's rows are long, because most processes change in few things at a time.
-TABLES: Mapping[str, Table] = {
+TABLES: Mapping[str, ArchiveTable] = {
     one.name: one
     for one in (
         schema.table(
@@ -222,7 +223,11 @@ def _process(row: Mapping[str, Any], calls: Mapping[_Who, Mapping[str, Call]]) -
     fields = {field.name: row.get(field.name) for field in dataclasses.fields(Process)}
     figures = {name: row.get(name) for name in FIGURES}
     counts = calls.get(_who(row), {}) if row["calls_seen"] else None
-    return Process(**fields | {"figures": figures, "calls": counts})
+    return Process(**fields | {"figures": figures, "calls": counts, "at_least": _names(row.get("at_least"))})
+
+
+def _names(kept: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if kept is None else tuple(kept)
 
 
 def _monitor(record: Mapping[str, Any]) -> Monitor:
@@ -234,7 +239,8 @@ def _monitor(record: Mapping[str, Any]) -> Monitor:
         for name, one in total["calls"].items()
     }
     figures = {name: total["figures"].get(name) for name in FIGURES}
-    return Monitor(**dict(record) | {"total": Process(**total | {"calls": calls, "figures": figures})})
+    more = {"calls": calls, "figures": figures, "at_least": _names(total.get("at_least"))}
+    return Monitor(**dict(record) | {"total": Process(**total | more)})
 
 
 class _Readings:
@@ -285,14 +291,14 @@ def _open(path: Path) -> KeptWatch:
         version = header["version"]
         if type(version) is int and version > VERSION:
             raise ArchiveError(f"watch {path} is of version {version}; this Steelyard reads up to {VERSION}")
-        shape.checker(_Header)(header)
-        shape.checker(Moment)(header["head"]["began"])
+        header = shapes.checker(_Header)(header)
+        shapes.checker(Moment)(header["head"]["began"])
     except Wrong as wrong:
         raise ArchiveError(f"watch {path} is damaged: in {HEADER} {wrong}") from None
     except OSError as error:
         raise ArchiveError(f"watch {path} is damaged: {HEADER} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ArchiveError(f"watch {path} is damaged: {HEADER} is no header ({error})") from error
+        raise ArchiveError(f"watch {path} is damaged: {HEADER} is not a header ({error})") from error
     return KeptWatch(path, header)
 
 

@@ -3,57 +3,116 @@
 Standard output is data, standard error is progress and advice. What reckons and draws is imported by the
 verbs that need it, when they run, so that --help answers at once.
 
-Each module imports only from earlier ones: verb, output, measuring, watch_options, watching, loading,
-building, rebooting, listing, archiving, parser.
+Each module imports only from earlier ones: verb, output, measuring, gating, watch_options, watching, loading,
+building, rebooting, listing, archiving, parser, completion.
 """
 
+import errno
+import os
+import resource
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from steelyard import interruption, streams
+from steelyard import interruption, libraries, standstill, streams
 from steelyard.cli import output, parser
-from steelyard.errors import SteelyardError
+from steelyard.cli.verb import output_of
+from steelyard.errors import SteelyardError, Unsupported
+from steelyard.text import quoted
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Does what the arguments say and returns the exit status: 0 done, 1 failed, 2 usage, 77
     unsupported here, 130 interrupted."""
+    standstill.begin()
     try:
         verb, options = parser.read(sys.argv[1:] if argv is None else argv)
+        _need_proc()
         _put_in_order()
         with interruption.told_apart():
-            return verb.run(options)
+            if verb.shares_output:  # with a command, which has standard output for itself
+                return verb.run(options)
+            with output.directed(output_of(options)):
+                return verb.run(options)
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return int(leaving.code or 0)
     except SteelyardError as error:
-        streams.tell(str(error))
+        streams.tell(f"{error}{_limit(error)}")
         return error.exit_status
     except KeyboardInterrupt:
         streams.tell("interrupted")
         return output.INTERRUPTED
-    except BrokenPipeError:  # whoever read us has read enough
+    except MemoryError:
+        streams.tell(": ".join(part for part in ("there is too little memory", libraries.in_words()) if part))
+        return 1
+    except BrokenPipeError:  # the reader has closed the pipe
         return 0
-    except (OSError, UnicodeError) as error:
+    except OSError as error:
+        streams.tell(f"{_named(error)}: {error.strerror or error}{_limit(error)}")
+        return 1
+    except UnicodeError as error:
         streams.tell(str(error))
         return 1
+
+
+def _need_proc() -> None:
+    """Raises Unsupported where processes and open files cannot be looked at: so systems could not be parked,
+    and tables not be read."""
+    if not Path("/proc/self/fd").is_dir():
+        raise Unsupported(
+            "'/proc' is not mounted, or belongs to another process namespace, and nothing works without "
+            "it: mount -t proc proc /proc"
+        )
+
+
+def _named(error: OSError) -> str:
+    """The subject of the failure: a file, or the source line of a call that the kernel, or a sandbox,
+    refused.
+    """
+    if error.filename:
+        return quoted(error.filename)
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"the kernel refused {quoted(frames[-1].line)}" if frames and frames[-1].line else "a call failed"
 
 
 def entry() -> NoReturn:
     """The installed command. The first Ctrl-C ends what is being done, and what is known is reported; a
     second one, and a request to terminate, end that too: all is put in order first."""
-    streams.put_in_order()
-    interruption.take()
-    status = main()
-    status = streams.finish() or status
+    try:
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks what may follow
+            from steelyard.cli import completion
+
+            completion.answer()
+        streams.put_in_order()
+        interruption.take()
+        standstill.take()
+        status = main()
+        status = streams.finish() or status
+    except KeyboardInterrupt:  # asked again, while the first request was being answered
+        status = output.INTERRUPTED
     interruption.ignore()
     sys.exit(status)
 
 
+def _limit(error: BaseException | None) -> str:
+    """The limit that the error, or its cause, has met, and how to raise it; "" for other errors."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno == errno.EMFILE:
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            return (
+                f": this process may have at most {most} (ulimit -n {max(1024, 2 * most)} raises the limit)"
+            )
+        if isinstance(error, OSError) and error.errno == errno.ENFILE:
+            return ": this machine has reached its limit (sysctl fs.file-max)"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
 def _put_in_order() -> None:
-    """What a run that was killed together with its guards has left is put back first, whatever is asked."""
+    """First clean up after a run that was killed together with its guards, whatever the command."""
     from steelyard.systems import ledger, scratch
 
     for sentence in ledger.put_back_leftovers() + scratch.clear(Path(tempfile.gettempdir())):

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard import streams
+from steelyard import libraries, streams
 from steelyard.archive import names
 from steelyard.cli import output
-from steelyard.cli.verb import Family, Verb, archive_option, format_option, option
+from steelyard.cli.verb import Family, Verb, archive_option, format_option, option, output_option
+from steelyard.quantities import number_of
+from steelyard.text import shown
 
 if TYPE_CHECKING:
     from steelyard.archive.experiments import Experiment
@@ -17,18 +19,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListOptions:
+class ArchiveListOptions:
     watches: bool = option(
-        "--watches", default=False, action="store_true", help="list what steelyard watch --keep has kept"
+        "--watches", default=False, action="store_true", help="list watches kept by steelyard watch --keep"
     )
     format: str = format_option()
+    output: Path | None = output_option()
     archive: str | None = archive_option()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowOptions:
     experiment: str | None = option(default=None, nargs="?")
+    words: bool = option(
+        "--words",
+        default=False,
+        action="store_true",
+        help="print what its systems wrote besides records: kernel consoles, error messages",
+    )
     format: str = format_option()
+    output: Path | None = output_option()
     archive: str | None = archive_option()
 
 
@@ -52,12 +62,12 @@ class ExportOptions:
         "--table",
         default="samples",
         choices=names.OF_EXPERIMENT + names.OF_WATCH,
-        help="which table; the last three belong to a watch (default: samples)",
+        help="table to write; the last three belong to a watch (default: samples)",
     )
     archive: str | None = archive_option()
 
 
-def _list(options: ListOptions) -> int:
+def _list(options: ArchiveListOptions) -> int:
     from steelyard.archive import experiments
     from steelyard.report import listing
 
@@ -102,6 +112,8 @@ def _show(options: ShowOptions) -> int:
     from steelyard.report import listing
 
     experiment = experiments.find(output.archive(options.archive), options.experiment, streams.tell)
+    if options.words:
+        return _show_words(experiment, options.format)
     if options.format == "json":
         print(json.dumps(dict(experiment.header), indent=1))
         return 0
@@ -114,14 +126,40 @@ def _show(options: ShowOptions) -> int:
     return 0
 
 
+def _show_words(experiment: "Experiment", form: str) -> int:
+    """Print the output of each start, with a heading, or a row per start."""
+    libraries.load("steelyard.archive.reading")
+    from steelyard.archive import reading
+    from steelyard.report import listing
+
+    with reading.connect(experiment) as database:
+        answer = database.execute("SELECT * FROM words ORDER BY recorded")
+        names = [name for name, *_ in answer.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+    if form != "text":
+        listing.print_table(rows, form=form)
+        return 0
+    for row in rows:
+        print(f"{shown(row['speaker'])}, start {row['boot']}: {shown(row['ended'] or 'ended normally')}")
+        for stream in ("output", "errors"):
+            for line in row[stream].splitlines():
+                print(f"    {shown(line)}")
+    if not rows:
+        streams.tell(f"{experiment.name}: its systems wrote nothing besides their records")
+    return 0
+
+
 def _merge(options: MergeOptions) -> int:
     from steelyard.archive import experiments, watches
 
     root = output.archive(options.archive)
     count = experiments.merge(root, options.source, streams.tell)
+    for one in experiments.experiments(options.source, lambda sentence: None):
+        if not one.closed:
+            streams.tell(f"{one.path} is open, and left out: resume it there with the command that began it")
     watched = watches.merge(root, options.source, streams.tell)
-    also = f" and {watched} watches" if watched else ""
-    streams.tell(f"{count} experiments{also} copied into {root}")
+    also = f" and {number_of(watched, 'watch', 'watches')}" if watched else ""
+    streams.tell(f"{number_of(count, 'experiment')}{also} copied into {root}")
     return 0
 
 
@@ -132,11 +170,12 @@ def _reopen(options: ReopenOptions) -> int:
     experiment = experiments.find(root, options.experiment, streams.tell)
     with experiments.measuring(root):
         closing.reopen(experiment, streams.tell)
-    streams.tell(f"{experiment.name} is open again; the command that began it goes on with it")
+    streams.tell(f"{experiment.name} is open again; run the command that began it to resume it")
     return 0
 
 
 def _export(options: ExportOptions) -> int:
+    libraries.load("steelyard.archive.reading", "steelyard.archive.watches")
     from steelyard.archive import experiments, reading, watches
 
     root = output.archive(options.archive)
@@ -153,10 +192,10 @@ ARCHIVE = Family(
     "archive",
     "list, show, merge, reopen or export experiments",
     (
-        Verb("list", "every experiment, or every watch", ListOptions, _list),
-        Verb("show", "what an experiment was", ShowOptions, _show),
+        Verb("list", "list experiments, or kept watches", ArchiveListOptions, _list),
+        Verb("show", "describe an experiment", ShowOptions, _show),
         Verb("merge", "copy another archive's experiments into this one", MergeOptions, _merge),
-        Verb("reopen", "open a closed experiment, so that it goes on", ReopenOptions, _reopen),
+        Verb("reopen", "reopen a closed experiment, to continue it", ReopenOptions, _reopen),
         Verb("export", "write a table of an experiment as CSV, JSON or Parquet", ExportOptions, _export),
     ),
     """examples:

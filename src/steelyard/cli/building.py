@@ -13,14 +13,14 @@ class BuildOptions:
         "--target",
         default="",
         metavar="TARGET",
-        help="with --cc zig, in place of --libc: another processor or system, such as aarch64-linux-musl",
+        help="with --cc zig, instead of --libc: another processor or system, such as aarch64-linux-musl",
     )
     libc: str = option("--libc", default="glibc", metavar="LIBC", help="glibc or musl (default: glibc)")
     level: str = option(
         "--level",
         default="O2",
         metavar="LEVEL",
-        help="of optimisation: O0, O1, O2, O3, Os or Ofast (default: O2)",
+        help="optimisation level: O0, O1, O2, O3, Os or Ofast (default: O2)",
     )
     shared: bool = option(
         "--shared",
@@ -35,7 +35,7 @@ def _build(options: BuildOptions) -> int:
     from steelyard.programs import builds
 
     level = options.level.removeprefix("-")
-    build = builds.Build(options.cc, options.libc, level, options.shared, options.target)
+    build = builds.LoadBuild(options.cc, options.libc, level, options.shared, options.target)
     place = builds.make(build)
     advice = "" if options.target else f"; a system runs it as, for example, native+{build.name}"
     streams.tell(f"{place} is built{advice}")
@@ -45,7 +45,7 @@ def _build(options: BuildOptions) -> int:
 
 BUILD = Verb(
     "build",
-    "make a further build of the load program: compiler, libc, optimisation",
+    "build the load program with another compiler, libc or optimisation level",
     BuildOptions,
     _build,
     """examples:

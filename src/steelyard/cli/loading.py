@@ -1,173 +1,263 @@
 """load: a server of one's own under load."""
 
 import random
+import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from steelyard import streams
+from steelyard import libraries, standstill, streams
 from steelyard.cli import output
-from steelyard.cli.verb import Verb, option
-from steelyard.cli.watch_options import duration_ns, number, process, share
-from steelyard.errors import Ended, SystemFailed, UsageError
+from steelyard.cli.verb import Verb, option, output_option
+from steelyard.cli.watch_options import SEED, process
+from steelyard.errors import SteelyardError, UsageError
+from steelyard.quantities import (
+    duration_text,
+    number_of,
+    parse_duration,
+    parse_number,
+    parse_share,
+    parse_size,
+    parse_whole,
+)
+from steelyard.servers import running
+from steelyard.shapes import Wrong
 from steelyard.text import quoted
 
 if TYPE_CHECKING:
     from steelyard.load import trials
-    from steelyard.load.model import Pattern, Users
+    from steelyard.load.model import Pattern, Request, Users
 
 _Step = TypeVar("_Step")
-_TRIAL_LEAST_S = 0.5
-_CLIENTS_MOST = 1_000_000
-_RATE_MOST = 10_000_000.0
-_FILES_LEAST, _FILES_MOST = 50, 200_000
+_PAUSE_MOST_NS = 600 * 10**9
+_HEADERS_MOST = 7000  # with what else a request's head holds, in the load generator's 8,192 bytes
+_DATA_MOST = 16 << 20
+_TEXT_MOST = 100_000  # of one word of a command
+
+
+def _counts(value: object) -> tuple[int, ...]:
+    """The numbers in "1,4,16", each once. Raises Wrong."""
+    try:
+        return tuple(dict.fromkeys(parse_whole(part, most=1_000_000) for part in str(value).split(",")))
+    except Wrong as wrong:
+        raise Wrong(value, f"{wrong.allowed}, or several with commas between") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
-    url: str = option(metavar="URL", help="what is asked for, such as http://127.0.0.1:8080/")
-    clients: str | None = option(
+    url: str = option(metavar="URL", help="URL to request, such as http://127.0.0.1:8080/")
+    clients: tuple[int, ...] | None = option(
         "--clients",
+        parse=_counts,
         metavar="N[,N...]",
-        help="how many clients at once; several levels with commas between (default: 1)",
+        help="number of concurrent clients, or several levels separated by commas (default: 1)",
     )
     model: str = option(
         "--model",
         default="clients",
         choices=("clients", "surge"),
-        help="clients that ask for one document, or users as SURGE models them (default: clients)",
+        help="clients that request one document, or users as modelled by SURGE (default: clients)",
     )
-    user_equivalents: str | None = option(
+    user_equivalents: tuple[int, ...] | None = option(
         "--user-equivalents",
+        parse=_counts,
         metavar="N[,N...]",
-        help="with surge: how many users at once, in place of --clients (default: 1)",
+        help="surge: number of concurrent users, instead of --clients (default: 1)",
     )
     content: str | None = option(
         "--content",
         metavar="DIRECTORY",
-        help="with surge: write the file set there, which the server must serve at the URL",
+        help="surge: directory for the file set, which the server must serve at the URL",
     )
-    files: str = option("--files", default="2000", metavar="N", help="with surge (default: 2000)")
-    size_most: str = option(
+    files: int = option(
+        "--files",
+        default=2000,
+        parse=partial(parse_whole, least=50, most=200_000),
+        metavar="N",
+        help="surge: number of files (default: 2000)",
+    )
+    size_most: int = option(
         "--size-most",
-        default="50000000",
-        metavar="BYTES",
-        help="with surge: of a file; larger sizes are drawn again (default: 50000000)",
+        default=50_000_000,
+        parse=partial(parse_size, least=200_000, most=1_000_000_000),
+        metavar="SIZE",
+        help="surge: largest file size, such as 10M; larger draws are repeated (default: 50000000)",
     )
-    off_scale: str = option(
+    off_scale: float = option(
         "--off-scale",
-        default="1",
+        default=1.0,
+        parse=partial(parse_share, least=0.001, most=1000.0),
         metavar="SHARE",
-        help="with surge: of the users' pauses as published; 0.1 loads ten times as much (default: 1)",
+        help="surge: scale of the users' pauses; 0.1 loads ten times as much (default: 1, as published)",
     )
     pauses_within: bool = option(
         "--pauses-within",
         default=False,
         action="store_true",
-        help="with surge: pause between the files of an object, too",
+        help="surge: also pause between the files of an object",
     )
-    parallel: str = option(
-        "--parallel", default="2", metavar="N", help="with surge: connections of a user (default: 2)"
-    )
-    session: str = option(
-        "--session",
-        default="8",
+    parallel: int = option(
+        "--parallel",
+        default=2,
+        parse=partial(parse_whole, most=16),
         metavar="N",
-        help="with surge: objects until a user ends its connections, in the mean (default: 8)",
+        help="surge: connections per user (default: 2)",
     )
-    until: str = option(
-        "--for", default="30s", metavar="TIME", help="how long in all, such as 30s or 5m (default: 30s)"
+    session: int = option(
+        "--session",
+        default=8,
+        parse=partial(parse_whole, most=1_000_000),
+        metavar="N",
+        help="surge: mean number of objects before a user closes its connections (default: 8)",
     )
-    trials: str = option(
-        "--trials", default="6", metavar="N", help="trials of each level, in random order (default: 6)"
+    for_ns: int = option(
+        "--for",
+        default=30 * 10**9,
+        parse=parse_duration,
+        metavar="TIME",
+        help="total duration, such as 30s or 5m (default: 30s)",
+    )
+    trials: int = option(
+        "--trials",
+        default=6,
+        parse=partial(parse_whole, most=1000),
+        metavar="N",
+        help="number of trials per level, in random order (default: 6)",
     )
     rate: float | None = option(
         "--rate",
-        type=float,
+        parse=partial(parse_number, least=0.001, most=10_000_000.0),
         metavar="N",
-        help="so many requests a second, whatever the server does; latency counts from when each was due",
+        help="send this many requests per second, however fast the server answers; latency counts from "
+        "the moment each was due",
     )
-    saturation: str | None = option(
+    saturation_ns: int | None = option(
         "--saturation",
+        parse=parse_duration,
         metavar="LATENCY",
         help="find the highest rate at which 99 %% of requests are answered within LATENCY, such as 10ms",
     )
-    quantile: str | None = option(
-        "--quantile", metavar="SHARE", help="with --saturation: of the requests (default: 99%%)"
+    quantile: float | None = option(
+        "--quantile",
+        parse=partial(parse_share, least=0.5),
+        metavar="SHARE",
+        help="with --saturation: share of requests that must meet LATENCY (default: 99%%)",
     )
     arrivals: str = option(
         "--arrivals",
         default="constant",
         choices=("constant", "exponential"),
-        help="with --rate: evenly spaced, or at random as independent users come (default: constant)",
+        help="with --rate: evenly spaced, or at random like independent users (default: constant)",
     )
-    think: str | None = option(
-        "--think", metavar="TIME", help="a client's pause between answer and request (default: none)"
+    think_ns: int | None = option(
+        "--think",
+        parse=partial(parse_duration, most_ns=_PAUSE_MOST_NS),
+        metavar="TIME",
+        help="pause of a client between an answer and its next request (default: none)",
     )
     think_spread: str = option(
         "--think-spread",
         default="exponential",
         choices=("constant", "exponential"),
-        help="how pauses are distributed (default: exponential)",
+        help="distribution of the pauses (default: exponential)",
     )
     connection: str = option(
         "--connection",
         default="keep-alive",
         choices=("keep-alive", "new", "http/1.0"),
-        help="one for many requests, one for each, or one for each by HTTP/1.0 (default: keep-alive)",
+        help="one connection for many requests, one per request, or one per request with HTTP/1.0 "
+        "(default: keep-alive)",
     )
-    verify: str = option(
-        "--verify", default="1%", metavar="SHARE", help="of the bodies, compared byte by byte (default: 1%%)"
+    verify: float = option(
+        "--verify",
+        default=0.01,
+        parse=partial(parse_share, least=0.0),
+        metavar="SHARE",
+        help="share of response bodies to compare byte by byte (default: 1%%)",
     )
-    timeout: str = option(
+    method: str | None = option(
+        "--method",
+        parse=running.method,
+        metavar="METHOD",
+        help="HTTP method (default: GET, or POST with --data)",
+    )
+    headers: tuple[str, ...] = option(
+        "--header",
+        default=(),
+        action="append",
+        parse=running.header,
+        metavar="'NAME: VALUE'",
+        help="send this header with each request; may be repeated, and replaces the usual Host, "
+        "User-Agent, Accept and Content-Type",
+    )
+    data: str | None = option(
+        "--data",
+        metavar="TEXT|@FILE",
+        help="body of each request: this text, or what the file holds, at most 16 MiB",
+    )
+    timeout_ns: int = option(
         "--timeout",
-        default="10s",
+        default=10 * 10**9,
+        parse=partial(parse_duration, most_ns=_PAUSE_MOST_NS),
         metavar="TIME",
-        help="for an answer; then the request failed (default: 10s)",
+        help="time limit for an answer, after which the request has failed (default: 10s)",
     )
-    threads: str = option(
-        "--threads", default="1", metavar="N", help="event loops, each on a thread (default: 1)"
+    threads: int = option(
+        "--threads",
+        default=1,
+        parse=partial(parse_whole, most=64),
+        metavar="N",
+        help="number of event loops, each on its own thread (default: 1)",
     )
     pid: str | None = option(
-        "--pid", metavar="PID", help="the server's first process: what a request costs is said, too"
+        "--pid",
+        metavar="PID",
+        help="process ID of the server's main process, to report the CPU cost per request",
     )
-    seed: int | None = option("--seed", type=int, metavar="N", help="of all that is random (default: drawn)")
+    seed: int | None = option("--seed", parse=SEED, metavar="N", help="random seed (default: random)")
     allow_remote: bool = option(
         "--allow-remote",
         default=False,
         action="store_true",
-        help="load a host that is not this one's loopback; be sure that it is yours",
+        help="allow a host other than this one's loopback; load only servers that are yours",
     )
     format: str = option(
-        "--format", default="text", choices=("text", "json"), help="of what is printed (default: text)"
+        "--format", default="text", choices=("text", "json"), help="output format (default: text)"
     )
+    output: Path | None = output_option()
 
 
 def _load(options: LoadOptions) -> int:
     """Loads the server and prints what it served at each level."""
-    from steelyard.load import client, console, trials
+    libraries.load("steelyard.load.console", "steelyard.load.saturation", "scipy.special")
+    from steelyard.load import console, trials
 
     pattern = _pattern(options)
+    duration_s = options.for_ns / 1e9
     order = trials.Order(
-        server=client.target(options.url, is_allowed=options.allow_remote),
+        server=running.target(options.url, is_allowed=options.allow_remote),
         pattern=pattern,
         levels=_levels(options),
-        trials=number("--trials", options.trials, most=1000),
-        duration_s=duration_ns("--for", options.until) / 1e9,
-        threads=number("--threads", options.threads, most=64),
-        seed=random.getrandbits(32) if options.seed is None else _whole("--seed", options.seed, 0, 2**32 - 1),
+        trials=options.trials,
+        duration_s=duration_s,
+        threads=options.threads,
+        seed=random.getrandbits(32) if options.seed is None else options.seed,
         process=process("--pid", options.pid) if options.pid else None,
+        ends_s=standstill.begun_s() + duration_s,
     )
-    if options.saturation is not None:
+    if options.saturation_ns is not None:
         return _saturate(options, order)
     if options.quantile is not None:
         raise UsageError("--quantile is of the latency of --saturation; give that as well")
-    if order.trial_s < _TRIAL_LEAST_S:
-        least = _TRIAL_LEAST_S * order.trials * len(order.levels)
+    planned = order.trials * len(order.levels)
+    least_s = _least_s(planned)
+    if duration_s < least_s:
         raise UsageError(
-            f"--for is {quoted(options.until)}, but {order.trials} trials of {len(order.levels)} levels need "
-            f"at least {least:g}s"
+            f"--for is {quoted(duration_text(options.for_ns))}, but {number_of(order.trials, 'trial')} of "
+            f"{number_of(len(order.levels), 'level')} need at least {least_s:g}s, from the command's start "
+            "on; or give fewer --trials"
         )
 
     def notify(clients: int, done: int, count: int) -> None:
@@ -175,28 +265,39 @@ def _load(options: LoadOptions) -> int:
         streams.tell(f"trial {done + 1} of {count}: {what}={clients}")
 
     done, status = _until_interrupted(trials.run(order, notify))
+    if not status and len(done) < planned:
+        streams.tell(
+            f"{len(done)} of {number_of(planned, 'trial')} fitted into {duration_text(options.for_ns)}: each "
+            "takes time besides its load; give a longer --for, or fewer --trials"
+        )
     show = console.print_json if options.format == "json" else console.print_levels
     show(trials.levels(done), order.server, pattern)
     return status if any(one.answers for one in done) else status or 1
+
+
+def _least_s(count: int) -> float:
+    """So many trials take at least so many seconds."""
+    from steelyard.load import trials
+
+    return count * (trials.LEAST_S + trials.BESIDES_S)
 
 
 def _saturate(options: LoadOptions, order: "trials.Order") -> int:
     """Searches for the highest rate that the server holds, and prints it."""
     from steelyard.load import console, saturation
 
-    assert options.saturation is not None
+    assert options.saturation_ns is not None
     if order.pattern.users or order.pattern.rate or order.pattern.think_us or len(order.levels) > 1:
         raise UsageError(
             "--saturation chooses its own rates: leave --rate, --think and --model out, and give one level"
         )
-    limit = saturation.Limit(
-        duration_ns("--saturation", options.saturation),
-        share("--quantile", options.quantile or "99%", least=0.5),
-    )
-    order = replace(order, trials=saturation.TRIALS)
-    if order.trial_s < _TRIAL_LEAST_S:
-        least = _TRIAL_LEAST_S * saturation.TRIALS
-        raise UsageError(f"--for is {quoted(options.until)}, but --saturation needs at least {least:g}s")
+    limit = saturation.Limit(options.saturation_ns, 0.99 if options.quantile is None else options.quantile)
+    least_s = _least_s(saturation.CAPACITY_TRIALS + saturation.SEARCHES * saturation.STEPS_LEAST)
+    if order.duration_s < least_s:
+        given = quoted(duration_text(options.for_ns))
+        raise UsageError(
+            f"--for is {given}, but --saturation needs at least {least_s:g}s, from the command's start on"
+        )
 
     def notify(what: str, done: int, count: int) -> None:
         streams.tell(f"trial {done + 1} of {count}: {what}")
@@ -208,18 +309,16 @@ def _saturate(options: LoadOptions, order: "trials.Order") -> int:
 
 
 def _until_interrupted(steps: Iterator[_Step]) -> tuple[list[_Step], int]:
-    """All of them, or those before a Ctrl-C or a failure; and the exit status. Before the first, that is the
-    end."""
+    """All of them, or those before a Ctrl-C, a request to end or a failure of whatever kind; and the exit
+    status. Before the first, that is the end. Nothing else keeps what was measured: so it is printed."""
     done: list[_Step] = []
     try:
         done.extend(steps)
-    except Ended:
-        raise
     except KeyboardInterrupt:
         if not done:
             raise
         return done, output.INTERRUPTED
-    except SystemFailed as error:
+    except (SteelyardError, OSError) as error:
         if not done:
             raise
         streams.tell(f"{error}; what was measured before that:")
@@ -231,11 +330,9 @@ def _pattern(options: LoadOptions) -> "Pattern":
     from steelyard.load.model import Pattern
 
     users = _users(options)
-    if users and (options.rate is not None or options.think):
+    if users and (options.rate is not None or options.think_ns):
         raise UsageError("--model surge has its own pauses (--off-scale); leave --rate and --think out")
-    if options.rate is not None and not 0.001 <= options.rate <= _RATE_MOST:
-        raise UsageError(f"--rate is {options.rate:g}, but must be from 0.001 to {_RATE_MOST:,.0f} a second")
-    if options.rate is not None and options.think:
+    if options.rate is not None and options.think_ns:
         raise UsageError("--think is each client's own pace and --rate the load's; leave one of them out")
     if options.rate is None and options.arrivals != "constant":
         raise UsageError("--arrivals says how the requests of --rate are spaced; give --rate as well")
@@ -243,14 +340,40 @@ def _pattern(options: LoadOptions) -> "Pattern":
         connection=options.connection,
         rate=options.rate,
         arrivals=options.arrivals,
-        think_us=_whole("--think", duration_ns("--think", options.think) // 1000, 1, 600_000_000)
-        if options.think
-        else 0,
+        think_us=(options.think_ns or 0) // 1000,
         think=options.think_spread,
-        verified=share("--verify", options.verify, least=0.0),
-        timeout_ms=_whole("--timeout", duration_ns("--timeout", options.timeout) // 1_000_000, 1, 600_000),
+        verified=options.verify,
+        timeout_ms=options.timeout_ns // 1_000_000,
         users=users,
+        request=_request(options),
     )
+
+
+def _request(options: LoadOptions) -> "Request":
+    from steelyard.load.model import Request
+
+    if options.model == "surge" and (options.method is not None or options.data is not None):
+        raise UsageError("--model surge asks for files; leave --method and --data out")
+    if sum(len(line) + 2 for line in options.headers) > _HEADERS_MOST:
+        raise UsageError(
+            f"--header is given {len(options.headers)} times, for more than {_HEADERS_MOST:,} bytes"
+        )
+    data = options.data
+    if data is not None and data.startswith("@"):
+        path = Path(data[1:])
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise UsageError(f"--data is {quoted(data)}: {error.strerror}") from error
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _DATA_MOST:
+            raise UsageError(f"--data is {quoted(data)}: name a file of at most 16 MiB")
+        data = f"@{path.resolve()}"
+    elif data is not None and ("\0" in data or len(data.encode()) > _TEXT_MOST):
+        raise UsageError(
+            f"--data is a text of {len(data):,} characters; put more than {_TEXT_MOST:,} bytes into a file, "
+            "and write @ and its name"
+        )
+    return Request(options.method, tuple(options.headers), data)
 
 
 def _users(options: LoadOptions) -> "Users | None":
@@ -263,29 +386,17 @@ def _users(options: LoadOptions) -> "Users | None":
         return None
     if options.clients is not None:
         raise UsageError("--model surge has user equivalents: give --user-equivalents in place of --clients")
-    files = _whole("--files", number("--files", options.files, most=_FILES_MOST), _FILES_LEAST, _FILES_MOST)
-    most = number("--size-most", options.size_most, most=1_000_000_000)
     return Users(
-        files=files,
-        top=files,
-        size_most=_whole("--size-most", most, 200_000, 1_000_000_000),
+        files=options.files,
+        top=options.files,
+        size_most=options.size_most,
         content_seed=1,
         content=_directory(options.content) if options.content is not None else None,
-        off_permille=_permille("--off-scale", options.off_scale),
+        off_permille=round(options.off_scale * 1000),
         pauses_within=options.pauses_within,
-        parallel=number("--parallel", options.parallel, most=16),
-        session=number("--session", options.session, most=1_000_000),
+        parallel=options.parallel,
+        session=options.session,
     )
-
-
-def _permille(name: str, text: str) -> int:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.001 <= value <= 1000:
-        raise UsageError(f"{name} is {quoted(text)}, but must be a number from 0.001 to 1000")
-    return round(value * 1000)
 
 
 def _directory(text: str) -> str:
@@ -298,28 +409,20 @@ def _directory(text: str) -> str:
 
 
 def _levels(options: LoadOptions) -> tuple[int, ...]:
-    name, text = "--clients", options.clients
-    if options.model == "surge":
-        name, text = "--user-equivalents", options.user_equivalents
-    return tuple(dict.fromkeys(number(name, part, most=_CLIENTS_MOST) for part in (text or "1").split(",")))
-
-
-def _whole(name: str, value: int, least: int, most: int) -> int:
-    if not least <= value <= most:
-        raise UsageError(f"{name} is {value}, but must be from {least} to {most}")
-    return value
+    return (options.user_equivalents if options.model == "surge" else options.clients) or (1,)
 
 
 LOAD = Verb(
     "load",
-    "load a server with requests, and say what it served, how fast, and at what cost",
+    "load a server with requests; report throughput, latency and CPU cost",
     LoadOptions,
     _load,
     """examples:
   steelyard load http://127.0.0.1:8080/ --clients 64 --for 30s
-  steelyard load http://127.0.0.1:8080/ --clients 1,4,16,64,256 --for 2m    until it serves no more
+  steelyard load http://127.0.0.1:8080/ --clients 1,4,16,64,256 --for 2m    at rising load
   steelyard load http://127.0.0.1:8080/ --clients 256 --rate 5000 --arrivals exponential
   steelyard load http://127.0.0.1:8080/ --clients 256 --saturation 10ms --for 2m
   steelyard load http://127.0.0.1:8080/ --model surge --content /srv/www --user-equivalents 500,1000
-  steelyard load http://127.0.0.1:8080/ --clients 64 --pid 4711             and what a request costs it""",
+  steelyard load http://127.0.0.1:8080/ --clients 64 --pid 4711             with the CPU cost per request
+  steelyard load http://127.0.0.1:8080/api --data @order.json --header 'Content-Type: application/json'""",
 )

@@ -1,47 +1,86 @@
 """compare, run, plan, report: a study is measured, and what was found is reported."""
 
 import argparse
-import re
+import os
 import shlex
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard import streams
+from steelyard import libraries, standstill, streams
 from steelyard.cli import output
-from steelyard.cli.verb import Verb, archive_option, format_option, option, part
-from steelyard.errors import Unsupported, UsageError
+from steelyard.cli.verb import (
+    Verb,
+    archive_option,
+    format_option,
+    option,
+    options_of,
+    output_option,
+    part,
+)
+from steelyard.errors import SteelyardError, Unsupported, UsageError
+from steelyard.quantities import number_of, parse_whole
+from steelyard.study import bounds, own_work
 from steelyard.text import quoted, shown
 
 if TYPE_CHECKING:
-    from steelyard.analysis.model import Weighing
+    from collections.abc import Sequence
+
+    from steelyard.analysis.model import Evaluation
     from steelyard.archive.experiments import Experiment
+    from steelyard.papers.source import Printed
+    from steelyard.running.experiment import CarriedOut
+    from steelyard.running.order import Order
 
 _STANDARD_STUDY = "standard"
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,18}", text):
-        raise argparse.ArgumentTypeError(f"{quoted(text)} is no whole number of at most 18 digits")
-    return int(text)
+OWN_SYSTEM = "native"  # for several commands
+OWN_STUDY = "the command line"  # in messages
+_TRIAL_S_OWN = "trial"  # directory
+_USUAL_VARIABLES = ("PATH", "HOME")
+# A run imports all of it before it measures.
+_REPORTING = ("steelyard.analysis.evaluate", "steelyard.report.console", "steelyard.report.plain")
+_RECKONING = ("scipy.special", "steelyard.report.during")  # in every round
+_FITTING = "scipy.optimize"  # of several copies' gains, for a report: a large part of all that is imported
+_SEED = partial(parse_whole, least=1 - 10**18, most=10**18 - 1)
+_BLOCKS = partial(parse_whole, most=bounds.BLOCKS_MOST)
+_DRAWING = ("steelyard.report.page", "steelyard.report.so_far")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What a plan follows from, besides the study and the systems."""
+    """The parts of a plan besides the study and the systems."""
 
     only: tuple[str, ...] = option(
         "--only",
         default=(),
         action="append",
         metavar="WORKLOAD",
-        help="only this workload of the study; may be given again",
+        help="only this workload of the study; may be repeated",
     )
-    budget: str | None = option(
-        "--budget", metavar="TIME", help="stop measuring after that, such as 60s or 5m (default: the study's)"
+    short: bool = option(
+        "--short",
+        default=False,
+        action="store_true",
+        help="the study's short form: every table, of fewer repetitions, within three minutes",
     )
-    seed: int | None = option("--seed", type=_whole, metavar="N", help="of the random order (default: drawn)")
+    budget_ns: int | None = option(
+        "--budget",
+        parse=bounds.budget_ns,
+        metavar="TIME",
+        help="stop measuring after this time, such as 60s or 5m (default: the study's)",
+    )
+    precision: float | None = option(
+        "--precision",
+        parse=bounds.precision,
+        metavar="PERCENT",
+        help="measure until each claimed difference is known to within this, such as 5%% (default: the "
+        "study's)",
+    )
+    seed: int | None = option(
+        "--seed", parse=_SEED, metavar="N", help="seed of the random order (default: random)"
+    )
     peer: str | None = option(
         "--peer",
         metavar="PEER",
@@ -63,27 +102,28 @@ class Measuring:
         "--watch",
         default=True,
         action=argparse.BooleanOptionalAction,
-        help="account for what every trial costs this host, and say what goes along with a difference (the "
-        "default, where a monitor works that costs what is timed nothing)",
+        help="also measure what each trial costs this host, to explain differences (default: on, if a "
+        "monitor without overhead works here)",
     )
     reboots: bool = option(
         "--reboots",
         default=False,
         action="store_true",
-        help="allow this machine to be rebooted, again and again, for systems such as this:6.1.0-32-amd64",
+        help="allow repeated reboots of this machine, for systems such as this:6.1.0-32-amd64",
     )
     new: bool = option(
         "--new",
         default=False,
         action="store_true",
-        help="begin anew, even if the same command was interrupted earlier",
+        help="start over instead of resuming an interrupted run",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
-    margin: str | None = option(
+    margin: float | None = option(
         "--margin",
+        parse=bounds.margin,
         metavar="PERCENT",
         help="the smallest difference that matters, such as 2%% (default: by workload)",
     )
@@ -96,6 +136,12 @@ class Reporting:
         action="store_true",
         help="print every table after the answer: each metric with its values, curves, indices",
     )
+    tables: bool = option(
+        "--tables",
+        default=False,
+        action="store_true",
+        help="print the paper's tables with today's figures, and nothing else",
+    )
     baseline: str | None = option(
         "--baseline", metavar="SYSTEM", help="compare with this system (default: the first)"
     )
@@ -105,25 +151,86 @@ class Reporting:
         help="normalise a paper's tables to this column of theirs (default: the paper's own)",
     )
     format: str = format_option()
+    output: Path | None = output_option()
     archive: str | None = archive_option()
+
+
+_OWN_COMMAND = "your own command"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandOptions:
+    """What a command of the user's finds around itself."""
+
+    shell: bool = option(
+        "--shell",
+        default=False,
+        action="store_true",
+        group=_OWN_COMMAND,
+        help="give the command to /bin/sh (default: start it directly)",
+    )
+    place: str | None = option(
+        "--in",
+        metavar="DIR",
+        group=_OWN_COMMAND,
+        help='run the command in this directory, or with "trial" in an empty one of each trial\'s own '
+        "(default: the current directory)",
+    )
+    environment: tuple[str, ...] = option(
+        "--env",
+        default=(),
+        action="append",
+        metavar="NAME[=VALUE]",
+        group=_OWN_COMMAND,
+        help="give the command this variable, by default with the value that it has here; may be repeated "
+        "(default: PATH and HOME as they are here, LC_ALL=C)",
+    )
+    input: str | None = option(
+        "--input", metavar="FILE", group=_OWN_COMMAND, help="what the command reads (default: nothing)"
+    )
+    stdout: str | None = option(
+        "--stdout", metavar="FILE", group=_OWN_COMMAND, help="where the command writes (default: /dev/null)"
+    )
+    prepare: str | None = option(
+        "--prepare",
+        metavar="COMMAND",
+        group=_OWN_COMMAND,
+        help="do this before each run of the command; it is not timed",
+    )
+    ignore_failure: bool = option(
+        "--ignore-failure",
+        default=False,
+        action="store_true",
+        group=_OWN_COMMAND,
+        help="accept any exit status of the command (default: only 0)",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
     systems: tuple[str, ...] = option(
-        nargs="+",
+        default=(),
+        nargs="*",
         metavar="SYSTEM",
-        help="the baseline, then what is compared with it; see steelyard list systems",
+        help="the baseline, then the systems to compare with it; see steelyard list systems",
     )
-    study: str = option(
-        "--study", default=_STANDARD_STUDY, help=f"bundled name or file (default: {_STANDARD_STUDY})"
+    study: str | None = option("--study", help=f"bundled name or file (default: {_STANDARD_STUDY})")
+    commands: tuple[str, ...] = option(
+        "--command",
+        default=(),
+        action="append",
+        metavar="[NAME=]COMMAND",
+        group=_OWN_COMMAND,
+        help="compare this command with other ones, on one system (default: native); give two or more",
     )
+    surroundings: CommandOptions = part(CommandOptions)
+    command: tuple[str, ...] = ()
     measuring: Measuring = part(Measuring)
     reporting: Reporting = part(Reporting)
 
 
 def _systems_option() -> Any:
-    return option("--systems", nargs="+", metavar="SYSTEM", help="in place of the study's")
+    return option("--systems", nargs="+", metavar="SYSTEM", help="systems to compare, instead of the study's")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +246,12 @@ class PlanOptions:
     study: str = option(help="bundled name or file")
     systems: tuple[str, ...] | None = _systems_option()
     blocks: int = option(
-        "--blocks", default=1, type=_whole, metavar="N", help="print so many blocks (default: 1)"
+        "--blocks", default=1, parse=_BLOCKS, metavar="N", help="number of blocks to print (default: 1)"
     )
     choice: Choice = part(Choice)
     format: str = format_option()
+    output: Path | None = output_option()
+    archive: str | None = archive_option()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,59 +263,166 @@ class ReportOptions:
 
 
 def _compare(options: CompareOptions) -> int:
+    if options.command or options.commands:
+        if options.study is not None or options.measuring.choice.only:
+            raise UsageError("a command of your own is a study of its own: leave out --study and --only")
+        work = _own_work(options)
+        return _measure(OWN_STUDY, None, options.measuring, options.reporting, own_work.text_of(work))
     if len(options.systems) < 2:
         raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")
-    return _run(options)
+    given = [one.flags[0] for one in options_of(CommandOptions) if getattr(options.surroundings, one.name)]
+    if given:
+        raise UsageError(f"{given[0]} is for a command of your own: steelyard compare native uml -- COMMAND")
+    return _measure(options.study or _STANDARD_STUDY, options.systems, options.measuring, options.reporting)
 
 
-def _run(options: CompareOptions | RunOptions) -> int:
-    """Measures what the study asks for, or goes on where the same command stopped; then reports."""
-    from steelyard.report import during
-    from steelyard.running import experiment, order
+def _own_work(options: CompareOptions) -> own_work.OwnWork:
+    """What is compared: the systems, or the commands. Raises UsageError."""
+    shell = options.surroundings.shell
+    surrounding = surrounded(options.surroundings)
+    if options.command and options.commands:
+        raise UsageError("give commands by --command or one after --, not both")
+    if len(options.commands) > 1:
+        if len(options.systems) > 1:
+            raise UsageError(
+                f"several commands are compared on one system, not on {', '.join(options.systems)}: a "
+                "command that several systems run stands after --"
+            )
+        return own_work.OwnWork(
+            options.systems or (OWN_SYSTEM,),
+            surrounding,
+            own_work.named(options.commands, shell=shell),
+        )
+    if options.commands:
+        (text,) = options.commands
+        words = own_work.words_for((text,) if shell else own_work.words_of(text), shell=shell)
+    else:
+        words = own_work.words_for(options.command, shell=shell)
+    if len(options.systems) < 2:
+        raise UsageError("compare needs two systems for one command, or two times --command for one system")
+    return own_work.OwnWork(options.systems, replace(surrounding, words=words))
+
+
+def surrounded(given: CommandOptions) -> own_work.Command:
+    """What all commands find around themselves."""
+    place = str(Path.cwd()) if given.place is None else given.place
+    usual = [f"{name}={os.environ[name]}" for name in _USUAL_VARIABLES if name in os.environ]
+    return own_work.Command(
+        directory="" if place == _TRIAL_S_OWN else str(Path(place).absolute()),
+        environment=(*usual, *(_variable(one) for one in given.environment)),
+        input=str(Path(given.input).absolute()) if given.input else "",
+        output=str(Path(given.stdout).absolute()) if given.stdout else "",
+        prepare=given.prepare or "",
+        ignore_failure=given.ignore_failure,
+    )
+
+
+def _variable(text: str) -> str:
+    name, equals, _ = text.partition("=")
+    if not name or (not equals and name not in os.environ):
+        raise UsageError(
+            f"--env is {quoted(text)}, but must be NAME=VALUE, or the name of a variable set here"
+        )
+    return text if equals else f"{name}={os.environ[name]}"
+
+
+def _run(options: RunOptions) -> int:
+    return _measure(options.study, options.systems, options.measuring, options.reporting)
+
+
+def _measure(
+    study: str, systems: tuple[str, ...] | None, measuring: Measuring, reporting: Reporting, text: str = ""
+) -> int:
+    """Measures what the study asks for, or resumes where the same command stopped; then reports. `text` is
+    the study itself, where it is in no file."""
+    from steelyard.running import order
     from steelyard.systems import scratch
 
-    measuring, reporting = options.measuring, options.reporting
     for sentence in scratch.clear(Path(measuring.directory)) if measuring.directory else []:
         streams.tell(sentence)
     if reporting.html:
         output.may_be_written("--html", reporting.html)
-    wanted = order.Order(
-        study=options.study,
-        systems=options.systems,
-        margin=reporting.margin,
-        archive=output.archive(reporting.archive),
-        directory=measuring.directory,
-        reboots=measuring.reboots,
-        resume=not measuring.new,
-        command=shown(shlex.join(["steelyard", *sys.argv[1:]])),
-        watch=measuring.watch,
-        **asdict(measuring.choice),
+    done = carry_out(
+        order.Order(
+            study=study,
+            study_text=text,
+            systems=systems,
+            margin=reporting.margin,
+            archive=output.archive(reporting.archive),
+            directory=measuring.directory,
+            reboots=measuring.reboots,
+            resume=not measuring.new,
+            watch=measuring.watch,
+            **asdict(measuring.choice),
+        ),
+        reporting.html,
     )
-    done = experiment.carry_out(wanted, during.onlooker(reporting.html))
-    weighing = _print_report(done, reporting)
-    if not done.closed:
-        return output.INTERRUPTED
-    return _status(weighing)
+    evaluation = _print_report(done.experiment, reporting)
+    if done.too_short:
+        streams.tell(
+            f"{done.too_short}; what was measured is kept as {done.experiment.name}, and the same command "
+            "resumes it with its whole budget"
+        )
+        return 0 if evaluation.went_well else UsageError.exit_status
+    return output.INTERRUPTED if done.is_interrupted else status_of(evaluation)
 
 
-def _status(weighing: "Weighing") -> int:
-    """Whether any trial went well; else it is said why none did."""
-    if weighing.went_well or not weighing.trials:
+def carry_out(wanted: "Order", html: Path | None = None) -> "CarriedOut":
+    """Measures, and shows what is found meanwhile."""
+    from steelyard.running import estimate, order
+
+    wanted = replace(wanted, command=shown(shlex.join(["steelyard", *sys.argv[1:]])))
+    schedule = order.plan_of(wanted)
+    members = order.members_of(schedule)
+    # How long a command of the user's takes nobody knows; its limit says nothing of it.
+    if too_short := "" if wanted.study_text else estimate.sentence(schedule, members):
+        streams.tell(too_short)  # before what measures and reckons is imported, which takes a second
+    fitting = [_FITTING] if any(cell.copies > 1 for cell in schedule.cells) else []
+    libraries.load(*_REPORTING, *_RECKONING, *fitting, *(_DRAWING if html else ()))
+    from steelyard.report import during
+    from steelyard.running import experiment
+
+    return experiment.carry_out(wanted, schedule, during.onlooker(html), begun_s=standstill.begun_s())
+
+
+def status_of(evaluation: "Evaluation") -> int:
+    """0 if any trial succeeded; otherwise say why none did."""
+    if evaluation.went_well or not evaluation.trials:
         return 0
-    one = weighing.troubles[0]
+    one = evaluation.troubles[0]
     reason = f": {one.reason}" if one.reason else ""
     failed = f"{one.cell} {one.status} on {one.system}{reason}"
-    streams.tell(f"none of {weighing.trials} trials went well; {failed}")
-    is_unsupported = {each.status for each in weighing.troubles} == {"unsupported"}
+    streams.tell(f"none of {number_of(evaluation.trials, 'trial')} succeeded; {failed}")
+    is_unsupported = {each.status for each in evaluation.troubles} == {"unsupported"}
     return Unsupported.exit_status if is_unsupported else 1
 
 
 def _plan(options: PlanOptions) -> int:
+    from steelyard import systems
+    from steelyard.archive import experiments
     from steelyard.report import listing
-    from steelyard.running import order
+    from steelyard.running import estimate, forecast, order
 
     wanted = order.Order(study=options.study, systems=options.systems, **asdict(options.choice))
-    listing.print_plan(order.plan_of(wanted), blocks=options.blocks, form=options.format)
+    plan = order.plan_of(wanted)
+    if options.format != "text":
+        listing.print_plan(plan, (), based_on=None, blocks=options.blocks, form=options.format)
+        return 0
+    other = order.plan_of(replace(wanted, short=not wanted.short), tell=lambda sentence: None)
+    members = [systems.find(name.partition("#")[0], plan.study.definitions) for name in plan.systems]
+    starts_s = sum(system.start_s for system in members)
+    boots_s = sum(system.start_s for system in members if system.boot)
+    earlier = forecast.newest(experiments.experiments(output.archive(options.archive), streams.tell), plan)
+    known = forecast.guessed(plan) | (forecast.measured(earlier, plan) if earlier else {})
+    shares = forecast.shares(plan, known, start_s=starts_s, boot_s=boots_s)
+    listing.print_plan(
+        plan,
+        shares,
+        based_on=earlier.name if earlier else None,
+        blocks=options.blocks,
+        form=options.format,
+        lengths=estimate.forms(plan, other),
+    )
     return 0
 
 
@@ -218,38 +434,54 @@ def _report(options: ReportOptions) -> int:
     return 0
 
 
-def _print_report(experiment: "Experiment", options: Reporting) -> "Weighing":
-    if options.html:
-        from steelyard.report import template
-
-        template.prepare()
-    from steelyard.analysis import weigh
+def _print_report(experiment: "Experiment", options: Reporting) -> "Evaluation":
+    """Prints the report; then draws the page, which takes longer, if there is to be one."""
+    libraries.load(*_REPORTING, *(_DRAWING if options.html else ()))
+    from steelyard.analysis import evaluate
     from steelyard.papers import tables
     from steelyard.report import console, plain
-    from steelyard.study import model
 
-    margin = model.fraction(options.margin) if options.margin else None
-    result = weigh.of(
+    result = evaluate.of(
         experiment,
         baseline=options.baseline,
-        margin=margin,
+        margin=options.margin,
         machine_facts=options.everything or bool(options.html) or options.format == "json",
     )
     made_from = result.experiment.study
     published = tables.tables(result, made_from, reference=options.reference) if made_from else ()
+    unread: BrokenPipeError | SteelyardError | None = None
+    try:
+        if options.tables:
+            _print_tables(published, options.format)
+        elif options.format == "json":
+            plain.print_json(result, published)
+        elif options.format == "csv":
+            plain.print_csv(result)
+        else:
+            console.print_evaluation(result, tables=published, everything=options.everything)
+        sys.stdout.flush()  # its reader need not wait for the page
+    except (BrokenPipeError, SteelyardError) as error:
+        unread = error  # the page is wanted all the same
     if options.html:
         from steelyard.report import page  # draws charts: a second to import, and only for this
 
         with output.writing("--html", options.html):
             page.write(options.html, result, tables=published)
         streams.tell(f"the report is in {options.html}")
-    if options.format == "json":
-        plain.print_json(result)
-    elif options.format == "csv":
-        plain.print_csv(result)
-    else:
-        console.print_weighing(result, tables=published, everything=options.everything)
+    if unread is not None:
+        raise unread
     return result
+
+
+def _print_tables(tables: "Sequence[Printed]", form: str) -> None:
+    from steelyard.report import console, plain
+
+    if not tables:
+        streams.tell("the study has no published tables (steelyard list studies)")
+    if form == "text":
+        console.print_tables(tables)
+    else:
+        plain.print_tables(tables, form=form)
 
 
 COMPARE = Verb(
@@ -259,15 +491,20 @@ COMPARE = Verb(
     _compare,
     """examples:
   steelyard compare native uml gvisor --study pegasus --html report.html
-  steelyard compare native uml --only syscall --watch   and what the host does for each call
-  steelyard compare native native --budget 60s          a machine with itself: finds nothing
+  steelyard compare native gvisor -- sort -n numbers.txt
+  steelyard compare --command './old numbers.txt' --command './new numbers.txt'
+  steelyard compare native uml --only syscall --watch   with the host's work for each call
+  steelyard compare native native --budget 60s          a machine against itself: finds no difference
   steelyard compare native ssh:server2 --only syscall --margin 2%
   steelyard compare ssh:a ssh:b --study network --peer ssh:control
   steelyard compare this:6.1.0-32-amd64 this:6.12.9-amd64 --reboots --budget 4h""",
+    usage="%(prog)s [options] SYSTEM SYSTEM ... [-- COMMAND [ARGUMENT ...]]\n"
+    "       %(prog)s [options] [SYSTEM] --command COMMAND --command COMMAND ...",
+    takes_command=True,
 )
 RUN = Verb(
     "run",
-    "run a study; the same command goes on where it was interrupted",
+    "run a study; run an interrupted command again to resume it",
     RunOptions,
     _run,
     """examples:
@@ -286,12 +523,13 @@ PLAN = Verb(
 )
 REPORT = Verb(
     "report",
-    "report an experiment, again",
+    "print the report of an experiment again",
     ReportOptions,
     _report,
     """examples:
   steelyard report
   steelyard report --all
+  steelyard report --tables --format csv                a paper's tables, a figure a row
   steelyard report --html report.html
   steelyard report 20260131-120000-pegasus-1a2b --baseline uml --format json""",
 )

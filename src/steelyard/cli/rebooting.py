@@ -1,9 +1,10 @@
 """reboots: an experiment that reboots this machine: where it stands, its end; a boot into a kernel."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from steelyard import streams
-from steelyard.cli.verb import Verb, format_option, option
+from steelyard.cli.verb import Verb, format_option, option, output_option
 from steelyard.errors import UsageError
 
 
@@ -13,10 +14,14 @@ class RebootsOptions:
         default="status",
         nargs="?",
         choices=("status", "stop", "into"),
-        help="where it stands (the default); stop, and reboot no more; or reboot into a kernel, now",
+        help="status: show its progress (default); stop: end it, without further reboots; into: reboot "
+        "into a kernel now",
     )
     format: str = format_option()
-    kernel: str | None = option(default=None, nargs="?", help="for into: its release, as uname -r says it")
+    output: Path | None = output_option()
+    kernel: str | None = option(
+        default=None, nargs="?", help="with into: the kernel's release, as printed by uname -r"
+    )
 
 
 def _reboots(options: RebootsOptions) -> int:
@@ -25,20 +30,20 @@ def _reboots(options: RebootsOptions) -> int:
     from steelyard.systems import this_machine
 
     if (options.what == "into") != (options.kernel is not None):
-        raise UsageError("a kernel goes with into, such as: steelyard reboots into 6.1.0-32-amd64")
+        raise UsageError("into needs a kernel, such as: steelyard reboots into 6.1.0-32-amd64")
     if options.kernel is not None:
         this_machine.boot_into(options.kernel)
         return 0
     run = continuation.standing()
     if run is None:
-        told = f"; what the last one said is in {continuation.LOG}" if continuation.LOG.exists() else ""
+        told = f"; the output of the last one is in {continuation.LOG}" if continuation.LOG.exists() else ""
         print(f"no experiment reboots this machine{told}")
         return 0
     if options.what == "stop":
         ends = f"process {run.process} ends, and " if continuation.stop(run) else ""
         streams.tell(
-            f"{ends}this machine is not rebooted any more; what was measured is kept, and the "
-            "same command goes on with it"
+            f"{ends}this machine will not be rebooted again; what was measured is kept, and the "
+            "same command resumes it"
         )
         return 0
     facts = continuation.facts(run)
@@ -52,11 +57,11 @@ def _reboots(options: RebootsOptions) -> int:
 
 REBOOTS = Verb(
     "reboots",
-    "an experiment that reboots this machine: where it stands, and its end",
+    "show or stop an experiment that reboots this machine",
     RebootsOptions,
     _reboots,
     """examples:
   steelyard reboots
   steelyard reboots stop
-  steelyard reboots into 6.1.0-32-amd64      this machine, now, once: the switch command of this:KERNEL""",
+  steelyard reboots into 6.1.0-32-amd64      reboot into this kernel once, now""",
 )

@@ -1,7 +1,7 @@
-"""What a verb of the command line is: its name, its table of options, and what it does with them.
+"""Defines a verb of the command line: its name, its table of options, and its action.
 
-The table is a frozen dataclass whose fields say how they are written. `declare` tells argparse the table, and
-`make` turns what argparse found into the object: nothing else sees a namespace. Help, manual pages and
+The table is a frozen dataclass whose fields carry their spelling. `declare` gives the table to argparse, and
+`make` turns argparse's result into the object: no other code sees a namespace. Help, manual pages and
 completion derive from the same table.
 """
 
@@ -9,25 +9,29 @@ import argparse
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from steelyard.quantities import parsed
 
 FORMATS = ("text", "json", "csv")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a field is written."""
+    """The spelling of a field."""
 
     name: str  # the field's
     flags: tuple[str, ...]  # none: an operand
     words: Mapping[str, Any]  # for argparse: help, metavar, choices, action, nargs, type
-    group: str  # the heading in the help that it stands below; "": none of its own
+    group: str  # its heading in the help; "": none
+    parse: Callable[[object], Any] | None  # from what was written to the value; raises Wrong
     steers: bool  # whether it says what is measured or how: a report of what is over goes without
     default: Any
 
     @property
     def help(self) -> str:
-        """What the help page says of it."""
+        """The text of the help page."""
         return str(self.words.get("help", "")).replace("%%", "%")
 
 
@@ -42,6 +46,7 @@ class Verb:
     examples: str = ""
     usage: str | None = None
     takes_command: bool = False  # whether what follows -- is a command, kept in the field `command`
+    shares_output: bool = False  # with a command that it runs, so that its own goes elsewhere by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +60,25 @@ class Family:
 
 
 def option(
-    *flags: str, default: Any = dataclasses.MISSING, group: str = "", steers: bool = False, **words: Any
+    *flags: str,
+    default: Any = dataclasses.MISSING,
+    group: str = "",
+    parse: Callable[[object], Any] | None = None,
+    steers: bool = False,
+    **words: Any,
 ) -> Any:
     """A field that is written so; without flags it is an operand. A flag without a default has None, an
-    operand without one is required."""
+    operand without one is required. `parse` is one of `quantities`, with its limits."""
     if flags and default is dataclasses.MISSING:
         default = None
     return dataclasses.field(
-        default=default, metadata={"flags": flags, "words": words, "group": group, "steers": steers}
+        default=default,
+        metadata={"flags": flags, "words": words, "group": group, "parse": parse, "steers": steers},
     )
 
 
 def part(table: type[Any]) -> Any:
-    """A field that is a table of its own, which several verbs share."""
+    """A field that is itself a table, shared by several verbs."""
     return dataclasses.field(metadata={"table": table})
 
 
@@ -77,7 +88,17 @@ def format_option(group: str = "") -> Any:
         default="text",
         group=group,
         choices=FORMATS,
-        help="of what is printed (default: text)",
+        help="output format (default: text)",
+    )
+
+
+def output_option(group: str = "") -> Any:
+    return option(
+        "--output",
+        group=group,
+        type=Path,
+        metavar="FILE",
+        help="write the output to this file, complete or not at all (default: standard output)",
     )
 
 
@@ -114,15 +135,25 @@ def declare(parser: argparse.ArgumentParser, table: type[Any]) -> None:
 
 
 def make(table: type[Any], given: Mapping[str, Any]) -> Any:
-    """The object of that table, from the fields' names and what was given for them."""
+    """The object of that table, from the fields' names and what was given for them. Raises UsageError for a
+    quantity that is none, or beyond its limits."""
     values = {}
     for field in dataclasses.fields(table):
         if inner := field.metadata.get("table"):
             values[field.name] = make(inner, given)
         elif field.name in given:
             value = given[field.name]
+            if parse := field.metadata.get("parse"):
+                value = _parsed(field.metadata["flags"][0], parse, value)
             values[field.name] = tuple(value) if isinstance(value, list) else value
     return table(**values)
+
+
+def _parsed(flag: str, parse: Callable[[object], Any], value: Any) -> Any:
+    """The value, or each of several; of an option that may be given again, too."""
+    if isinstance(value, list):
+        return [parsed(flag, parse, one) for one in value]
+    return parsed(flag, parse, value)
 
 
 def given_to_steer(options: Any) -> list[str]:
@@ -132,3 +163,13 @@ def given_to_steer(options: Any) -> list[str]:
         for one in options_of(type(options))
         if one.steers and getattr(options, one.name) != one.default
     ]
+
+
+def output_of(options: Any) -> Path | None:
+    """The value of --output, in whichever table it is."""
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        found = output_of(value) if "table" in field.metadata else value if field.name == "output" else None
+        if isinstance(found, Path):
+            return found
+    return None

@@ -1,8 +1,10 @@
-"""Turns comparisons and per-trial figures into Altair charts that wear the colours of the page around them.
+"""Turns comparisons and per-trial figures into Altair charts in the colours of the page around them.
 
-Every colour is a CSS variable of the page, so one chart serves light, dark and print. Nothing is told by
-colour alone: a verdict has its shape (`VERDICTS`), a system its own (`SYSTEM_SHAPES`). Altair's schema
+Every colour is a CSS variable of the page, so one chart serves light, dark and print. Colour is never the
+only sign: each verdict has a shape (`VERDICTS`), each system its own (`SYSTEM_SHAPES`). Altair's schema
 validation is skipped: it costs more than the rest of the report, and the tests open the page in a browser.
+For the same reason every channel is an object (`alt.X2("high:Q")`): for a plain "high:Q" Altair first
+compares all its schemas, which takes 10 ms.
 """
 
 import math
@@ -12,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
+from steelyard import quantities
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 
@@ -68,6 +72,9 @@ CONFIG: Spec = {
 }
 
 
+unvalidated = schemapi.debug_mode(False)  # a decorator of what draws: Altair's objects are taken as they are
+
+
 def shape_of(number: int) -> Shape:
     """The shape of the system with that number; they begin again when there are more systems than shapes."""
     return SYSTEM_SHAPES[number % len(SYSTEM_SHAPES)]
@@ -120,8 +127,8 @@ def near_one(rows: Sequence[Row]) -> list[Row]:
 def forest(rows: Sequence[Row], *, baseline: str, is_wide: bool) -> Spec:
     """Ratios with their intervals on a log scale, the margin as a band about 1, a shape for the verdict.
 
-    The y axis is in pixels, because labels stand between the rows where the page is narrow. The padding
-    holds the labels; whoever shows the chart sets its width to the room there is, less the padding.
+    The y axis is in pixels, because labels are between the rows on a narrow page. The padding holds the
+    labels; the page's script sets the width to the available room less the padding.
     """
     marks, labels, bands, height = _laid_out(rows, is_wide=is_wide)
     low, high = _domain(rows)
@@ -183,8 +190,14 @@ def _mark(row: Row, y: float, several: bool) -> dict[str, Any]:
         "about": f"{row.system}, {row.label}",
     }
     if row.ratio is not None:
-        mark |= {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
+        low, high = _bounds(ratio)
+        mark |= {"ratio": ratio.value, "low": low, "high": high}
     return mark
+
+
+def _bounds(ratio: Estimate) -> tuple[float | None, float | None]:
+    """The interval to draw: none if it is so wide that it would squeeze everything else."""
+    return (ratio.low, ratio.high) if quantities.is_known(ratio.low, ratio.high) else (None, None)
 
 
 def _domain(rows: Iterable[Row]) -> tuple[float, float]:
@@ -193,7 +206,7 @@ def _domain(rows: Iterable[Row]) -> tuple[float, float]:
     for row in rows:
         bounds += [1 / (1 + row.margin), 1 + row.margin]
         if row.ratio is not None:
-            bounds += [bound for bound in (row.ratio.value, row.ratio.low, row.ratio.high) if bound]
+            bounds += [bound for bound in (row.ratio.value, *_bounds(row.ratio)) if bound]
     room = (max(bounds) / min(bounds)) ** 0.04
     return min(bounds) / room, max(bounds) * room
 
@@ -231,9 +244,9 @@ def _ground(
     base = alt.Chart(alt.InlineData(values=bands))
     yield base.mark_rect(color="var(--band)").encode(
         x=alt.X("low:Q", scale=scale, axis=above),
-        x2="high:Q",
+        x2=alt.X2("high:Q"),
         y=alt.Y("top:Q", scale=y_scale, axis=None),
-        y2="bottom:Q",
+        y2=alt.Y2("bottom:Q"),
     )
     one = alt.Chart(alt.InlineData(values=[{"one": 1}]))
     yield one.mark_rule(color="var(--ink)").encode(x=alt.X("one:Q", scale=scale, axis=below))
@@ -245,7 +258,7 @@ def _intervals(marks: Records, scale: Any, y: Any) -> Iterable[alt.Chart]:
     stroke = look.pop("stroke")
     bounded = base.transform_filter("isValid(datum.low)")
     yield bounded.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", scale=scale, axis=None), x2="high:Q", y=y, stroke=stroke
+        x=alt.X("low:Q", scale=scale, axis=None), x2=alt.X2("high:Q"), y=y, stroke=stroke
     )
     tooltip = [
         *(alt.Tooltip(f"{name}:N") for name in ("about", "change", "verdict")),
@@ -274,19 +287,23 @@ def coded(field: str, names: Sequence[str], shapes: Sequence[Shape]) -> Spec:
 
 
 def _texts(marks: Records, labels: Records, y: Any, left: float) -> Iterable[alt.Chart]:
-    """What is written beside the plot: groups and labels at the left edge, systems, changes at the right."""
+    """The texts beside the plot: groups and labels at the left edge, systems, changes at the right."""
     titles = alt.Chart(alt.InlineData(values=labels))
     for role, weight in (("group", 700), ("label", 400)):
         chosen = titles.transform_filter(f"datum.role == '{role}'")
         style: Spec = {"align": "left", "fontWeight": weight}
-        yield chosen.mark_text(**style).encode(x=at_pixels(-left), y=y, text="text:N")
+        yield chosen.mark_text(**style).encode(x=at_pixels(-left), y=y, text=alt.Text("text:N"))
     base = alt.Chart(alt.InlineData(values=marks))
-    yield base.mark_text(align="right", color="var(--quiet)").encode(x=at_pixels(-12), y=y, text="system:N")
-    yield base.mark_text(align="left").encode(x=at_pixels({"expr": "width + 12"}), y=y, text="change:N")
+    yield base.mark_text(align="right", color="var(--quiet)").encode(
+        x=at_pixels(-12), y=y, text=alt.Text("system:N")
+    )
+    yield base.mark_text(align="left").encode(
+        x=at_pixels({"expr": "width + 12"}), y=y, text=alt.Text("change:N")
+    )
 
 
 def at_pixels(pixels: object) -> alt.XValue:
-    """That place, whatever the scale; `alt.value` means the same, but Altair takes 10 ms to see what."""
+    """This position, whatever the scale; `alt.value` means the same, but takes Altair 10 ms."""
     return alt.XValue(pixels)  # type: ignore[no-untyped-call]
 
 
@@ -308,7 +325,7 @@ def samples(systems: Sequence[str]) -> Spec:
         stroke=look.pop("stroke"),
     )
     spread = base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(
-        y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q"
+        y=alt.Y("low:Q", scale=scale, axis=axis), y2=alt.Y2("high:Q")
     )
     tooltip = [
         alt.Tooltip("system:N"),

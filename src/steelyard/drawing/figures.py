@@ -3,16 +3,17 @@ parameter, gains over copies. They wear the page's colours and the systems' shap
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from steelyard.analysis.model import CurveComparison, Gain, Level, Scaling
+from steelyard.analysis.model import CurveComparison, Gain, Level, Scaling, UsageFigure
 from steelyard.drawing.charts import LETTER, Records, Spec, at_pixels, coded, shape_of, spec_of
 from steelyard.statistics import scalability
+from steelyard.study.model import AT
 
 _TIME = "format(datum.value * 1e-9, '.3~s') + 's'"
 _BANDWIDTH = "format(datum.value * 1e6, '.3~s') + 'B/s'"
@@ -30,7 +31,7 @@ _TICKS_MOST = 9  # sizes written under an axis
 def curve(one: CurveComparison, systems: Sequence[str]) -> Spec:
     """Every system's curve: a mark at each size with its interval, and the fitted segments through them.
 
-    A knee is a vertical line, and the band about it its interval. Whoever shows the chart sets its width.
+    A knee is a vertical line, and the band around it is its interval. The page's script sets the width.
     """
     marks, segments, knees = _curve_data(one)
     x_axis = _size_axis([mark["x"] for mark in marks], is_bytes=one.sweep_unit == "bytes", title=one.sweeps)
@@ -40,8 +41,8 @@ def curve(one: CurveComparison, systems: Sequence[str]) -> Spec:
     stroke = look.pop("stroke")
     chart = alt.Chart(alt.InlineData(values=knees))
     layers = [
-        chart.mark_rect(opacity=0.14).encode(x=alt.X("low:Q"), x2="high:Q", fill=_filled(systems)),
-        chart.mark_rule(strokeDash=[4, 3]).encode(x="x:Q", stroke=stroke),
+        chart.mark_rect(opacity=0.14).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), fill=_filled(systems)),
+        chart.mark_rule(strokeDash=[4, 3]).encode(x=alt.X("x:Q"), stroke=stroke),
         alt.Chart(alt.InlineData(values=segments)).mark_line(strokeWidth=1.6).encode(x=x, y=y, stroke=stroke),
         *_intervals(marks, one.unit, x, stroke, look),
     ]
@@ -83,7 +84,7 @@ def _filled(systems: Sequence[str]) -> alt.Fill:
 def _intervals(marks: Records, unit: str, x: Any, stroke: Any, look: Spec) -> Iterable[alt.Chart]:
     base = alt.Chart(alt.InlineData(values=marks))
     yield base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(
-        x=x, y=_value_axis(unit, marks, "low:Q"), y2="high:Q", stroke=stroke
+        x=x, y=_value_axis(unit, marks, "low:Q"), y2=alt.Y2("high:Q"), stroke=stroke
     )
     tooltip = [alt.Tooltip(f"{name}:N") for name in ("system", "x")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=",.4~r") for name in ("value", "low", "high")]
@@ -106,8 +107,17 @@ def _places_axis(places: Sequence[float], title: str, *, is_bytes: bool, plain: 
     return alt.Axis(values=places, title=title, grid=False, labelOverlap="greedy", **labels)
 
 
+def _label(unit: str) -> str:
+    """How an axis writes values in that unit."""
+    if unit == "MB/s":
+        return _BANDWIDTH
+    if unit.startswith("ns"):
+        return _TIME
+    return "format(datum.value, '.3~s')" + (f" + '{unit}'" if unit in ("/s", "%") else "")
+
+
 def _value_axis(unit: str, marks: Records, field: str = "value:Q") -> alt.Y:
-    label = _BANDWIDTH if unit == "MB/s" else _TIME
+    label = _label(unit)
     bounds = [mark[name] for mark in marks for name in ("low", "high")]
     axis = alt.Axis(labelExpr=label, title=None, domain=False, minExtent=52, values=_ticks(bounds))
     return alt.Y(field, scale=alt.Scale(type="log", nice=False, padding=8), axis=axis)
@@ -143,10 +153,10 @@ def bars(levels: Sequence[Level], systems: Sequence[str], *, is_wide: bool) -> S
     laid = _bars_laid_out(levels, systems, is_wide=is_wide)
     values = [bar[name] for bar in laid.bars for name in ("low", "value", "high")]
     low, high = min(values, default=1.0) / 1.6, max(values, default=1.0) * 1.15
-    is_bandwidth = any(level.unit == "MB/s" for level in levels)
+    unit = next((level.unit for level in levels), "")
     axis = alt.Axis(
         orient="top",
-        labelExpr=_BANDWIDTH if is_bandwidth else _TIME,
+        labelExpr=_label(unit),
         title=None,
         domain=False,
         values=_ticks(values),
@@ -157,14 +167,14 @@ def bars(levels: Sequence[Level], systems: Sequence[str], *, is_wide: bool) -> S
     layers = [
         base.mark_rect(opacity=0.85).encode(
             x=alt.X("from:Q", scale=scale, axis=axis),
-            x2="value:Q",
+            x2=alt.X2("value:Q"),
             y=alt.Y("top:Q", scale=y_scale, axis=None),
-            y2="bottom:Q",
+            y2=alt.Y2("bottom:Q"),
             fill=_filled(systems),
-            tooltip=["system:N", "about:N", alt.Tooltip("value:Q", format=",.4~r")],
+            tooltip=[alt.Tooltip("system:N"), alt.Tooltip("about:N"), alt.Tooltip("value:Q", format=",.4~r")],
         ),
         base.mark_rule(strokeWidth=1.2, color="var(--ink)").encode(
-            x=alt.X("low:Q", scale=scale), x2="high:Q", y=alt.Y("middle:Q", scale=y_scale, axis=None)
+            x=alt.X("low:Q", scale=scale), x2=alt.X2("high:Q"), y=alt.Y("middle:Q", scale=y_scale, axis=None)
         ),
         *_bar_texts(laid.texts, y_scale, is_wide=is_wide, left=_left(levels)),
     ]
@@ -222,7 +232,9 @@ def _bar_texts(texts: Records, y_scale: Any, *, is_wide: bool, left: float) -> I
             base.transform_filter(f"datum.role == '{role}'")
             .mark_text(**style)
             .encode(
-                x=at_pixels(-left if is_wide else 0), y=alt.Y("y:Q", scale=y_scale, axis=None), text="text:N"
+                x=at_pixels(-left if is_wide else 0),
+                y=alt.Y("y:Q", scale=y_scale, axis=None),
+                text=alt.Text("text:N"),
             )
         )
 
@@ -232,16 +244,21 @@ def _bar_texts(texts: Records, y_scale: Any, *, is_wide: bool, left: float) -> I
 
 def lines(levels: Sequence[Level], systems: Sequence[str], *, over: str) -> dict[str, Spec]:
     """A panel for each combination of the other parameters and the metric, by its title: the systems'
-    values over that parameter."""
+    values over that parameter. A title names the parameters that the panels differ in."""
+    shown = [level for level in levels if over in dict(level.parameters)]
+    known: dict[tuple[str, str], set[int | str]] = {}
+    for level in shown:
+        for name, value in level.parameters:
+            known.setdefault((level.workload, name), set()).add(value)
     panels: dict[str, list[Level]] = {}
-    for level in levels:
-        if over in dict(level.parameters):
-            panels.setdefault(_other_parameters(level, over), []).append(level)
+    for level in shown:
+        varied = {name for name, _ in level.parameters if len(known[level.workload, name]) > 1} - {over}
+        panels.setdefault(_titled(level, varied), []).append(level)
     return {title: _panel(members, systems, over=over) for title, members in panels.items()}
 
 
-def _other_parameters(level: Level, over: str) -> str:
-    rest = [f"{name}={value}" for name, value in level.parameters if name != over]
+def _titled(level: Level, varied: Container[str]) -> str:
+    rest = [f"{name}={value}" for name, value in level.parameters if name in varied]
     metric = [] if level.metric in ("time", "bandwidth") else [level.metric]
     return ", ".join([level.workload, *rest, *metric])
 
@@ -270,6 +287,38 @@ def _panel(levels: Sequence[Level], systems: Sequence[str], *, over: str) -> Spe
     stroke = look.pop("stroke")
     line = alt.Chart(alt.InlineData(values=marks)).mark_line(strokeWidth=1.2).encode(x=x, y=y, stroke=stroke)
     return spec_of(alt.layer(line, *_intervals(marks, levels[0].unit, x, stroke, look), height=_LINES_HEIGHT))
+
+
+# Series
+
+
+def over_time(points: Sequence[UsageFigure], systems: Sequence[str]) -> Spec:
+    """The systems' values over the seconds since the load began, on even scales."""
+    marks = [
+        {
+            "x": int(one.what.rpartition(AT)[2]) / 1000,
+            "system": one.system,
+            "value": float(f"{one.value.value:.5g}"),
+        }
+        for one in points
+    ]
+    label = _label(points[0].unit)
+    x = alt.X(
+        "x:Q", scale=alt.Scale(nice=False, zero=True), axis=alt.Axis(title="s", grid=False, tickCount=6)
+    )
+    y_axis = alt.Axis(labelExpr=label, title=None, domain=False, minExtent=52, tickCount=5)
+    y = alt.Y("value:Q", scale=alt.Scale(zero=True), axis=y_axis)
+    look = coded("system", systems, [shape_of(number) for number in range(len(systems))])
+    stroke = look.pop("stroke")
+    base = alt.Chart(alt.InlineData(values=marks))
+    tooltip = [alt.Tooltip(f"{name}:N") for name in ("system", "x", "value")]
+    layers = [
+        base.mark_line(strokeWidth=1.2).encode(x=x, y=y, stroke=stroke),
+        base.mark_point(size=20, opacity=1, strokeWidth=1.2).encode(
+            x=x, y=y, stroke=stroke, tooltip=tooltip, **look
+        ),
+    ]
+    return spec_of(alt.layer(*layers, height=_LINES_HEIGHT))
 
 
 # Gains
@@ -317,7 +366,9 @@ def gains(rows: Sequence[Gain], scalings: Sequence[Scaling], systems: Sequence[s
         alt.Chart(alt.InlineData(values=_law_lines(scalings)))
         .mark_line(strokeWidth=1.6)
         .encode(x=x, y=y(), stroke=stroke),
-        base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(x=x, y=y("low:Q"), y2="high:Q", stroke=stroke),
+        base.mark_rule(strokeWidth=1.2, opacity=0.6).encode(
+            x=x, y=y("low:Q"), y2=alt.Y2("high:Q"), stroke=stroke
+        ),
         base.mark_point(size=30, opacity=1, strokeWidth=1.3).encode(
             x=x, y=y(), stroke=stroke, tooltip=tooltip, **look
         ),

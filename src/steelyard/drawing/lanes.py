@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_LANES_MOST = 240  # more are drawn as fewer, several together
+_LANES_MOST = 240  # more lanes are merged
 _BARS_MOST = 4000
 _COLUMNS, _COLUMNS_LEAST = 700, 40  # a bar shorter than one is joined with its neighbours
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When something lived, in ns, and what it was."""
+    """The lifetime in ns of one item, and the item."""
 
     begin_ns: int
     end_ns: int
@@ -22,7 +22,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class LaneBar:
     """One life, or several short ones next to each other; then the program is the one that most are."""
 
     lane: int
@@ -35,13 +35,13 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    bars: tuple[Bar, ...]
+    bars: tuple[LaneBar, ...]
     count: int
-    lanes_per_row: int  # 1, or how many are drawn as one
+    lanes_per_row: int  # 1, or the number of merged lanes
 
 
 def of(lives: Sequence[Span]) -> Lanes:
-    """The bars from top to bottom; who begins earlier stands higher, so that parents are above children."""
+    """The bars from top to bottom; earlier starts are higher, so that parents are above children."""
     packed = _packed(sorted(lives, key=lambda one: (one.begin_ns, -one.end_ns, one.program)))
     together = -(-len(packed) // _LANES_MOST) or 1
     rows = [
@@ -78,7 +78,7 @@ def _packed(lives: Iterable[Span]) -> list[list[Span]]:
     return lanes
 
 
-def _joined(row: Sequence[Span], number: int, column_ns: float) -> Iterable[Bar]:
+def _joined(row: Sequence[Span], number: int, column_ns: float) -> Iterable[LaneBar]:
     """The row's bars; those that overlap, and short ones less than a column apart, are one."""
     group: list[Span] = []
     end_ns = 0
@@ -96,8 +96,8 @@ def _joined(row: Sequence[Span], number: int, column_ns: float) -> Iterable[Bar]
         yield _bar(group, number)
 
 
-def _bar(group: Sequence[Span], number: int) -> Bar:
+def _bar(group: Sequence[Span], number: int) -> LaneBar:
     program = Counter(life.program for life in group).most_common(1)[0][0]
     about = group[0].about if len(group) == 1 else f"{len(group)} processes, most of them {program}"
     end_ns = max(life.end_ns for life in group)
-    return Bar(number, group[0].begin_ns, end_ns, program, about, len(group))
+    return LaneBar(number, group[0].begin_ns, end_ns, program, about, len(group))

@@ -7,7 +7,7 @@ from steelyard.analysis.model import PlotMark
 
 
 def placed(marks: Iterable[PlotMark], systems: Sequence[str]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """By cell and metric, what `charts.samples` shows."""
+    """The marks that `charts.samples` shows, by cell and metric."""
     by_key: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for mark in marks:
         aside = (systems.index(mark.system) - (len(systems) - 1) / 2) * 0.7 / len(systems)

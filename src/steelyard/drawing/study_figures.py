@@ -1,12 +1,14 @@
 """Chooses what a page's pictures show: every curve, and the figures that the study describes."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from steelyard.analysis.model import CurveComparison, Level, Multiprogramming, Weighing
+from steelyard.analysis import restating
+from steelyard.analysis.model import CurveComparison, Evaluation, Level, Multiprogramming, UsageFigure
 from steelyard.drawing import figures, timelines
 from steelyard.drawing.charts import Spec
-from steelyard.study.model import Study, StudyFigure
+from steelyard.quantities import number_of
+from steelyard.study.model import AT, OF_SERVER, Study, StudyFigure
 from steelyard.words import wording
 
 _COPIES_LEAST = 2  # besides one: fewer make no chart
@@ -68,7 +70,8 @@ def of_processes(members: Sequence[Multiprogramming]) -> list[Chart]:
     return [
         Chart(
             one.system,
-            f"{len(one.lives)} processes of {one.cell} on {one.system}, each a bar over time. "
+            f"{number_of(len(one.lives), 'process', 'processes')} of {one.cell} on {one.system}, each a bar "
+            f"over time. "
             f"{one.finished} of {one.processes} finished.",
             {"wide": timelines.lives(one, until_ns=timelines.span_ns(one, members))},
         )
@@ -76,38 +79,40 @@ def of_processes(members: Sequence[Multiprogramming]) -> list[Chart]:
     ]
 
 
-def of_gains(weighing: Weighing) -> list[Chart]:
+def of_gains(evaluation: Evaluation) -> list[Chart]:
     """A chart of gain over copies for each workload and metric that has enough numbers of copies for one."""
-    systems = [system.name for system in weighing.systems]
+    systems = [system.name for system in evaluation.systems]
     charts = []
-    for cell, metric in dict.fromkeys((one.cell, one.metric) for one in weighing.gains):
-        gains = [one for one in weighing.gains if (one.cell, one.metric) == (cell, metric)]
-        scalings = [one for one in weighing.scalings if (one.cell, one.metric) == (cell, metric)]
+    for cell, metric in dict.fromkeys((one.cell, one.metric) for one in evaluation.gains):
+        gains = [one for one in evaluation.gains if (one.cell, one.metric) == (cell, metric)]
+        scalings = [one for one in evaluation.scalings if (one.cell, one.metric) == (cell, metric)]
         if len({one.copies for one in gains}) >= _COPIES_LEAST:
             title = wording.label(cell, metric)
             summary = "; ".join(
-                f"{one.system} with {one.copies} copies: {wording.factor(one.gain.value)}" for one in gains
+                f"{one.system} with {number_of(one.copies, 'copy', 'copies')}: "
+                f"{wording.factor(one.gain.value)}"
+                for one in gains
             )
             spec = figures.gains(gains, scalings, systems)
-            charts.append(Chart(title, f"Gain of {title} over copies. {summary}", {"wide": spec}))
+            charts.append(Chart(title, f"Speed-up of {title} by number of copies. {summary}", {"wide": spec}))
     return charts
 
 
-def of_study(weighing: Weighing, study: Study | None) -> list[Picture]:
+def of_study(evaluation: Evaluation, study: Study | None) -> list[Picture]:
     """The study's own figures, in its order."""
-    systems = [system.name for system in weighing.systems]
-    return [_figure(weighing, figure, systems) for figure in (study.figures if study else ())]
+    systems = [system.name for system in evaluation.systems]
+    return [_figure(evaluation, figure, systems) for figure in (study.figures if study else ())]
 
 
 def is_drawn(one: CurveComparison, study: Study | None) -> bool:
-    """Whether a figure of the study shows the curve already."""
+    """True if a figure of the study already shows the curve."""
     return any(
         figure.kind == "curves" and one.workload in figure.workloads and figure.metric in ("", one.metric)
         for figure in (study.figures if study else ())
     )
 
 
-def _figure(weighing: Weighing, figure: StudyFigure, systems: Sequence[str]) -> Picture:
+def _figure(evaluation: Evaluation, figure: StudyFigure, systems: Sequence[str]) -> Picture:
     def is_shown(one: Level | CurveComparison) -> bool:
         return one.workload in figure.workloads and figure.metric in ("", one.metric)
 
@@ -117,11 +122,14 @@ def _figure(weighing: Weighing, figure: StudyFigure, systems: Sequence[str]) -> 
         return Picture(figure.title, figure.note, missing, tuple(panels), figure.kind == "bars")
 
     if figure.kind == "curves":
-        curves = [one for one in weighing.curves if is_shown(one)]
+        curves = [one for one in evaluation.curves if is_shown(one)]
         return picture(curves, (of_curve(one, systems) for one in curves))
+    if figure.kind == "series":
+        points = [one for one in evaluation.tallies if one.what.startswith(figure.metric + AT)]
+        return Picture(figure.title, figure.note, (), tuple(_over_time(points, systems, figure)))
     order = list(figure.workloads)
     levels = sorted(
-        (one for one in weighing.levels if is_shown(one) and one.value.value > 0),  # on a log scale
+        _stated((one for one in (*evaluation.levels, *_used(evaluation)) if is_shown(one)), figure),
         key=lambda one: order.index(one.workload),
     )
     if figure.kind == "lines":
@@ -131,6 +139,37 @@ def _figure(weighing: Weighing, figure: StudyFigure, systems: Sequence[str]) -> 
     specs = {width: figures.bars(levels, systems, is_wide=width == "wide") for width in ("wide", "narrow")}
     words = f"{figure.title}: a bar for each system, on a log scale. The tables carry the same numbers."
     return picture(levels, [Chart("", words, specs)])
+
+
+def _used(evaluation: Evaluation) -> Iterable[Level]:
+    """What monitors said of servers, as levels."""
+    for one in evaluation.tallies:
+        if one.what in OF_SERVER:
+            yield Level(
+                one.system, one.workload, one.parameters, one.cell, "", one.what, one.unit, "", one.value
+            )
+
+
+def _over_time(points: Sequence[UsageFigure], systems: Sequence[str], figure: StudyFigure) -> Iterable[Chart]:
+    """A panel for each cell that has one of the levels: the systems' values over the time under load."""
+    cells = {one.cell: dict(one.parameters) for one in points if one.workload in figure.workloads}
+    for level in figure.levels:
+        for cell in (cell for cell, parameters in cells.items() if parameters.get(figure.over) == level):
+            shown = [one for one in points if one.cell == cell]
+            spec = figures.over_time(shown, systems)
+            title = f"{figure.over} = {level:,}"
+            yield Chart(title, f"{figure.metric} over the time under load, {title}", {"wide": spec})
+
+
+def _stated(levels: Iterable[Level], figure: StudyFigure) -> Iterable[Level]:
+    """The levels as the paper states them. On a log scale nothing is 0, and what has no such parameter is
+    left out."""
+    needed = {figure.stated.per, figure.stated.moves} - {""}
+    for one in levels:
+        parameters = dict(one.parameters)
+        if one.value.value > 0 and needed <= parameters.keys():
+            value, unit = restating.restated(one.value, one.unit, parameters, figure.stated)
+            yield replace(one, value=value, unit=unit)
 
 
 def _lines(levels: Sequence[Level], systems: Sequence[str], over: str) -> Iterable[Chart]:

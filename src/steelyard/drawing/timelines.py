@@ -6,6 +6,7 @@ import altair as alt
 
 from steelyard.analysis.model import Life, Multiprogramming
 from steelyard.drawing.charts import Records, Spec, spec_of
+from steelyard.quantities import time_ns
 
 _LIVES_HEIGHT, _FAIRNESS_HEIGHT = 300, 60
 _THINNEST = 0.9  # pixels: a thinner bar is not seen
@@ -23,8 +24,9 @@ def _last(one: Multiprogramming) -> float:
 
 
 def lives(one: Multiprogramming, *, until_ns: float) -> Spec:
-    """Processes from top to bottom in the order in which they were asked for. Whoever shows the chart sets
-    its width; times are in seconds."""
+    """Processes from top to bottom in the order of their requests. The page's script sets the width; times
+    are in seconds.
+    """
     height = max(_LIVES_HEIGHT, round(_THINNEST * len(one.lives)))
     x_scale = alt.Scale(domain=[0, until_ns / 1e9], nice=False)
     time = alt.Axis(title=None, labelExpr="format(datum.value, '~r') + ' s'", grid=True, labelFlush=True)
@@ -43,9 +45,9 @@ def lives(one: Multiprogramming, *, until_ns: float) -> Spec:
     )
     drawn = bars.mark_rect(clip=True).encode(
         x=alt.X("from:Q", scale=x_scale, axis=time),
-        x2="to:Q",
+        x2=alt.X2("to:Q"),
         y=rank,
-        y2="bottom:Q",
+        y2=alt.Y2("bottom:Q"),
         fill=colour,
         tooltip=[alt.Tooltip("about:N", title="process")],
     )
@@ -81,9 +83,9 @@ def _bars(members: Sequence[Life]) -> Records:
 def _about(number: int, life: Life) -> str:
     facts = [f"number {number + 1}"]
     if life.began_ns is not None and life.asked_ns is not None:
-        facts.append(f"began after {(life.began_ns - life.asked_ns) / 1e6:.3g} ms")
+        facts.append(f"started after {time_ns(life.began_ns - life.asked_ns)}")
     if life.began_ns is not None and life.ended_ns is not None:
-        facts.append(f"took {(life.ended_ns - life.began_ns) / 1e9:.4g} s")
+        facts.append(f"took {time_ns(life.ended_ns - life.began_ns)}")
     if life.status != "ok":
         facts.append(life.status)
     return ", ".join(facts)
@@ -100,6 +102,6 @@ def _fairness(series: Sequence[tuple[float, float, int]], x_scale: alt.Scale) ->
     drawn: alt.Chart = line.mark_line(strokeWidth=1.4, color="var(--ink)").encode(
         x=alt.X("at:Q", scale=x_scale, axis=None),
         y=alt.Y("index:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
-        tooltip=["index:Q", "of:Q"],
+        tooltip=[alt.Tooltip("index:Q"), alt.Tooltip("of:Q")],
     )
     return drawn

@@ -16,7 +16,7 @@ COLOURS = tuple(f"var(--system-{number})" for number in (3, 2, 4, 5, 6, 1))
 OTHERS, OTHERS_COLOUR = "(others)", "var(--line)"
 _LANE, _LANES_HEIGHT, _WRITTEN_FROM = 18, 420, 12  # pixels; thinner bars have no room for a name
 _LINE_HEIGHT, _BAR = 130, 17
-_POINTS_MOST = 300  # of a line; more intervals are drawn as their means, with a band from least to most
+_POINTS_MOST = 300  # of a line; more intervals are merged into means, with a band from minimum to maximum
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Bar:
 
 
 def timeline(lanes: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns: int) -> Spec:
-    """Processes as bars over the seconds of the watch. Whoever shows the chart sets its width."""
+    """Processes as bars over the seconds of the watch. The page's script sets the width."""
     lane = _LANE if lanes.count * _LANE <= _LANES_HEIGHT else max(_LANES_HEIGHT // lanes.count, 2)
     span_ns = max(end_ns - begin_ns, 1)
     bars = [_bar(one, colours, begin_ns, span_ns) for one in lanes.bars]
@@ -58,9 +58,9 @@ def timeline(lanes: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns:
         stroke="var(--paper)" if gap else None, strokeWidth=gap, minBandSize=1, clip=True
     ).encode(
         x=alt.X("from:Q", scale=scale, axis=axis),
-        x2="to:Q",
+        x2=alt.X2("to:Q"),
         y=alt.Y("top:Q", scale=y_scale, axis=None),
-        y2="bottom:Q",
+        y2=alt.Y2("bottom:Q"),
         fill=fill,
         tooltip=[alt.Tooltip("about:N", title="process")],
     )
@@ -73,7 +73,7 @@ def timeline(lanes: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns:
             .encode(
                 x=alt.X("from:Q", scale=scale, axis=axis),
                 y=alt.Y("middle:Q", scale=y_scale, axis=None),
-                text="program:N",
+                text=alt.Text("program:N"),
                 color=alt.condition(
                     f"datum.shown == '{OTHERS}'", alt.ColorValue("var(--ink)"), alt.ColorValue("var(--paper)")
                 ),
@@ -86,7 +86,7 @@ def timeline(lanes: Lanes, colours: Mapping[str, str], *, begin_ns: int, end_ns:
 _SECONDS = "format(datum.value, '~r') + ' s'"
 
 
-def _bar(one: lanes.Bar, colours: Mapping[str, str], begin_ns: int, span_ns: int) -> dict[str, Any]:
+def _bar(one: lanes.LaneBar, colours: Mapping[str, str], begin_ns: int, span_ns: int) -> dict[str, Any]:
     # Nothing is too short to be seen.
     end_ns = max(one.end_ns, one.begin_ns + span_ns // 1000)
     return {
@@ -134,7 +134,7 @@ def lines(
     layers = [
         alt.Chart(alt.InlineData(values=bands))
         .mark_area(opacity=0.18, interpolate="step-after")
-        .encode(x=x, y=y("low:Q"), y2="high:Q", fill=alt.Fill("name:N", scale=colours, legend=None)),
+        .encode(x=x, y=y("low:Q"), y2=alt.Y2("high:Q"), fill=alt.Fill("name:N", scale=colours, legend=None)),
         alt.Chart(alt.InlineData(values=marks))
         .mark_line(strokeWidth=1.6, interpolate="step-after")
         .encode(x=x, y=y("value:Q"), stroke=stroke, strokeDash=dash),
@@ -153,7 +153,7 @@ _LABELS = {
 def _thinned(
     values: Sequence[float], begins_s: Sequence[float], ends_s: Sequence[float]
 ) -> Iterable[tuple[float, float, float, float]]:
-    """When, mean, least and most of so many neighbouring intervals."""
+    """Time, mean, minimum and maximum of each group of neighbouring intervals."""
     width = -(-len(values) // _POINTS_MOST)
     for first in range(0, len(values), width):
         some = values[first : first + width]
@@ -166,7 +166,7 @@ def _thinned(
 
 
 def bars(rows: Sequence[Bar]) -> Spec:
-    """How often each type of call was made, and of that how often it failed; intervals of estimates."""
+    """The number of calls of each type, with the failed ones; intervals of estimates."""
     values: Records = [
         {
             "name": one.name,
@@ -192,7 +192,7 @@ def bars(rows: Sequence[Bar]) -> Spec:
             x=alt.X("zero:Q", scale=scale, axis=None),
             x2=to,
             y=alt.Y("top:Q", scale=y_scale, axis=None),
-            y2="bottom:Q",
+            y2=alt.Y2("bottom:Q"),
             tooltip=[alt.Tooltip(f"{name}:Q", format=",.4~r") for name in ("count", "errors")],
         )
 
@@ -203,10 +203,10 @@ def bars(rows: Sequence[Bar]) -> Spec:
         rectangles("errors:Q", "var(--slower)"),
         base.transform_filter("isValid(datum.low)")
         .mark_rule(color="var(--ink)", strokeWidth=1.2)
-        .encode(x=alt.X("low:Q", scale=scale, axis=None), x2="high:Q", y=middle),
-        base.mark_text(align="right").encode(x=at_pixels(-8), y=middle, text="name:N"),
+        .encode(x=alt.X("low:Q", scale=scale, axis=None), x2=alt.X2("high:Q"), y=middle),
+        base.mark_text(align="right").encode(x=at_pixels(-8), y=middle, text=alt.Text("name:N")),
         base.mark_text(align="left", color="var(--quiet)").encode(
-            x=at_pixels({"expr": "width + 6"}), y=middle, text="text:N"
+            x=at_pixels({"expr": "width + 6"}), y=middle, text=alt.Text("text:N")
         ),
     ]
     left = max((len(one.name) for one in rows), default=0) * LETTER + 10

@@ -1,47 +1,20 @@
 """Starts steelyard-client for one window of load, and reads what it saw."""
 
-import ipaddress
-import json
-import socket
 import subprocess
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from steelyard.errors import SystemFailed, UsageError
-from steelyard.load.model import Histogram, Objects, Pattern, Target, Trial, Users
+from steelyard import commands, shapes
+from steelyard.errors import SystemFailed
+from steelyard.last_words import last_line
+from steelyard.load.model import Histogram, Objects, Pattern, Trial, Users
 from steelyard.programs import built
-from steelyard.text import last_line, quoted
+from steelyard.servers.running import Target
+from steelyard.shapes import WHOLE_MOST, Check, Length, Name, OneOf, Range, checker
+from steelyard.text import quoted
 
 _DRAIN_S = 5.0
-
-
-def target(url: str, *, is_allowed: bool) -> Target:
-    """The server that the URL names. Raises UsageError unless it is http and either loopback or allowed."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or 80
-    except ValueError as error:
-        raise UsageError(f"{quoted(url)} is no URL: {error}") from error
-    if parts.scheme != "http" or not parts.hostname:
-        raise UsageError(f"{quoted(url)} must be of the form http://HOST[:PORT]/PATH")
-    if parts.username or parts.password or parts.fragment:
-        raise UsageError(f"{quoted(url)} must have neither a user nor a fragment")
-    try:
-        address = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)[0][4][0]
-    except (OSError, UnicodeError) as error:
-        raise UsageError(f"{quoted(url)}: host {quoted(parts.hostname)} cannot be found: {error}") from error
-    if not ipaddress.ip_address(address).is_loopback and not is_allowed:
-        raise UsageError(
-            f"{quoted(url)} is {address}, which is not this machine's loopback: a load may disturb others; "
-            "give --allow-remote if that host is yours to load"
-        )
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    if not path.isascii() or not path.isprintable() or " " in path:
-        raise UsageError(f"{quoted(url)}: write the path in printable ASCII, everything else as %XX")
-    named = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    host = named if port == 80 else f"{named}:{port}"
-    return Target(url, str(address), port, host, path, is_allowed)
 
 
 def run(
@@ -63,6 +36,7 @@ def run(
         "allow": server.address if server.is_allowed else "",
         "clients": clients,
         "threads": threads,
+        "method": pattern.request.method or "",
         "connection": pattern.connection,
         "rate_millihertz": round((pattern.rate or 0) * 1000),
         "arrivals": pattern.arrivals,
@@ -77,18 +51,27 @@ def run(
     }
     limit_s = warmup_s + window_s + 3 * pattern.timeout_ms / 1000 + _DRAIN_S
     try:
-        answer = subprocess.run(
-            [str(built.client()), *(f"{name}={value}" for name, value in words.items())],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=limit_s,
+        answer = commands.run(
+            [
+                built.client(),
+                *(f"{name}={value}" for name, value in words.items()),
+                *(f"header={line}" for line in pattern.request.headers),
+                *_data_words(pattern.request.data),
+            ],
+            limit_s=limit_s,
         )
     except subprocess.TimeoutExpired as error:
         raise SystemFailed(f"the load generator did not end within {limit_s:.0f} s") from error
     if answer.returncode:
         said = last_line(answer.stderr).removeprefix("steelyard-client: ")
         raise SystemFailed(f"{quoted(server.url)}: {said}")
-    return _trial(clients, [json.loads(line) for line in answer.stdout.splitlines()])
+    return _trial(clients, answer.stdout)
+
+
+def _data_words(data: str | None) -> list[str]:
+    if data is None:
+        return []
+    return [f"data_file={data[1:]}" if data.startswith("@") else f"data={data}"]
 
 
 def _users_words(users: Users | None) -> dict[str, object]:
@@ -105,14 +88,89 @@ def _users_words(users: Users | None) -> dict[str, object]:
     }
 
 
-def _trial(clients: int, records: list[dict[str, Any]]) -> Trial:
-    load = next(one for one in records if one["record"] == "load")
-    surge = next((one for one in records if one["record"] == "surge"), None)
-    histograms: Mapping[str, Histogram] = {
-        one["of"]: Histogram(dict(zip(one["values_ns"], one["counts"], strict=True)))
-        for one in records
-        if one["record"] == "histogram"
-    }
+# As the client has them (base/histogram.c, loadgen/limits.c).
+_Counts = Annotated[dict[str, int], Length(100)]
+_Buckets = Annotated[list[int], Length(27 * 1024)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    answers: int
+    bytes: int
+    verified: int
+    requests: int
+    started: int
+    waited: int
+    unsent: int
+    user_ns: int
+    system_ns: int
+    window_ns: Annotated[int, Range(1, WHOLE_MOST)]
+    body_fixed: bool
+    failures: _Counts
+    own_limits: _Counts
+    malformed: str | None
+    busy_most: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Histogram:
+    of: Annotated[str, OneOf(("latency", "intended", "lag", "object"))]
+    values_ns: _Buckets
+    counts: _Buckets
+
+
+@dataclass(frozen=True, slots=True)
+class _Surge:
+    objects: int
+    objects_begun: int
+    objects_failed: int
+    objects_lost: int
+    sequence_permille: int
+    digest: Name
+    objects_offered: float
+
+
+_CHECKS: Mapping[str, Check] = {
+    "load": checker(_Load, told=True),
+    "histogram": checker(_Histogram, told=True),
+    "surge": checker(_Surge, told=True),
+}
+
+
+def _records(output: bytes) -> dict[str, dict[str, Any]]:
+    """The records by kind; histograms by what they are of. Raises SystemFailed."""
+    records: dict[str, dict[str, Any]] = {}
+    for at, line in enumerate(output.splitlines(), 1):
+        try:
+            record = shapes.read(line)
+            kind = record.get("record")
+            if type(kind) is str and kind in _CHECKS:
+                found = _CHECKS[kind](record)
+                records[found["of"] if kind == "histogram" else kind] = found
+        except ValueError as error:
+            raise SystemFailed(f"the load generator's record {at} cannot be read: {error}") from None
+    return records
+
+
+def _histogram(records: Mapping[str, dict[str, Any]], of: str) -> Histogram:
+    found = _one(records, of)
+    if len(found["values_ns"]) != len(found["counts"]):
+        raise SystemFailed(
+            f"the load generator's histogram '{of}' cannot be read: it has {len(found['values_ns'])} values "
+            f"and {len(found['counts'])} counts"
+        )
+    return Histogram(dict(zip(found["values_ns"], found["counts"], strict=True)))
+
+
+def _one(records: Mapping[str, dict[str, Any]], kind: str) -> dict[str, Any]:
+    if kind not in records:
+        raise SystemFailed(f"the load generator ended without its record '{kind}'")
+    return records[kind]
+
+
+def _trial(clients: int, output: bytes) -> Trial:
+    records = _records(output)
+    load, surge = _one(records, "load"), records.get("surge")
     return Trial(
         clients=clients,
         window_ns=load["window_ns"],
@@ -125,11 +183,13 @@ def _trial(clients: int, records: list[dict[str, Any]]) -> Trial:
         waited=load["waited"],
         unsent=load["unsent"],
         failures=load["failures"],
+        own_limits=load["own_limits"],
+        malformed=load["malformed"],
         cpu_ns=load["user_ns"] + load["system_ns"],
         busy_most=load["busy_most"],
-        latency=histograms["latency"],
-        intended=histograms["intended"],
-        lag=histograms["lag"],
+        latency=_histogram(records, "latency"),
+        intended=_histogram(records, "intended"),
+        lag=_histogram(records, "lag"),
         costs=None,
         objects=Objects(
             digest=surge["digest"],
@@ -137,8 +197,9 @@ def _trial(clients: int, records: list[dict[str, Any]]) -> Trial:
             begun=surge["objects_begun"],
             ended=surge["objects"],
             failed=surge["objects_failed"],
+            lost=surge["objects_lost"],
             sequence_permille=surge["sequence_permille"],
-            latency=histograms["object"],
+            latency=_histogram(records, "object"),
         )
         if surge
         else None,

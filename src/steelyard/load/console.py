@@ -10,10 +10,19 @@ from rich.text import Text
 
 from steelyard import terminal
 from steelyard.load import saturation
-from steelyard.load.model import QUANTILES, Level, ObjectLevel, Pattern, Target, Trial
+from steelyard.load.model import (
+    OWN_LIMIT,
+    QUANTILES,
+    Level,
+    ObjectLevel,
+    Pattern,
+    Trial,
+    limit_words,
+)
 from steelyard.load.saturation import Saturation
 from steelyard.load.trials import WARMUP_SHARE
-from steelyard.quantities import count, digits, size_bytes, time_ns
+from steelyard.quantities import digits, interval, number_of, size_bytes, time_ns
+from steelyard.servers.running import Target
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.terminal import Console
 from steelyard.text import shown
@@ -51,8 +60,9 @@ _GAVE_WAY = {
     saturation.LATE: "latency rose above the limit",
     saturation.FAILED: "requests failed",
     saturation.UNSENT: "requests piled up unsent",
-    saturation.CLIENT_BUSY: "the load generator had no time left",
-    saturation.CLIENT_LATE: "the load generator was late",
+    saturation.CLIENT_BUSY: f"{OWN_LIMIT} was reached: it had no time left",
+    saturation.CLIENT_LATE: f"{OWN_LIMIT} was reached: it was late",
+    saturation.CLIENT_LACKED: f"{OWN_LIMIT} was reached: it lacked something",
 }
 
 
@@ -63,19 +73,32 @@ def print_saturation(result: Saturation, server: Target) -> None:
     within = f"{100 * limit.share:g} % of requests within {time_ns(limit.latency_ns)}"
     if result.rate is None:
         console.print(Text(f"{url}: no search was done before the interruption"))
+    elif result.below is None and result.is_client_limited:
+        console.print(
+            Text(f"None of {len(result.probes)} rates could be tried on {url}: {_own_limit(result)}.")
+        )
     elif result.below is None:
-        console.print(Text(f"{url} held none of {len(result.probes)} rates with {within}"))
+        console.print(Text(f"{url} held none of {number_of(len(result.probes), 'rate')} with {within}"))
     else:
         rate = _with(result.rate, digits)
         least = "at least " if result.is_client_limited else ""
         held = f"{url} holds {least}{rate} requests a second with {within} ({result.clients:,} connections)."
+        if result.is_client_limited:
+            held += f" Its saturation is not known, because of {_own_limit(result)}."
         console.print(Text(held))
     for what, many in sorted(result.gave_way.items(), key=lambda one: -one[1]):
-        console.print(Text(f"Beyond it {_GAVE_WAY[what]} (in {many} of {len(result.probes)} trials)."))
+        trials = number_of(len(result.probes), "trial")
+        console.print(Text(f"Beyond it {_GAVE_WAY[what]} (in {many} of {trials})."))
     if result.below is not None:
         best = result.below
         busy = f"the load generator was busy {best.trial.busy_most:.0%} of the time{_server_busy(best.trial)}"
         console.print(Text(f"At the highest rate held, {digits(best.rate)} a second, {busy}."))
+
+
+def _own_limit(result: Saturation) -> str:
+    if result.own_limits:
+        return f"{OWN_LIMIT}: {limit_words(result.own_limits)}"
+    return f"{OWN_LIMIT}: it was too busy or too late"
 
 
 def _server_busy(trial: Trial) -> str:
@@ -109,6 +132,9 @@ def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
     tail = best.latency_ns.get(_TAIL)
     within = f", 99 % of them within {time_ns(tail.value)}" if tail else ""
     url, rate, clients = shown(server.url), _with(best.rate, digits), _clients(best.clients, pattern)
+    own_limits = next((one.own_limits for one in levels if one.own_limits), None)
+    if not best.rate.value and own_limits and not any(one.failures for one in levels):
+        return f"Nothing is known of {url}, because of {OWN_LIMIT}: {limit_words(own_limits)} ({clients})."
     if not best.rate.value:
         return f"{url} answered no request ({clients})."
     if pattern.rate:
@@ -121,8 +147,7 @@ def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
 
 
 def _clients(number: int, pattern: Pattern) -> str:
-    one = "user equivalent" if pattern.users else "client"
-    return f"1 {one}" if number == 1 else f"{number:,} {one}s"
+    return number_of(number, "user equivalent" if pattern.users else "client")
 
 
 def _limited(level: Level) -> bool:
@@ -131,9 +156,7 @@ def _limited(level: Level) -> bool:
 
 def _with(estimate: Estimate, say: Callable[[float], str]) -> str:
     """The estimate with its interval."""
-    if estimate.low is None or estimate.high is None:
-        return say(estimate.value)
-    return f"{say(estimate.value)} [{say(estimate.low)}, {say(estimate.high)}]"
+    return f"{say(estimate.value)} {interval(estimate.low, estimate.high, say)}".rstrip()
 
 
 def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
@@ -160,7 +183,10 @@ def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
             *([_processor_time(level)] if level.costs else []),
         )
     what = "from the moment when a request was due" if pattern.rate else "from the sending of a request"
-    table.caption = f"Latency at each quantile, {what} to the last byte of its answer."
+    table.caption = (
+        f"Rates are medians over trials. Latency at each quantile of all requests together, {what} to the "
+        "last byte of its answer."
+    )
     table.caption_justify = "left"
     return table
 
@@ -193,16 +219,28 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
         if level.failures:
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in level.failures.items())
             notes.append(
-                f"{where}, {sum(level.failures.values()):,} of {level.requests:,} requests failed: {kinds}."
+                f"{where}, {sum(level.failures.values()):,} of {number_of(level.requests, 'request')} "
+                f"failed: {kinds}" + (f" (the server {level.malformed})." if level.malformed else ".")
+            )
+        if level.own_limits:
+            notes.append(
+                f"{where}, {sum(level.own_limits.values()):,} requests more were not made, because of "
+                f"{OWN_LIMIT}: {limit_words(level.own_limits)}. They are in no figure of the server's."
             )
         if level.client_limited:
+            what = (
+                "lacked something, or was too busy or too late"
+                if level.own_limits
+                else "was too busy or too late"
+            )
             notes.append(
-                f"{where}, the load generator was too busy or too late in {level.client_limited} of "
-                f"{level.trials} trials: there the figures say nothing about the server."
+                f"{where}, the load generator {what} in {level.client_limited} of "
+                f"{number_of(level.trials, 'trial')} ({OWN_LIMIT}): there the figures say nothing about the "
+                "server."
             )
         if pattern.rate and level.waited:
             notes.append(
-                f"{where}, {level.waited:,} requests found every client busy when they were due"
+                f"{where}, {number_of(level.waited, 'request')} found every client busy when due"
                 + (f", and {level.unsent:,} were never sent." if level.unsent else ".")
             )
     if levels[0].objects:
@@ -215,7 +253,8 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
             "The body changes from answer to answer, so neither its length nor its bytes were checked."
         )
     elif pattern.verified and (verified := sum(one.verified for one in levels)):
-        notes.append(f"{count(verified)} bodies were compared to the last byte.")
+        bodies = number_of(verified, "body was", "bodies were")
+        notes.append(f"{bodies} compared to the last byte.")
     return notes
 
 
@@ -224,4 +263,5 @@ def _object_latency(objects: ObjectLevel) -> str:
         f"{share * 100:g} % {time_ns(latency.value)}" for share, latency in objects.latency_ns.items()
     )
     failed = f"; {objects.failed:,} failed" if objects.failed else ""
+    failed += f"; {objects.lost:,} were not loaded to their end ({OWN_LIMIT})" if objects.lost else ""
     return f"objects took, while files of them were under way: {quantiles or 'none ended'}{failed}."

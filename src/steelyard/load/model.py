@@ -1,7 +1,7 @@
 """What is asked of a load, and what was seen of it. Times are ns, rates a second."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from steelyard.analysis.loads import BUSY_MOST
 from steelyard.statistics.signed_rank import Estimate
@@ -11,17 +11,38 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999)
 # So late may one request in a hundred leave before the schedule counts as slipped.
 LAG_MOST_NS = 1_000_000
 
+OWN_LIMIT = "the load generator's own limit"
+# What the load generator may lack, by the error's name (loadgen/limits.c).
+LIMIT_WORDS = {
+    "EMFILE": "it may have no more open files (ulimit -n)",
+    "ENFILE": "this machine may have no more open files",
+    "EADDRNOTAVAIL": "no local port is free for another connection",
+    "EADDRINUSE": "no local port is free for another connection",
+    "EAGAIN": "no local port is free for another connection",
+    "ENOBUFS": "this machine has no room for another socket's data",
+    "ENOMEM": "it has no more memory",
+    "ENOSPC": "this user may wait for no more connections (fs.epoll.max_user_watches)",
+    "EPERM": "this machine does not let its packets out",
+    "EACCES": "this machine does not let it connect",
+    "ENETUNREACH": "this machine has no route to the server",
+    "ENETDOWN": "this machine's network is down",
+    "EAFNOSUPPORT": "this machine has no such network protocol",
+}
+
+
+def limit_words(own_limits: Mapping[str, int]) -> str:
+    """What was lacked, the most frequent first: "EMFILE, it may have no more open files"."""
+    names = sorted(own_limits, key=lambda name: -own_limits[name])
+    return "; ".join(f"{name}, {LIMIT_WORDS.get(name, 'an error of its own side')}" for name in names)
+
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A server by its numeric address, and what is asked of it."""
+class Request:
+    """What a request holds besides its path."""
 
-    url: str  # as it was given
-    address: str
-    port: int
-    host: str
-    path: str
-    is_allowed: bool  # named by an explicit option, so it need not be loopback
+    method: str | None = None  # None: GET, or POST with data
+    headers: tuple[str, ...] = ()  # each "NAME: VALUE"
+    data: str | None = None  # the body, or "@" and a file that holds it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +72,7 @@ class Pattern:
     verified: float  # share of the bodies that are compared byte by byte
     timeout_ms: int
     users: Users | None = None  # SURGE's; None: clients that all ask for one path
+    request: Request = Request()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +104,7 @@ class Objects:
     begun: int
     ended: int  # with all files right
     failed: int
+    lost: int  # for want of something on the load generator's side
     sequence_permille: int  # of the sequence of references, gone through so far
     latency: Histogram  # while files of an object were under way
 
@@ -100,7 +123,7 @@ class Trial:
     started: int  # whose time was in the window
     waited: int  # requests that found no client free at their time
     unsent: int  # and those that found none until the end
-    failures: Mapping[str, int]
+    failures: Mapping[str, int]  # the server's, by kind
     cpu_ns: int  # of the client, for all requests
     busy_most: float  # of the client's busiest loop: its processor time over its time
     latency: Histogram  # from the sending
@@ -108,6 +131,9 @@ class Trial:
     lag: Histogram  # from that moment to the sending, where a client was free
     costs: Mapping[str, int] | None  # of the watched server, for all requests, by figure; None: not watched
     objects: Objects | None = None  # of SURGE
+    # Requests that could not be made, by what the load generator lacked: an error's name.
+    own_limits: Mapping[str, int] = field(default_factory=dict)
+    malformed: str | None = None  # what the server did in the first answer that was no HTTP: "sent ..."
 
     @property
     def rate(self) -> float:
@@ -116,9 +142,11 @@ class Trial:
 
     @property
     def is_client_limited(self) -> bool:
-        """Whether the client was too busy, or too late, to say anything about the server."""
+        """Whether the client was too busy, or too late, or lacked too much to say anything of the server."""
         late = self.lag.quantile(0.99)
-        return self.busy_most > BUSY_MOST or (late is not None and late > LAG_MOST_NS)
+        return (
+            bool(self.own_limits) or self.busy_most > BUSY_MOST or (late is not None and late > LAG_MOST_NS)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +157,7 @@ class ObjectLevel:
     rate: Estimate  # ended with all files right, a second
     offered: float
     failed: int
+    lost: int
     sequences: float  # the most that a trial went through
     latency_ns: Mapping[float, Estimate]
 
@@ -140,10 +169,12 @@ class Level:
     clients: int
     trials: int
     rate: Estimate  # answers a second
-    bytes_rate: float  # a second
+    bytes_rate: float  # a second: the median over trials, as of the rate
     latency_ns: Mapping[float, Estimate]  # by quantile; counted from the intended time in an open load
     sent_latency_ns: Mapping[float, Estimate]  # by quantile, counted from the sending
-    failures: Mapping[str, int]  # by kind, those that occurred
+    failures: Mapping[str, int]  # the server's, by kind, those that occurred
+    own_limits: Mapping[str, int]  # requests that could not be made, by what the load generator lacked
+    malformed: str | None
     requests: int  # answered or failed
     waited: int
     unsent: int

@@ -1,4 +1,4 @@
 """A paper's tables beside today's figures. `published/` holds the papers' own.
 
-Each module imports only from earlier ones: source, figure_tables, tables.
+Each module imports only from earlier ones: source, figure_tables, cell_tables, tables.
 """

@@ -3,26 +3,29 @@
 from collections.abc import Callable
 
 from steelyard.analysis import usage
-from steelyard.analysis.model import UsageFigure, Weighing
+from steelyard.analysis.model import Evaluation, UsageFigure
 from steelyard.errors import UnknownName
 from steelyard.papers import source
-from steelyard.papers.source import NOTHING, Printed
+from steelyard.papers.source import NOTHING, Printed, Shown, shown
+from steelyard.quantities import count, interval
+from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import CALLS, ESTIMATED, FigureRow, FigureTable
 from steelyard.words import wording
 
 
-def table_of(weighing: Weighing, table: FigureTable) -> Printed:
+def table_of(evaluation: Evaluation, table: FigureTable) -> Printed:
     """The paper's systems and then today's; those of which no figure is known are left out."""
-    columns = _printed_figures(table) | _today_s_figures(weighing, table)
-    known = {name: cells for name, cells in columns.items() if any(cell != NOTHING for cell in cells)}
-    rows = (
-        (figure.name, *(cells[place] for cells in known.values()))
+    theirs = _printed_figures(table)
+    columns = theirs | _today_s_figures(evaluation, table)
+    known = {name: cells for name, cells in columns.items() if any(cell.text != NOTHING for cell in cells)}
+    rows = tuple(
+        shown((figure.name, *(cells[place] for cells in known.values())))
         for place, figure in enumerate(table.figures)
     )
-    return Printed(table.title, table.note, ("", *known), tuple(rows))
+    return Printed(table.title, table.note, ("", *known), rows, table.paper, table.name, tuple(theirs))
 
 
-def _printed_figures(table: FigureTable) -> dict[str, list[str]]:
+def _printed_figures(table: FigureTable) -> dict[str, list[Shown]]:
     """The paper's own. What a monitor adds in a reading that the paper has not is computed of its times, the
     first system's being those without a monitor."""
     rows = source.rows_of(table.paper, table.name)
@@ -34,41 +37,46 @@ def _printed_figures(table: FigureTable) -> dict[str, list[str]]:
     theirs = list(dict.fromkeys(row["system"] for row in filed))
     by_figure = {(row["system"], row["metric"], row["level"]): row for row in filed}
 
-    def cell(system: str, figure: FigureRow) -> str:
+    def cell(system: str, figure: FigureRow) -> Shown:
         row = by_figure.get((system, figure.published, figure.level))
         without = by_figure.get((theirs[0], figure.published, figure.level))
         if row is None or row["unit"] == "%" or not figure.reading:
-            return source.as_printed(row, filed) if row else NOTHING
+            return source.as_printed(row) if row else Shown(NOTHING)
         if system == theirs[0] or without is None:
-            return NOTHING
-        return _percent(usage.slowdown_percent(float(row["value"]), float(without["value"]), figure.reading))
+            return Shown(NOTHING)
+        slower = usage.slowdown_percent(source.number_in(row), source.number_in(without), figure.reading)
+        return Shown(_percent(slower), Estimate(slower), "%")
 
     return {f"{system} (paper)": [cell(system, figure) for figure in table.figures] for system in theirs}
 
 
-def _today_s_figures(weighing: Weighing, table: FigureTable) -> dict[str, list[str]]:
+def _today_s_figures(evaluation: Evaluation, table: FigureTable) -> dict[str, list[Shown]]:
     """The figures of the workload's first cell. An estimate has `about` before it."""
-    cells = [one.cell for one in weighing.tallies if one.workload == table.workload]
-    known = {(one.system, one.what): one for one in weighing.tallies if one.cell in cells[:1]}
+    cells = [one.cell for one in evaluation.tallies if one.workload == table.workload]
+    known = {(one.system, one.what): one for one in evaluation.tallies if one.cell in cells[:1]}
 
-    def cell(system: str, figure: FigureRow) -> str:
+    def cell(system: str, figure: FigureRow) -> Shown:
         what = f"{figure.what} added, {figure.reading}" if figure.reading else figure.what
         estimated = what.replace(CALLS, ESTIMATED + CALLS)
         if (system, what) in known:
             return _tally(known[system, what])
-        return f"about {_tally(known[system, estimated])}" if (system, estimated) in known else NOTHING
+        if (system, estimated) in known:
+            one = _tally(known[system, estimated])
+            return Shown(source.ABOUT + one.text, one.estimate, one.unit)
+        return Shown(NOTHING)
 
     return {
-        system.name: [cell(system.name, figure) for figure in table.figures] for system in weighing.systems
+        system.name: [cell(system.name, figure) for figure in table.figures] for system in evaluation.systems
     }
 
 
-def _tally(one: UsageFigure) -> str:
+def _tally(one: UsageFigure) -> Shown:
     """The figure with its interval, which a count that was the same in every trial needs not."""
     said = _SAID[one.unit]
-    if one.value.low is None or one.value.high is None or one.value.low == one.value.high:
-        return said(one.value.value)
-    return f"{said(one.value.value)} [{said(one.value.low)}, {said(one.value.high)}]"
+    if one.value.low == one.value.high:
+        return Shown(said(one.value.value), one.value, one.unit)
+    text = f"{said(one.value.value)} {interval(one.value.low, one.value.high, said)}".rstrip()
+    return Shown(text, one.value, one.unit)
 
 
 def _percent(number: float) -> str:
@@ -78,5 +86,5 @@ def _percent(number: float) -> str:
 _SAID: dict[str, Callable[[float], str]] = {
     "ns": wording.time_ns,
     "%": _percent,
-    "calls": "{:,.0f}".format,
+    "calls": count,
 }

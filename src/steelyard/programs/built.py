@@ -1,5 +1,6 @@
 """Finds the built programs and asks them what they can do."""
 
+import contextlib
 import json
 import os
 import re
@@ -11,7 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import Unsupported
+from steelyard import commands
+from steelyard.errors import SystemFailed, Unsupported
+from steelyard.last_words import last_line
+
+_LIMIT_S = 60  # a program that is asked for a fact or for one short trial
 
 _FILES = {"glibc": "steelyard-load", "musl": "steelyard-load-musl", "windows": "steelyard-load.exe"}
 _ADVICE = {
@@ -40,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a workload measures; `less` names another of its metrics, which the analysis subtracts."""
+    """A metric of a workload; `less` names another of its metrics, which the analysis subtracts."""
 
     name: str
     less: str | None = None
@@ -51,7 +56,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What the load program says of one of its workloads."""
+    """A workload as the load program describes it."""
 
     name: str
     group: str
@@ -60,10 +65,12 @@ class Workload:
     metrics: tuple[Metric, ...]
     measure: str  # "time" of an operation, the "bandwidth" of what it moves, or a "count"
     counts: str | None  # what it counts: "processes"
+    fewer: bool  # of a count: fewer are better
     code_sha256: str | None  # of the machine code that it runs, the same bytes on every system
     groups: bool  # whether it tells each one's start and end of many processes
     sweeps: str | None  # what a trial varies, where it is a curve: "size"
     sweep_unit: str | None
+    sweep_grain: int  # every size of it is a multiple of this; 0 where it is no curve
     parameters: tuple[Parameter, ...]
     performances: int  # batches of one operation each, unless the request has another number; 0: as usual
     passes: bool  # those are of as many operations as the system finds, unless the request says how many
@@ -80,8 +87,9 @@ class Catalogue:
     parameters: tuple[Parameter, ...]
 
     def limits(self) -> dict[str, dict[str, tuple[int, int] | None]]:
-        """For each workload, each parameter's least and most value, or None for a text: what
-        `study.check` wants."""
+        """The minimum and maximum of each parameter of each workload, or None for a text: the argument of
+        `study.check`.
+        """
         return {
             workload.name: {
                 parameter.name: None if parameter.is_text else (parameter.least, parameter.most)
@@ -102,7 +110,7 @@ def load(build: str) -> Path:
         if not path.is_file():
             raise Unsupported(f"there is no build '{build}'; {_how_to_make(build)}")
         return path
-    path = _built("workloads", _FILES[build])
+    path = _built("agent", _FILES[build])
     if not path.is_file():
         raise Unsupported(f"the load program for {build} is not built; {_ADVICE[build]}")
     return path
@@ -146,8 +154,8 @@ def _built(folder: str, name: str) -> Path:
 
 
 def source() -> Path:
-    """The directory of the load program's source."""
-    return _root() / "workloads"
+    """The directory of the load program's source: base/, loadgen/, workloads/ and agent/ in it."""
+    return _root()
 
 
 def machine_code() -> Path:
@@ -165,10 +173,16 @@ def build_place(name: str) -> Path:
 
 def builds() -> tuple[str, ...]:
     """The names of all builds for this kernel. Builds for Windows are not among them."""
-    own = [name for name, file in _FILES.items() if name != "windows" and _built("workloads", file).is_file()]
+    own = [name for name, file in _FILES.items() if name != "windows" and _built("agent", file).is_file()]
     root = build_place("x").parent
     others = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
     return (*own, *others)
+
+
+def native_builds() -> tuple[str, ...]:
+    """Those of them that this processor runs without a translator."""
+    foreign = re.compile(rf"zig-(?!{re.escape(os.uname().machine)}-linux)")
+    return tuple(name for name in builds() if not foreign.match(name))
 
 
 def _how_to_make(name: str) -> str:
@@ -183,19 +197,39 @@ def _how_to_make(name: str) -> str:
 
 
 def greeting(build: str) -> dict[str, Any]:
-    """What the load program of that build says of itself: the record `hello`."""
-    answer = subprocess.run(
-        [load(build), "--version"], stdout=subprocess.PIPE, check=True, stdin=subprocess.DEVNULL
-    )
-    record: dict[str, Any] = json.loads(answer.stdout)
+    """The record `hello` of the load program of that build."""
+    record: dict[str, Any] = json.loads(answer_of(load(build), "--version"))
     return record
+
+
+def answer_of(program: Path, *words: str | Path) -> bytes:
+    """The standard output of one of our programs. Raises SystemFailed if it fails, or does not end within
+    `_LIMIT_S`.
+    """
+    what = " ".join(map(str, (program.name, *words)))
+    try:
+        answer = commands.run([program, *words], limit_s=_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        raise SystemFailed(f"{what} did not end within {_LIMIT_S} s") from None
+    except OSError as error:
+        raise SystemFailed(f"{what} cannot be started: {error.strerror}") from error
+    if answer.returncode:
+        raise SystemFailed(f"{what} failed ({answer.returncode}): {_reason(answer)}")
+    return answer.stdout
+
+
+def _reason(answer: subprocess.CompletedProcess[bytes]) -> str:
+    """The reason in its last record or line."""
+    with contextlib.suppress(ValueError, TypeError, KeyError, IndexError):
+        return str(json.loads(answer.stdout.splitlines()[-1])["reason"])
+    return last_line(answer.stderr or answer.stdout)
 
 
 @cache
 def catalogue() -> Catalogue:
-    """What the native load program lists, as it was written down when that was built."""
+    """The list of the native load program, as recorded when it was built."""
     load("glibc")
-    record = json.loads(_built("workloads", "catalogue.json").read_text(encoding="utf-8"))
+    record = json.loads(_built("agent", "catalogue.json").read_text(encoding="utf-8"))
     return Catalogue(
         tuple(_workload(one) for one in record["workloads"]),
         tuple(Parameter(**one) for one in record["parameters"]),

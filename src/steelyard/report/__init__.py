@@ -1,7 +1,7 @@
-"""Shows a weighing, and lists, on standard output and as a page: one object, several forms.
+"""Shows an evaluation, and lists, on standard output and as a page: one object, several forms.
 
 `console` for people at a terminal, `plain` for programs (JSON, CSV), `page` for everybody else.
 
-Each module imports only from earlier ones: listing, diagnosis, answers, notes, sentences, template, console,
-plain, page, so_far, screen, during, watch_page.
+Each module imports only from earlier ones: listing, diagnosis, answers, sentences, template, console,
+plain, gate, page, so_far, screen, during, watch_page.
 """

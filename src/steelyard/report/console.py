@@ -1,22 +1,24 @@
-"""Prints a weighing for people at a terminal: sentences first, then tables."""
+"""Prints an evaluation for people at a terminal: sentences first, then tables."""
 
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from steelyard import terminal
-from steelyard.analysis.model import Comparison, Weighing
+from steelyard.analysis.model import Comparison, Evaluation
 from steelyard.papers.source import Printed
-from steelyard.report import answers, notes
+from steelyard.quantities import number_of
+from steelyard.report import answers
 from steelyard.report.answers import Answer, Finding
 from steelyard.statistics import verdict
 from steelyard.terminal import Console
-from steelyard.words import wording
+from steelyard.words import notes, remarks, wording
 
 STYLES = {
     verdict.FASTER: "green",
@@ -35,8 +37,9 @@ _ROWS_OF_COMPARISONS = 2  # the findings say as much
 
 @dataclass(frozen=True, slots=True)
 class _Length:
-    """How much of a report is shown: of each answer so many findings, the greatest; of those so many with
-    what goes along; the short tables; each note, or how many there are."""
+    """The length of a report: the number of findings of each answer, the number of those with causes, the
+    short tables, and the notes or only their number.
+    """
 
     findings: float = math.inf
     whys: int = 2
@@ -67,60 +70,75 @@ class _Shown:
 
     @property
     def is_short(self) -> bool:
-        """Whether it is shown at any time; sentences alone are only where they are what a study is about."""
+        """True if it is always shown; otherwise only where a study is about it."""
         return self.table.row_count <= self.rows_most and bool(
             self.table.row_count or self.rows_most == math.inf
         )
 
 
-def print_weighing(weighing: Weighing, *, tables: Sequence[Printed], everything: bool = False) -> None:
+def print_tables(tables: Sequence[Printed]) -> None:
+    """The published tables alone."""
+    console = terminal.console()
+    for table in tables:
+        _print_published(console, table, in_full=True)
+
+
+def print_evaluation(evaluation: Evaluation, *, tables: Sequence[Printed], everything: bool = False) -> None:
     """The answer, the findings, what is the same, what is not settled, notes; a paper's study opens on the
     paper's own tables. With `everything` every table follows, else the short ones, and on a terminal no more
     than its screen has room for, if three findings are not too many."""
     console = terminal.console()
     if everything or tables or not console.is_terminal:
-        _print(console, weighing, tables, _Length(), everything=everything)
+        _print(console, evaluation, tables, _Length(), everything=everything)
         return
     for length in _LENGTHS:
         with console.capture() as captured:
-            _print(console, weighing, (), length)
+            _print(console, evaluation, (), length)
         if captured.get().count("\n") + _ROWS_BESIDES <= console.height:
             break
-    _print(console, weighing, (), length)
+    _print(console, evaluation, (), length)
 
 
 def _print(
     console: Console,
-    weighing: Weighing,
+    evaluation: Evaluation,
     tables: Sequence[Printed],
     length: _Length,
     *,
     everything: bool = False,
 ) -> None:
-    results = answers.all_of(weighing)
+    results = answers.all_of(evaluation)
+    care = answers.care_of(evaluation)
+    if care and care.is_first:
+        console.print(Text(care.sentence, style="bold yellow"))
+        console.print()
     if tables:
-        _print_shown(console, _multiprogramming(weighing))
+        _print_shown(console, _multiprogramming(evaluation))
     for printed in tables:
         _print_published(console, printed, in_full=everything or console.width >= _WIDTH_OF_VALUES)
     if not results:
-        console.print(Text(_of_no_answer(weighing), style="bold"))
+        console.print(Text(_of_no_answer(evaluation), style="bold"))
+        if care:
+            console.print(Text(care.last))
     for answer in results:
         _print_answer(console, answer, length)
+    for system, reason in evaluation.absent.items():
+        console.print(Text(f"{system} could not start and is left out: {reason}", style="bold"))
     shown = [
         one
-        for one in _tables(weighing, console.width, is_paper=bool(tables))
+        for one in _tables(evaluation, console.width, is_paper=bool(tables))
         if one.table.row_count or one.after
     ]
     short = [one for one in shown if everything or (length.tables and one.is_short)]
     for one in short:
         _print_shown(console, one)
-    remarks = notes.of(weighing, everything=everything)
+    remarks = notes.of(evaluation, everything=everything)
     if length.notes:
         for note in remarks:
             console.print(Text(f"note: {note}"))
     elif remarks:
-        console.print(Text(f"{len(remarks)} note{'s' * (len(remarks) > 1)}: steelyard report --all"))
-    console.print(Text(_provenance(weighing, more=len(shown) > len(short)), style="dim"))
+        console.print(Text(f"{number_of(len(remarks), 'note')}: steelyard report --all"))
+    console.print(Text(_provenance(evaluation, more=len(shown) > len(short)), style="dim"))
 
 
 def _print_shown(console: Console, shown: _Shown) -> None:
@@ -131,35 +149,33 @@ def _print_shown(console: Console, shown: _Shown) -> None:
     console.print()
 
 
-def _of_no_answer(weighing: Weighing) -> str:
-    others = [name for name in weighing.experiment.header["systems"] if name != weighing.baseline]
-    if not others:
-        only = f"Only {weighing.baseline} was measured: there is nothing to weigh it against."
-        return f"{wording.gained(weighing.gains, weighing.baseline)} {only}".strip()
-    return f"{weighing.trials} trials on {weighing.baseline}: too little to compare anything with it"
+def _of_no_answer(evaluation: Evaluation) -> str:
+    if not evaluation.others:
+        only = f"Only {evaluation.baseline} was measured: there is nothing to compare it with."
+        return f"{wording.gained(evaluation.gains, evaluation.baseline)} {only}".strip()
+    trials = number_of(evaluation.trials, "trial")
+    return f"{trials} on {evaluation.baseline}: too little to compare anything with it"
 
 
 def _print_answer(console: Console, answer: Answer, length: _Length) -> None:
     """One system: sentences, then a line a finding."""
-    console.print(Text(answer.sentence, style="bold"))
-    console.print(Text(f"{answer.whole} {answer.holds}".strip()))
+    for line in answer.sentence.splitlines():
+        console.print(Text(line, style="bold"))
+    console.print(Text(answer.last))
     if answer.findings:
         console.print()
         _print_findings(console, answer.findings, length)
         console.print()
-    for title, said in (
-        ("No difference above", answer.same_sentence),
-        ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
-        ("Not measured on both", answer.missing_sentence),
-    ):
+    for title, said in (*answer.rest, ("Not measured on both", answer.missing_sentence)):
         if said:
             console.print(Text.assemble((f"{title}: ", "bold"), said))
     console.print()
 
 
 def _print_findings(console: Console, all_findings: Sequence[Finding], length: _Length) -> None:
-    """What differs, how much, and the interval; of several alike the range, and the names that have room.
-    What goes along with the greatest stands under them, as wide as the terminal."""
+    """Print the differences with sizes and intervals; for several alike the range, and as many names as fit.
+    Likely causes of the largest follow below, as wide as the terminal.
+    """
     more = len(all_findings) > length.findings
     findings = all_findings[: int(length.findings)] if more else all_findings
     sizes = [f"{one.size} {one.interval}".rstrip() for one in findings]
@@ -183,28 +199,28 @@ def _print_findings(console: Console, all_findings: Sequence[Finding], length: _
         )
 
 
-def _tables(weighing: Weighing, width: int, *, is_paper: bool) -> Iterable[_Shown]:
+def _tables(evaluation: Evaluation, width: int, *, is_paper: bool) -> Iterable[_Shown]:
     """Every table; of a paper's study, but for what it has opened on. What a study without a paper is about,
     its gains and its processes, is never too long."""
     subject = _ROWS_SHORT if is_paper else math.inf
     gains = (
-        _Shown(_gains(weighing), rows_most=subject),
-        _Shown(_scalings(weighing), tuple(wording.missing_laws(weighing.scalings)), rows_most=subject),
+        _Shown(_gains(evaluation), rows_most=subject),
+        _Shown(_scalings(evaluation), tuple(wording.missing_laws(evaluation.scalings)), rows_most=subject),
     )
-    yield from _comparisons(weighing, width)
-    if not weighing.comparisons:
+    yield from _comparisons(evaluation, width)
+    if not evaluation.comparisons:
         yield from gains
-        yield _Shown(_levels(weighing), rows_most=math.inf)
-    yield _Shown(_indices(weighing), rows_most=0)
-    yield from (_Shown(table, rows_most=math.inf) for table in _reference_means(weighing))
-    yield _Shown(_curves(weighing))
-    yield _Shown(_machine(weighing))
-    if weighing.comparisons:
+        yield _Shown(_levels(evaluation), rows_most=math.inf)
+    yield _Shown(_indices(evaluation), rows_most=0)
+    yield from (_Shown(table, rows_most=math.inf) for table in _reference_means(evaluation))
+    yield _Shown(_curves(evaluation))
+    yield _Shown(_machine(evaluation))
+    if evaluation.comparisons:
         yield from gains
     if not is_paper:
-        yield _multiprogramming(weighing)
-    yield _Shown(_latencies(weighing), rows_most=0)
-    yield _Shown(_accounts(weighing))
+        yield _multiprogramming(evaluation)
+    yield _Shown(_latencies(evaluation), rows_most=0)
+    yield _Shown(_accounts(evaluation), tuple(wording.account_notes(evaluation.accounts)))
 
 
 def _table(title: str, *headings: str) -> Table:
@@ -212,14 +228,16 @@ def _table(title: str, *headings: str) -> Table:
     return Table(*headings, title=title, title_justify="left", pad_edge=False, box=None, header_style="bold")
 
 
-def _comparisons(weighing: Weighing, width: int) -> Iterable[_Shown]:
+def _comparisons(evaluation: Evaluation, width: int) -> Iterable[_Shown]:
     """A table a system, and under it what is to be remarked: beside it there is no room for sentences."""
-    for system in dict.fromkeys(one.system for one in weighing.comparisons):
-        ours = [one for one in weighing.comparisons if one.system == system and one.verdict in wording.MARKS]
-        table = _table(f"{system} against {weighing.baseline}")
+    for system in dict.fromkeys(one.system for one in evaluation.comparisons):
+        ours = [
+            one for one in evaluation.comparisons if one.system == system and one.verdict in wording.MARKS
+        ]
+        table = _table(f"{system} against {evaluation.baseline}")
         with_values = width >= _WIDTH_OF_VALUES
         table.add_column("workload", overflow="fold")
-        for heading in (weighing.baseline, system) if with_values else ():
+        for heading in (evaluation.baseline, system) if with_values else ():
             table.add_column(heading, justify="right", no_wrap=True)
         table.add_column("ratio", justify="right", no_wrap=True)
         table.add_column("interval", no_wrap=True)
@@ -227,7 +245,7 @@ def _comparisons(weighing: Weighing, width: int) -> Iterable[_Shown]:
         table.add_column("blocks", justify="right", no_wrap=True)
         with_why = with_values and any(one.why for one in ours)
         if with_why:
-            table.add_column("why: what goes along", overflow="fold")
+            table.add_column("likely cause", overflow="fold")
         for one in ours:
             said = (Text(wording.why(one)),) if with_why else ()
             table.add_row(*_cells(one, with_values=with_values), *said)
@@ -250,10 +268,10 @@ def _cells(one: Comparison, *, with_values: bool) -> Iterable[str | Text]:
     yield str(one.blocks)
 
 
-def _levels(weighing: Weighing) -> Table:
+def _levels(evaluation: Evaluation) -> Table:
     """One system alone: what it does, with nothing to hold it against."""
-    table = _table(f"{weighing.baseline} (medians over trials)", "workload", "value", "95 % interval")
-    for one in weighing.levels:
+    table = _table(f"{evaluation.baseline} (medians over trials)", "workload", "value", "95 % interval")
+    for one in evaluation.levels:
         table.add_row(
             Text(wording.label(one.cell, one.metric)),
             wording.value(one.value.value, one.unit),
@@ -262,13 +280,13 @@ def _levels(weighing: Weighing) -> Table:
     return table
 
 
-def _latencies(weighing: Weighing) -> Table:
-    """A row a cell and system: what so many of its requests do not exceed, by merged histograms."""
-    shares = list(weighing.latencies[0].quantiles_ns) if weighing.latencies else []
+def _latencies(evaluation: Evaluation) -> Table:
+    """One row per cell and system: quantiles of its requests, by merged histograms."""
+    shares = list(evaluation.latencies[0].quantiles_ns) if evaluation.latencies else []
     table = _table("Latencies of all trials together (with 95 % intervals)", "workload", "system", "requests")
     for share in shares:
         table.add_column(f"{100 * share:g} %", justify="right")
-    for one in weighing.latencies:
+    for one in evaluation.latencies:
         told = [
             Text(f"{wording.value(each.value, 'ns')} {wording.value_interval(each, 'ns')}")
             for each in one.quantiles_ns.values()
@@ -277,9 +295,9 @@ def _latencies(weighing: Weighing) -> Table:
     return table
 
 
-def _reference_means(weighing: Weighing) -> Iterable[Table]:
-    for name in dict.fromkeys(one.name for one in weighing.reference_means):
-        ours = [one for one in weighing.reference_means if one.name == name]
+def _reference_means(evaluation: Evaluation) -> Iterable[Table]:
+    for name in dict.fromkeys(one.name for one in evaluation.reference_means):
+        ours = [one for one in evaluation.reference_means if one.name == name]
         table = _table(
             f"{ours[0].title} (1: {ours[0].reference})", "system", "index", "95 % interval", "missing"
         )
@@ -294,13 +312,13 @@ def _reference_means(weighing: Weighing) -> Iterable[Table]:
         yield table
 
 
-def _curves(weighing: Weighing) -> Table:
+def _curves(evaluation: Evaluation) -> Table:
     """A row for each plateau and knee of each curve: what the segments say in numbers."""
     table = _table(
         "Curves: plateaus and knees",
         "workload", "system", "part", "sizes", "level or place", "against the baseline", "verdict",
     )  # fmt: skip
-    for one in weighing.curves:
+    for one in evaluation.curves:
         for line in one.lines:
             for row in wording.parts_of(one, line):
                 style = STYLES[row.verdict] if row.verdict else ""
@@ -313,29 +331,30 @@ def _curves(weighing: Weighing) -> Table:
     return table
 
 
-def _machine(weighing: Weighing) -> Table:
+def _machine(evaluation: Evaluation) -> Table:
     table = _table(
-        "What the measurements say of the machine",
+        "The machine, as measured",
         "property", "system", "found", "interval", "the kernel says", "note",
     )  # fmt: skip
-    for one in weighing.findings:
+    for one in evaluation.findings:
+        found, interval = wording.machine_fact(one)
         table.add_row(
-            one.what,
+            remarks.text(one.what),
             one.system,
-            wording.quantity(one.value.value, one.unit),
-            Text(wording.quantity_interval(one.value, one.unit)),
+            found,
+            Text(interval),
             wording.quantity(one.stated, one.unit) if one.stated is not None else "",
-            Text(one.note),
+            Text(remarks.text(one.note) if one.note else ""),
         )
     return table
 
 
-def _indices(weighing: Weighing) -> Table:
+def _indices(evaluation: Evaluation) -> Table:
     table = _table(
         "Geometric means of times' and rates' ratios (above 1: better than the baseline)",
         "system", "group", "ratio", "interval", "metrics", "verdict",
     )  # fmt: skip
-    for index in weighing.indices:
+    for index in evaluation.indices:
         if index.ratio is not None:
             table.add_row(
                 index.system,
@@ -348,47 +367,49 @@ def _indices(weighing: Weighing) -> Table:
     return table
 
 
-def _gains(weighing: Weighing) -> Table:
+def _gains(evaluation: Evaluation) -> Table:
     table = _table(
-        "Gain with several copies (as many as copies: full)",
+        "Speed-up with several copies (full: equal to the number of copies)",
         "workload", "copies", "system", "gain", "95 % interval", "efficiency",
     )  # fmt: skip
-    for one in weighing.gains:
+    for one in evaluation.gains:
         table.add_row(
             Text(wording.label(one.cell, one.metric)),
             str(one.copies),
             one.system,
-            wording.factor(one.gain.value),
+            wording.factor(one.gain.value) if one.is_known else "–",
             Text(wording.interval(one.gain)),
-            f"{100 * one.efficiency.value:.1f} %",
+            wording.efficiency(one),
         )
     return table
 
 
-def _multiprogramming(weighing: Weighing) -> _Shown:
+def _multiprogramming(evaluation: Evaluation) -> _Shown:
     """A row a cell and system: what many processes at once cost, and how they got on."""
     table = _table(
-        "Many processes at once (medians over trials; price: over free sharing of the processors)",
+        "Many processes at once (medians over trials; price: total time over that with free processor "
+        "sharing)",
         "workload", "system", "created", "finished", "total", "one alone", "price", "begins after",
         "uneven", "fairness",
     )  # fmt: skip
-    for one in weighing.multiprogramming:
+    for one in evaluation.multiprogramming:
         table.add_row(Text(one.cell), one.system, *map(Text, wording.multiprogramming(one)))
     failures = tuple(
-        f"{one.cell} on {one.system}: {count} processes of {one.trials} trials: {reason}"
-        for one in weighing.multiprogramming
+        f"{one.cell} on {one.system}: {number_of(count, 'process', 'processes')} of "
+        f"{number_of(one.trials, 'trial')}: {wording.failure(reason)}"
+        for one in evaluation.multiprogramming
         for reason, count in one.failures
     )
     return _Shown(table, failures, rows_most=math.inf)
 
 
-def _scalings(weighing: Weighing) -> Table:
-    """What was fitted, and a sentence for what could not be."""
+def _scalings(evaluation: Evaluation) -> Table:
+    """The fitted laws, and a sentence for each figure that could not be fitted."""
     table = _table(
-        "How throughput grows with the copies",
-        "workload", "system", "law", "contention", "coherency", "most at", "at most, in copies", "which is",
+        "Throughput by number of copies",
+        "workload", "system", "law", "contention", "coherency", "most at", "maximum speed-up", "which is",
     )  # fmt: skip
-    for one in weighing.scalings:
+    for one in evaluation.scalings:
         if one.is_fitted:
             capacity = wording.throughput(one.capacity.value, one.unit) if one.capacity else ""
             table.add_row(
@@ -404,37 +425,46 @@ def _scalings(weighing: Weighing) -> Table:
     return table
 
 
-def _accounts(weighing: Weighing) -> Table:
+def _accounts(evaluation: Evaluation) -> Table:
     """A row a cell and system: what an operation costs this host's processes."""
     table = _table(
         "What an operation costs this host (medians over trials)",
         "workload", "system", "time", "user", "system mode", "both", "waiting", "asleep", "switches",
         "faults", "calls",
     )  # fmt: skip
-    for one in weighing.accounts:
+    for one in evaluation.accounts:
         table.add_row(Text(wording.label(one.cell, one.metric)), one.system, *map(Text, wording.account(one)))
     return table
 
 
 def _print_published(console: Console, printed: Printed, *, in_full: bool) -> None:
-    """A published table may have more systems than a terminal has room for: its columns then become rows, and
-    what stands in brackets is left out of a narrow one."""
-    headings, *rows = printed.headings, *printed.rows
-    if len(rows) < len(headings):
-        headings, *rows = zip(headings, *rows, strict=True)
-    table = _table(printed.title, *headings)
-    table.caption, table.caption_justify = printed.note, "left"
-    for row in rows:
-        first, *figures = row
-        table.add_row(first, *(figures if in_full else (text.partition(" (")[0] for text in figures)))
+    """A published table has the paper's rows and columns. Where a terminal has no room for them, columns
+    become rows; what stands in brackets is left out of a narrow one."""
+    rows = [
+        (row[0], *(row[1:] if in_full else (text.partition(" (")[0] for text in row[1:])))
+        for row in printed.rows
+    ]
+    table = _published_table(printed, printed.headings, rows)
+    needed = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+    if needed > console.width and len(rows) < len(printed.headings):
+        turned = [tuple(column) for column in zip(printed.headings, *rows, strict=True)]
+        table = _published_table(printed, turned[0], turned[1:])
     console.print(table)
     console.print()
 
 
-def _provenance(weighing: Weighing, *, more: bool) -> str:
-    header = weighing.experiment.header
+def _published_table(printed: Printed, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = _table(printed.title, *headings)
+    table.caption, table.caption_justify = printed.note, "left"
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _provenance(evaluation: Evaluation, *, more: bool) -> str:
+    header = evaluation.experiment.header
     return (
-        f"experiment {weighing.experiment.name}: {weighing.trials} trials in "
-        f"{answers.blocks_of(weighing)}, seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
+        f"experiment {evaluation.experiment.name}: {number_of(evaluation.trials, 'trial')} in "
+        f"{answers.blocks_of(evaluation)}, seed {header['seed']}, Steelyard {header.get('steelyard', '')}"
         f"{'; steelyard report --all: every table' if more else ''}"
     )

@@ -9,7 +9,17 @@ from rich.text import Text
 
 from steelyard import terminal
 from steelyard.report import listing
-from steelyard.running.examination import CLOCK, MACHINE, MONITOR, NOISE, RESOLUTION, SYSTEM, Diagnosis
+from steelyard.running.examination import (
+    CLOCK,
+    MACHINE,
+    MONITOR,
+    NOISE,
+    NOT_TRIED,
+    RESOLUTION,
+    STARTED,
+    SYSTEM,
+    Diagnosis,
+)
 
 _HEADINGS = {
     MACHINE: "this machine",
@@ -17,7 +27,7 @@ _HEADINGS = {
     MONITOR: "monitor",
     CLOCK: "clock",
     NOISE: "what disturbs",
-    RESOLUTION: "what can be told",
+    RESOLUTION: "resolution",
 }
 
 
@@ -36,9 +46,12 @@ def print_findings(findings: Iterable[Diagnosis], *, form: str) -> None:
 
 
 def folded(findings: list[Diagnosis]) -> list[Diagnosis]:
-    """All systems that work as one line: there is nothing to say of them."""
-    working = [one for one in findings if one.part == SYSTEM and one.good]
-    if not working:
-        return findings
-    first = Diagnosis(SYSTEM, "can start", True, ", ".join(one.name for one in working))
-    return [first, *(one for one in findings if one not in working)]
+    """One line for all systems that started, and one for all that were not tried: they need no detail."""
+    lines: list[Diagnosis] = []
+    folded_ones: list[Diagnosis] = []
+    for word in (STARTED, NOT_TRIED):
+        members = [one for one in findings if one.part == SYSTEM and one.good and one.says.startswith(word)]
+        folded_ones += members
+        if members:
+            lines.append(Diagnosis(SYSTEM, word, True, ", ".join(one.name for one in members)))
+    return [*lines, *(one for one in findings if one not in folded_ones)]

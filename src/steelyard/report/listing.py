@@ -4,25 +4,37 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from steelyard import systems, terminal
 from steelyard.programs import built
-from steelyard.quantities import clock_text
+from steelyard.quantities import clock_text, digits, number_of
 from steelyard.running import order
 from steelyard.study import plan as plans
 from steelyard.study import study_file
 from steelyard.study.plan import Plan
 from steelyard.text import cell, shown
 
+if TYPE_CHECKING:
+    from steelyard.running.forecast import Share
+
 Row = dict[str, Any]
 
 
-def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
+def print_plan(
+    plan: Plan,
+    shares: Sequence["Share"],
+    *,
+    based_on: str | None,
+    blocks: int,
+    form: str,
+    lengths: Sequence[str] = (),
+) -> None:
     """The first blocks of every cell, trial by trial, in the order of the first pass; for people, what
-    surrounds them as well."""
+    surrounds them as well (`lengths` say how long the study's forms take), and where the time is expected to
+    go, by that experiment if there is one."""
     rows = [
         {
             "block": trial.block + 1,
@@ -39,16 +51,46 @@ def print_plan(plan: Plan, *, blocks: int, form: str) -> None:
     if form == "text":
         design = plan.study.design
         boots = "each round" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} rounds"
-        summary = f"{len(plan.cells)} cells on {', '.join(plan.systems)}; seed {plan.seed}"
+        summary = f"{number_of(len(plan.cells), 'cell')} on {', '.join(plan.systems)}; seed {plan.seed}"
         print(f"study {plan.study.name}: {shown(summary)}")
-        for sentence in order.reboots(plan):
+        for sentence in (*lengths, *order.reboots(plan)):
             print(shown(sentence))
         print(
-            f"at most {clock_text(design.budget_s)}, and {design.blocks} blocks of a cell; what boots is "
-            f"booted before {boots}. Later blocks go to the cells that they can settle, so their order "
-            "depends on what is measured."
+            f"Systems that boot are booted before {boots}. After the first two blocks of each cell, time "
+            "goes "
+            "where it settles most, so the order depends on what is measured."
         )
+        _print_shares(plan, shares, based_on)
+        print(f"\nThe first {number_of(min(blocks, design.blocks), 'block')} of each cell:")
     print_table(rows, form=form)
+
+
+def _print_shares(plan: Plan, shares: Sequence["Share"], based_on: str | None) -> None:
+    """The expected use of the time, and its results."""
+    if len(plan.systems) < 2 or not shares:
+        return
+    if based_on:
+        print(f"\nWhere the time will go, if trials are as in experiment {based_on}:")
+    else:
+        print(
+            "\nWhere the time will go, if nothing differs, pairs scatter by 3 % and trials take as long "
+            "as asked (after a first run, the plan uses its times):"
+        )
+    left_s = plan.study.design.budget_s - sum(one.seconds for one in shares)
+    rows: list[Row] = [
+        {
+            "cell": one.cell.label,
+            "time": f"{one.seconds:.1f} s",
+            "blocks": one.blocks,
+            "interval": f"± {digits(100 * one.half_width, count=2)} %" if one.half_width is not None else "–",
+            "settled after": clock_text(one.settled_s)
+            if one.settled_s is not None
+            else "not within the budget",
+        }
+        for one in shares
+    ]
+    print_table(rows, form="text")
+    print(f"{left_s:.1f} s for starts, boots, looks, and spare time when everything is settled")
 
 
 def print_list(kind: str, *, form: str) -> None:
@@ -90,7 +132,7 @@ def _systems() -> Iterable[Row]:
             "system": system.name,
             "summary": system.summary,
             "boot": "yes" if system.boot else "no",
-            "state": systems.refusal(system) or "can start here",
+            "state": systems.refusal(system) or "ready, not tried (steelyard doctor tries it)",
         }
 
 

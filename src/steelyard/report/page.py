@@ -1,4 +1,4 @@
-"""Turns a weighing into one HTML file that opens anywhere, offline: verdict, charts, tables, method."""
+"""Turns an evaluation into one HTML file that opens anywhere, offline: verdict, charts, tables, method."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,23 +7,25 @@ from typing import Any
 
 from markupsafe import Markup
 
-from steelyard.analysis.model import HARDWARE, Comparison, Gain, Index, Multiprogramming, Weighing
+from steelyard import streams
+from steelyard.analysis.model import HARDWARE, Comparison, Evaluation, Gain, Index, Multiprogramming
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.drawing import charts, marks, study_figures
 from steelyard.papers.source import Printed
-from steelyard.report import answers, notes, sentences, template
+from steelyard.quantities import counted_processors
+from steelyard.report import answers, sentences, template
 from steelyard.report.answers import Answer
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.words import phrases, wording
+from steelyard.words import care, notes, phrases, remarks, wording
 
 _FOLDED_FROM = 150  # with more comparisons than this the page begins with its parts folded
 _LABEL_MOST = 46  # letters beside the findings' plot
 _SERIES_LEAST = 3  # marks of one system: fewer are no series, and stand as numbers
 _EXPLAINED = {
-    verdict.FASTER_OPEN: "surely faster; whether by more than the margin is open",
-    verdict.SLOWER_OPEN: "surely slower; whether by more than the margin is open",
-    verdict.BOUNDED: "no difference is claimed, and none is larger than the line is long",
+    verdict.FASTER_OPEN: "faster; whether by more than the margin is open",
+    verdict.SLOWER_OPEN: "slower; whether by more than the margin is open",
+    verdict.BOUNDED: "no difference is claimed; if there is one, it lies within the line",
 }
 _LENSES = {
     FLOOR: "lower quartile of batches",
@@ -33,21 +35,21 @@ _LENSES = {
 }
 
 
-def write(path: Path, weighing: Weighing, *, tables: Sequence[Printed]) -> None:
+def write(path: Path, evaluation: Evaluation, *, tables: Sequence[Printed]) -> None:
     """Writes the page to the path, whole or not at all. Raises OSError."""
-    template.write(path, html(weighing, tables=tables))
+    streams.write_whole(path, html(evaluation, tables=tables))
 
 
-def html(weighing: Weighing, *, tables: Sequence[Printed]) -> str:
+@charts.unvalidated
+def html(evaluation: Evaluation, *, tables: Sequence[Printed]) -> str:
     """The whole page."""
-    template.prepare()
     shown = {
         "tables": tables,
         "verdicts": charts.VERDICTS,
         "lenses": _LENSES,
         "folded_from": _FOLDED_FROM,
         "tally_of": sentences.tally_of,
-        **_names(weighing),
+        **_names(evaluation),
     }
     sections = [
         (one, Markup(text))
@@ -67,7 +69,7 @@ class _Section:
 
 
 SECTIONS = (
-    _Section("findings", "What differs"),
+    _Section("findings", "Differences"),
     _Section("care"),
     _Section("indices", "Indices"),
     _Section("groups", "Groups"),
@@ -96,55 +98,61 @@ def _in_order(*, has_tables: bool, has_answers: bool) -> list[_Section]:
     return sorted(SECTIONS, key=lambda one: first.index(one.name) if one.name in first else len(first))
 
 
-def _names(weighing: Weighing) -> dict[str, Any]:
+def _names(evaluation: Evaluation) -> dict[str, Any]:
     """Everything that the template names."""
-    header = weighing.experiment.header
-    names = [system.name for system in weighing.systems]
-    study = weighing.experiment.study  # None: of a version to come, whose text is shown all the same
-    placed = marks.placed(weighing.marks, names)
-    samples = _samples(weighing, placed)
-    curve_panels = [(one, study_figures.of_curve(one, names)) for one in weighing.curves]
-    gain_panels = study_figures.of_gains(weighing)
-    drawn = study_figures.of_study(weighing, study)
-    processes = _processes(weighing)
-    answers_shown = answers.all_of(weighing)
+    header = evaluation.experiment.header
+    names = [system.name for system in evaluation.systems]
+    study = evaluation.experiment.study  # None: of a version to come, whose text is shown all the same
+    placed = marks.placed(evaluation.marks, names)
+    samples = _samples(evaluation, placed)
+    curve_panels = [(one, study_figures.of_curve(one, names)) for one in evaluation.curves]
+    gain_panels = study_figures.of_gains(evaluation)
+    drawn = study_figures.of_study(evaluation, study)
+    processes = _processes(evaluation)
+    answers_shown = answers.all_of(evaluation)
     findings = [row for one in answers_shown for row in _finding_rows(one, len(answers_shown) > 1)]
-    groups = sentences.by_group(one for one in weighing.comparisons if one.verdict in wording.MARKS)
+    groups = sentences.by_group(one for one in evaluation.comparisons if one.verdict in wording.MARKS)
     rows = [_row(one) for members in groups.values() for one in members]
-    means = [_mean_row(one) for one in _whole_first(weighing.indices)]
-    others = [name for name in header["systems"] if name != weighing.baseline]
+    means = [_mean_row(one) for one in _whole_first(evaluation.indices)]
+    others = list(evaluation.others)
     return {
-        "weighing": weighing,
+        "evaluation": evaluation,
         "header": header,
         "version": header.get("steelyard", ""),
-        "title": wording.title(others or names, weighing.baseline if others else None),
+        "title": wording.title(others or names, evaluation.baseline if others else None),
         "finds": "a workload, group or verdict",
-        "made_from": f" from experiment {weighing.experiment.name}",
+        "made_from": f" from experiment {evaluation.experiment.name}",
         "names": names,
         "shapes": {name: charts.shape_of(number) for number, name in enumerate(names)},
         "others": others,
         "answers": answers_shown,
-        "notes": notes.of(weighing),
-        "of_monitors": notes.of_monitors(weighing),
-        "tallies": sentences.tallies(weighing.comparisons),
+        "care": answers.care_of(evaluation),
+        "state": care.facts(evaluation.state),
+        "notes": notes.of(evaluation),
+        "of_monitors": notes.of_monitors(evaluation),
+        "tallies": sentences.tallies(evaluation.comparisons),
         "found_verdicts": {row.verdict for row in findings},
         "explained": _EXPLAINED,
         "groups": groups,
-        "gains": _gains(weighing.gains),
-        "gained": wording.gained(weighing.gains, weighing.baseline),
+        "gains": _gains(evaluation.gains),
+        "gained": wording.gained(evaluation.gains, evaluation.baseline),
         "processes": processes,
         "said_of_account": wording.account,
+        "account_notes": list(wording.account_notes(evaluation.accounts)),
+        "counted_processors": counted_processors,
+        "machine_fact": wording.machine_fact,
+        "efficiency": wording.efficiency,
         "said_of_processes": wording.multiprogramming,
         "gain_panels": gain_panels,
         "laws": wording.LAWS,
-        "missing_laws": list(wording.missing_laws(weighing.scalings)),
+        "missing_laws": list(wording.missing_laws(evaluation.scalings)),
         "curve_panels": curve_panels,
         "is_drawn": lambda one: study_figures.is_drawn(one, study),
         "parts_of": wording.parts_of,
-        "facts": sentences.facts(weighing.systems),
+        "facts": sentences.facts(evaluation.systems),
         "hardware": HARDWARE,
-        "indices": _whole_first(weighing.indices),
-        "charts": {"config": charts.CONFIG, **_forests(findings, rows, means, weighing.baseline)},
+        "indices": _whole_first(evaluation.indices),
+        "charts": {"config": charts.CONFIG, **_forests(findings, rows, means, evaluation.baseline)},
         "again": again(header),
         "study": study,
         "samples": samples,
@@ -188,12 +196,12 @@ def _forests(
     }
 
 
-def _samples(weighing: Weighing, placed: Mapping[tuple[str, str], list[Any]]) -> dict[str, list[Any]]:
-    """What the plots of samples show, in the study's order, by group of workloads."""
-    blocks = {(mark.cell, mark.metric): mark.blocks for mark in weighing.marks}
-    workloads = weighing.experiment.header["workloads"]
+def _samples(evaluation: Evaluation, placed: Mapping[tuple[str, str], list[Any]]) -> dict[str, list[Any]]:
+    """The data of the sample plots, in the study's order, by group of workloads."""
+    blocks = {(mark.cell, mark.metric): mark.blocks for mark in evaluation.marks}
+    workloads = evaluation.experiment.header["workloads"]
     by_group: dict[str, list[Any]] = {}
-    for cell in weighing.experiment.cells:
+    for cell in evaluation.experiment.cells:
         workload = workloads[cell.workload]
         for metric in (one["name"] for one in workload["metrics"]):
             if (cell.label, metric) in placed:
@@ -228,7 +236,7 @@ def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
     """A row a finding, then one for what of each group is the same, from bound to bound."""
     group = one.system if with_system else ""
     for each in one.findings:
-        if each.sense in answers.PLACES:  # no speed: it is told in words, below the plot
+        if each.sense in answers.PLACES:  # not a speed: described in words, below the plot
             continue
         yield charts.Row(
             group,
@@ -237,7 +245,7 @@ def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
             each.ratio,
             each.verdict,
             each.margin,
-            _times(each.size),
+            each.size,
         )
     for same in one.same:
         within = Estimate(1.0, 1 / (1 + same.within), 1 + same.within)
@@ -253,19 +261,15 @@ def _finding_rows(one: Answer, with_system: bool) -> Iterable[charts.Row]:
         )
 
 
-def _times(size: str) -> str:
-    return size.replace(" times", "×")
-
-
 def _row(one: Comparison) -> charts.Row:
-    text = _times(_short(one.ratio)) if one.ratio else "no pair"
+    text = _short(one.ratio) if one.ratio else "no pair"
     name = wording.label(one.cell, one.metric)
     return charts.Row(one.group, name, one.system, one.ratio, one.verdict, one.margin, text)
 
 
 def _mean_row(one: Index) -> charts.Row:
     name = "everything" if one.group == "all" else phrases.of_group(one.group).name
-    text = _times(_short(one.ratio)) if one.ratio else "no pair"
+    text = _short(one.ratio) if one.ratio else "no pair"
     return charts.Row("geometric means", name, one.system, one.ratio, one.verdict, one.margin, text)
 
 
@@ -276,17 +280,17 @@ def _whole_first(indices: Sequence[Index]) -> list[Index]:
 
 
 def _processes(
-    weighing: Weighing,
+    evaluation: Evaluation,
 ) -> list[tuple[str, list[Multiprogramming], list[study_figures.Chart]]]:
     """Cell by cell: what many processes did on each system, and the picture of their lives."""
     by_cell: dict[str, list[Multiprogramming]] = {}
-    for one in weighing.multiprogramming:
+    for one in evaluation.multiprogramming:
         by_cell.setdefault(one.cell, []).append(one)
     return [(cell, members, study_figures.of_processes(members)) for cell, members in by_cell.items()]
 
 
 def _gains(gains: Iterable[Gain]) -> dict[tuple[str, int], dict[str, Gain]]:
-    """By workload (and metric) and copies: each system's gain."""
+    """Each system's speed-up, by workload (and metric) and copies."""
     by_label: dict[tuple[str, int], dict[str, Gain]] = {}
     for one in gains:
         by_label.setdefault((wording.label(one.cell, one.metric), one.copies), {})[one.system] = one
@@ -315,9 +319,13 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "duration": wording.time_ns,
     "change": _short,
     "remarks": wording.remarks,
+    "sentence": lambda one: remarks.text(one) if one else "",
+    "reason": remarks.reason,
+    "failure": wording.failure,
     "why": wording.why,
     "why_long": wording.why_long,
     "cost": wording.cost,
+    "cost_of": wording.cost_of,
     "signed": wording.signed,
     "percent": wording.percent,
     "cost_interval": wording.cost_interval,

@@ -1,10 +1,9 @@
-"""Draws where a run stands on a terminal: the answer so far, the findings, what is measured, the time.
+"""Draws the progress of a run on a terminal: the answer so far, the findings, the current work, the time.
 
-The machine that draws is the one that is measured. So nothing is drawn but when it is asked to, what changes
-only at looks is laid out only then, and drawing gets a share of the time and no more.
+The machine that draws is also the one that is measured. So the screen is drawn only on request, is laid out
+only at looks, and takes a limited share of the time.
 """
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -13,21 +12,29 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import standstill
 from steelyard.quantities import clock_text
 from steelyard.report import answers
 from steelyard.report.answers import Answer, Finding
 from steelyard.report.console import STYLES
-from steelyard.running.progress import BOOTING, COUNTING, FIRST, SETTLING, RunState
+from steelyard.running.progress import BOOTING, COUNTING, FIRST, SETTLING, STARTING, RunState
 from steelyard.words import wording
 
 _EVERY_S = 0.25  # no sooner than that after the last time ...
 _SHARE = 0.005  # ... nor so soon that drawing takes more of the time; finding out what to say, as much again
 _HEAD_LINES = 3
+_CARE_LINES = 2  # at most
 _SENTENCE_LINES = 6  # at most; the report has all of it
 _WHOLE_FROM = 20  # lower terminals leave the figure over everything to the report
 _INTERVALS_FROM = 72  # narrower terminals leave intervals to the report
 _PHRASE_LEAST = 12
-_DOING_SHORT = {FIRST: "first blocks", SETTLING: "settling", BOOTING: "boots", COUNTING: "counting"}
+_DOING_SHORT = {
+    STARTING: "starting",
+    FIRST: "first blocks",
+    SETTLING: "settling",
+    BOOTING: "boots",
+    COUNTING: "counting",
+}
 
 Line = Sequence[Segment]
 
@@ -37,17 +44,17 @@ class Screen:
 
     def __init__(
         self,
-        standing: RunState,
+        state: RunState,
         *,
         know: Callable[[], tuple[Answer, ...]],
         console: Console,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = standstill.clock,
     ) -> None:
         """`know` finds out what can be said since the last look."""
         self.drawing_s, self.drawn = 0.0, 0  # what it has cost, and how often
         self.knowing_s, self.known = 0.0, 0
         self._know = know
-        self._standing = standing
+        self._state = state
         self._console = console
         self._clock = clock
         self._answers: tuple[Answer, ...] = ()
@@ -59,29 +66,44 @@ class Screen:
 
     def __enter__(self) -> "Screen":
         self._size = self._console.size
-        self._live.start()
+        with standstill.undivided():
+            self._live.start()
         self.draw()
         return self
 
     def __exit__(self, *reason: object) -> None:
+        with standstill.undivided():
+            self._live.stop()
+
+    def leave(self) -> None:
+        """Gives the terminal back, with its cursor, until it is taken again."""
         self._live.stop()
 
+    def take_again(self) -> None:
+        self._live.start()
+        self._size, self._body = self._console.size, []
+        self._live.refresh()
+
     def look(self) -> None:
-        """There is something new to be known."""
+        """There are new results."""
         self._is_stale = True
 
     def draw_if_due(self) -> None:
-        """Draws anew, unless that was done just now."""
+        """Redraw, unless that was done just now."""
         if self._clock() >= self._next:
             self.draw()
 
     def draw(self) -> None:
+        with standstill.undivided():
+            self._draw()
+
+    def _draw(self) -> None:
         if self._is_stale and self._clock() >= self._next_known:
             self._find_out()
         begun = self._clock()
         size = self._console.size
         if size != self._size:
-            # Where a terminal breaks long lines anew, nobody knows where the old picture begins.
+            # If a terminal rewraps long lines, the start of the old picture is unknown.
             if size.width < self._size[0] or size.height < self._size[1]:
                 self._console.clear()
             self._size, self._body = size, []
@@ -114,8 +136,8 @@ class Screen:
         return lines[0] if lines else []
 
     def _head(self, width: int) -> Iterable[Text]:
-        """What is measured; how far it is; what it is doing, and what the time went to."""
-        now = self._standing
+        """The subject, the progress, the current work, and the use of the time."""
+        now = self._state
         others = ", ".join(now.plan.systems[1:])
         against = f" against {now.plan.systems[0]}" if others else ""
         times = f"{clock_text(now.spent_s)} of {clock_text(now.budget_s)}"
@@ -137,7 +159,7 @@ class Screen:
         """The answers, each with the same share of the lines."""
         if not self._answers:
             yield []
-            yield self._line(console, options, Text("Nothing can be said before the first two blocks."))
+            yield self._line(console, options, Text("Nothing is known before the first two blocks."))
             return
         share = max(1, room // len(self._answers))
         for answer in self._answers:
@@ -147,18 +169,18 @@ class Screen:
         """An empty line, the sentence, and as many findings as there is room for; what is the same and what
         is not settled in a line each."""
         wrapped = options.update(no_wrap=False, overflow="fold")
-        said = Text(answer.sentence, style="bold")
+        said = [Text(line, style="bold") for line in answer.sentence.splitlines()]
         most = max(1, min(_SENTENCE_LINES, room - 1))
-        lines: list[Line] = [[], *console.render_lines(said, wrapped, pad=False)[:most]]
+        lines: list[Line] = [[]]
+        if answer.care:
+            care = Text(answer.care.short, style="yellow")
+            lines += console.render_lines(care, wrapped, pad=False)[:_CARE_LINES]
+        lines += [line for one in said for line in console.render_lines(one, wrapped, pad=False)][:most]
         if answer.whole and room >= _WHOLE_FROM - _HEAD_LINES - 1:
             lines.append(self._line(console, options, Text(answer.whole)))
         rest = [
             self._line(console, options, Text.assemble((f"{title}: ", "bold"), text))
-            for title, text in (
-                ("No difference above", answer.same_sentence),
-                ("Not settled", answer.unsettled.sentence if answer.unsettled else ""),
-            )
-            if text
+            for title, text in answer.rest
         ]
         left = room - len(lines)
         if answer.findings and left >= 3:

@@ -1,9 +1,10 @@
-"""Says of each system, for the page, how its verdicts are counted, and what it is."""
+"""Describes each system for the page, and the tally of its verdicts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from steelyard import quantities
 from steelyard.analysis.model import HARDWARE, Comparison, SystemFacts
 from steelyard.drawing import charts
 from steelyard.papers.source import NOTHING
@@ -25,7 +26,7 @@ def tallies(comparisons: Sequence[Comparison]) -> list[tuple[str, list[tuple[str
 
 
 def facts(systems: Sequence[SystemFacts]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """What the systems say of themselves: the facts that differ, and those that do not; a text a system."""
+    """The facts that the systems report: those that differ, and those that do not; one text per system."""
     described = [_flat({**one.hello, **one.fingerprint}) for one in systems]
     differ: dict[str, list[str]] = {}
     same: dict[str, list[str]] = {}
@@ -47,7 +48,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def tally_of(members: Sequence[Comparison]) -> str:
-    """How many of them have which verdict: "12 slower, 3 equivalent"."""
+    """The number of each verdict: "12 slower, 3 equivalent"."""
     counts = Counter(one.verdict for one in members)
     return ", ".join(f"{counts[word]} {word}" for word in charts.VERDICTS if counts[word])
 
@@ -60,4 +61,4 @@ def by_group(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
 
 
 def level(estimate: Estimate) -> str:
-    return NOTHING if estimate.level is None else f"{100 * estimate.level:.3g} %"
+    return NOTHING if estimate.level is None else quantities.level(estimate.level)

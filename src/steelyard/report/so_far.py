@@ -1,10 +1,11 @@
-"""Writes a page of what is known while it is measured: it says so, and loads itself anew until it is over."""
+"""Writes a page with the interim result during a run: it says so, and reloads itself until the run ends."""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from steelyard.analysis.model import Weighing
+from steelyard import streams
+from steelyard.analysis.model import Evaluation
 from steelyard.drawing import charts
 from steelyard.quantities import clock_text
 from steelyard.report import answers, template
@@ -16,52 +17,51 @@ _RELOAD_S = 10
 
 
 class PageSoFar:
-    """The page at a path, of a run that goes on. It has no charts: drawing them takes seconds."""
+    """The page of a run in progress. It has no charts: drawing them takes seconds."""
 
-    def __init__(
-        self, path: Path, standing: RunState, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, path: Path, state: RunState, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.writing_s, self.written = 0.0, 0  # what it has cost, and how often
         self._path = path
-        self._standing = standing
+        self._state = state
         self._clock = clock
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Whether writing the page once more would leave it within its share of the time."""
+        """True if writing the page again stays within its share of the time."""
         return self._clock() >= self._next
 
     def write(self) -> None:
         """Writes the page, whole or not at all. Raises OSError."""
         begun = self._clock()
-        template.write(self._path, html(self._standing.judge.weighing(), self._standing))
+        streams.write_whole(self._path, html(self._state.judge.evaluation(), self._state))
         now = self._clock()
         self.writing_s, self.written = self.writing_s + now - begun, self.written + 1
         self._next = now + (now - begun) / _SHARE
 
     def stop(self) -> None:
         """The last page of a run that is not reported any more: it waits for nothing. Raises OSError."""
-        weighing = self._standing.judge.weighing()
-        template.write(self._path, html(weighing, self._standing, is_over=True))
+        evaluation = self._state.judge.evaluation()
+        streams.write_whole(self._path, html(evaluation, self._state, is_over=True))
 
 
-def html(weighing: Weighing, standing: RunState, *, is_over: bool = False) -> str:
+def html(evaluation: Evaluation, state: RunState, *, is_over: bool = False) -> str:
     """The whole page."""
-    header = weighing.experiment.header
-    spent = f"{clock_text(standing.spent_s)} of {clock_text(standing.budget_s)}"
-    others = [name for name in header["systems"] if name != weighing.baseline]
+    header = evaluation.experiment.header
+    spent = f"{clock_text(state.spent_s)} of {clock_text(state.budget_s)}"
+    others = list(evaluation.others)
     shown = {
         "header": header,
         "version": header.get("steelyard", ""),
-        "title": wording.title(others or [weighing.baseline], weighing.baseline if others else None),
+        "title": wording.title(others or [evaluation.baseline], evaluation.baseline if others else None),
         "others": others,
         "reload_s": None if is_over else _RELOAD_S,
         "state": f"Stopped after {spent}." if is_over else f"Still being measured: {spent}.",
-        "settled": f"{standing.pairs_settled} of {standing.pairs} settled" if standing.pairs else "",
-        "doing": f"{standing.doing}: {standing.where}" if standing.where else standing.doing,
-        "answers": answers.all_of(weighing),
-        "weighing": weighing,
-        "comparisons": [one for one in weighing.comparisons if one.verdict in wording.MARKS and one.ratio],
+        "settled": f"{state.pairs_settled} of {state.pairs} settled" if state.pairs else "",
+        "doing": f"{state.doing}: {state.where}" if state.where else state.doing,
+        "answers": answers.all_of(evaluation),
+        "care": answers.care_of(evaluation),
+        "evaluation": evaluation,
+        "comparisons": [one for one in evaluation.comparisons if one.verdict in wording.MARKS and one.ratio],
         "verdicts": charts.VERDICTS,
         "label": wording.label,
     }

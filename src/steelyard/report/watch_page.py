@@ -8,11 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from steelyard import streams
 from steelyard.drawing import charts, lanes, watch_figures
 from steelyard.drawing.charts import Spec
 from steelyard.drawing.watch_figures import COLOURS, OTHERS, OTHERS_COLOUR
 from steelyard.papers.source import NOTHING
-from steelyard.quantities import count, digits, size_bytes, time_ns
+from steelyard.quantities import count, digits, number_of, size_bytes, time_ns
 from steelyard.report import template
 from steelyard.watch import accounts, sentences
 from steelyard.watch.accounts import Account
@@ -54,12 +55,12 @@ class SeriesChart:
 
 def write(path: Path, account: Account, *, watched: str) -> None:
     """Writes the page to the path, whole or not at all. Raises OSError."""
-    template.write(path, html(account, watched=watched))
+    streams.write_whole(path, html(account, watched=watched))
 
 
+@charts.unvalidated
 def html(account: Account, *, watched: str) -> str:
     """The whole page; `watched` says what was watched."""
-    template.prepare()
     programs = account.groups if account.by == "program" else accounts.of(account.watch, by="program").groups
     processes = sorted(
         (one for one in account.processes if one.thread is None),
@@ -117,7 +118,7 @@ def _cpu_ns(one: Process) -> int:
 
 def _first(account: Account) -> str:
     total = account.total
-    processes = "1 process" if total.processes == 1 else f"{count(total.processes)} processes"
+    processes = number_of(total.processes, "process", "processes")
     if total.cpu_ns is None:
         return f"{processes} in {time_ns(account.elapsed_ns)}."
     share = f"{digits(100 * total.cpu_ns / account.elapsed_ns)} %" if account.elapsed_ns else NOTHING
@@ -214,7 +215,7 @@ def _on_average(values: Sequence[float], unit: str) -> str:
 
 
 def _swatch(number: int) -> Markup:
-    """A short line as the chart has it."""
+    """A short line in the style of the chart."""
     dash = " ".join(map(str, watch_figures.DASHES[number]))
     return Markup(
         '<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true"><path d="M0,4H24" fill="none" '

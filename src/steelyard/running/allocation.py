@@ -1,25 +1,33 @@
-"""Decides which cells are visited next: where the time that is left settles most.
+"""Decides which cells are visited next: where a second brings most.
 
-A round holds, for a share of its time, the cells that are nearest to a verdict for what they cost; for the
-rest of it all others, those with the fewest blocks first, so that nothing starves and the noise of all is
-known. Which cell is visited may depend on anything that was measured: claims are paid for at every look
-(statistics/levels.py). Within a round the order is random.
+Every open cell has a value (analysis.model.Horizon): visits narrow its intervals, and after some number of
+visits there is a verdict, or a claimed difference is known to the study's precision. The best of these
+horizons by value over time counts:
+
+(narrowing + (3 x verdicts + 1 x sizes) / (1 + missed)^2) / (visits x what a visit takes)
+
+A verdict or a size counts only if it is within reach: if it takes at most twice an equal share of the time
+that is left. It counts less if it was expected at earlier looks and was missed (`missed`). So no cell gets
+more than its share because it is slow or noisy; its intervals narrow like those of all others, and the
+fastest narrowing for the time is where least time was spent.
+
+The choice of a cell may depend on any measurement: claims are corrected at every look (statistics/levels.py).
+Within a round the order is random.
 """
 
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from steelyard.analysis.model import Horizon
 from steelyard.study.model import Cell
 
-ROUND_S = 5.0  # how long a round is meant to last
-CELLS_LEAST = 8
-FIRST_BLOCKS = 2  # so many of every cell come first
-_NEAR_AT_FIRST, _NEAR = 0.5, 0.85  # the share of a round for cells that are near a verdict
-
-# So many pairs at so much each bound a cell's difference best, summed over cells, if the number of its
-# pairs goes with the cost to the power of minus two thirds (half widths go with one over the square root).
-_COST_POWER = 2 / 3
+ROUND_S = 2.5  # how long a round is meant to last
+FIRST_BLOCKS = 2  # this number of blocks of every cell comes first
+_VERDICT, _SIZE = 3.0, 1.0  # what they are worth, where an interval that is half as wide is worth 0.7 at most
+_REACH = 2  # equal shares of the time that is left
+_ROUNDING = 1e-9  # seconds
+_NEAR_AT_FIRST = 0.5  # the share of a round for cells near a verdict, while others lack their first blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,50 +37,72 @@ class Offer:
     cell: Cell
     blocks: int  # that it has
     cost_s: float  # what another one is thought to cost, on all systems that need it
-    blocks_needed: int | None  # until all its comparisons are settled; None: no look would, or not known
+    horizons: tuple[Horizon, ...] = ()  # none before a look has found a pair
+    missed: int = 0  # looks at which a verdict or a size was expected, and was not there
+
+    def worth_per_s(self, reach_s: float) -> float:
+        """The value per second by the best horizon; only verdicts and sizes within that time count. Without
+        comparisons, the value of one more block.
+        """
+        without = 0.5 / max(1, self.blocks) / max(1e-6, self.cost_s)
+        return max((self._worth(one, reach_s) for one in self.horizons), default=without)
+
+    def _worth(self, one: Horizon, reach_s: float) -> float:
+        visits = max(1, one.blocks - self.blocks)
+        seconds = max(1e-6, visits * self.cost_s)
+        goals = _VERDICT * one.verdicts + _SIZE * one.sizes if seconds <= reach_s else 0.0
+        return (one.narrowing + goals / (1 + self.missed) ** 2) / seconds
 
 
-def visits(offers: Sequence[Offer], *, seconds: float, chance: random.Random) -> list[Offer]:
-    """The visits of the next round, in random order, each cell once; `offers` come lightest first.
+def visits(
+    offers: Sequence[Offer], *, seconds: float, left_s: float, boot_s: float = 0.0, chance: random.Random
+) -> list[Offer]:
+    """The visits of the next round, in random order, each cell once; `offers` come lightest first. `boot_s`
+    is what is spent on a round besides: then it holds as many cells as make that worth it.
 
     Cells that have not had their first blocks come last, the lightest first: what they cost is a guess,
     and a round that takes longer than was thought is cut short.
     """
-    first = any(one.blocks < FIRST_BLOCKS for one in offers)
-    near = list(_until(_near(offers), (_NEAR_AT_FIRST if first else _NEAR) * seconds, least=0))
-    taken = {one.cell for one in near}
-    rest = [one for one in _widening(offers, chance) if one.cell not in taken]
-    spent = sum(one.cost_s for one in near)
-    picked = [*near, *_until(rest, seconds - spent, least=CELLS_LEAST - len(near))]
-    known = [one for one in picked if one.blocks >= FIRST_BLOCKS or one in near]
-    return chance.sample(known, len(known)) + [one for one in picked if one not in known]
+    reach_s = _REACH * max(0.0, left_s) / max(1, len(offers))
+    new = sorted(
+        (one for one in offers if one.blocks < FIRST_BLOCKS), key=lambda one: (one.blocks, one.cost_s)
+    )
+    worths = {one.cell: one.worth_per_s(reach_s) for one in offers}
+    mixed = chance.sample(list(offers), len(offers))
+    known = sorted(
+        (one for one in mixed if one.blocks >= FIRST_BLOCKS or one.horizons),
+        key=lambda one: -worths[one.cell],
+    )
+    if not new:
+        picked = list(_worthwhile(known, worths, seconds, boot_s))
+        return chance.sample(picked, len(picked))
+    near = [one for one in known if any(each.verdicts for each in one.horizons)]
+    first = list(_until(near, _NEAR_AT_FIRST * seconds, least=0))
+    taken = {one.cell for one in first}
+    rest = [one for one in dict.fromkeys((*new, *known)) if one.cell not in taken]
+    picked = list(_until(rest, seconds - sum(one.cost_s for one in first), least=1))
+    later = [one for one in picked if one.blocks < FIRST_BLOCKS]
+    sooner = [*first, *(one for one in picked if one.blocks >= FIRST_BLOCKS)]
+    return chance.sample(sooner, len(sooner)) + later
 
 
-def _near(offers: Sequence[Offer]) -> list[Offer]:
-    """Those that are known to be settled by more blocks, the cheapest to settle first."""
-    known = [
-        (one.cost_s * (one.blocks_needed - one.blocks), number)
-        for number, one in enumerate(offers)
-        if one.blocks_needed
-    ]
-    return [offers[number] for _, number in sorted(known)]
-
-
-def _widening(offers: Sequence[Offer], chance: random.Random) -> list[Offer]:
-    """All of them: first what has not had its first blocks, then by what a further block tells."""
-    mixed = chance.sample(range(len(offers)), len(offers))
-
-    def urgency(number: int) -> tuple[float, float, int]:
-        one = offers[number]
-        if one.blocks < FIRST_BLOCKS:
-            return one.blocks, one.cost_s, number
-        return FIRST_BLOCKS, one.blocks * one.cost_s**_COST_POWER, mixed[number]
-
-    return [offers[number] for number in sorted(range(len(offers)), key=urgency)]
+def _worthwhile(
+    offers: Sequence[Offer], worths: dict[Cell, float], seconds: float, boot_s: float
+) -> Iterator[Offer]:
+    """The first of them that fill the time; and with a boot to be paid for, as long as another one adds more
+    for its time than the round has brought for its own."""
+    spent, worth = boot_s, 0.0
+    for one in offers:
+        is_full = spent - boot_s >= seconds - _ROUNDING
+        if is_full and (not boot_s or worths[one.cell] * spent <= worth):
+            return
+        spent += one.cost_s
+        worth += worths[one.cell] * one.cost_s
+        yield one
 
 
 def _until(offers: Sequence[Offer], seconds: float, *, least: int) -> Iterator[Offer]:
-    """The first of them that fill the time, and at least so many."""
+    """The first of them that fill the time, and at least this number."""
     spent = 0.0
     for number, one in enumerate(offers):
         if spent >= seconds and number >= least:

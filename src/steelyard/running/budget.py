@@ -1,33 +1,32 @@
-"""The time that a run may take, from its first trial on, with what was spent before an interruption."""
+"""The time that a command may take, from its beginning on, with what was spent before an interruption."""
 
 from collections.abc import Callable
 
-BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
-
 
 class Budget:
-    """How much is spent, and how much is left."""
+    """The spent and remaining time. The clock stops while the laboratory is stopped."""
 
-    def __init__(self, seconds: float, *, spent_before_s: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, seconds: float, *, spent_before_s: float, begun_s: float, clock: Callable[[], float]
+    ) -> None:
+        """`begun_s` is what the clock showed when the command was given."""
         self.seconds = seconds
+        self.reserve_s = 0.0  # the time needed after the last trial
         self._spent_before_s = spent_before_s
         self._clock = clock
-        self._start_s: float | None = None
+        self._begun_s = begun_s
 
     def forget(self) -> None:
-        """What was spent before an interruption does not count."""
+        """Do not count what was spent before an interruption."""
         self._spent_before_s = 0.0
 
     def add(self, seconds: float) -> None:
-        """So much more was spent before."""
+        """Count time that was spent before."""
         self._spent_before_s += seconds
 
-    def begin(self) -> None:
-        """The first trial begins; of later ones it takes no notice."""
-        self._start_s = self._clock() if self._start_s is None else self._start_s
-
     def spent_s(self) -> float:
-        return self._spent_before_s + (self._clock() - self._start_s if self._start_s is not None else 0.0)
+        return self._spent_before_s + self._clock() - self._begun_s
 
     def left_s(self) -> float:
-        return self.seconds - self.spent_s()
+        """The remaining time for trials and everything around them."""
+        return self.seconds - self.reserve_s - self.spent_s()

@@ -1,5 +1,6 @@
-"""How an experiment on this very machine goes on after each of its reboots: a unit of systemd gives the same
-command again, until the experiment is over."""
+"""Resumes an experiment on this machine after each of its reboots: a systemd unit repeats the command until
+the experiment is over.
+"""
 
 import json
 import os
@@ -26,12 +27,12 @@ _UNITS = Path("/etc/systemd/system")
 _STATE = Path("/var/lib/steelyard/reboots.json")
 LOG = _STATE.with_name("reboots.log")  # what the unit's commands say; an experiment that is empty is removed
 _KEPT = re.compile("PATH|HOME|XDG_(DATA|CACHE)_HOME|TMPDIR|STEELYARD_.*")  # of the environment
-_NEVER = ("--new",)  # of the command's words: it would begin anew after each boot
+_NEVER = ("--new",)  # of the command's words: it would start over after each boot
 
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """What is to be gone on with."""
+    """The command to resume."""
 
     command: tuple[str, ...]
     directory: str
@@ -55,7 +56,7 @@ def of_this_command(experiment: Path) -> Continuation:
 def install(wanted: Continuation) -> None:
     """Has the command given after each boot. Raises Stuck."""
     if shutil.which("systemctl") is None:
-        raise Stuck("this machine cannot go on by itself after a reboot: it has no systemd")
+        raise Stuck("cannot resume after a reboot: this machine has no systemd")
     try:
         _STATE.parent.mkdir(parents=True, exist_ok=True)
         if not is_asked_for():
@@ -65,8 +66,8 @@ def install(wanted: Continuation) -> None:
     except OSError as error:
         remove()
         raise Stuck(
-            f"{error.filename} cannot be written: {error.strerror}; to go on after a reboot by itself, "
-            "Steelyard must be run as root"
+            f"{error.filename} cannot be written: {error.strerror}; to resume after a reboot by itself, "
+            "Steelyard must run as root"
         ) from error
     this_machine.do("systemctl", "daemon-reload")
     this_machine.do("systemctl", "enable", NAME)
@@ -74,12 +75,12 @@ def install(wanted: Continuation) -> None:
 
 
 def unit(wanted: Continuation) -> str:
-    """The unit's file. It starts when the boot is over, so that nothing else does beside what is measured."""
+    """The unit's file. It starts when the boot is over, so that nothing else runs beside the measurement."""
     environment = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
     environment[GOES_ON] = Path(wanted.experiment).name
     lines = [
         "[Unit]",
-        "Description=Steelyard goes on with an experiment over reboots (steelyard reboots stop ends it)",
+        "Description=Steelyard resumes an experiment over reboots (steelyard reboots stop ends it)",
         "After=network.target ssh.service",
         "[Service]",
         "Type=idle",
@@ -99,12 +100,14 @@ def _escaped(text: str) -> str:
 
 
 def _quoted(word: str) -> str:
-    """As systemd reads a word: in double quotes, with C's escapes (systemd.syntax(7), systemd.service(5))."""
+    """The word as systemd reads it: in double quotes, with C's escapes (systemd.syntax(7),
+    systemd.service(5)).
+    """
     return '"' + _escaped(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$") + '"'
 
 
 def standing() -> Continuation | None:
-    """What is to be gone on with after the next boot; None if nothing is."""
+    """The command to resume after the next boot; None if there is none."""
     try:
         members = json.loads(of_file(_STATE))
         return Continuation(**(members | {"command": tuple(members["command"])}))
@@ -136,7 +139,7 @@ def remove() -> None:
 
 
 def facts(run: Continuation) -> dict[str, Any]:
-    """Where it stands."""
+    """The progress of the experiment."""
     experiment = Path(run.experiment)
     lines = list(journal.lines(experiment))
     kinds = Counter(line["kind"] for line in lines)
@@ -154,7 +157,7 @@ def facts(run: Continuation) -> dict[str, Any]:
 
 
 def is_asked_for() -> bool:
-    """Whether this process is the unit's command."""
+    """True if this process is the unit's command."""
     return GOES_ON in os.environ
 
 

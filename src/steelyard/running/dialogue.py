@@ -2,24 +2,25 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Protocol
 
+from steelyard import standstill
 from steelyard.errors import SystemFailed
-from steelyard.events import Outcome
+from steelyard.events import RUN, Figure, Outcome, Surroundings
 from steelyard.programs import built
-from steelyard.running import records
-from steelyard.running.records import ClockReading, Expectation, Hearing
+from steelyard.running import machine_state, records
+from steelyard.running.expectation import Expectation
+from steelyard.running.records import ClockReading, TrialParser
 from steelyard.study.plan import Plan, Trial
-from steelyard.systems.door import Record, Refused
-from steelyard.text import of_file
+from steelyard.systems.protocol import Record, RefusedRequest
 
+_STARTED_ELSEWHERE = 0.1  # a trial's processes use more than this share of the reported use
 GRACE_S = 5.0  # a trial's agent ends it at its limit; one that has not by then is itself lost
-_PRESSURE = Path("/proc/pressure/cpu")
 
 
 class AgentLike(Protocol):
-    """What the runner needs of an agent; `systems.agent.Agent` is the real one."""
+    """The runner's view of an agent; `systems.agent.Agent` is the real one."""
 
     hello: Record
     fingerprint: Record
@@ -31,6 +32,7 @@ class AgentLike(Protocol):
     def records(self, deadline: float) -> Iterator[Record]: ...
     def park(self) -> None: ...
     def resume(self) -> None: ...
+    def last_words(self) -> str: ...
     def close(self) -> None: ...
 
 
@@ -48,36 +50,65 @@ def _percent_encoding(value: int | str) -> str:
     )
 
 
-def perform(agent: AgentLike, trial: Trial, plan: Plan, *, boot: int, is_timed: bool = True) -> Outcome:
+def perform(
+    agent: AgentLike,
+    trial: Trial,
+    plan: Plan,
+    *,
+    boot: int,
+    is_timed: bool = True,
+    is_watched: bool = False,
+) -> Outcome:
     """The outcome of the trial as the agent tells it; failed, where that cannot be right. Raises
     SystemFailed, or Silent if it tells nothing.
 
     Both clocks are read before and after, when nothing runs: then the answer comes at once, and what the
-    two clocks differ by over the trial is not the asking's fault.
+    two clocks differ by over the trial is not the asking's fault. Where it `is_watched`, a monitor adds what
+    the system used to what the surroundings say of our own work.
     """
     began = time.time()
     wanted = plan.settings(trial)
-    hearing = Hearing(_expectation(agent, trial, wanted, is_timed=is_timed))
-    deadline = time.monotonic() + plan.study.design.trial_limit_s + GRACE_S
+    parser = TrialParser(_expectation(agent, trial, wanted, is_timed=is_timed))
+    deadline = standstill.clock() + plan.study.design.trial_limit_s + GRACE_S
     try:
         for record in agent.records(0.0):
-            raise Refused(f"it said '{record['record']}' before anything was asked")
+            raise RefusedRequest(f"it sent '{record['record']}' before any request")
         before = _read_clocks(agent, deadline)
-        waited_before = _pressure_us()
+        is_here = agent.process is not None
+        state_before = _state(agent, is_before=True, is_watched=is_watched) if is_here else None
         agent.send(request(trial, wanted))
-        if not any(hearing.ends_with(record) for record in agent.records(deadline)):
+        if not any(parser.ends_with(record) for record in agent.records(deadline)):
             raise Silent
-        if hearing.refusal is not None:
-            return records.failed(trial, boot, hearing.refusal, began=began)
-        waited_after = _pressure_us()
+        if parser.refusal is not None:
+            return records.failed(trial, boot, parser.refusal, began=began)
+        state_after = _state(agent, is_before=False, is_watched=is_watched) if is_here else None
         after = _read_clocks(agent, deadline)
-        pressure = None
-        if waited_before is not None and waited_after is not None:
-            pressure = (waited_after - waited_before) * 1000 / (after.host_ns - before.host_ns)
-        return hearing.outcome(boot, began=began, before=before, after=after, pressure=pressure)
-    except Refused as refusal:
+        outcome = parser.outcome(boot, began=began, before=before, after=after)
+        if state_before is None or state_after is None:
+            return outcome
+        state = machine_state.between(state_before, state_after)
+        return replace(
+            outcome,
+            pressure=machine_state.waited(state_before, state_after, "cpu"),
+            surroundings=state if is_watched else _with_used(state, outcome),
+        )
+    except RefusedRequest as refusal:
         _come_to_rest(agent, trial, refusal)
         return records.failed(trial, boot, str(refusal), began=began)
+
+
+def with_costs(outcome: Outcome, costs: tuple[Figure, ...]) -> Outcome:
+    """The outcome of a watched trial with what a monitor saw, also in what the surroundings say of us."""
+    state = outcome.surroundings
+    if state is not None and state.own_ns is not None:
+        run_ns = next((one.value for one in costs if one.figure == RUN), None)
+        own_ns = None if run_ns is None else state.own_ns + run_ns
+        state = _with_used(replace(state, own_ns=own_ns), outcome)
+    return replace(outcome, costs=costs, surroundings=state)
+
+
+def _state(agent: AgentLike, *, is_before: bool, is_watched: bool) -> machine_state.StateReading:
+    return machine_state.read(is_before=is_before, active=agent.process, with_active=not is_watched)
 
 
 def _expectation(
@@ -86,22 +117,31 @@ def _expectation(
     catalogue = built.catalogue()
     workload = catalogue.find(trial.cell.workload)
     initial = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
-    return Expectation(trial, workload, wanted, initial, agent.hello["clock_resolution_ns"], is_timed)
+    return Expectation(
+        trial,
+        workload,
+        wanted,
+        initial,
+        agent.hello["clock_resolution_ns"],
+        is_timed,
+        agent.fingerprint.get("cpu_online") or agent.fingerprint.get("cpu_count"),
+    )
 
 
-def _come_to_rest(agent: AgentLike, trial: Trial, refusal: Refused) -> None:
-    """Ends the trial and lets go of all that is still said of it, so that the next one hears its own records
-    alone. Raises SystemFailed where that takes too long."""
-    deadline = time.monotonic() + GRACE_S
+def _come_to_rest(agent: AgentLike, trial: Trial, refusal: RefusedRequest) -> None:
+    """End the trial and discard its remaining records, so that the next trial reads only its own. Raises
+    SystemFailed if that takes too long.
+    """
+    deadline = standstill.clock() + GRACE_S
     agent.send(f"stop {trial.name}")
     agent.send("describe")  # which nothing else asks for now: its answer is none that is still on its way
-    while time.monotonic() < deadline:
+    while standstill.clock() < deadline:
         try:
             if any(record["record"] == "system" for record in agent.records(deadline)):
                 return
-        except Refused:
+        except RefusedRequest:
             continue
-    raise SystemFailed(f"{refusal}; and for {GRACE_S:g} s after that it did not come to rest")
+    raise SystemFailed(f"{refusal}, and it was still busy {GRACE_S:g} s later")
 
 
 class Silent(Exception):
@@ -116,16 +156,17 @@ def _read_clocks(agent: AgentLike, deadline: float) -> ClockReading:
         if record["record"] != "clock":
             astray = record["record"]
         elif astray is not None:
-            raise Refused(f"it said '{astray}' when it was asked for its clock")
+            raise RefusedRequest(f"it sent '{astray}' in answer to a request for its clock")
         else:
             heard = time.monotonic_ns()
             return ClockReading(record["clock_ns"], (begin + heard) // 2, (heard - begin) // 2)
     raise Silent
 
 
-def _pressure_us() -> int | None:
-    """Microseconds since the start in which some process waited for a processor; None if unknown."""
-    try:
-        return int(of_file(_PRESSURE).split("total=", 1)[1].split(maxsplit=1)[0])
-    except (OSError, IndexError, ValueError):
-        return None
+def _with_used(state: Surroundings, outcome: Outcome) -> Surroundings:
+    """The same; where next to nothing of the trial's work descends from this process, because a daemon
+    started it, with what the trial says that it used. Else a guest calls used what others took from it."""
+    if state.own_ns is None:
+        return state
+    told_ns = sum(one.user_ns + one.system_ns for one in outcome.usage)
+    return replace(state, own_ns=told_ns) if state.own_ns < _STARTED_ELSEWHERE * told_ns else state

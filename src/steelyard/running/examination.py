@@ -2,20 +2,19 @@
 
 import json
 import math
-import os
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median, stdev
 from typing import Any
 
-from steelyard import systems
+from steelyard import allowance, standstill, systems
 from steelyard.errors import SteelyardError
 from steelyard.programs import built
-from steelyard.quantities import digits, size_bytes, time_ns
+from steelyard.quantities import counted_processors, digits, size_bytes, time_ns
 from steelyard.statistics import student
+from steelyard.systems.agent import Agent
 from steelyard.watch import monitor
 from steelyard.watch.order import DETAILS
 
@@ -25,6 +24,8 @@ _QUIET_SOURCES = ("tsc", "kvm-clock", "arch_sys_counter")  # read without enteri
 _PRESSURE_LEAST = 1.0  # percent of ten seconds
 _STOLEN_LEAST = 0.1  # percent of the time since boot
 _SHORT_OF_MEMORY = 0.1
+_STARTS_MOST_S = 90.0  # for the starts of all systems together
+STARTED, NOT_TRIED = "started", "not tried"
 _BLOCKS = 8
 _PAIRS = 6
 _SAMPLED = {"computing": "funcall", "system calls": "syscall", "messages": "pipe_latency"}
@@ -44,15 +45,16 @@ class Diagnosis:
     says: str
 
 
-def examine() -> Iterator[Diagnosis]:
-    """All there is to say, in the order of a report; what cannot be found out is left out, or says so."""
+def examine(*, start: bool = True) -> Iterator[Diagnosis]:
+    """All there is to say, in the order of a report; what cannot be found out is left out, or says so. Each
+    system is started once, unless `start` is False: then only what it needs is looked for."""
     try:
         fingerprint = _record_of("describe", tempfile.gettempdir())
     except SteelyardError as error:
         yield Diagnosis(MACHINE, "programs", False, str(error))
         return
     yield Diagnosis(MACHINE, "machine", True, _machine(fingerprint))
-    yield from _systems()
+    yield from _systems(start=start)
     yield from _monitors()
     yield _clock(fingerprint)
     yield from noise(fingerprint)
@@ -60,25 +62,41 @@ def examine() -> Iterator[Diagnosis]:
 
 
 def _record_of(*words: str) -> Record:
-    answer = subprocess.run([built.load("glibc"), *words], stdout=subprocess.PIPE, check=True)
-    record: Record = json.loads(answer.stdout)
+    record: Record = json.loads(built.answer_of(built.load("glibc"), *words))
     return record
 
 
 def _machine(fingerprint: Record) -> str:
-    kernel = f"{fingerprint['kernel']} {fingerprint['kernel_release']}"
-    count = fingerprint["cpu_count"]
-    parts = [kernel, fingerprint["cpu_model"] or fingerprint["architecture"]]
-    parts += [f"{count} processor{'s' if count != 1 else ''}", size_bytes(fingerprint["memory_bytes"])]
-    place = f"{fingerprint['directory']} is {fingerprint['file_system']}"
-    return f"{', '.join(parts)}; {place}"
+    """The known facts about the machine: a container may hide any part of /proc."""
+    memory, processors = fingerprint["memory_bytes"], fingerprint["cpu_count"]
+    parts = [
+        " ".join(one for one in (fingerprint["kernel"], fingerprint["kernel_release"]) if one),
+        fingerprint["cpu_model"] or fingerprint["architecture"],
+        counted_processors(processors, fingerprint["cpu_online"]) if processors else None,
+        "unknown memory" if memory is None else size_bytes(memory),
+    ]
+    place = f"{fingerprint['directory']} is {fingerprint['file_system'] or 'on an unknown file system'}"
+    return f"{', '.join(part for part in parts if part)}; {place}"
 
 
-def _systems() -> Iterator[Diagnosis]:
+def _systems(*, start: bool) -> Iterator[Diagnosis]:
+    """Each built-in system, started once where it has what it needs: only that shows that it works here."""
+    directory, left_s = Path(tempfile.gettempdir()), _STARTS_MOST_S
     for system in systems.BUILT_IN:
-        refusal = systems.refusal(system)
-        brief = (refusal or "").removeprefix(f"system '{system.name}' ").removeprefix("cannot start: ")
-        yield Diagnosis(SYSTEM, system.name, refusal is None, brief)
+        reason = systems.refusal(system)
+        says = NOT_TRIED
+        if reason is None and start and left_s > 0:
+            begun = standstill.clock()
+            limit_s = min(left_s, system.start_limit_s)
+            try:
+                # Nothing is measured on it, so it need not come to rest.
+                Agent(replace(system, start_limit_s=limit_s, settle_most_s=0.0), directory=directory).close()
+                says = f"{STARTED} in {standstill.clock() - begun:.1f} s"
+            except (SteelyardError, OSError) as error:  # a home directory that cannot be written, say
+                reason = str(error)
+            left_s -= standstill.clock() - begun
+        brief = (reason or says).removeprefix(f"system '{system.name}' ").removeprefix("cannot start: ")
+        yield Diagnosis(SYSTEM, system.name, reason is None, brief)
 
 
 def _monitors() -> Iterator[Diagnosis]:
@@ -96,30 +114,40 @@ def _monitors() -> Iterator[Diagnosis]:
 def _clock(fingerprint: Record) -> Diagnosis:
     source = fingerprint["clock_source"]
     resolution, cost = fingerprint["clock_resolution_ns"], fingerprint["clock_cost_ns"]
-    says = f"resolution {time_ns(resolution)}, read in {time_ns(cost)}"
+    known = [
+        *([f"resolution {time_ns(resolution)}"] if resolution is not None else []),
+        *([f"read in {time_ns(cost)}"] if cost is not None else []),
+    ]
+    says = ", ".join(known) or "it is unknown"
     is_quiet = source is None or source in _QUIET_SOURCES
-    more = "" if is_quiet else "; each reading enters the kernel: tsc would not (clocksource=tsc)"
-    return Diagnosis(CLOCK, source or fingerprint["clock"], is_quiet, says + more)
+    more = "" if is_quiet else "; each reading enters the kernel, which tsc avoids (clocksource=tsc)"
+    return Diagnosis(CLOCK, source or fingerprint["clock"] or "clock", is_quiet, says + more)
 
 
 def noise(fingerprint: Record, root: Path = Path("/")) -> Iterator[Diagnosis]:
-    """What may change from one trial to the next, by the files below /proc and /sys. Where a machine does not
-    tell, there is nothing."""
+    """Facts that may change from one trial to the next, by the files below /proc and /sys. Empty if the
+    machine reports nothing.
+    """
     yield from _frequency(fingerprint.get("frequency_governor"), root)
     if _text(root / "sys/devices/system/cpu/smt/active") == "1":
         yield Diagnosis(
-            NOISE, "shared cores", False, "two processors share a core: what runs on one slows the other"
+            NOISE, "shared cores", False, "two processors share a core: work on one slows the other"
         )
     if fingerprint.get("hypervisor"):
         yield _virtual(str(fingerprint["hypervisor"]), root)
-    yield from _other_load(int(fingerprint["cpu_count"]), root)
-    memory = _memory(root)
-    if memory is not None:
-        free = f"{size_bytes(memory[0])} of {size_bytes(memory[1])} can be had"
-        yield Diagnosis(NOISE, "memory", memory[0] >= _SHORT_OF_MEMORY * memory[1], free)
-    allowed, count = len(os.sched_getaffinity(0)), int(fingerprint["cpu_count"])
-    if allowed < count:
-        yield Diagnosis(NOISE, "processors", False, f"only {allowed} of {count} may be used by this process")
+    yield from _other_load(int(fingerprint["cpu_count"] or len(allowance.processors())), root)
+    yield from _memory(root)
+    usable, online = fingerprint.get("cpu_count"), fingerprint.get("cpu_online")
+    if usable and online and usable < online:
+        says = f"only {usable} of {online} may be used by this process (taskset, or a cpuset)"
+        yield Diagnosis(NOISE, "processors", False, says)
+    quota = allowance.quota(proc=root / "proc")
+    if quota is not None:
+        says = (
+            f"control group {quota.group} has a quota of {digits(quota.processors)} processors: "
+            "once it is used up, all its processes stop until the next period"
+        )
+        yield Diagnosis(NOISE, "processor quota", usable is not None and quota.processors >= usable, says)
 
 
 def _frequency(governor: str | None, root: Path) -> Iterator[Diagnosis]:
@@ -131,7 +159,7 @@ def _frequency(governor: str | None, root: Path) -> Iterator[Diagnosis]:
     no_turbo = _text(root / "sys/devices/system/cpu/intel_pstate/no_turbo")
     if boost == "1" or no_turbo == "0":
         yield Diagnosis(
-            NOISE, "boost", False, "processors run faster while they are cool and few of them work"
+            NOISE, "boost", False, "turbo: processors run faster while they are cool and few are busy"
         )
 
 
@@ -139,7 +167,7 @@ def _virtual(hypervisor: str, root: Path) -> Diagnosis:
     counts = [int(one) for one in (_text(root / "proc/stat") or "").partition("\n")[0].split()[1:9]]
     total = sum(counts)
     stolen = 100 * counts[7] / total if total else 0.0
-    says = f"by {hypervisor}: the host took {digits(stolen)} % of the processors' time since boot"
+    says = f"{hypervisor} guest; {digits(stolen)} % of CPU time stolen by the host since boot"
     return Diagnosis(NOISE, "virtual machine", stolen < _STOLEN_LEAST, says)
 
 
@@ -147,7 +175,7 @@ def _other_load(processors: int, root: Path) -> Iterator[Diagnosis]:
     pressure = (_text(root / "proc/pressure/cpu") or "").partition("avg10=")[2].split()
     if pressure:
         waited = float(pressure[0])
-        says = f"in {digits(waited)} % of the last 10 s something waited for a processor"
+        says = f"in {digits(waited)} % of the last 10 s a process waited for a processor"
         yield Diagnosis(NOISE, "other work", waited < _PRESSURE_LEAST, says)
     elif load := _text(root / "proc/loadavg"):
         running = float(load.split()[0])
@@ -155,13 +183,19 @@ def _other_load(processors: int, root: Path) -> Iterator[Diagnosis]:
         yield Diagnosis(NOISE, "other work", running < 0.1 * processors, says)
 
 
-def _memory(root: Path) -> tuple[int, int] | None:
-    """What could be had now, and all, in bytes."""
+def _memory(root: Path) -> Iterator[Diagnosis]:
+    """The available memory, by the machine's count or by the tightest control group's."""
     lines = (_text(root / "proc/meminfo") or "").splitlines()
     sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
-    if "MemAvailable" not in sizes or "MemTotal" not in sizes:
-        return None
-    return sizes["MemAvailable"], sizes["MemTotal"]
+    available, total = sizes.get("MemAvailable"), sizes.get("MemTotal")
+    if available is None or total is None:
+        return
+    says = f"{size_bytes(available)} of {size_bytes(total)} available"
+    limit = allowance.memory(proc=root / "proc")
+    if limit is not None and limit.bytes < total:
+        available, total = min(available, limit.left), limit.bytes
+        says = f"{size_bytes(available)} of the {size_bytes(total)} that control group {limit.group} allows"
+    yield Diagnosis(NOISE, "memory", available >= _SHORT_OF_MEMORY * total, says)
 
 
 def _text(path: Path) -> str | None:
@@ -173,16 +207,19 @@ def _text(path: Path) -> str | None:
 
 def _resolutions() -> Iterator[Diagnosis]:
     for name, workload in _SAMPLED.items():
-        difference = resolution([_median_ns(workload) for _ in range(2 * _PAIRS)])
-        says = f"{_BLOCKS} blocks tell a difference of {digits(100 * difference, count=2)} %"
+        try:
+            difference = resolution([_median_ns(workload) for _ in range(2 * _PAIRS)])
+        except SteelyardError as error:
+            yield Diagnosis(RESOLUTION, name, False, str(error))
+            continue
+        says = f"{_BLOCKS} blocks can resolve differences above {digits(100 * difference, count=2)} %"
         yield Diagnosis(RESOLUTION, name, True, says)
 
 
 def _median_ns(workload: str) -> float:
     """The median of a short trial's ns per operation."""
     words = ["run", workload, *_SHORT]
-    answer = subprocess.run([built.load("glibc"), *words], stdout=subprocess.PIPE, check=True).stdout
-    records = map(json.loads, answer.splitlines())
+    records = map(json.loads, built.answer_of(built.load("glibc"), *words).splitlines())
     samples = [one for one in records if one["record"] == "samples"]
     return float(median(ns / one["operations"] for one in samples for ns in one["durations_ns"]))
 

@@ -5,68 +5,83 @@ import contextlib
 import hashlib
 import json
 import os
-import subprocess
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from steelyard import streams, systems
-from steelyard.analysis import standing
+import steelyard
+from steelyard import allowance, standstill, streams
+from steelyard.analysis import interim
 from steelyard.archive import closing, experiments
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
 from steelyard.errors import Ended, Rebooting, SteelyardError, Stuck, Unsupported, UsageError
-from steelyard.events import CALLS
+from steelyard.events import CALLS, Event, Stood
 from steelyard.programs import built
-from steelyard.running import continuation, peers, progress, runner, seats
+from steelyard.running import boot_machines, continuation, peers, progress, runner
 from steelyard.running import order as orders
-from steelyard.running.agenda import TooShort
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.host_monitor import HostMonitor
 from steelyard.running.order import Order
 from steelyard.running.progress import MakeOnlooker
+from steelyard.running.queue import TooShort
+from steelyard.running.running_systems import Terms
 from steelyard.study.plan import Plan
 from steelyard.systems.agent import Agent
-from steelyard.systems.system import System, check
-from steelyard.text import quoted
+from steelyard.systems.system import System
+from steelyard.text import of_file, quoted, shown
 
 
-def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
-    """The experiment, closed. If it is interrupted it stays open, and the same order goes on with it: where
-    that was by one Ctrl-C (KeyboardInterrupt, but not Ended) and something was measured, it is returned so.
-    """
-    schedule = orders.plan_of(order)
-    members = _members(schedule)
-    is_this = any(system.seat and system.seat.is_here for system in members.values())
+@dataclass(frozen=True, slots=True)
+class CarriedOut:
+    """The outcome of an order. The same order resumes an open experiment."""
+
+    experiment: Experiment
+    is_interrupted: bool = False
+    too_short: str | None = None  # the budget was over before anything could be compared
+
+
+def carry_out(
+    order: Order, schedule: Plan, onlooker: MakeOnlooker, *, begun_s: float | None = None
+) -> CarriedOut:
+    """Carries out the plan of the order, which began at that reading of the standstill's clock. The
+    experiment is closed; it stays open, and is returned so, where one Ctrl-C (KeyboardInterrupt, but not
+    Ended) or the end of the budget came before anything could be compared, but not before anything was
+    measured. What happened in it is kept, whatever is raised."""
+    members = orders.members_of(schedule)
+    is_this = any(system.boot_entry and system.boot_entry.is_here for system in members.values())
     if is_this and not order.reboots:
         (sentence, *_) = orders.reboots(schedule)
-        raise UsageError(f"{sentence}; to allow that, with the end of all that runs here, add --reboots")
+        raise UsageError(
+            f"{sentence}; this ends everything running on this machine. To allow it, add --reboots"
+        )
     directory = _directory(order)
     same = experiments.identity(
         schedule,
         budget_s=schedule.study.design.budget_s,
-        programs=[_digest_of(built.load(system.program)) for system in members.values()],
+        programs=[_digest_of(system) for system in members.values()],
     )
     if order.seed is not None:
         same = f"{same}-{order.seed}"
     if not order.watch:
         same = f"{same}-unwatched"
-    with experiments.measuring(order.archive), seats.hold(members):
+    with experiments.measuring(order.archive), boot_machines.hold(members):
         experiment = experiments.unfinished(order.archive, same, streams.tell) if order.resume else None
         is_new = True
         if experiment is not None:
             schedule = replace(schedule, seed=experiment.header["seed"])
-            streams.tell(f"going on with {experiment.name}")
+            streams.tell(f"resuming {experiment.name}")
             is_new = False
         elif continuation.is_asked_for():
             continuation.remove()
             raise Stuck(
-                "the experiment that was to go on after this boot is not found: was Steelyard changed "
-                "meanwhile, or does this kernel see another number of processors? Nothing is booted any more"
+                "cannot find the experiment to resume after this reboot. Was Steelyard upgraded, or does "
+                "this kernel see a different number of processors? No further reboot will be made"
             )
         else:
             details = _details(members, directory, order.command) | {"watched": order.watch}
@@ -75,20 +90,40 @@ def carry_out(order: Order, onlooker: MakeOnlooker) -> Experiment:
             )
         try:
             with continuation.over_reboots(experiment.path) if is_this else contextlib.nullcontext():
-                _measure(experiment, schedule, members, directory, onlooker, watch=order.watch, is_new=is_new)
+                _measure(
+                    experiment,
+                    schedule,
+                    members,
+                    directory,
+                    onlooker,
+                    watch=order.watch,
+                    is_new=is_new,
+                    begun_s=begun_s,
+                )
         except (Ended, Rebooting):
             raise
         except KeyboardInterrupt:
-            if experiments.is_empty(experiment):
+            if not experiments.has_trials(experiment):
                 raise
-            return experiment
-        except TooShort:
-            experiments.discard(experiment)
+            return CarriedOut(experiment, is_interrupted=True)
+        except TooShort as short:
+            if not experiments.has_trials(experiment):
+                experiments.discard_if_empty(experiment)
+                raise
+            return CarriedOut(experiment, too_short=str(short))
+        except UsageError:  # another study is another experiment: nothing could resume this one
+            if not experiments.has_trials(experiment):
+                experiments.discard(experiment)
             raise
         except SteelyardError:
             experiments.discard_if_empty(experiment)
+            if experiment.path.exists():
+                streams.tell(
+                    f"what was measured is kept as {experiment.name}, and the same command resumes "
+                    f"it; output of the systems: steelyard archive show {experiment.name} --words"
+                )
             raise
-        return closing.close(experiment)
+        return CarriedOut(closing.close(experiment))
 
 
 def _measure(
@@ -100,20 +135,33 @@ def _measure(
     *,
     watch: bool,
     is_new: bool,
+    begun_s: float | None,
 ) -> None:
     """Runs what is left of the plan into the experiment's journal."""
     before = earlier(_lines(experiment), {cell.label: cell for cell in experiment.cells})
     journal = Journal(experiment.path)
     if not is_new:
         journal.append(GOING_ON)
-    judge = standing.Judge(experiment)
-    seated = seats.Seats(members, directory=directory, earlier=before)
+    judge = interim.Judge(experiment)
+    bootable = boot_machines.BootMachines(members, directory=directory, earlier=before)
 
-    def start(name: str) -> AgentLike:
+    def start(name: str, terms: Terms) -> AgentLike:
         watcher.begins(progress.BOOTING, name)
-        if members[name].seat is not None:
-            return seated.start(name)
-        return Agent(members[name], directory=directory)
+        if members[name].boot_entry is not None:
+            return bootable.start(name, terms)
+        return Agent(members[name], directory=directory, hear=terms.hear, start_limit_s=terms.limit_s)
+
+    stood = len(standstill.all_so_far())
+
+    def keep(event: Event) -> None:
+        """Keeps it, and before it that this process stood still since the last one."""
+        nonlocal stood
+        for one in standstill.all_so_far()[stood:]:
+            stood += 1
+            journal.append(standing_still := Stood(one.why, one.seconds))
+            watcher.event(standing_still)
+        journal.append(event)
+        judge.hear(event)
 
     def account(name: str, agent: AgentLike, detail: str) -> HostMonitor:
         if agent.process is None:
@@ -125,7 +173,7 @@ def _measure(
 
     with (
         contextlib.closing(journal),
-        peers.far_ends(schedule, members, directory) as far_ends,
+        peers.far_ends(schedule, members, directory, keep=journal.append) as far_ends,
         onlooker(schedule, judge) as watcher,
     ):
         events = runner.run(
@@ -135,12 +183,15 @@ def _measure(
             judge=judge,
             notify=watcher.progress,
             earlier=before,
-            seats=seated,
+            boot_machines=bootable,
+            keep=keep,
+            starts_s={name: system.start_s for name, system in members.items()},
+            begun_s=begun_s,
             watch=account if watch and not _are_watched(members) else None,
         )
         with contextlib.closing(events):
             for event in events:
-                journal.append(event)
+                keep(event)
                 watcher.event(event)
 
 
@@ -153,18 +204,8 @@ def _lines(experiment: Experiment) -> Iterator[Line]:
 
 
 def _are_watched(members: Mapping[str, System]) -> bool:
-    """Whether some system is under a monitor already: what that costs is what is compared."""
+    """True if some system is already under a monitor: then the monitor's cost is what is compared."""
     return any(system.is_watched for system in members.values())
-
-
-def _members(schedule: Plan) -> dict[str, System]:
-    """The system behind each label. Raises, before anything is measured, if one is not to be had."""
-    members = {}
-    for label in schedule.systems:
-        system = systems.find(label.partition("#")[0], schedule.study.definitions)
-        check(system)
-        members[label] = replace(system, name=label)
-    return members
 
 
 def _directory(order: Order) -> Path:
@@ -173,42 +214,86 @@ def _directory(order: Order) -> Path:
         raise UsageError(f"--directory is {quoted(directory)}, but must be a directory that can be written")
     if any(ord(character) < 32 for character in str(directory)):  # a tab or a line end ends it in the ledger
         raise UsageError(f"--directory is {quoted(directory)}, but must be one without control characters")
+    status = directory.stat()
+    if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
+        raise UsageError(
+            f"--directory is {quoted(directory)}, in which every user can replace the laboratory's files: "
+            f"make it sticky (chmod +t), or choose another"
+        )
+    if status.st_uid not in _trusted_users() and not _in_user_namespace():
+        raise UsageError(
+            f"--directory is {quoted(directory)}, which belongs to user {status.st_uid}, who can replace "
+            "the laboratory's files: choose a directory of yours, or of root's"
+        )
     return directory
 
 
-def _digest_of(program: Path) -> str:
-    return hashlib.sha256(program.read_bytes()).hexdigest()
+def _in_user_namespace() -> bool:
+    """True if some users have no number here, so that their directories, and root's, belong to nobody."""
+    with contextlib.suppress(OSError):
+        return of_file(Path("/proc/self/uid_map")).split() != ["0", "0", "4294967295"]
+    return False
+
+
+def _trusted_users() -> set[int]:
+    """Root, this user, and the user who became root by sudo."""
+    given = os.environ.get("SUDO_UID", "")
+    return {0, os.geteuid(), *([int(given)] if os.geteuid() == 0 and given.isdecimal() else [])}
+
+
+def _digest_of(system: System) -> str:
+    """The digest of its load program; "" if that is not built, for then the system cannot start."""
+    try:
+        return hashlib.sha256(built.load(system.program).read_bytes()).hexdigest()
+    except Unsupported:
+        return ""
+
+
+def workloads_known() -> dict[str, Any]:
+    """The header's entries for every workload."""
+    return {
+        workload.name: {
+            "group": workload.group,
+            "summary": workload.summary,
+            "operation": workload.operation,
+            "metrics": [asdict(metric) for metric in workload.metrics],
+            "measure": workload.measure,
+            "counts": workload.counts,
+            "fewer": workload.fewer,
+            "groups": workload.groups,
+            "sweeps": workload.sweeps,
+            "sweep_unit": workload.sweep_unit,
+        }
+        for workload in built.catalogue().workloads
+    }
 
 
 def _details(members: Mapping[str, System], directory: Path, command: str) -> dict[str, Any]:
-    """What the header says besides the plan, so that the archive needs nothing else to be understood."""
-    from importlib.metadata import version
-
-    described = subprocess.run(
-        [built.load("glibc"), "describe", directory], stdout=subprocess.PIPE, check=True
-    )
+    """The header's entries besides the plan, which make the archive self-contained."""
+    described = built.answer_of(built.load("glibc"), "describe", directory)
     return {
         "command": command,
-        "steelyard": version("steelyard"),
+        "steelyard": steelyard.__version__,
         "python": sys.version.split()[0],
         "directory": str(directory),
-        "host": json.loads(described.stdout),
-        "machines": {name: system.seat.machine.name for name, system in members.items() if system.seat},
+        "host": json.loads(described),
+        "allowance": _allowance(),
+        "machines": {
+            name: system.boot_entry.machine.name for name, system in members.items() if system.boot_entry
+        },
         "boot_systems": [name for name, system in members.items() if system.boot],
         "systems_here": [name for name, system in members.items() if system.here],
         "system_summaries": {name: system.summary for name, system in members.items()},
-        "workloads": {
-            workload.name: {
-                "group": workload.group,
-                "summary": workload.summary,
-                "operation": workload.operation,
-                "metrics": [asdict(metric) for metric in workload.metrics],
-                "measure": workload.measure,
-                "counts": workload.counts,
-                "groups": workload.groups,
-                "sweeps": workload.sweeps,
-                "sweep_unit": workload.sweep_unit,
-            }
-            for workload in built.catalogue().workloads
-        },
+        "workloads": workloads_known(),
+    }
+
+
+def _allowance() -> dict[str, Any]:
+    quota, memory = allowance.quota(), allowance.memory()
+    return {
+        "processors": list(allowance.processors()),
+        "quota": quota.processors if quota else None,
+        "quota_group": shown(str(quota.group)) if quota else "",
+        "memory_limit_bytes": memory.bytes if memory else None,
+        "memory_group": shown(str(memory.group)) if memory else "",
     }

@@ -4,13 +4,13 @@ A guest is its host processes here: what one of its operations costs is what tho
 """
 
 import os
-import select
+import selectors
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard import standstill
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.events import CALLS, LIFE, OF_SERVER, SPAN, SYSTEM, USER, Called, Figure
 from steelyard.programs import built
@@ -30,7 +30,7 @@ _STOPPING = "ptrace"  # the one that stops processes for moments
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What was between two marks; `calls` is None where they were not counted."""
+    """The costs between two marks; `calls` is None if they were not counted."""
 
     figures: tuple[Figure, ...]
     calls: tuple[Called, ...] | None
@@ -89,9 +89,9 @@ def _called(before: _Counts, after: _Counts) -> list[Called]:
 
 
 class HostMonitor:
-    """The monitor, watching a process and all that descends from it. Ask it for marks, then close it.
+    """The monitor of a process and all its descendants. Ask it for marks, then close it.
 
-    It ends when its control pipe does: so also when this process is killed.
+    It ends when its control pipe is closed, so also when this process is killed.
     """
 
     def __init__(self, process: int, *, detail: str, may_stop: bool) -> None:
@@ -113,7 +113,7 @@ class HostMonitor:
             except Unsupported as error:
                 refused.append(str(error).rpartition("has ended: ")[2])
         raise Unsupported(
-            f"only {chosen} works here, which would disturb what it watches ({'; '.join(refused)})"
+            f"only {chosen} works here, which would disturb the measured processes ({'; '.join(refused)})"
         )
 
     def _open(self, words: list[str]) -> None:
@@ -121,6 +121,8 @@ class HostMonitor:
         self._unread = b""
         self._read_end, writing = os.pipe()
         reading, self._control = os.pipe()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._read_end, selectors.EVENT_READ)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
         try:
             self._process = subprocess.Popen(
@@ -132,6 +134,7 @@ class HostMonitor:
                 process_group=0,  # Ctrl-C is the laboratory's, which then ends the watch
             )
         except OSError as error:
+            self._selector.close()
             os.close(self._read_end)
             os.close(self._control)
             self._errors.close()
@@ -142,23 +145,23 @@ class HostMonitor:
         try:
             head = self._next(_START_LIMIT_S)
             if not isinstance(head, Head):
-                raise SystemFailed("the monitor did not begin with what it watches")
+                raise SystemFailed("the monitor did not start with its record of what it watches")
         except SteelyardError as error:
             self.close()
             raise Unsupported(str(error)) from error
         self.head = head
 
     def mark(self) -> Mark | None:
-        """All that was spent since the watch began, by now; None once the monitor can no longer say."""
+        """The total spent since the watch began; None once the monitor can no longer tell."""
         if self._process.poll() is not None:
             return None
         self._count += 1
         name = str(self._count)
         try:
             os.write(self._control, f"mark {name}\n".encode())
-            deadline = time.monotonic() + _MARK_LIMIT_S
+            deadline = standstill.clock() + _MARK_LIMIT_S
             while True:
-                record = self._next(deadline - time.monotonic())
+                record = self._next(deadline - standstill.clock())
                 if isinstance(record, Process):
                     self.exits.append(record)
                 if isinstance(record, Mark) and record.id == name:
@@ -171,11 +174,11 @@ class HostMonitor:
 
     def _next(self, limit_s: float) -> Record | None:
         """The next record; None for one of a kind that is not known. Raises SystemFailed without one."""
-        deadline = time.monotonic() + limit_s
+        deadline = standstill.clock() + limit_s
         while b"\n" not in self._unread:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._read_end], [], [], left)[0]:
-                raise SystemFailed(f"the monitor said nothing for {limit_s:g} s{self._last_words()}")
+            left = deadline - standstill.clock()
+            if left <= 0 or not standstill.wait(self._selector, left):
+                raise SystemFailed(f"the monitor sent nothing for {limit_s:g} s{self._last_words()}")
             more = os.read(self._read_end, 1 << 16)
             if not more:
                 raise SystemFailed(f"the monitor has ended{self._last_words()}")
@@ -191,16 +194,17 @@ class HostMonitor:
         return f": {'; '.join(said[:-1] or said)}" if said else ""
 
     def close(self) -> None:
-        """Ends the watch; the watched go on. May be called again."""
+        """End the watch; the watched processes continue. May be called again."""
         if self._control < 0:
             return
         os.close(self._control)
         self._control = -1
         # Its last records must be read, or it might wait for ever to write them.
-        deadline = time.monotonic() + _END_LIMIT_S
-        while (left := deadline - time.monotonic()) > 0 and select.select([self._read_end], [], [], left)[0]:
+        deadline = standstill.clock() + _END_LIMIT_S
+        while (left := deadline - standstill.clock()) > 0 and standstill.wait(self._selector, left):
             if not os.read(self._read_end, 1 << 16):
                 break
+        self._selector.close()
         os.close(self._read_end)
         try:
             self._process.wait(_END_LIMIT_S)

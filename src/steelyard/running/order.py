@@ -1,80 +1,107 @@
 """Turns what a user asked for into a plan, and says what that would do to machines."""
 
-import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard import streams, systems
+from steelyard import allowance, streams, systems
+from steelyard.errors import Unsupported
 from steelyard.programs import built
 from steelyard.quantities import clock_text
 from steelyard.running import peers
-from steelyard.running.budget import BOOT_S
 from steelyard.study import bounds, model, plan, study_file
 from steelyard.study.model import Machine
 from steelyard.study.plan import Plan
+from steelyard.systems.machine import BOOT_S
+from steelyard.systems.system import System, check
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user asked for, as it was written. A plan needs no more than what has no default."""
+    """The user's request. A plan needs only the fields without a default."""
 
     study: str
     systems: tuple[str, ...] | None  # None: the study's
     only: tuple[str, ...]
-    budget: str | None
+    budget_ns: int | None
     seed: int | None
-    margin: str | None = None
+    precision: float | None = None
+    margin: float | None = None
     archive: Path = Path()
     directory: str | None = None
     resume: bool = True
     command: str = ""
     peer: str | None = None  # where the far end of network workloads is, in place of the study's
+    short: bool = False  # the study's short form
     reboots: bool = False  # this machine may be rebooted
     watch: bool = True  # account for every trial of the systems on this host
+    study_text: str = ""  # the study itself, made of a command line; `study` is then its name in messages
 
 
-def plan_of(order: Order) -> Plan:
+def plan_of(order: Order, *, tell: Callable[[str], None] = streams.tell) -> Plan:
     """The plan that the order means; nothing is started. Raises UsageError and its kin."""
-    chosen = study_file.read(order.study)
+    if order.study_text:
+        chosen = study_file.parse(order.study_text, file=order.study)
+    else:
+        chosen = study_file.read(order.study, is_short=order.short)
     limits = built.catalogue().limits()
     model.check(chosen, limits, file=order.study)
     if order.only:
         chosen = model.only(chosen, order.only)
-    if order.budget:
-        design = replace(chosen.design, budget_s=model.duration_s(order.budget))
-        chosen = replace(chosen, design=design)
-    if order.margin:
-        margin = model.fraction(order.margin)
-        chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, margin))
-    names = systems.crossed(order.systems or chosen.systems, chosen.builds)
+    if order.budget_ns is not None:
+        chosen = replace(chosen, design=replace(chosen.design, budget_s=order.budget_ns / 1e9))
+    if order.precision is not None:
+        chosen = replace(chosen, design=replace(chosen.design, precision=order.precision))
+    if order.margin is not None:
+        chosen = replace(chosen, margins=dict.fromkeys(chosen.margins, order.margin))
+    builds = built.native_builds() if model.EVERY in chosen.builds else chosen.builds
+    names = systems.crossed(order.systems or chosen.systems, builds)
     if len(names) > bounds.SYSTEMS_MOST:
         raise bounds.refusal(
             chosen.name, f"{len(names):,} systems, with their builds", f"{bounds.SYSTEMS_MOST}"
         )
     members = [systems.find(name, chosen.definitions) for name in names]
-    chosen = peers.choose(chosen, order.peer, members, catalogue=limits, tell=streams.tell)
+    chosen = peers.choose(chosen, order.peer, members, catalogue=limits, tell=tell)
     labels = systems.label(names)
     seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
-    return plan.make(chosen, systems=labels, processors=os.cpu_count() or 1, seed=seed)
+    return plan.make(chosen, systems=labels, processors=len(allowance.processors()), seed=seed)
+
+
+def members_of(schedule: Plan) -> dict[str, System]:
+    """The system behind each label. Raises, before anything is measured, if the baseline cannot start, or no
+    other can; else the run leaves out those that cannot."""
+    members = {}
+    refusals: dict[str, Unsupported] = {}
+    for label in schedule.systems:
+        system = systems.find(label.partition("#")[0], schedule.study.definitions)
+        try:
+            check(system)
+            built.load(system.program)
+        except Unsupported as error:
+            refusals[label] = error
+        members[label] = replace(system, name=label)
+    baseline, *others = schedule.systems
+    if baseline in refusals or (others and all(label in refusals for label in others)):
+        raise next(iter(refusals.values()))
+    return members
 
 
 def reboots(plan: Plan) -> list[str]:
-    """For each machine that runs one system at a time, a sentence that says how often it will be booted."""
-    seats: dict[Machine, list[str]] = {}
+    """For each machine that runs one system at a time, a sentence with the number of its boots."""
+    boot_machines: dict[Machine, list[str]] = {}
     for label in plan.systems:
-        seat = systems.find(label.partition("#")[0], plan.study.definitions).seat
-        if seat is not None:
-            seats.setdefault(seat.machine, []).append(label)
-    return [_reboots(machine, systems, plan) for machine, systems in seats.items()]
+        boot_entry = systems.find(label.partition("#")[0], plan.study.definitions).boot_entry
+        if boot_entry is not None:
+            boot_machines.setdefault(boot_entry.machine, []).append(label)
+    return [_reboots(machine, systems, plan) for machine, systems in boot_machines.items()]
 
 
 def _reboots(machine: Machine, labels: Sequence[str], plan: Plan) -> str:
     budget_s, blocks = plan.study.design.budget_s, plan.study.design.blocks
     most = len(labels) * min(blocks, max(1, int(budget_s / (len(labels) * BOOT_S))))
     return (
-        f"{machine.name} ({machine.host}) will be rebooted for each of {', '.join(labels)} in turn, again "
-        f"and again: some {most} times, {clock_text(most * BOOT_S)} in all, if a boot and its trials "
+        f"{machine.name} ({machine.host}) will be rebooted for each of {', '.join(labels)} in turn, "
+        f"about {most} times, {clock_text(most * BOOT_S)} in all, if a boot and its trials "
         f"take {clock_text(BOOT_S)}; a boot may take up to {clock_text(machine.wait_s)}"
     )

@@ -10,10 +10,13 @@ import secrets
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
-from steelyard import systems
+from steelyard import commands, systems
 from steelyard.errors import Unsupported, UsageError
+from steelyard.events import Event, Words
+from steelyard.last_words import Said
 from steelyard.programs import built
 from steelyard.study import model
 from steelyard.study.model import LABORATORY, LOOPBACK, NAMESPACE, PEER, Catalogue, Study
@@ -40,9 +43,10 @@ def choose(
     catalogue: Catalogue,
     tell: Callable[[str], None],
 ) -> Study:
-    """The study with the far end that was asked for, or else its own. A study's own private network that
-    cannot be had becomes loopback, and a sentence says so. Raises UsageError for what is no far end, and
-    Unsupported where a system cannot have it."""
+    """The study with the requested far end, or else its own. If a study's own private network is unavailable,
+    it becomes loopback, with a sentence about it. Raises UsageError for an invalid far end, and Unsupported
+    if a system cannot have it.
+    """
     if choice is not None and not model.is_peer(choice):
         raise UsageError(f"--peer is {quoted(choice)}, but must be {model.PEERS}")
     if choice or study.peer:
@@ -50,7 +54,7 @@ def choose(
         if refused and (choice or study.peer != NAMESPACE):
             raise Unsupported(refused)
         if refused:
-            tell(f"{refused}; so the study's far ends are at loopback: {_MEANING}")
+            tell(f"{refused}; so the study uses loopback: {_MEANING}")
         study = model.with_peer(study, LOOPBACK if refused else choice or study.peer, catalogue)
     for peer in _peers(study):
         refused = _refusal(peer, members)
@@ -80,13 +84,7 @@ def _refusal(peer: str, members: Sequence[System]) -> str | None:
 @functools.cache
 def _refusal_of_namespace() -> str | None:
     try:
-        answer = subprocess.run(
-            [built.load("glibc"), "run", *_PROBE],
-            stdout=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            timeout=_PROBE_LIMIT_S,
-            check=False,
-        )
+        answer = commands.run([built.load("glibc"), "run", *_PROBE], limit_s=_PROBE_LIMIT_S)
     except subprocess.TimeoutExpired:
         return f"a private network did not work within {_PROBE_LIMIT_S} s here"
     end = json.loads(answer.stdout.splitlines()[-1]) if answer.stdout else {}
@@ -97,10 +95,11 @@ def _refusal_of_namespace() -> str | None:
 
 @contextmanager
 def far_ends(
-    plan: Plan, members: Mapping[str, System], directory: Path
+    plan: Plan, members: Mapping[str, System], directory: Path, *, keep: Callable[[Event], None]
 ) -> Iterator[dict[tuple[str, str], str]]:
-    """Where each system's trials find each far end that is not theirs: address, port and token. They are up
-    until this ends. Raises Unsupported for a host that cannot be one."""
+    """The address, port and token of each remote far end, for each system's trials. They are up until this
+    ends; their output is then given to `keep`. Raises Unsupported for a host that cannot be one.
+    """
     peers = [one for one in _peers(plan.study) if one not in (LOOPBACK, NAMESPACE)]
     hosts: dict[str, Agent] = {}
     served: dict[tuple[str, str], str] = {}
@@ -108,13 +107,20 @@ def far_ends(
     with ExitStack() as stack:
         for peer in peers:
             host = "native" if peer == LABORATORY else peer
-            hosts[peer] = stack.enter_context(Agent(systems.find(host), directory=directory))
+            hear = partial(_keep_words, keep, peer)
+            hosts[peer] = stack.enter_context(Agent(systems.find(host), directory=directory, hear=hear))
             for label, system in members.items():
                 at = _laboratory_for(system) if peer == LABORATORY else "-"
                 if (peer, at) not in served:
                     served[peer, at] = _serve(hosts[peer], peer, at)
                 ends[label, peer] = served[peer, at]
         yield ends
+
+
+def _keep_words(keep: Callable[[Event], None], peer: str, output: Said, errors: Said) -> None:
+    if output.text or errors.text:
+        left_out = output.left_out + errors.left_out
+        keep(Words(f"far end at {peer}", 1, None, output.text, errors.text, left_out))
 
 
 def _laboratory_for(system: System) -> str:

@@ -1,21 +1,29 @@
 """Keeps account, for people, of where a run stands: what it is doing, what its time went to, what is new."""
 
-import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol
 
-from steelyard import events
-from steelyard.analysis.model import Comparison
-from steelyard.analysis.standing import Judge
+from steelyard import events, standstill
+from steelyard.analysis import conditions
+from steelyard.analysis.conditions import Seen
+from steelyard.analysis.interim import Judge
+from steelyard.analysis.model import Comparison, MachineState
+from steelyard.events import Outcome
 from steelyard.running import allocation, runner
 from steelyard.statistics import verdict
 from steelyard.study.plan import Plan
 
 # What a run does, in the order in which it begins to.
 STARTING, FIRST, SETTLING, BOOTING, COUNTING = (
-    "starting", "first blocks of everything", "settling what is open", "booting", "counting system calls",
+    "starting", "first blocks of everything", "settling open metrics", "booting", "counting system calls",
 )  # fmt: skip
+
+
+_STATE_TRIALS, _STATE_NS = (
+    3,
+    500_000_000,
+)  # that say something of the machine: what is counted has steps of 10 ms
 
 
 class Onlooker(Protocol):
@@ -40,9 +48,9 @@ MakeOnlooker = Callable[[Plan, Judge], Onlooker]
 
 
 class RunState:
-    """Where the run stands now."""
+    """The current state of the run."""
 
-    def __init__(self, plan: Plan, judge: Judge, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, plan: Plan, judge: Judge, *, clock: Callable[[], float] = standstill.clock) -> None:
         self.plan = plan
         self.judge = judge
         self.budget_s = plan.study.design.budget_s
@@ -53,21 +61,23 @@ class RunState:
         self._clock = clock
         self._since = clock()
         self.boots = 0  # of machines
+        self.absent: set[str] = set()  # systems that could not start
         self._reports: set[tuple[str, str, str, bool]] = set()
+        self._seen: list[Seen] = []  # what trials of this run say of the machine around them
 
     @property
     def left_s(self) -> float:
-        """At most: what is settled before that ends it sooner."""
+        """The maximum time left: settled metrics end the run sooner."""
         return max(0.0, self.budget_s - self.spent_s)
 
     @property
     def pairs(self) -> int:
         """A cell on a system is one, if there is a baseline to hold it against."""
-        return (len(self.plan.systems) - 1) * len(self.plan.cells)
+        return (len(self.plan.systems) - len(self.absent) - 1) * len(self.plan.cells)
 
     @property
     def pairs_settled(self) -> int:
-        return len(self.judge.standing.decided)
+        return len(self.judge.interim.decided)
 
     def begins(self, what: str, system: str) -> None:
         self._turn(what, system)
@@ -83,9 +93,27 @@ class RunState:
         self._since, self.doing, self.where = now, what, where
 
     def look(self) -> None:
-        """What a round has taken is known only when it is over."""
+        """A look. The duration of a round is known only when it is over."""
         self.spent_s += self._clock() - self._since
         self._turn(self.doing, self.where)
+
+    def ended(self, outcome: Outcome) -> None:
+        """A trial is over."""
+        seen = conditions.seen_of(outcome, self.judge.experiment.header)
+        if seen is not None:
+            self._seen.append(seen)
+
+    @property
+    def trials(self) -> int:
+        """The trials of this run, on this machine."""
+        return len(self._seen)
+
+    def state(self) -> MachineState | None:
+        """The state of the machine in the trials of this run; None before there are enough of them."""
+        long_enough = sum(one.span_ns for one in self._seen) >= _STATE_NS
+        if len(self._seen) < _STATE_TRIALS or not long_enough:
+            return None
+        return conditions.state_of(self._seen, self.judge.experiment.header)
 
     def news(self) -> list[Comparison]:
         """The differences that are claimed now and were not reported before, the largest first. Each is
@@ -101,13 +129,13 @@ class RunState:
         return sorted(news, key=_far, reverse=True)
 
     def spent_on(self) -> Iterable[tuple[str, float]]:
-        """What the time went to so far, starting left out: it is not counted."""
-        for what in (FIRST, SETTLING, BOOTING, COUNTING):
+        """The use of the time so far."""
+        for what in (STARTING, FIRST, SETTLING, BOOTING, COUNTING):
             if self.time_s.get(what):
                 yield what, self.time_s[what]
 
 
 def _far(one: Comparison) -> float:
-    """How far from 1 it is, as a multiple."""
+    """The distance from 1, as a multiple."""
     assert one.ratio is not None
     return max(one.ratio.value, 1 / one.ratio.value)

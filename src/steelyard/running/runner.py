@@ -1,34 +1,37 @@
 """Runs a plan on its systems and yields what happened, as it happens: starts, outcomes, looks.
 
 Time goes in rounds of some seconds: a round's visits are chosen by what is known (`allocation`), measured,
-and judged. `agenda` holds what is to be measured, `fleet` the systems that are up, `budget` the time.
+and judged. `queue` holds what is to be measured, `running_systems` the systems that are up, and `budget` the
+time.
 """
 
-import time
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.analysis.model import Standing
-from steelyard.events import Earlier, Event, Outcome
+from steelyard import standstill
+from steelyard.analysis.model import Interim
+from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.events import SET_ASIDE, Earlier, Event, Outcome, Unbooted
 from steelyard.running import allocation
-from steelyard.running.agenda import EARLY_ROUNDS, Agenda
 from steelyard.running.allocation import Offer
 from steelyard.running.budget import Budget
 from steelyard.running.counting import Counting
-from steelyard.running.dialogue import AgentLike
-from steelyard.running.fleet import Fleet, NoSeats, SeatsLike, Watch
+from steelyard.running.queue import EARLY_ROUNDS, Queue
+from steelyard.running.running_systems import BootMachinesLike, NoSeats, RunningSystems, Start, Watch
 from steelyard.study import plan as plans
 from steelyard.study.plan import Plan, Trial
+from steelyard.systems.machine import BOOT_S
 
 _ROUND_OVERRUN = 1.5
-
+_TRIES = 3  # at one trial, where the laboratory stands still
+_LOOKS_AFTER = 2  # the work after the last trial (a look, and closing) takes this multiple of a look
 
 _NO_SEATS = NoSeats()
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the run stands, for people."""
+    """The state of the run, for people."""
 
     round: int  # from 0
     trial: Trial
@@ -43,115 +46,178 @@ class Progress:
 def run(
     plan: Plan,
     *,
-    start: Callable[[str], AgentLike],
+    start: Start,
     boots_afresh: Collection[str],
-    judge: Callable[[], Standing],
+    judge: Callable[[], Interim],
     notify: Callable[[Progress], None],
     earlier: Earlier,
     watch: Watch | None = None,
-    seats: SeatsLike = _NO_SEATS,
-    clock: Callable[[], float] = time.monotonic,
+    boot_machines: BootMachinesLike = _NO_SEATS,
+    keep: Callable[[Event], None] = lambda event: None,
+    starts_s: Mapping[str, float] | None = None,
+    begun_s: float | None = None,
+    clock: Callable[[], float] = standstill.clock,
 ) -> Generator[Event, None, None]:
-    """Yields every event of the experiment, in order; when it ends, every system has been closed.
+    """Yield every event of the experiment, in order; when it ends, every system has been closed.
 
-    `start` brings a system up; `boots_afresh` are those whose start is a boot; `judge` says what is known by
-    now, and is asked after each round. Stops when all pairs are decided or have the most blocks, or when the
-    budget, counted from the first trial on, would not cover another visit. A system that cannot start at the
-    beginning raises what `start` raises; one that dies later yields failed outcomes, and is started again
-    for the next round. Raises TooShort if the budget does not cover even one pair. With `watch` every trial
-    is accounted for, and what differs much for sure gets trials that count system calls.
+    `start` starts a system; `boots_afresh` are those whose start is a boot; `judge` gives the interim result,
+    and is called after each round. The run stops when all pairs are decided or have the maximum number of
+    blocks, or when the budget would not cover another visit. The budget counts from `begun_s` on the clock,
+    the time of the command, and includes everything. If a system cannot start at the beginning, it is left
+    out with an Unbooted event, as long as the baseline and another system remain; otherwise the exception of
+    `start` is raised. A system that dies later yields failed outcomes, and is started again for the next
+    round. A system is not started if its start would exceed the remaining time, by its last start or by
+    `starts_s`. Raises TooShort if nothing could be compared. With `watch` every trial is accounted for, and
+    large proven differences get trials that count system calls. The output of systems is given to `keep` when
+    they end.
 
-    Where systems exclude each other (`seats`), a round is one boot of each, one after the other. Raises Stuck
-    where a machine does not come up.
+    If systems exclude each other (`boot_machines`), a round is one boot of each, in turn. Raises Stuck if a
+    machine does not come up.
     """
-    budget = Budget(plan.study.design.budget_s, spent_before_s=earlier.spent_s, clock=clock)
-    is_booted = any(map(seats.machine, plan.systems))
+    budget = Budget(
+        plan.study.design.budget_s,
+        spent_before_s=earlier.spent_s,
+        begun_s=clock() if begun_s is None else begun_s,
+        clock=clock,
+    )
+    is_booted = any(map(boot_machines.machine, plan.systems))
     if not is_booted:  # only a round of boots is finished as it was begun
         earlier = replace(earlier, unfinished=frozenset())
-    agenda = Agenda(plan, earlier, budget)
-    budget.add(seats.away_s())
-    fleet = Fleet(
+    queue = Queue(plan, earlier, budget)
+    budget.add(boot_machines.away_s())
+    running_systems = RunningSystems(
         plan,
         start=start,
         watch=watch,
         clock=clock,
-        seats=seats,
+        boot_machines=boot_machines,
         earlier=earlier,
+        keep=keep,
+        starts_s=dict.fromkeys(filter(boot_machines.machine, plan.systems), BOOT_S) | dict(starts_s or {}),
     )
-    counting = Counting(agenda, fleet, budget, counted=earlier.accounted, clock=clock)
+    counting = Counting(queue, running_systems, budget, counted=earlier.accounted, clock=clock)
     try:
-        for system in plan.systems:
-            if seats.machine(system) is None:
-                yield from fleet.bring_up(system)
-        agenda.standing = judge()
+        yield from _start_all(queue, running_systems, budget, boot_machines)
+        queue.interim = judge()
         if is_booted:
-            yield from _rounds_by_boot(agenda, fleet, budget, judge, seats, notify, clock)
-            agenda.check()
+            yield from _rounds_by_boot(queue, running_systems, budget, judge, boot_machines, notify, clock)
+            queue.check()
             return
         boots_each_round = plan.study.design.blocks_per_boot == 1
-        while visits := agenda.next_visits(boot_s=fleet.boot_s() if boots_each_round else 0.0):
-            afresh = boots_afresh if plans.starts_afresh(plan, agenda.round) else ()
-            systems = fleet.to_boot(agenda.systems_in(visits), afresh)
-            if fleet.boot_s(systems) >= budget.left_s():
+        while visits := queue.next_visits(boot_s=running_systems.boot_s() if boots_each_round else 0.0):
+            afresh = boots_afresh if plans.starts_afresh(plan, queue.round) else ()
+            systems = running_systems.to_boot(queue.systems_in(visits), afresh)
+            if systems and running_systems.boot_s(systems) > budget.left_s():
                 break
-            yield from fleet.refresh(systems)
-            yield from _round(agenda, fleet, budget, visits, notify, clock)
-            yield agenda.look(judge)
+            yield from running_systems.refresh(systems)
+            yield from _round(queue, running_systems, budget, visits, notify, clock)
+            yield _look(queue, budget, judge, clock)
             yield from counting.perform()
         yield from counting.perform(is_over=True)
-        agenda.check()
+        queue.check()
     finally:
-        fleet.close()
+        running_systems.close()
+
+
+def _start_all(
+    queue: Queue, running_systems: RunningSystems, budget: Budget, boot_machines: BootMachinesLike
+) -> Iterator[Event]:
+    """Starts every system that excludes no other and for which there is time, and leaves out what cannot
+    start, while two remain."""
+    baseline, *others = queue.plan.systems
+    for system in queue.plan.systems:
+        if boot_machines.machine(system) is not None:
+            continue
+        is_owed = queue.owed is not None and queue.owed.system == system
+        left_s = budget.seconds if is_owed else budget.left_s()
+        if running_systems.boot_s([system]) > left_s:
+            queue.leave_out(system)
+            continue
+        try:
+            yield from running_systems.bring_up(system, limit_s=left_s)
+        except SteelyardError as error:
+            if budget.left_s() <= 0 and not is_owed:  # its start was cut short
+                queue.leave_out(system)
+                continue
+            is_last = system == baseline or len(others) == len(queue.absent) + 1
+            if is_last or not isinstance(error, Unsupported | SystemFailed):
+                raise
+            queue.absent.add(system)
+            running_systems.lose(system, str(error))
+            yield Unbooted(system, str(error))
+
+
+def _look(queue: Queue, budget: Budget, judge: Callable[[], Interim], clock: Callable[[], float]) -> Event:
+    """Judges what there is, and keeps as much time for the last look, and for closing what was measured."""
+    begun = clock()
+    look = queue.look(judge)
+    budget.reserve_s = _LOOKS_AFTER * (clock() - begun)
+    return look
 
 
 def _rounds_by_boot(
-    agenda: Agenda,
-    fleet: Fleet,
+    queue: Queue,
+    running_systems: RunningSystems,
     budget: Budget,
-    judge: Callable[[], Standing],
-    seats: SeatsLike,
+    judge: Callable[[], Interim],
+    boot_machines: BootMachinesLike,
     notify: Callable[[Progress], None],
     clock: Callable[[], float],
 ) -> Iterator[Event]:
     """Rounds in which each system does in one boot what it has to do. A round that was begun is finished: a
     system's boot without its partners' would tell nothing."""
-    plan = agenda.plan
-    seated = [system for system in plan.systems if seats.machine(system) is not None]
-    while slots := agenda.slots(boot_s=fleet.boot_s(seated)):
-        for position, system in enumerate(plans.boot_order(plan, agenda.round)):
-            trials = agenda.trials_in(slots, system, position)
+    plan = queue.plan
+    bootable = [system for system in plan.systems if boot_machines.machine(system) is not None]
+    while slots := queue.slots(boot_s=running_systems.boot_s(bootable)):
+        for position, system in enumerate(plans.boot_order(plan, queue.round)):
+            trials = queue.trials_in(slots, system, position)
             if trials:
-                budget.begin()
                 yield from (
-                    fleet.boot(system) if system in seated else fleet.refresh(fleet.to_boot([system], []))
+                    running_systems.boot(system)
+                    if system in bootable
+                    else running_systems.refresh(running_systems.to_boot([system], []))
                 )
-                yield from _trials(agenda, fleet, budget, trials, notify, clock)
-        agenda.complete_round(slots)
-        yield agenda.look(judge)
+                yield from _trials(queue, running_systems, budget, trials, notify, clock)
+        queue.complete_round(slots)
+        yield _look(queue, budget, judge, clock)
 
 
 def _trials(
-    agenda: Agenda,
-    fleet: Fleet,
+    queue: Queue,
+    running_systems: RunningSystems,
     budget: Budget,
     trials: Sequence[Trial],
     notify: Callable[[Progress], None],
     clock: Callable[[], float],
 ) -> Iterator[Outcome]:
-    """The trials of one boot; those of a system that does not live through it end there."""
+    """The trials of one boot; those of a system that dies end there."""
     for number, trial in enumerate(trials):
-        notify(_progress(agenda, budget, trial, number, len(trials)))
-        begun = clock()
-        outcome = fleet.attempt(trial)
-        agenda.keep(trial, outcome, clock() - begun)
-        yield outcome
-        if not fleet.is_up(trial.system):
+        notify(_progress(queue, budget, trial, number, len(trials)))
+        yield from _performed(queue, running_systems, trial, clock, limit_s=float("inf"))
+        if not running_systems.is_up(trial.system):
             return
 
 
+def _performed(
+    queue: Queue, running_systems: RunningSystems, trial: Trial, clock: Callable[[], float], *, limit_s: float
+) -> Generator[Outcome, None, bool]:
+    """The trial's outcome, after others that were set aside because the laboratory stood still; returns
+    whether the trial is done."""
+    for _ in range(_TRIES):
+        begun = clock()
+        outcome = running_systems.attempt(trial, limit_s=limit_s)
+        queue.keep(trial, outcome, clock() - begun)
+        yield outcome
+        if outcome.status != SET_ASIDE:
+            return True
+        if outcome.host_ns is not None or not running_systems.is_up(trial.system):
+            break
+    return False
+
+
 def _round(
-    agenda: Agenda,
-    fleet: Fleet,
+    queue: Queue,
+    running_systems: RunningSystems,
     budget: Budget,
     visits: Sequence[Offer],
     notify: Callable[[Progress], None],
@@ -161,29 +227,27 @@ def _round(
     what it would have held comes in the next one, if it is still wanted by then."""
     meant_s = sum(one.cost_s for one in visits)
     until_s = budget.spent_s() + max(_ROUND_OVERRUN * meant_s, allocation.ROUND_S / EARLY_ROUNDS)
-    position, trials = 0, sum(len(agenda.systems_of(one.cell)) for one in visits)
+    position, trials = 0, sum(len(queue.systems_of(one.cell)) for one in visits)
     for one in visits:
-        planned = agenda.trials_of(one.cell)
-        if budget.spent_s() > until_s or not agenda.affords(agenda.cost_of(one.cell)):
+        planned = queue.trials_that_fit(one.cell, left_s=budget.left_s())
+        is_whole = len(planned) == len(queue.trials_of(one.cell))
+        if budget.spent_s() > until_s:
             position += len(planned)
             continue
         for trial in planned:
-            if agenda.is_over():
-                return
-            budget.begin()
-            notify(_progress(agenda, budget, trial, position, trials))
-            begun = clock()
-            outcome = fleet.attempt(trial)
-            agenda.keep(trial, outcome, clock() - begun)
-            yield outcome
+            if queue.fits(trial):
+                notify(_progress(queue, budget, trial, position, trials))
+                limit_s = queue.limit_s(trial)
+                is_whole &= yield from _performed(queue, running_systems, trial, clock, limit_s=limit_s)
+            else:
+                is_whole = False
             position += 1
-        agenda.complete(one.cell)
+        if planned and is_whole:
+            queue.complete(one.cell)
 
 
-def _progress(agenda: Agenda, budget: Budget, trial: Trial, position: int, trials: int) -> Progress:
-    plan = agenda.plan
-    pairs = max(1, len(plan.systems) - 1) * len(plan.cells)
+def _progress(queue: Queue, budget: Budget, trial: Trial, position: int, trials: int) -> Progress:
+    plan = queue.plan
+    pairs = max(1, len(plan.systems) - len(queue.absent) - 1) * len(plan.cells)
     left_s = max(0.0, budget.left_s())
-    return Progress(
-        agenda.round, trial, position, trials, agenda.open_pairs(), pairs, budget.spent_s(), left_s
-    )
+    return Progress(queue.round, trial, position, trials, queue.open_pairs(), pairs, budget.spent_s(), left_s)

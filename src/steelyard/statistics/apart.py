@@ -1,8 +1,9 @@
-"""Whether one cost's paired differences lie on one side of 0, and by how much, from two pairs on.
+"""Tests whether one cost's paired differences are on one side of 0, and estimates their size, from two pairs
+on.
 
-As `paired` does it for times, with Student's own variance: costs have units of their own, and nothing to
-learn noise from. What is counted in whole numbers may scatter by nothing at all, so the mean must lie beyond
-the noise of counting as well.
+Like `paired` for times, but with Student's own variance: costs have their own units, and there are no other
+metrics to learn the noise from. Counts may have no scatter at all, so the mean must also exceed the noise of
+counting.
 """
 
 import math

@@ -12,16 +12,18 @@ import numpy as np
 
 from steelyard.statistics.signed_rank import Array
 
+_FURTHER_LEAST = 3  # trials: fewer of the same boot say next to nothing of how such trials differ
 TRIALS_MOST = 10  # of a cell in one boot: more tell next to nothing of it
 
 
 def ratio(groups: Sequence[Array]) -> float | None:
-    """The variance of trials within a boot over that of boots; `groups` are one system's log values, an array
-    a boot. None where it cannot be known: it takes two boots, and one with two trials. Infinite where boots
-    differ by no more than their trials would make them."""
+    """The variance of trials within a boot over that between boots; `groups` are one system's log values, an
+    array per boot. None if it cannot be known: it takes two boots, and three trials that are not the first of
+    theirs. Infinite if boots differ by no more than their trials explain.
+    """
     known = [one for one in groups if len(one)]
     trials, boots = sum(map(len, known)), len(known)
-    if boots < 2 or trials <= boots:
+    if boots < 2 or trials - boots < _FURTHER_LEAST:
         return None
     means = np.array([one.mean() for one in known])
     sizes = np.array([len(one) for one in known], float)
@@ -34,6 +36,6 @@ def ratio(groups: Sequence[Array]) -> float | None:
 
 
 def trials(*, boot_s: float, trial_s: float, ratio: float) -> int:
-    """How often to run a trial in each boot, if a boot and a trial take so long."""
+    """The number of trials per boot, for these durations of a boot and a trial."""
     wanted = math.sqrt(ratio * boot_s / max(trial_s, 1e-9))
     return max(1, min(TRIALS_MOST, round(min(wanted, TRIALS_MOST))))

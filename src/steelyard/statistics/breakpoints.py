@@ -54,7 +54,7 @@ def find(x: Array, y: Array) -> Array:
 
 
 def settle(x: Array, y: Array, *, start: Array) -> Array:
-    """As many breakpoints as in `start`, each moved from there to where the misfit is least."""
+    """As many breakpoints as in `start`, each moved to where the misfit is smallest."""
     return _minimum(x, y, _broken(x, y, start)).breaks
 
 
@@ -80,11 +80,11 @@ def pieces(x: Array, breaks: Array) -> list[slice]:
 
 
 def reach(x: Array, y: Array, *, breaks: Array) -> tuple[Array, Array]:
-    """From where to where each breakpoint may lie for all that the abscissae can tell.
+    """The range of positions of each breakpoint that the abscissae allow.
 
-    The line through a cliff with two points inside says where it begins and ends. With fewer, either end may
-    be anywhere from one abscissa to the next. A point so near an end that noise may have put it there is not
-    inside.
+    The line through a cliff with two points inside shows where it begins and ends. With fewer, either end may
+    be anywhere between two abscissae. A point so near an end that noise may have put it there does not count
+    as inside.
     """
     low, high = breaks.copy(), breaks.copy()
     steepness, margin = np.abs(slopes(x, y, breaks=breaks)), _MARGIN * np.diff(breaks)
@@ -191,7 +191,7 @@ def _places(x: Array, middle: float, step: float) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What may be added to a fit with some breakpoints. Nothing here depends on the ordinates."""
+    """The breakpoints that may be added to a fit. Nothing here depends on the ordinates."""
 
     rows: Array  # of each: all breakpoints then, ascending
     good: NDArray[np.bool_]  # whether each piece then has enough points
@@ -251,7 +251,7 @@ def _best(y: Array, additions: Additions) -> Broken | None:
 
 
 def _supported(x: Array, rows: Array) -> NDArray[np.bool_]:
-    """Of each row of breakpoints, whether all its pieces have FEWEST_POINTS, or two and may be cliffs."""
+    """For each row of breakpoints, True if all its pieces have FEWEST_POINTS, or two and may be cliffs."""
     points = np.full((len(rows), rows.shape[1] + 1), len(x))
     points[:, :-1] = np.searchsorted(x, rows + _NOTHING)
     points[:, 1:] -= np.searchsorted(x, rows - _NOTHING)

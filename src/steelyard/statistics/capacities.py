@@ -32,13 +32,13 @@ _GRID = 0.25  # octaves
 _SOUGHT = 0.15  # the w of the steps on the grid
 _NARROWEST, _WIDEST = 0.03, 1.2  # w
 _OUTLYING = 0.03  # residuals beyond it count linearly
-_ENOUGH = 1e-4  # of the misfit: where a step falls between two sizes, a finer search goes on for ever
+_ENOUGH = 1e-4  # of the misfit: where a step falls between two sizes, a finer search never ends
 _TENTH = float(np.log(9))  # how many w it is from a tenth of a step to its centre
 _SCALE = (1.0, 0.3, 0.3)  # of h, c and w: what is a small change
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CapacityStep:
     """One rise of the latency by a factor. Sizes are in the curve's unit."""
 
     onset: float  # where a tenth of it is done
@@ -62,8 +62,8 @@ class Fit:
     """A curve in steps, that at the smallest size first."""
 
     fastest: float  # the latency before all steps
-    steps: tuple[Step, ...]
-    minor: tuple[Step, ...]
+    steps: tuple[CapacityStep, ...]
+    minor: tuple[CapacityStep, ...]
     residual: float  # the standard deviation of the latencies about it, as a fraction
 
 
@@ -199,7 +199,7 @@ def _criterion(x: Array, one: _Sum) -> float:
 def _described(x: Array, y: Array, model: _Sum) -> Fit:
     residual = y - _sum(x, np.array([model.level, *model.rows.ravel()]))
     steps = [
-        Step(
+        CapacityStep(
             onset=float(np.exp2(c - _TENTH * w)),
             centre=float(np.exp2(c)),
             width=float(2 * _TENTH * w),
@@ -217,10 +217,10 @@ def _described(x: Array, y: Array, model: _Sum) -> Fit:
 
 
 def _reach(x: Array, rows: Array) -> Array:
-    """The least and greatest onset, the least and greatest centre, of each step, for all that x can tell.
+    """The smallest and largest onset and centre of each step that x allows.
 
-    Two points between the tenth and nine tenths determine a step. With fewer, its ends may be anywhere from
-    one point to the next.
+    Two points between one tenth and nine tenths determine a step. With fewer, its ends may be anywhere
+    between two points.
     """
     onset, centre, end = (rows[:, 1] + tenths * _TENTH * rows[:, 2] for tenths in (-1, 0, 1))
     after, from_end = np.searchsorted(x, onset, side="right"), np.searchsorted(x, end)

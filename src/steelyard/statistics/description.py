@@ -1,8 +1,8 @@
-"""What a set of values is like: the figures that panalyser prints of a series (mean, standard deviation,
-coefficient of variation, median; Kretschek, Hexsel and dos Santos), and percentiles.
+"""Describes a set of values by the figures that panalyser prints of a series (mean, standard deviation,
+coefficient of variation, median; Kretschek, Hexsel and dos Santos), and by percentiles.
 
 Percentiles interpolate linearly between ordered values (type 7 of Hyndman and Fan, 1996). The coefficient of
-variation is that of values from 0 on: it misleads where the mean is near 0.
+variation is for values from 0 on: it misleads if the mean is near 0.
 """
 
 import math

@@ -27,8 +27,9 @@ def least(differences: Array) -> float:
 
 
 def spread(values: Sequence[Array], *, metrics: int) -> float:
-    """How far one system's log values lie apart in a family of so many metrics: one array for each
-    metric and system; those with fewer than two values say nothing."""
+    """The distance between one system's log values in a family of metrics of this size: one array for each
+    metric and system; arrays with fewer than two values say nothing.
+    """
     ranges = sorted((float(one.max() - one.min()) for one in values if len(one) > 1), reverse=True)
     if not ranges:
         return math.inf
@@ -36,7 +37,7 @@ def spread(values: Sequence[Array], *, metrics: int) -> float:
 
 
 def limit(units: int, spread_found: float) -> float:
-    """What the least difference has to reach after so many units, on the log scale."""
+    """The limit for the smallest difference after this number of units, on the log scale."""
     if units > LAST:
         return 0.0
     return max(math.log(_FACTORS.get(units, 1.0)), _RANGES * spread_found)

@@ -19,13 +19,16 @@ _NO_MEAN = Mean(0.0, float("inf"), 1.0, float("inf"))
 
 @dataclass(frozen=True)
 class Pairs:
-    """What one comparison rests on: log values of both systems, a number a unit (a block, or a boot), in
-    the order of measuring; larger is better. `family` names those beside which it is judged."""
+    """The pairs of one comparison: log values of both systems, one number per unit (a block, or a boot), in
+    the order of measuring; larger is better. `family` names the comparisons beside which it is judged, `kind`
+    those with similar noise.
+    """
 
     baseline: Array
     system: Array
     both_orders: bool  # each of the two systems went first in some block
     family: Hashable
+    kind: str = ""
 
     @cached_property
     def differences(self) -> Array:
@@ -39,9 +42,10 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the pairs of one comparison say, beside all others."""
+    """The judgement on the pairs of one comparison, beside all others."""
 
-    estimate: Estimate  # of the difference; a claimed one has the interval that it deserves
+    estimate: Estimate  # of the difference; a claimed one has the interval that the claim rests on
+    shown: Estimate  # the same; a claimed one has the interval in which its size is quoted
     usual: Estimate  # with the interval that holds at all looks together
     p_adjusted: float  # for all looks and all comparisons
     is_claimed: bool  # a difference, at a false discovery rate of 5 %
@@ -52,24 +56,25 @@ class Judgement:
 
 
 class Noise:
-    """What the comparisons of one study say of its noise, after so many units."""
+    """The noise of the comparisons of one study, after this number of units."""
 
     def __init__(self, members: Sequence[Pairs]) -> None:
         self._members = members
-        self._priors: dict[int, Prior] = {}
+        self._priors: dict[tuple[int, str], Prior] = {}
         self._spreads: dict[tuple[Hashable, int], float] = {}
         self._families: dict[Hashable, list[Pairs]] = defaultdict(list)
         for one in members:
             self._families[one.family].append(one)
 
-    def prior(self, units: int) -> Prior:
-        """By the first so many units of every comparison."""
-        if units not in self._priors:
-            self._priors[units] = moderation.prior([one.differences[:units] for one in self._members])
-        return self._priors[units]
+    def prior(self, units: int, kind: str = "") -> Prior:
+        """The prior from the first units, up to this number, of every comparison of the kind."""
+        if (units, kind) not in self._priors:
+            known = [one.differences[:units] for one in self._members if one.kind == kind]
+            self._priors[units, kind] = moderation.prior(known)
+        return self._priors[units, kind]
 
     def spread(self, family: Hashable, units: int) -> float:
-        """How far one system's values lie apart among the first so many units of the family."""
+        """The distance between one system's values among the first units of the family."""
         if (family, units) not in self._spreads:
             members = self._families[family]
             values = [side[:units] for one in members for side in (one.baseline, one.system)]
@@ -79,7 +84,7 @@ class Noise:
     def mean(self, one: Pairs) -> Mean:
         if one.units < 2:
             return _NO_MEAN
-        return moderation.moderated(one.differences, self.prior(one.units))
+        return moderation.moderated(one.differences, self.prior(one.units, one.kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +116,13 @@ def judge(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise | 
     judgements = []
     for number, (one, mean) in enumerate(zip(members, means, strict=True)):
         usual = paired.usual(one.differences, mean) if one.units > 1 else _alone(one)
+        shown = usual
+        if number in claimed:
+            shown = paired.sized(one.differences, mean, least=spreads[number])
         judgements.append(
             Judgement(
                 claimed.get(number, usual),
+                shown,
                 usual,
                 p_values[number],
                 number in claimed,
@@ -129,8 +138,9 @@ def judge(members: Sequence[Pairs], margins: Sequence[float], *, noise: Noise | 
 def _claimed(
     members: Sequence[Pairs], means: Sequence[Mean], spreads: Sequence[float], candidates: Sequence[int]
 ) -> dict[int, Estimate]:
-    """Those of the candidates whose interval, as wide as so many claims deserve it, leaves 0 out: the two
-    stages of the correction may select what that does not bear."""
+    """The candidates whose interval, widened for the number of claims, excludes 0: the two stages of the
+    correction may select some that do not.
+    """
     while True:
         rate = len(candidates) / max(1, len(members))
         shown = {
@@ -149,7 +159,7 @@ def _claimed(
 
 def _alone(one: Pairs) -> Estimate:
     """One unit has a ratio, and no interval."""
-    return signed_rank.estimate(one.differences, alpha=levels.USUAL)
+    return signed_rank.estimate(one.differences, alpha=levels.usual(one.units))
 
 
 def _adjusted(members: Sequence[Pairs], means: Sequence[Mean]) -> list[float]:
@@ -176,7 +186,7 @@ def _adjusted(members: Sequence[Pairs], means: Sequence[Mean]) -> list[float]:
 
 
 def _equivalent(members: Sequence[Pairs], means: Sequence[Mean], margins: Sequence[float]) -> list[bool]:
-    """Whether two one-sided tests at the margin both reject, corrected over all comparisons."""
+    """True if two one-sided tests at the margin both reject, corrected over all comparisons."""
     raw = [
         levels.widened(paired.p_equivalence(one.differences, mean, far), one.units)
         for one, mean, far in zip(members, means, margins, strict=True)
@@ -185,5 +195,5 @@ def _equivalent(members: Sequence[Pairs], means: Sequence[Mean], margins: Sequen
 
 
 def both_orders(baseline_first: Sequence[bool]) -> bool:
-    """Whether the baseline went first in some block and second in another."""
+    """True if the baseline went first in some block and second in another."""
     return any(baseline_first) and not all(baseline_first)

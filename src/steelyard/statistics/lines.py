@@ -27,16 +27,31 @@ _LEAST = 0.1  # of the fastest access: noise may make the excess negative, and i
 class LineSize:
     """A line's size in bytes, by the pooled curve, and the share of trials whose own curve says the same."""
 
-    size: float
+    size: Estimate
     agreement: float
 
 
-def line(strides: Array, curves: Array) -> LineSize | None:
-    """The line; None where no doubling of the stride makes a RISE. Shape of the curves: trials x strides."""
+def line(
+    strides: Array, curves: Array, *, chance: np.random.Generator, alpha: float = 0.05
+) -> LineSize | None:
+    """The line; None where no doubling of the stride makes a RISE. Shape of the curves: trials x strides.
+
+    The interval holds the sizes that resampled trials give; with fewer trials than resampling.FEWEST, or
+    where a resample has no RISE more often than alpha, there is none.
+    """
     size = _largest_rise(strides, resampling.pooled(curves))
     if size is None:
         return None
-    return LineSize(size, float(np.mean([_largest_rise(strides, curve) == size for curve in curves])))
+    agreement = float(np.mean([_largest_rise(strides, curve) == size for curve in curves]))
+    if len(curves) < resampling.FEWEST:
+        return LineSize(Estimate(size), agreement)
+    redrawn = [_largest_rise(strides, one) for one in resampling.redrawn(curves, chance)]
+    sizes = np.array([one for one in redrawn if one is not None])
+    if len(sizes) < (1 - alpha) * len(redrawn):
+        return LineSize(Estimate(size), agreement)
+    low = float(np.quantile(sizes, alpha / 2, method="lower"))
+    high = float(np.quantile(sizes, 1 - alpha / 2, method="higher"))
+    return LineSize(Estimate(size, min(low, size), max(high, size), 1 - alpha), agreement)
 
 
 def tlb_reach(

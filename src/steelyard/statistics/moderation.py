@@ -28,7 +28,7 @@ _MANY = 1000.0  # degrees of freedom that stand for "all metrics scatter alike"
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What the metrics of a study say of each other: a variance, and how many degrees of freedom it has."""
+    """The evidence of a study's metrics about each other: a variance, and its degrees of freedom."""
 
     freedom: float = 0.0
     variance: float = 0.0
@@ -36,8 +36,9 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of paired differences and what is known of its error: `error` is its standard error, with
-    `freedom` degrees of freedom; `deviation` is that of one difference."""
+    """The mean of paired differences and its error: `error` is its standard error, with `freedom` degrees of
+    freedom; `deviation` is that of one difference.
+    """
 
     value: float
     error: float
@@ -68,9 +69,9 @@ def quantile(freedom: float, alpha: float) -> float:
 
 
 def prior(samples: Sequence[Array]) -> Prior:
-    """What these metrics' differences say of each other; those with fewer than two say nothing.
+    """The prior from these metrics' differences; metrics with fewer than two say nothing.
 
-    One metric alone has nobody to learn from: no degrees of freedom.
+    A single metric has no others to learn from: no degrees of freedom.
     """
     repeated = [one for one in samples if len(one) > 1]
     if len(repeated) < 2:
@@ -79,7 +80,7 @@ def prior(samples: Sequence[Array]) -> Prior:
     variances = np.array([trimmed.variance(one) for one in repeated])
     variances = np.maximum(variances, _NEGLIGIBLE * float(np.median(variances)))
     if not variances.all():
-        return Prior()  # most metrics do not scatter at all: there is nothing to be learnt of noise
+        return Prior()  # most metrics do not scatter at all: nothing to learn about noise
     logs = np.log(variances) - scipy.special.digamma(freedom / 2) + np.log(freedom / 2)
     spread = float(logs.var(ddof=1)) - float(np.mean(scipy.special.polygamma(1, freedom / 2)))
     fitted = min(_MANY, 2 * trigamma_inverse(spread)) if spread > 0 else _MANY

@@ -1,6 +1,6 @@
-"""What many processes at once cost, and how evenly a system lets them get on: from each one's moments.
+"""Computes the cost of many concurrent processes, and how evenly they progress, from each one's moments.
 
-All times are in ns on one clock. A process that did not come so far has NaN.
+All times are in ns on one clock. A moment that a process did not reach is NaN.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-WINDOWS_LEAST, WINDOWS_MOST = 20, 1000  # parts of the whole time for which fairness is told
+WINDOWS_LEAST, WINDOWS_MOST = 20, 1000  # parts of the whole time with a fairness each
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Moments:
 
 
 def total(group: Moments) -> float:
-    """From the first start to the last end of those that finished: the dissertation's total time (Goncalves,
-    1999, section 5.2). NaN if none finished."""
+    """From the first start to the last end of those that finished: the dissertation's total time (Gonçalves,
+    2001, section 5.2). NaN if none finished."""
     done = ~np.isnan(group.ended)
     if not done.any():
         return float("nan")
@@ -51,7 +51,7 @@ def start_delays(group: Moments) -> Array:
 
 
 def elapsed(group: Moments) -> Array:
-    """Each one's own time from its beginning to its end, of those that finished."""
+    """Each finished process's own time, from its beginning to its end."""
     own = group.ended - group.began
     times: Array = own[~np.isnan(own)]
     return times
@@ -69,10 +69,11 @@ def jain(shares: Array) -> float:
 
 
 def fairness_over_time(group: Moments, *, windows: int | None = None) -> list[tuple[float, float, int]]:
-    """For equal parts of the total time: when the part ends (ns from the first start), Jain's index of what
-    the processes got done in it, and of how many. Only those count that were there for the whole of a part;
-    a part with fewer than two is left out. Work between two marks is taken to be done at an even pace. By
-    default there are so many parts that half of the processes are there for two of them."""
+    """For equal parts of the total time: the end of the part (ns from the first start), Jain's index of the
+    processes' progress in it, and their number. Only processes that were there for the whole part count; a
+    part with fewer than two is left out. Work between two marks is assumed to progress evenly. By default the
+    number of parts is such that half of the processes are there for two of them.
+    """
     done = ~np.isnan(group.ended)
     if not done.any():
         return []

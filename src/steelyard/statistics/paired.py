@@ -55,26 +55,34 @@ def p_equivalence(differences: Array, mean: Mean, far: float) -> float:
 
 def usual(differences: Array, mean: Mean) -> Estimate:
     """The Hodges-Lehmann estimate and the interval that holds at all looks together, 95 %."""
-    return _estimate(differences, mean, levels.USUAL)
+    return _estimate(differences, mean, levels.usual(len(differences)))
 
 
 def claimed(differences: Array, mean: Mean, *, rate: float, least: float) -> Estimate:
-    """The same with the interval that a claimed difference deserves (Benjamini and Yekutieli 2005): the
-    level is that of a claim times the share of claims among the comparisons, and half of the width is at
-    least `least` where t speaks alone."""
+    """The same with the interval of a claimed difference (Benjamini and Yekutieli 2005): the level is that of
+    a claim times the share of claims among the comparisons, and half of the width is at least `least` where
+    only t is used.
+    """
     return _estimate(differences, mean, levels.claim(len(differences)) * rate, least=least)
+
+
+def sized(differences: Array, mean: Mean, *, least: float) -> Estimate:
+    """The same with the interval in which a claimed difference is quoted: 95 % at the look where measuring
+    stops, because it is known well enough or time is over."""
+    return _estimate(differences, mean, levels.SIZE, least=least)
 
 
 def plain(differences: Array) -> Estimate:
     """The usual interval of a figure that has no other metrics beside it: Student's own variance."""
     if len(differences) < 2:
-        return signed_rank.estimate(differences, alpha=levels.USUAL)
+        return signed_rank.estimate(differences, alpha=levels.usual(len(differences)))
     return usual(differences, moderation.moderated(differences, Prior()))
 
 
 def _estimate(differences: Array, mean: Mean, alpha: float, *, least: float = 0.0) -> Estimate:
-    """With the differences that the tests of their number do not reject at that level. Both intervals hold
-    the estimate, so that there is always something in both."""
+    """The estimate from the differences that the tests of their number do not reject at that level. Both
+    intervals contain the estimate, so they always overlap.
+    """
     is_of_ranks = len(differences) >= RANKS_FROM
     centre, low, high = _by_ranks(differences.tobytes(), alpha if is_of_ranks else alpha * _OF_RANKS)
     if is_of_ranks and low is not None:

@@ -1,11 +1,11 @@
-"""How many units an open comparison needs until it is settled, if its noise and its difference stay as
-they are.
+"""Predicts the effect of more units on a comparison, if its noise and its difference stay as they are.
 
-For planning only: which cell is worth the next seconds, and what a report says of what is not settled. No
+It is for planning only: which cell deserves the next seconds, and the report's text on unsettled metrics. No
 verdict depends on it.
 """
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 
 from steelyard.statistics import guard, levels, moderation, paired, trimmed
@@ -13,41 +13,84 @@ from steelyard.statistics.moderation import Mean
 
 _NORMAL = NormalDist()
 _CLAIMS_LEAST = 5  # as many claims are hoped for in a study, at the level of a claim
+_EQUAL_FROM = 6  # units
 
 
-def units_needed(
-    mean: Mean, units: int, *, far: float, spread: float, prior: float, claims: int, comparisons: int
-) -> int | None:
-    """The first look at which the comparison would be firm; None if none of those to come would do.
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The state of a comparison after a number of units, and its goals; on the log scale."""
 
-    `far` is the margin on the log scale, `spread` what the guard has seen, `prior` the degrees of freedom
-    that the other metrics count for, `claims` how many of the `comparisons` are claimed so far.
-    """
-    share = min(1.0, max(claims, _CLAIMS_LEAST) / comparisons)
-    return next(
-        (
-            look
-            for look in levels.after(units)
-            if _differs(mean, look, far, spread, prior, share) or _is_equal(mean, look, far, prior)
-        ),
-        None,
-    )
+    mean: Mean
+    units: int
+    far: float  # the margin
+    precision: float  # half of the widest interval that a claimed difference is to have
+    spread: float  # what the guard has seen
+    prior: float  # the degrees of freedom that the other metrics count for
+    share: float  # of a claim's level
+    is_claimed: bool
+
+    def units_to_verdict(self) -> int | None:
+        """The first look to come at which the comparison would be firm; None if none would do."""
+        later = levels.after(self.units)
+        return next((look for look in later if self.differs(look) or self.is_equal(look)), None)
+
+    def units_to_size(self) -> int | None:
+        """The first look to come at which a claimed difference would be known well enough; None if none would
+        do, or there is no difference to be known."""
+        return next(
+            (
+                look
+                for look in levels.after(self.units)
+                if (self.is_claimed or self.differs(look)) and self.size_reach(look) <= self.precision
+            ),
+            None,
+        )
+
+    def excess(self, units: float) -> float:
+        """The width of the interval after this number of units, as the logarithm of one plus its ratio to the
+        goal. So a very wide interval does not get much worse by being wider.
+        """
+        wanted = self.precision if self.is_claimed else self.far
+        level = levels.SIZE if self.is_claimed else levels.usual(int(units))
+        error = self.mean.error * math.sqrt(self.units / units)
+        freedom = max(1.0, self.prior + units - 1)
+        return math.log1p(moderation.quantile(freedom, level) * error / wanted)
+
+    def differs(self, look: int) -> bool:
+        """True if the interval of a claim at that look would lie beyond the margin, and the guard would let
+        it pass.
+        """
+        if abs(self.mean.value) - self.claim_reach(look) <= self.far:
+            return False
+        least = abs(self.mean.value) - self.mean.deviation
+        return look > guard.LAST or least >= guard.limit(look, self.spread)
+
+    def is_equal(self, look: int) -> bool:
+        """True if equivalence would be claimed at that look."""
+        reach = self._reach(look, 0.6 * levels.claim(look))
+        return look >= _EQUAL_FROM and abs(self.mean.value) + reach < self.far
+
+    def claim_reach(self, look: int) -> float:
+        """Half of the width of the interval that a claim rests on at that look."""
+        return self._at_least(look, self._reach(look, levels.claim(look) * self.share))
+
+    def size_reach(self, look: int) -> float:
+        """Half of the width of the interval in which a claimed difference is quoted at that look."""
+        return self._at_least(look, self._reach(look, levels.SIZE))
+
+    def _at_least(self, look: int, reach: float) -> float:
+        return max(reach, self.spread) if look <= guard.LAST else reach
+
+    def _reach(self, look: int, alpha: float) -> float:
+        """Half of the width of the interval at that look; the interval by ranks is about as wide as the
+        normal one.
+        """
+        error = self.mean.deviation / math.sqrt(trimmed.kept(look))
+        if look >= paired.RANKS_FROM:
+            return -_NORMAL.inv_cdf(alpha / 2) * error
+        return moderation.quantile(self.prior + trimmed.freedom(look), alpha) * error
 
 
-def _differs(mean: Mean, look: int, far: float, spread: float, prior: float, share: float) -> bool:
-    """Whether the interval of a claim at that look would lie beyond the margin, and the guard let it pass."""
-    if abs(mean.value) - _reach(mean, look, prior, levels.claim(look) * share) <= far:
-        return False
-    return look > guard.LAST or abs(mean.value) - mean.deviation >= guard.limit(look, spread)
-
-
-def _is_equal(mean: Mean, look: int, far: float, prior: float) -> bool:
-    return look >= 6 and abs(mean.value) + _reach(mean, look, prior, 0.6 * levels.claim(look)) < far
-
-
-def _reach(mean: Mean, look: int, prior: float, alpha: float) -> float:
-    """Half of the width of the interval at that look; that of ranks is about as wide as the normal one."""
-    error = mean.deviation / math.sqrt(trimmed.kept(look))
-    if look >= paired.RANKS_FROM:
-        return -_NORMAL.inv_cdf(alpha / 2) * error
-    return moderation.quantile(prior + trimmed.freedom(look), alpha) * error
+def share_of_claims(claims: int, comparisons: int) -> float:
+    """The factor on a claim's level for other claims, made or expected."""
+    return min(1.0, max(claims, _CLAIMS_LEAST) / comparisons)

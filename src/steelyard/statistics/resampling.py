@@ -16,7 +16,9 @@ import scipy  # a part of it is imported when it is first named, which few comma
 
 from steelyard.statistics.signed_rank import Array, Estimate
 
-FEWEST = 5  # no interval is wider than the range of the curves, and that of four misses one time in eight
+# no interval is wider than the range of the curves, and the range of four misses the truth one time in
+# eight
+FEWEST = 5
 RESAMPLES = 200
 REFITTED_FREELY = 20  # of them: each costs ten times a refit that starts from the pooled curve's
 

@@ -28,16 +28,15 @@ from steelyard.statistics.signed_rank import Array, Estimate
 FEWEST_COPIES = 6
 FEWEST_BLOCKS = resampling.FEWEST
 AICC_GAIN = 4.0
-PEAK_BEYOND = 2.0  # a peak further off than so many times the most copies is not to be had from them
+PEAK_BEYOND = 2.0  # a peak further off than this many times the most copies cannot be estimated from them
 _RESAMPLES = 1000  # the wider level that few blocks ask for lies far out
 _NO_ERROR = 1e-12  # a squared relative deviation that is none: the logarithm of it is taken
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """What was fitted, with intervals. a and b are pure numbers; throughput is in the data's unit.
-
-    Under Amdahl's law the coherency is 0, and its upper bound says how large it may still be.
+    """The fitted law, with intervals. a and b are pure numbers; throughput is in the data's unit. Under
+    Amdahl's law the coherency is 0, and its upper bound says how large it may still be.
     """
 
     is_universal: bool  # else Amdahl's
@@ -53,10 +52,10 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The throughput that can be had at most."""
+    """The maximum throughput."""
 
     capacity: Estimate  # c, in the data's unit
-    copies: Estimate  # c / g: so many copies' worth of it is to be had
+    copies: Estimate  # c / g: the maximum in copies
     kept: tuple[Estimate, ...]  # X(N) / c for each N above the processors; below 1 it declines
 
 
@@ -67,9 +66,8 @@ def speedup(copies: Array, *, contention: float, coherency: float) -> Array:
 
 
 def law(copies: Array, throughputs: Array, *, chance: np.random.Generator, alpha: float = 0.05) -> Law:
-    """The law of these throughputs. Shape: n different numbers of copies; blocks x n, all above 0.
-
-    Whoever calls has seen to the condition above; fewer blocks than FEWEST_BLOCKS give no intervals.
+    """The law of these throughputs. Shape: n different numbers of copies; blocks x n, all above 0. The caller
+    checks the condition above; fewer blocks than FEWEST_BLOCKS give no intervals.
     """
     logs = _without_luck(np.log(throughputs))
     middle = np.median(logs, axis=0)

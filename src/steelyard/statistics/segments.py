@@ -37,7 +37,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class SegmentFit:
     """A curve in pieces. Breakpoints are sizes; knots are (size, value), at both ends and each breakpoint."""
 
     breakpoints: tuple[float, ...]
@@ -47,24 +47,26 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimated:
+class EstimatedSegments:
     """The fit of several trials' pooled curve, with an estimate for each breakpoint and each segment's level.
 
     `agreement`: the share of resamples in which a free fit finds as many breakpoints; None without intervals.
     """
 
-    fit: Fit
+    fit: SegmentFit
     breakpoints: tuple[Estimate, ...]
     levels: tuple[Estimate, ...]
     agreement: float | None
 
 
-def fit(sizes: Array, values: Array) -> Fit:
+def fit(sizes: Array, values: Array) -> SegmentFit:
     """The fit of one curve. Shape: n ascending sizes, n >= 3, and n values above 0."""
     return _described(sizes, values, breakpoints.find(np.log2(sizes), np.log2(values)))
 
 
-def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha: float = 0.05) -> Estimated:
+def estimate(
+    sizes: Array, curves: Array, *, chance: np.random.Generator, alpha: float = 0.05
+) -> EstimatedSegments:
     """The fit of the pooled curve, with intervals. Shape of the curves: trials x sizes.
 
     A resample keeps the pooled curve's number of breakpoints, and seeks them from where that has them. With
@@ -73,7 +75,9 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
     pooled = fit(sizes, resampling.pooled(curves))
     values = [one.level for one in pooled.segments]
     if len(curves) < resampling.FEWEST:
-        return Estimated(pooled, tuple(map(Estimate, pooled.breakpoints)), tuple(map(Estimate, values)), None)
+        return EstimatedSegments(
+            pooled, tuple(map(Estimate, pooled.breakpoints)), tuple(map(Estimate, values)), None
+        )
     x, start = np.log2(sizes), np.log2(pooled.breakpoints)
     redrawn = np.log2(resampling.redrawn(curves, chance))
     breaks = [breakpoints.settle(x, y, start=start) for y in redrawn]
@@ -85,7 +89,7 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
         ]
     )
     freely = [breakpoints.find(x, y) for y in redrawn[: resampling.REFITTED_FREELY]]
-    return Estimated(
+    return EstimatedSegments(
         pooled,
         resampling.intervals(pooled.breakpoints, reached[:, 0], reached[:, 1], alpha=alpha),
         resampling.intervals(values, levels, levels, alpha=alpha),
@@ -93,13 +97,13 @@ def estimate(sizes: Array, curves: Array, *, chance: np.random.Generator, alpha:
     )
 
 
-def plateaus(fit: Fit) -> tuple[int, ...]:
-    """Which of the segments are plateaus."""
+def plateaus(fit: SegmentFit) -> tuple[int, ...]:
+    """The segments that are plateaus."""
     return tuple(which for which, one in enumerate(fit.segments) if one.is_plateau)
 
 
-def knees(fit: Fit, *, direction: Literal["falls", "rises"]) -> tuple[int, ...]:
-    """Which of the breakpoints are knees: bandwidth falls after one, latency rises."""
+def knees(fit: SegmentFit, *, direction: Literal["falls", "rises"]) -> tuple[int, ...]:
+    """The breakpoints that are knees: bandwidth falls after one, latency rises."""
     sign = {"falls": -1, "rises": 1}[direction]
     return tuple(
         which
@@ -108,7 +112,7 @@ def knees(fit: Fit, *, direction: Literal["falls", "rises"]) -> tuple[int, ...]:
     )
 
 
-def _described(sizes: Array, values: Array, breaks: Array) -> Fit:
+def _described(sizes: Array, values: Array, breaks: Array) -> SegmentFit:
     x, y = np.log2(sizes), np.log2(values)
     edges, ordinates = np.concatenate([x[:1], breaks, x[-1:]]), breakpoints.ordinates(x, y, breaks=breaks)
     residual = y - np.interp(x, edges, ordinates)
@@ -128,11 +132,11 @@ def _described(sizes: Array, values: Array, breaks: Array) -> Fit:
         )
     )
     deviation = float(np.log(2) * np.sqrt(np.mean(residual**2)))
-    return Fit(tuple(size for size, _ in knots[1:-1]), knots, segments, deviation)
+    return SegmentFit(tuple(size for size, _ in knots[1:-1]), knots, segments, deviation)
 
 
 def _scatter(residual: Array, parameters: int) -> float:
-    """The standard deviation of a point about a fit with so many parameters."""
+    """The standard deviation of a point about a fit with this number of parameters."""
     return float(np.sqrt(np.sum(residual**2) / max(len(residual) - parameters, 1)))
 
 

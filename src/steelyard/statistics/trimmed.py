@@ -21,7 +21,7 @@ _SHARE = 0.2  # of them is left out at either end
 
 
 def kept(count: int) -> int:
-    """How many of so many differences make the mean."""
+    """The number of differences that the mean uses."""
     return count - 2 * _left_out(count)
 
 
@@ -37,7 +37,9 @@ def centre(differences: Array) -> float:
 
 
 def variance(differences: Array) -> float:
-    """As that of so many differences as are kept: over their number it is the mean's squared error."""
+    """The variance for this number of kept differences: divided by their number it is the mean's squared
+    error.
+    """
     count, out = len(differences), _left_out(len(differences))
     ordered = np.sort(differences)
     winsorized = np.clip(ordered, ordered[out], ordered[count - out - 1])

@@ -17,7 +17,7 @@ from steelyard.statistics.signed_rank import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WeightedPart:
     """One metric: its weight (all together: 1), its own estimate, and the differences that it rests on,
     each with the name of what it shares its luck with."""
 
@@ -27,7 +27,7 @@ class Part:
     clusters: Sequence[Hashable]
 
 
-def estimate(parts: Sequence[Part], *, alpha: float) -> Estimate:
+def estimate(parts: Sequence[WeightedPart], *, alpha: float) -> Estimate:
     """The mean with its 1 - alpha interval; without one where no metric has two differences. A metric
     with a single difference is taken to scatter like the worst of the others."""
     value = sum(one.weight * one.centre for one in parts)
@@ -46,8 +46,8 @@ def estimate(parts: Sequence[Part], *, alpha: float) -> Estimate:
     return Estimate(value, value - reach, value + reach, 1 - alpha)
 
 
-def _sums_of_clusters(parts: Sequence[Part]) -> Mapping[Hashable, float]:
-    """For each cluster, how far its differences pull the mean away from where it is."""
+def _sums_of_clusters(parts: Sequence[WeightedPart]) -> Mapping[Hashable, float]:
+    """The pull of each cluster's differences on the mean."""
     sums: dict[Hashable, float] = defaultdict(float)
     for one in parts:
         count = len(one.differences)

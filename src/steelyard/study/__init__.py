@@ -1,7 +1,7 @@
-"""What is to be measured: a TOML file becomes a `Study`, and with a seed a `Plan` of trials.
+"""Turns a TOML file into a `Study`, and with a seed into a `Plan` of trials.
 
 `bundled/` holds the studies that come with Steelyard.
 
 Each module imports only from earlier ones: bounds, model, presentation,
-system_definition, study_file, plan.
+system_definition, study_file, own_work, plan.
 """

@@ -1,15 +1,16 @@
-"""What a study is: the systems, the workloads and their levels, the design; and the cells that follow."""
+"""The types of a study: the systems, the workloads and their levels, the design; and the cells that
+follow.
+"""
 
 import math
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from steelyard.errors import StudyError, UnknownName, UsageError
+from steelyard.errors import StudyError, UnknownName
 from steelyard.study import bounds
-from steelyard.text import quoted, shortened, shown
+from steelyard.text import shortened, shown
 
 # The parameter that names a server (steelyard.servers); any other text is a command line.
 SERVER = "server"
@@ -18,7 +19,7 @@ PEER = "peer"
 LOOPBACK, NAMESPACE, LABORATORY, SSH = "loopback", "namespace", "laboratory", "ssh"
 PEERS = f"{LOOPBACK}, {NAMESPACE}, {LABORATORY}, or {SSH}:HOST"
 
-# The smallest difference that matters, by group, unless a study says otherwise (docs/statistics.md).
+# The smallest difference that matters, by group, unless a study says otherwise (statistics.md).
 MARGINS = {
     "cpu": 0.01,
     "syscall": 0.01,
@@ -30,11 +31,24 @@ MARGINS = {
     "storage": 0.05,
     "network": 0.05,
     "server": 0.05,
+    "footprint": 0.05,
 }
+EVERY = "every"  # as a build: each that there is for this processor
+LOWER_PLATEAU = "lower plateau"  # what a table of curves shows: where a system pages
 # The monitors whose account of a trial can be read.
 MONITORS = ("steelyard-watch", "strace", "perf trace", "perf stat", "sar")
 CALLS = "calls of "  # before a system call's name: what a monitor counted
 ESTIMATED = "estimated "  # before that, where it did not count, but estimate
+# What a monitor that reads at intervals says of a trial's server while it is under load: each with its unit,
+# and how many of the whole numbers that are kept make one.
+OF_SERVER: Mapping[str, tuple[str, int]] = {
+    "server in user mode": ("%", 100),
+    "server in system mode": ("%", 100),
+    "server faults": ("/s", 1000),
+    "server reads": ("/s", 1000),
+    "server writes": ("/s", 1000),
+}
+AT = " at "  # behind one of these: ms from the load's beginning to the end of an interval
 # Of what a monitor adds to a time: its share of the time with it, or of that without.
 ITS_OWN, UNTRACED = "of its own", "of untraced"
 READINGS = (ITS_OWN, UNTRACED)
@@ -42,9 +56,9 @@ THIS = "this"  # the machine that the laboratory runs on, as a host
 PROCESSORS = "processors"  # the level that stands for as many copies as this machine has processors
 UP_TO = "1..processors"  # the levels from one to that, all of them or, where they are many, RUNGS
 TWICE = "2x processors"  # as many again
+LEVELS_OF_PROCESSORS = (PROCESSORS, UP_TO, TWICE)
 RUNGS = 8  # evenly spaced on a log scale, so that even 9 processors have the six that a law needs
 TIMING = ("batches", "operations", "batch_ns", "warmup_ns")  # how a cell is timed: one level each
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 # For each workload, each parameter's least and most value, or None for a text.
 Catalogue = Mapping[str, Mapping[str, tuple[int, int] | None]]
@@ -81,17 +95,32 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the measuring is done; see docs/statistics.md for the reasons."""
+    """The design of the measurement; docs/explanation/statistics.md has the reasons."""
 
-    blocks: int = 128  # of each cell, at most
+    blocks: int = 1024  # of each cell, at most
     blocks_per_boot: int = 1  # rounds, rather: a cell comes once in each
     budget_s: float = 300.0  # a limit: what is settled sooner ends sooner
     trial_limit_s: float = 30.0
+    # How exactly claimed differences are to be known: half of an interval's width, as a fraction.
+    precision: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """What a study's short form has in place of its own: all of its tables, of fewer and shorter trials."""
+
+    budget_s: float = 150.0
+    blocks: int | None = None  # None: as many as the study
+    trial_limit_s: float | None = None  # likewise
+    systems: tuple[str, ...] = ()  # (): the study's
+    trial: Parameters = ()  # besides the study's, or in place of one
+    # By parameter: the levels in every workload that states it.
+    levels: tuple[tuple[str, tuple[int | str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How this machine is set while a system runs on it, and what the system's processes may take."""
+    """The settings of this machine while a system runs on it, and the limits of the system's processes."""
 
     huge_pages: str = ""  # "": as they are
     sysctl: tuple[tuple[str, str], ...] = ()
@@ -103,7 +132,7 @@ class Tuning:
 
     @property
     def is_limit(self) -> bool:
-        """Whether its processes may exhaust what they have without harm to the machine."""
+        """True if its processes may exhaust their limits without harm to the machine."""
         return bool(self.memory or self.processes)
 
     def __bool__(self) -> bool:
@@ -130,7 +159,8 @@ class Machine:
     name: str
     host: str  # "ssh:HOST", or THIS
     switch: tuple[str, ...]  # a command, run here; {system} stands for the system's name
-    wait_s: float = 300.0  # until the host answers, booted anew
+    console: tuple[str, ...] = ()  # a command, run here, that prints what the machine's console shows
+    wait_s: float = 300.0  # until the host answers after its reboot
     quiet_s: float = 60.0  # until it has nothing else to do
 
 
@@ -144,7 +174,7 @@ class FileSystem:
     options: str = ""  # of the mount
     aged: int = 0  # how often it is churned before
     image_directory: str = ""  # "": where the system works
-    device: str = ""  # a block device in place of an image
+    device: str = ""  # a block device instead of an image
 
     def __bool__(self) -> bool:
         return bool(self.kind)
@@ -168,11 +198,12 @@ class SystemDefinition:
     root: str = ""  # a userland's directory
     image: str = ""  # a container engine's name for one
     under: tuple[str, ...] = ()  # a monitor's command, under which each trial's process is started
-    reads: str = ""  # which of MONITORS it is, if what it says is to be kept
+    reads: str = ""  # one of MONITORS, if its output is kept
     tuning: Tuning = Tuning()
     machine: Machine | None = None
     expect: tuple[tuple[str, str], ...] = ()  # of its fingerprint: a key, and a pattern with * and ?
     file_system: FileSystem = FileSystem()
+    trial: Parameters = ()  # of its trials, in place of the workload's: two of these are two treatments
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,32 +230,42 @@ class Table(PublishedTable):
     """A published table to print with today's systems as further columns."""
 
     rows: tuple[TableRow, ...]
+    processor_bound: tuple[str, ...] = ()  # the paper's names of the rows that have a mean of their own
 
 
 @dataclass(frozen=True, slots=True)
 class CurveTable(PublishedTable):
-    """A published table of what curves say: of each workload's plateau (the upper one) or knee."""
+    """A published table of what curves say: of each workload's plateau (the upper one), its lower one, of
+    which a paper may print no figures, or its knee."""
 
-    shows: str  # "plateau" or "knee"
+    shows: str  # "plateau", LOWER_PLATEAU or "knee"
     columns: tuple[tuple[str, str], ...]  # the paper's workload, and the one that stands for it today
 
 
 @dataclass(frozen=True, slots=True)
+class Restatement:
+    """How a paper states what is measured here: as it is, by at most one of these. See analysis.restating."""
+
+    per: str = ""  # the parameter that it is divided by
+    moves: str = ""  # the parameter whose bytes an operation moves: a bandwidth
+    is_rate: bool = False  # the operations of a second
+
+
+@dataclass(frozen=True, slots=True)
 class TableFigure:
-    """What a published table says of each of its cells, and what says it today."""
+    """A published figure of a table's cells, and today's figure beside it."""
 
     published: str  # the paper's metric
-    metric: str  # a metric of the workload, or what a finding is of
-    per: str  # a parameter that today's figure is divided by; "": none
-    moves: str = ""  # the parameter whose bytes an operation moves: the figure is then a bandwidth
-    is_rate: bool = False  # it is the operations of a second
+    metric: str  # a metric of the workload, or what a finding or a usage figure is of
+    stated: Restatement = Restatement()
 
 
 @dataclass(frozen=True, slots=True)
 class CellTable(PublishedTable):
     """A published table over a parameter's levels, each of which is a cell of a workload today.
 
-    `variants` are the parameters that today's columns differ in besides the system, each with a name.
+    `variants` are the parameters that today's columns differ in besides the system, each with a name. Where
+    the workload today has no such parameter (`is_constant`), its figure is the same at every level.
     """
 
     published: str  # the paper's workload
@@ -233,6 +274,8 @@ class CellTable(PublishedTable):
     levels: tuple[int, ...]
     figures: tuple[TableFigure, ...]
     variants: tuple[tuple[str, Parameters], ...]
+    has_variation: bool = False  # each system but the first has its variation from the first as well
+    is_constant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +302,18 @@ class FigureTable(PublishedTable):
 
 @dataclass(frozen=True, slots=True)
 class StudyFigure:
-    """A picture of several cells: "bars" (a row a cell), "lines" (over a parameter) or "curves"."""
+    """A picture of several cells: "bars" (a row a cell), "lines" (over a parameter), "curves", or "series"
+    (over time, a panel for each of a parameter's levels)."""
 
     name: str
     title: str
     kind: str
     workloads: tuple[str, ...]
-    over: str  # the parameter on the axis of a figure of lines
+    over: str  # the parameter on the axis of a figure of lines, or that the panels of series differ in
     metric: str  # "": every one
     note: str
+    stated: Restatement = Restatement()
+    levels: tuple[int, ...] = ()  # of the parameter, of which series are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +328,7 @@ class ReferenceIndex:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What is to be done, as read; made once and handed on whole."""
+    """A study, as read; made once and handed on whole."""
 
     name: str
     title: str
@@ -291,16 +337,41 @@ class Study:
     workloads: tuple[Levels, ...]
     design: Design = Design()
     margins: Mapping[str, float] = field(default_factory=lambda: dict(MARGINS))
-    trial: Parameters = ()  # harness parameters for every trial
+    trial: Parameters = ()  # for every trial, and no part of a cell's name
     definitions: tuple[SystemDefinition, ...] = ()
     tables: tuple[Table, ...] = ()
-    builds: tuple[str, ...] = ()  # a factor: every system runs each of these builds of the load program
+    # A factor: every system runs each of these builds of the load program; EVERY is each that there is.
+    builds: tuple[str, ...] = ()
     curve_tables: tuple[CurveTable, ...] = ()
     cell_tables: tuple[CellTable, ...] = ()
     figure_tables: tuple[FigureTable, ...] = ()
     figures: tuple[StudyFigure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
     peer: str = ""  # where the far end of its network workloads is, unless they say; "": as they have it
+    short: ShortForm = ShortForm()
+    is_short: bool = False
+
+
+def in_short(study: Study) -> Study:
+    """The study's short form."""
+    short, design = study.short, study.design
+    in_place = dict(short.levels)
+    return replace(
+        study,
+        systems=short.systems or study.systems,
+        workloads=tuple(
+            replace(one, levels=tuple((name, in_place.get(name, values)) for name, values in one.levels))
+            for one in study.workloads
+        ),
+        design=replace(
+            design,
+            budget_s=min(short.budget_s, design.budget_s),
+            blocks=short.blocks or design.blocks,
+            trial_limit_s=short.trial_limit_s or design.trial_limit_s,
+        ),
+        trial=tuple(sorted((dict(study.trial) | dict(short.trial)).items())),
+        is_short=True,
+    )
 
 
 def only(study: Study, workloads: Sequence[str]) -> Study:
@@ -352,7 +423,7 @@ def cells(study: Study, *, processors: int) -> tuple[Cell, ...]:
 
 
 def _numbers(value: int | str, processors: int) -> tuple[int | str, ...]:
-    """What a level stands for on a machine with so many processors."""
+    """The number that a level stands for on a machine with this number of processors."""
     if value == UP_TO:
         if processors <= RUNGS:
             return tuple(range(1, processors + 1))
@@ -370,12 +441,13 @@ def check(study: Study, catalogue: Catalogue, *, file: str) -> None:
         if SERVER in limits and SERVER not in dict(levels.levels):
             key = f"workload {levels.workload}: {SERVER}"
             raise StudyError(
-                f"study {file}", key, "", "the name of a server, such as nginx (docs/servers.md)"
+                f"study {file}", key, "", "the name of a server, such as nginx (docs/explanation/servers.md)"
             )
         for value in dict(levels.levels).get(PEER, ()) if PEER in limits else ():
             if not is_peer(str(value)):
                 raise StudyError(f"study {file}", f"workload {levels.workload}: {PEER}", value, PEERS)
-        for name, values in [*levels.levels, *((name, (value,)) for name, value in study.trial)]:
+        own = [one for definition in study.definitions for one in definition.trial]
+        for name, values in [*levels.levels, *((name, (value,)) for name, value in (*study.trial, *own))]:
             where = f"study {file}: workload {levels.workload}: "
             if name not in limits:
                 raise UnknownName("parameter", name, limits, where=where)
@@ -386,12 +458,12 @@ def check(study: Study, catalogue: Catalogue, *, file: str) -> None:
 
 
 def _refusal(value: int | str, limits: tuple[int, int] | None) -> str | None:
-    """What is allowed in place of the value; None if it is."""
+    """The allowed values, if this one is not allowed; None if it is."""
     if limits is None:
         return None if _is_command(value) else "a command line, quoted as for a shell (none is started)"
-    if value in (PROCESSORS, UP_TO, TWICE) or (isinstance(value, int) and limits[0] <= value <= limits[1]):
+    if value in LEVELS_OF_PROCESSORS or (isinstance(value, int) and limits[0] <= value <= limits[1]):
         return None
-    return f"a whole number from {limits[0]} to {limits[1]}"
+    return f'a whole number from {limits[0]} to {limits[1]}, "{PROCESSORS}", "{UP_TO}" or "{TWICE}"'
 
 
 def _is_command(value: int | str) -> bool:
@@ -399,32 +471,3 @@ def _is_command(value: int | str) -> bool:
         return isinstance(value, str) and bool(shlex.split(value))
     except ValueError:
         return False
-
-
-def duration_s(text: str, *, most_s: float = bounds.BUDGET_MOST_S) -> float:
-    """Seconds in "90s", "5m" or "1.5h", from 1 ms on. Raises UsageError."""
-    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smh])", text)
-    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-    if not 0.001 <= seconds <= most_s:
-        raise UsageError(
-            f"{quoted(text)} is not a time; write a number and s, m or h, such as 90s or 5m, of at most "
-            f"{most_s / 3600:,.0f} h"
-        )
-    return seconds
-
-
-def size_bytes(text: str) -> int:
-    """The bytes meant by "64M" or "64MiB". Raises UsageError."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([KMG])(?:iB)?", text)
-    if not match:
-        raise UsageError(f"{quoted(text)} is not a size; write a whole number and K, M or G, such as 64M")
-    return int(match[1]) << {"K": 10, "M": 20, "G": 30}[match[2]]
-
-
-def fraction(text: str) -> float:
-    """The fraction meant by "2%" or "0.02", above 0 and below 1. Raises UsageError."""
-    match = re.fullmatch(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(%?)", text)
-    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < value < 1:
-        raise UsageError(f"{quoted(text)} is not a margin; write a percentage such as 2%")
-    return value

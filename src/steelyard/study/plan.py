@@ -9,7 +9,7 @@ import math
 import random
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from steelyard.servers import description
 from steelyard.study import model as studies
@@ -25,7 +25,7 @@ class Trial:
     """One execution of one workload in one cell on one system, in fresh processes."""
 
     block: int  # of its cell, from 0
-    position: int  # within the block, from 0: who went first
+    position: int  # within the block, from 0
     system: str
     cell: Cell
     pad: int  # bytes
@@ -38,7 +38,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that the order of running follows from."""
+    """The data that determine the order of running."""
 
     study: Study
     systems: tuple[str, ...]  # the first is the baseline
@@ -49,12 +49,22 @@ class Plan:
     far_ends: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def settings(self, trial: Trial) -> dict[str, int | str]:
-        """What the trial is asked for besides its workload: the cell's settings, and those of all trials."""
+        """The request of a trial besides its workload: the cell's settings, and those of all trials."""
         limit_ms = int(self.study.design.trial_limit_s * 1000)
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
+        of_cell, of_system = dict(trial.cell.parameters), self._of_system(trial.system)
         return {
             name: self._setting(trial.system, name, value)
-            for name, value in (known | dict(trial.cell.parameters)).items()
+            for name, value in (known | of_cell | of_system).items()
+        }
+
+    def _of_system(self, label: str) -> dict[str, int | str]:
+        name = label.partition("#")[0]
+        return {
+            parameter: value
+            for definition in self.study.definitions
+            if definition.name == name
+            for parameter, value in definition.trial
         }
 
     def _setting(self, system: str, name: str, value: int | str) -> int | str:
@@ -83,9 +93,16 @@ def _servers(cells: tuple[Cell, ...]) -> list[str]:
     return sorted({str(value) for cell in cells for name, value in cell.parameters if name == SERVER})
 
 
+def limited(plan: Plan, limit_s: float) -> Plan:
+    """The plan with trials that end after so long at the latest."""
+    design = replace(plan.study.design, trial_limit_s=limit_s)
+    return replace(plan, study=replace(plan.study, design=design))
+
+
 def visit(plan: Plan, cell: Cell, number: int) -> tuple[Trial, ...]:
-    """Block `number` of the cell: every system in random order. An odd block has the reverse order of the
-    one before, so that of two blocks each system goes first in one: who goes first may pay for it."""
+    """Block `number` of the cell: every system in random order. An odd block reverses the order of the one
+    before, so that each system goes first in one of two blocks: going first may cost time.
+    """
     order = random.Random(f"steelyard {plan.seed} {cell.label} {number // 2}").sample(
         plan.systems, len(plan.systems)
     )
@@ -98,31 +115,33 @@ def visit(plan: Plan, cell: Cell, number: int) -> tuple[Trial, ...]:
 
 
 def boot_order(plan: Plan, number: int) -> tuple[str, ...]:
-    """In which order the systems of round `number` are booted where they exclude each other: random, and the
-    reverse in an odd round. So each goes first as often, and what drifts evenly is shared evenly."""
+    """The boot order in round `number` of systems that exclude each other: random, reversed in an odd round.
+    So each goes first equally often, and even drift is shared evenly.
+    """
     chance = random.Random(f"steelyard boots {plan.seed} {number // 2}")
     order = tuple(chance.sample(plan.systems, len(plan.systems)))
     return order[::-1] if number % 2 else order
 
 
 def lightest_first(plan: Plan) -> tuple[Cell, ...]:
-    """The cells by how much work their levels promise, those of equal promise in random order: before
-    anything is measured, that is all there is to go by."""
+    """The cells by the amount of work of their levels, ties in random order: before any measurement nothing
+    else is known.
+    """
     chance = random.Random(f"steelyard first {plan.seed}")
     return tuple(sorted(chance.sample(plan.cells, len(plan.cells)), key=amount))
 
 
 def amount(cell: Cell) -> float:
-    """How much work the cell's levels promise, beside other cells of its workload: their product."""
+    """The amount of work of the cell's levels, relative to other cells of its workload: their product."""
     numbers = (value for name, value in cell.parameters if name not in _NO_AMOUNTS and isinstance(value, int))
     return math.prod(max(1, number) for number in numbers)
 
 
 def starts_afresh(plan: Plan, number: int) -> bool:
-    """Whether a system whose start is a boot is booted anew before round `number`."""
+    """True if a system whose start is a boot is booted again before round `number`."""
     return number % plan.study.design.blocks_per_boot == 0
 
 
 def remaining(trials: tuple[Trial, ...], systems: Collection[str]) -> tuple[Trial, ...]:
-    """Those of a visit's trials whose system still needs them, in the visit's order."""
+    """The trials of a visit that their systems still need, in the visit's order."""
     return tuple(trial for trial in trials if trial.system in systems)

@@ -6,12 +6,15 @@ from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.study.model import (
+    LOWER_PLATEAU,
+    OF_SERVER,
     READINGS,
     CellTable,
     CurveTable,
     FigureRow,
     FigureTable,
     ReferenceIndex,
+    Restatement,
     StudyFigure,
     Table,
     TableFigure,
@@ -42,9 +45,14 @@ def table(part: Reader) -> Table:
     for row in part.parts("row"):
         rows.append(TableRow(row.text("published"), row.text("workload"), row.whole("operations", 1, 1)))
         row.finish()
-    table = Table(*_heading(part), tuple(rows))
+    names = [row.published for row in rows]
+    table = Table(*_heading(part), tuple(rows), tuple(part.texts("processor_bound", ())))
     part.finish()
     _check_paper(part, table.paper)
+    if not set(table.processor_bound) <= set(names):
+        raise part.wrong(
+            "processor_bound", list(table.processor_bound), f"some of the rows: {', '.join(names)}"
+        )
     return table
 
 
@@ -59,8 +67,8 @@ def curve_table(part: Reader) -> CurveTable:
         tuple(columns),
     )
     part.finish()
-    if table.shows not in ("plateau", "knee"):
-        raise part.wrong("shows", table.shows, '"plateau" or "knee"')
+    if table.shows not in ("plateau", LOWER_PLATEAU, "knee"):
+        raise part.wrong("shows", table.shows, f'"{LOWER_PLATEAU}", "plateau" or "knee"')
     _check_paper(part, table.paper)
     return table
 
@@ -74,18 +82,17 @@ def _stated(part: Reader) -> dict[str, int | str]:
     return parameters
 
 
+def _restatement(part: Reader) -> Restatement:
+    stated = Restatement(part.text("per", ""), part.text("moves", ""), part.truth("rate", False))
+    if stated.is_rate and (stated.per or stated.moves):
+        raise part.wrong("rate", "true", "there without per and moves")
+    return stated
+
+
 def cell_table(part: Reader) -> CellTable:
     figures = []
     for figure in part.parts("figure"):
-        figures.append(
-            TableFigure(
-                figure.text("published"),
-                figure.text("metric"),
-                figure.text("per", ""),
-                figure.text("moves", ""),
-                figure.truth("rate", False),
-            )
-        )
+        figures.append(TableFigure(figure.text("published"), figure.text("metric"), _restatement(figure)))
         figure.finish()
     variants = []
     for variant in part.parts("variant"):
@@ -99,6 +106,8 @@ def cell_table(part: Reader) -> CellTable:
         levels=tuple(part.wholes("levels", ())),
         figures=tuple(figures),
         variants=tuple(variants) or (("", ()),),
+        has_variation=part.truth("variation", False),
+        is_constant=part.truth("constant", False),
     )
     part.finish()
     if not figures:
@@ -106,9 +115,7 @@ def cell_table(part: Reader) -> CellTable:
     fixed = [{table.over, *(key for key, _ in parameters)} for _, parameters in table.variants]
     divisors = set.intersection(*fixed)
     for one in figures:
-        if one.is_rate and (one.per or one.moves):
-            raise part.wrong("figure: rate", "true", "there without per and moves")
-        for key, name in (("per", one.per), ("moves", one.moves)):
+        for key, name in (("per", one.stated.per), ("moves", one.stated.moves)):
             if name and name not in divisors:
                 raise part.wrong(f"figure: {key}", name, f"one of {', '.join(sorted(divisors))}, or left out")
     _check_paper(part, table.paper)
@@ -147,12 +154,18 @@ def figure(part: Reader) -> StudyFigure:
         over=part.text("over", ""),
         metric=part.text("metric", ""),
         note=part.text("note", ""),
+        stated=_restatement(part),
+        levels=tuple(part.wholes("levels", ())) if part.text("kind") == "series" else (),
     )
     part.finish()
-    if figure.kind not in ("bars", "lines", "curves"):
-        raise part.wrong("kind", figure.kind, '"bars", "lines" or "curves"')
-    if bool(figure.over) != (figure.kind == "lines"):
-        raise part.wrong("over", figure.over, "a parameter's name, for a figure of lines and no other")
+    if figure.kind in ("curves", "series") and figure.stated != Restatement():
+        raise part.wrong("kind", figure.kind, '"bars" or "lines", for a figure with per, moves or rate')
+    if figure.kind not in ("bars", "lines", "curves", "series"):
+        raise part.wrong("kind", figure.kind, '"bars", "lines", "curves" or "series"')
+    if bool(figure.over) != (figure.kind in ("lines", "series")):
+        raise part.wrong("over", figure.over, "a parameter's name, for lines or series and no other figure")
+    if figure.kind == "series" and figure.metric not in OF_SERVER:
+        raise part.wrong("metric", figure.metric, f"one of {', '.join(OF_SERVER)}, for series")
     return figure
 
 

@@ -1,12 +1,12 @@
 """Turns a TOML file into a `Study`, or says what is wrong with it: file, key, value, what is allowed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from steelyard import toml_file
-from steelyard.errors import SteelyardError, UnknownName, UsageError
+from steelyard.errors import SteelyardError, UnknownName
 from steelyard.study import bounds, model, presentation, system_definition
 from steelyard.study.model import (
     MARGINS,
@@ -18,10 +18,10 @@ from steelyard.study.model import (
     Design,
     Levels,
     Machine,
+    ShortForm,
     Study,
-    duration_s,
 )
-from steelyard.toml_file import WHOLE_MOST, Reader
+from steelyard.toml_file import Reader
 
 
 def bundled() -> dict[str, Path]:
@@ -30,19 +30,21 @@ def bundled() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.toml"))}
 
 
-def read(name: str) -> Study:
-    """The study of that bundled name, or in that file (a name with a slash or ending in .toml).
+def read(name: str, *, is_short: bool = False) -> Study:
+    """The study of that bundled name, or in that file (a name with a slash or ending in .toml), or its short
+    form.
 
     Raises UnknownName, StudyError, or UsageError where the file cannot be read.
     """
     text, path = toml_file.read("study", name, bundled())
-    return parse(text, file=str(path))
+    return parse(text, file=str(path), is_short=is_short)
 
 
-def parse(text: str, *, file: str) -> Study:
-    """The study that the text describes; `file` is for messages only. Raises StudyError or UsageError."""
+def parse(text: str, *, file: str, is_short: bool = False) -> Study:
+    """The study that the text describes; `file` is for messages only. In a short form the parts are short,
+    too. Raises StudyError or UsageError."""
     reader = toml_file.parse("study", text, file=file)
-    parts, texts = _included(reader)
+    parts, texts = _included(reader, is_short=is_short)
     machines = {name: _machine(name, part) for name, part in reader.named_parts("machine").items()}
     study = Study(
         name=reader.name("name"),
@@ -52,7 +54,7 @@ def parse(text: str, *, file: str) -> Study:
         workloads=tuple(_levels(part) for part in reader.parts("workload")),
         design=_design(reader.part("design")),
         margins=MARGINS | _margins(reader.part("margin")),
-        trial=tuple(sorted(_trial(reader.part("trial")).items())),
+        trial=system_definition.trial(reader.part("trial")),
         definitions=tuple(
             system_definition.read(name, part, machines)
             for name, part in reader.named_parts("system").items()
@@ -66,16 +68,17 @@ def parse(text: str, *, file: str) -> Study:
         indices=tuple(presentation.index(part) for part in reader.parts("index")),
         peer=reader.text("peer", ""),
     )
+    study = replace(study, short=_short_form(reader.part("short"), study))
     reader.finish()
     if study.peer and not model.is_peer(study.peer):
         raise reader.wrong("peer", study.peer, model.PEERS)
-    study = _joined(study, parts)
+    study = _joined(model.in_short(study) if is_short else study, parts)
     if not study.workloads:
         raise reader.wrong("workload", [], "at least one [[workload]] with a name")
     return study
 
 
-def _included(reader: Reader) -> tuple[list[tuple[str, Study]], str]:
+def _included(reader: Reader, *, is_short: bool) -> tuple[list[tuple[str, Study]], str]:
     """Title and study of each part; and their texts, as one more table, for an archive: a later version's
     parts may be others."""
     by_name = reader.part("included").rest()
@@ -91,8 +94,8 @@ def _included(reader: Reader) -> tuple[list[tuple[str, Study]], str]:
             texts.append(f"{name} = '''\n{text}'''\n")
         inner = toml_file.parse("study", text, file=name)
         if inner.parts("include"):
-            raise part.wrong("study", name, "a study that includes none")
-        parts.append((title, parse(text, file=name)))
+            raise part.wrong("study", name, "a study without includes")
+        parts.append((title, parse(text, file=name, is_short=is_short)))
     return parts, "".join(["\n[included]\n", *texts]) if texts else ""
 
 
@@ -120,35 +123,64 @@ def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
 
 
 def _timed(levels: Levels, part: Study) -> Levels:
-    """With the part's parameters of every trial as the workload's own, unless it has others."""
+    """The part with its parameters of every trial as the workload's own, unless the workload has others."""
     all_of = {name: (value,) for name, value in part.trial} | dict(levels.levels)
     return Levels(levels.workload, tuple(sorted(all_of.items())))
 
 
-def archived(text: str) -> Study | None:
-    """The study that an archive's header holds; None if this version cannot read it."""
+def archived(text: str, *, is_short: bool = False) -> Study | None:
+    """The study that an archive's header holds, or its short form; None if this version cannot read it."""
     try:
-        return parse(text, file="in the archive")
+        return parse(text, file="in the archive", is_short=is_short)
     except SteelyardError:
         return None
 
 
 def _levels(part: Reader) -> Levels:
+    """The workload's parameters, which are its keys; a table `parameters` of them is taken as well."""
     name = part.text("name")
-    varied = []
-    for key, value in part.rest().items():
-        values = value if isinstance(value, list) else [value]
-        good = toml_file.is_list(values) and all(
-            toml_file.is_text(one) or (type(one) is int and one >= 0) for one in values
-        )
-        if not good or not values:
-            raise part.wrong(
-                key, value, f'whole numbers, "{PROCESSORS}", "{UP_TO}", "{TWICE}", or a command line'
-            )
-        if key in TIMING and len(values) > 1:
-            raise part.wrong(key, value, "one number: how a workload is timed is no level to be varied")
-        varied.append((key, tuple(values)))
-    return Levels(name, tuple(sorted(varied)))
+    inner = part.part("parameters")
+    given = [(part, *one) for one in part.rest().items()] + [(inner, *one) for one in inner.rest().items()]
+    varied: dict[str, tuple[int | str, ...]] = {}
+    for where, key, value in given:
+        if key in varied:
+            raise where.wrong(key, value, "given once: it is also beside the name of the workload")
+        varied[key] = _values(where, key, value)
+    return Levels(name, tuple(sorted(varied.items())))
+
+
+def _values(where: Reader, key: str, value: object) -> tuple[int | str, ...]:
+    values = value if isinstance(value, list) else [value]
+    good = toml_file.is_list(values) and all(
+        toml_file.is_text(one) or (type(one) is int and one >= 0) for one in values
+    )
+    if not good or not values:
+        texts = f'"{PROCESSORS}", "{UP_TO}", "{TWICE}", a text such as a command line'
+        raise where.wrong(key, value, f"a whole number from 0, {texts}, or a list of these")
+    if key in TIMING and len(values) > 1:
+        raise where.wrong(key, value, "one number: timing settings cannot be varied")
+    return tuple(values)
+
+
+def _short_form(part: Reader, study: Study) -> ShortForm:
+    """The study's short form. Its levels are of parameters that a workload of the study states."""
+    usual = ShortForm()
+    inner = part.part("levels")
+    levels = {key: _values(inner, key, value) for key, value in inner.rest().items()}
+    short = ShortForm(
+        budget_s=_seconds(part, "budget", usual.budget_s, bounds.budget_ns),
+        blocks=part.whole("blocks", study.design.blocks, 2, bounds.BLOCKS_MOST),
+        trial_limit_s=_seconds(part, "trial_limit", study.design.trial_limit_s, bounds.trial_limit_ns),
+        systems=tuple(part.texts("systems", study.systems, least=1, most=bounds.SYSTEMS_MOST)),
+        trial=system_definition.trial(part.part("trial")),
+        levels=tuple(sorted(levels.items())),
+    )
+    part.finish()
+    stated = {name for one in study.workloads for name, _ in one.levels}
+    for key in levels:
+        if key not in stated:
+            raise UnknownName("level", key, stated, where=f"{inner.file}: short: levels: ")
+    return short
 
 
 def _design(part: Reader) -> Design:
@@ -158,41 +190,25 @@ def _design(part: Reader) -> Design:
     design = Design(
         blocks=part.whole("blocks", max(2, looks[-1]), 2, bounds.BLOCKS_MOST),
         blocks_per_boot=part.whole("blocks_per_boot", usual.blocks_per_boot, 1, bounds.BLOCKS_MOST),
-        budget_s=_time(part, "budget", usual.budget_s, most_s=bounds.BUDGET_MOST_S),
-        trial_limit_s=_time(part, "trial_limit", usual.trial_limit_s, most_s=bounds.TRIAL_LIMIT_MOST_S),
+        budget_s=_seconds(part, "budget", usual.budget_s, bounds.budget_ns),
+        trial_limit_s=_seconds(part, "trial_limit", usual.trial_limit_s, bounds.trial_limit_ns),
+        precision=part.quantity("precision", usual.precision, bounds.precision),
     )
     part.finish()
     return design
 
 
-def _time(part: Reader, key: str, default: float, *, most_s: float) -> float:
-    value = part.take(key, None)
-    if value is None:
-        return default
-    try:
-        return duration_s(value if isinstance(value, str) else "", most_s=most_s)
-    except UsageError:
-        allowed = f'a time such as "90s" or "5m", from 1 ms to {most_s / 3600:,.0f} h'
-        raise part.wrong(key, value, allowed) from None
+def _seconds(part: Reader, key: str, default_s: float, parse: Callable[[object], int]) -> float:
+    return part.quantity(key, round(default_s * 1e9), parse) / 1e9
 
 
 def _margins(part: Reader) -> dict[str, float]:
-    margins = part.rest()
-    for group, value in margins.items():
+    groups = part.rest()
+    for group in groups:
         if group not in MARGINS:
             where = f"{part.file}: margin: "
             raise UnknownName("group", group, MARGINS, where=where)
-        if not isinstance(value, float) or not 0 < value < 1:
-            raise part.wrong(group, value, "a fraction such as 0.02")
-    return margins
-
-
-def _trial(part: Reader) -> dict[str, int]:
-    parameters = part.rest()
-    for key, value in parameters.items():
-        if type(value) is not int or not 0 <= value <= WHOLE_MOST:
-            raise part.wrong(key, value, f"a whole number from 0 to {WHOLE_MOST}")
-    return parameters
+    return {group: part.quantity(group, 0.0, bounds.margin) for group in groups}
 
 
 def _machine(name: str, part: Reader) -> Machine:
@@ -201,10 +217,17 @@ def _machine(name: str, part: Reader) -> Machine:
         name,
         host=part.text("host"),
         switch=tuple(part.texts("switch", (), least=1)),
-        wait_s=_time(part, "wait", usual.wait_s, most_s=bounds.WAIT_MOST_S),
-        quiet_s=_time(part, "quiet", usual.quiet_s, most_s=bounds.WAIT_MOST_S),
+        console=tuple(part.texts("console", ())),
+        wait_s=_seconds(part, "wait", usual.wait_s, bounds.wait_ns),
+        quiet_s=_seconds(part, "quiet", usual.quiet_s, bounds.wait_ns),
     )
     part.finish()
     if machine.host != THIS and not machine.host.startswith("ssh:"):
         raise part.wrong("host", machine.host, '"ssh:HOST", as the ssh command knows it, or "this"')
+    if machine.host == THIS and machine.console:
+        raise part.wrong(
+            "console",
+            list(machine.console),
+            'left out where host is "this": a machine that reboots cannot read its own console',
+        )
     return machine

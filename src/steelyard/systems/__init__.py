@@ -3,9 +3,9 @@
 A system is a command that starts an agent; `System` says which command, and the little besides that
 differs: which build of the load program it runs, and whether its start is a boot.
 
-Each module imports only from earlier ones: groups, ledger, scratch, tuning, system, door, agent, initramfs,
-monitors, native, filesystem, gvisor, qemu_user, ssh, this_machine,
-machine, uml, userland, wine, qemu, custom.
+Each module imports only from earlier ones: groups, leftovers, ledger, scratch, tuning, system, protocol,
+console, agent, initramfs, monitors, native, filesystem, gvisor, qemu_user, ssh, this_machine, machine,
+uml, userland, wine, qemu, custom.
 """
 
 from collections.abc import Sequence
@@ -61,8 +61,8 @@ def find(name: str, definitions: Sequence[SystemDefinition] = ()) -> System:
         base = find(plain, definitions)
         if "windows" in (build, base.program):
             raise UsageError(
-                f"system '{name}': a program for Windows runs on wine and on hosts that run Windows, and a "
-                "program for Linux not; write it without its build"
+                f"system '{name}': Windows programs run only under wine or on Windows, and Linux "
+                "programs do not run there; drop the '+build'"
             )
         return replace(base, name=name, program=build)
     known = {system.name: system for system in BUILT_IN}
@@ -101,7 +101,7 @@ def crossed(names: Sequence[str], builds: Sequence[str]) -> tuple[str, ...]:
 
 
 def label(names: Sequence[str]) -> tuple[str, ...]:
-    """The names with a number after each repetition, so that `native native` can be told apart."""
+    """The names with a number after each repetition, to distinguish `native native`."""
     counts: dict[str, int] = {}
     labels = []
     for name in names:

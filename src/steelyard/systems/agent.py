@@ -1,5 +1,6 @@
 """A running agent: the process that a system's command started, and the two streams to it."""
 
+import contextlib
 import os
 import selectors
 import signal
@@ -7,27 +8,30 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
+from steelyard import last_words, standstill
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard.last_words import Said
 from steelyard.programs import built
-from steelyard.systems import door, scratch
-from steelyard.systems.door import Record
+from steelyard.systems import leftovers, protocol, scratch
+from steelyard.systems.console import MachineConsole
+from steelyard.systems.protocol import Record
 from steelyard.systems.system import Place, System, check
 from steelyard.systems.tuning import Tuned
-from steelyard.text import shortened, shown
 
-_TAIL_LINES = 20  # of what a system says besides records: kept for the message if it fails
-_TAIL_BYTES = 4000
-_WORDS_MOST = 300  # characters of a line
+_CHATTER_LINES = 400  # of what a system says besides records on standard output: the last ones
+_CHATTER_LINE = 1200  # bytes of one
+_REST_MOST = 1 << 20  # bytes that were not read
 _QUIT_LIMIT_S = 3.0
 _STOP_LIMIT_S, _STOP_PAUSE_S = 1.0, 0.0002
+_REST_S, _REST_BUSY = 0.02, 0.1  # a system whose processes run for a tenth of so long is at rest
 
 
-def descendants(root: int, *, proc: Path = Path("/proc")) -> list[int]:
-    """The processes that descend from `root`, parents first, those that a debugger holds left out.
+def descendants(root: int, *, proc: Path = Path("/proc"), with_held: bool = False) -> list[int]:
+    """The processes that descend from `root`, parents first; those that a debugger holds only `with_held`.
 
     User-mode Linux and gVisor hold their guests' processes by ptrace: a signal to one of those would
     be taken for the guest's, and they do not run while their holder is stopped.
@@ -35,38 +39,39 @@ def descendants(root: int, *, proc: Path = Path("/proc")) -> list[int]:
     processes: list[int] = []
     waiting = [root]
     while waiting:
-        more = [child for child in _children(waiting.pop(0), proc) if not _is_held(child, proc)]
+        found = children(waiting.pop(0), proc)
+        more = [child for child in found if with_held or not _is_held(child, proc)]
         processes += more
         waiting += more
     return processes
 
 
-def _children(process: int, proc: Path) -> list[int]:
+def children(process: int, proc: Path) -> list[int]:
     """Its children; none if it has ended. Each of its threads lists its own, where the kernel can."""
-    children: list[int] = []
+    found: list[int] = []
     for thread in _listed(f"{proc}/{process}/task"):
         text = _read(f"{proc}/{process}/task/{thread}/children")
         if text is None and _read(f"{proc}/self/task/{os.getpid()}/children") is None:
             return _children_by_parent(process, proc)
-        children += [int(child) for child in (text or "").split()]
-    return children
+        found += [int(child) for child in (text or "").split()]
+    return found
 
 
 def _children_by_parent(process: int, proc: Path) -> list[int]:
-    """The same from what every process says of its parent: slow where there are many."""
+    """The same from every process's parent: slow if there are many."""
     numbers = [int(name) for name in _listed(str(proc)) if name.isdigit()]
     stats = ((number, _read(f"{proc}/{number}/stat")) for number in numbers)
     return [number for number, stat in stats if stat and int(stat.rpartition(")")[2].split()[1]) == process]
 
 
 def _is_stopped(process: int) -> bool:
-    """Whether it is stopped, or over."""
+    """True if it is stopped, or over."""
     stat = _read(f"/proc/{process}/stat")
     return stat is None or stat.rpartition(")")[2].split()[0] in "TtZX"
 
 
 def _is_held(process: int, proc: Path) -> bool:
-    """Whether a debugger holds it; one that has ended is nobody's any more."""
+    """True while a debugger is attached; False after the process has ended."""
     status = _read(f"{proc}/{process}/status")
     return status is None or "\nTracerPid:\t0\n" not in status
 
@@ -79,7 +84,7 @@ def _listed(directory: str) -> list[str]:
 
 
 def _read(path: str) -> str | None:
-    """What the file says, whatever bytes that are; None if it is not there any more."""
+    """The text of the file, whatever its bytes; None if it is gone."""
     try:
         with open(path, "rb") as file:
             return file.read().decode(errors="replace")
@@ -87,22 +92,45 @@ def _read(path: str) -> str | None:
         return None
 
 
-class Agent:
-    """A system that is up. Open it, send requests, read records, park it, close it.
+Hear = Callable[
+    [Said, Said], None
+]  # what a system said on standard output, besides records, and on the other
 
-    The command runs under the load program's guard, which kills all that came of it when this process
-    dies, however it dies, and removes the scratch directory.
+
+def _unheard(output: Said, errors: Said) -> None:
+    """The handler of output that is not kept."""
+
+
+class Agent:
+    """A running system. Open it, send requests, read records, park it, close it.
+
+    The command runs under the load program's guard, which kills its whole tree when this process dies, for
+    any reason, and removes the scratch directory.
     """
 
-    def __init__(self, system: System, *, directory: Path) -> None:
-        """Starts the system; its working files go below `directory`. Raises Unsupported if it cannot."""
+    def __init__(
+        self,
+        system: System,
+        *,
+        directory: Path,
+        hear: Hear = _unheard,
+        start_limit_s: float | None = None,
+        console: MachineConsole | None = None,
+    ) -> None:
+        """Start the system; its working files go below `directory`. `hear` receives its complete output when
+        it ends, also if it fails to start. The start may take as long as the system's starts do, or less. Its
+        standard error goes to the console's file, if there is one, which is closed when the system ends and
+        then heard. Raises Unsupported if it cannot start.
+        """
         check(system)
         self.system = system
+        self._hear = hear
+        self._start_limit_s = min(system.start_limit_s, start_limit_s or system.start_limit_s)
         self.parked = False
         self._is_up = False
         self._output_bytes = 0  # bytes since the last request
         self._errors_before = 0  # bytes on standard error when the last request was sent
-        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._chatter: deque[bytes] = deque(maxlen=_CHATTER_LINES)
         self._unread = bytearray()
         self._lines: deque[bytes] = deque()
         program = built.load(system.program)
@@ -111,14 +139,23 @@ class Agent:
         try:
             system.prepare(place)
             command = system.command(place)
-            self._tuned = Tuned(system.name, system.tuning, place.scratch, undo=system.undo(place))
+            self._tuned = Tuned(system.name, system.tuning, self._scratch, undo=system.undo(place))
         except BaseException:
             self._scratch.close()
             raise
         lifeline, self._lifeline = os.pipe()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
-        self._process = self._start(["guard", str(lifeline), str(place.scratch), *command], lifeline)
-        os.close(lifeline)
+        self._console = console
+        self._errors = console or tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
+        try:
+            self._process = self._start(["guard", str(lifeline), str(place.scratch), *command], lifeline)
+        except OSError as error:  # a sandbox or a limit may refuse any fork
+            os.close(self._lifeline)
+            self._errors.close()
+            self._scratch.close()
+            self._tuned.close()
+            raise self._failure(f"could not start a process: {error.strerror}") from error
+        finally:
+            os.close(lifeline)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
@@ -146,10 +183,10 @@ class Agent:
             [str(built.load("glibc")), *guard],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
+            stderr=self._errors.fileno(),
             pass_fds=(lifeline, self._scratch.file, *self._tuned.files),
-            # By its name, a process of this system is found even if both its guard and we are killed.
-            env=os.environ | {"STEELYARD_SCRATCH": guard[2]} | self._tuned.environment,
+            # By it, a process of this system is known even if both its guard and we are killed.
+            env=os.environ | {leftovers.VARIABLE: self._scratch.mark} | self._tuned.environment,
         )
 
     def __enter__(self) -> "Agent":
@@ -161,10 +198,33 @@ class Agent:
         self.close()
 
     def _greeting(self) -> Record:
-        hello = self._wait_for(("hello",), self.system.start_limit_s)
-        if self.system.settle_s:
-            time.sleep(self.system.settle_s)
+        hello = self._wait_for(("hello",), self._start_limit_s)
+        if self.system.settle_most_s:
+            self._settle()
         return hello
+
+    def _settle(self) -> None:
+        """Waits until the system has come to rest; not longer than it may."""
+        deadline = standstill.clock() + self.system.settle_most_s
+        while standstill.clock() < deadline:
+            before_ns, begun_ns = self._run_ns(), time.monotonic_ns()
+            standstill.sleep(_REST_S)
+            busy = (self._run_ns() - before_ns) / (time.monotonic_ns() - begun_ns)
+            if busy <= _REST_BUSY and self._has_fast_clock():
+                return
+
+    def _run_ns(self) -> int:
+        """The run time of the system's processes on this machine, by the scheduler's account."""
+        total = 0
+        for process in descendants(self._process.pid, with_held=True) if self.system.here else []:
+            for thread in _listed(f"/proc/{process}/task"):
+                text = _read(f"/proc/{process}/task/{thread}/schedstat")
+                total += int(text.split()[0]) if text and text.split() else 0
+        return total
+
+    def _has_fast_clock(self) -> bool:
+        most_ns = self.system.settled_clock_ns
+        return not most_ns or int(self.ask("describe", "system")["clock_cost_ns"]) <= most_ns
 
     def ask(self, request: str, *kinds: str) -> Record:
         """The first record of these kinds that comes after the request."""
@@ -172,14 +232,14 @@ class Agent:
         return self._wait_for(kinds, self.system.start_limit_s)
 
     def _wait_for(self, kinds: tuple[str, ...], limit_s: float) -> Record:
-        deadline = time.monotonic() + limit_s
+        deadline = standstill.clock() + limit_s
         try:
             for record in self.records(deadline):
                 if record["record"] in kinds:
                     return record
-        except door.Refused as refusal:
+        except protocol.RefusedRequest as refusal:
             raise self._failure(f"spoke nonsense: {refusal}") from None
-        raise self._failure(f"did not say '{kinds[0]}' within {limit_s:g} s{self.last_words()}")
+        raise self._failure(f"did not send '{kinds[0]}' within {limit_s:g} s{self.last_words()}")
 
     def _failure(self, what: str) -> SteelyardError:
         """The error that says what the system did: while it starts, that it cannot start here."""
@@ -188,19 +248,19 @@ class Agent:
         return Unsupported(f"system '{self.system.name}' cannot start: it {what}")
 
     def send(self, request: str) -> None:
-        """Sends one request line. Raises SystemFailed if nobody is there to read it."""
+        """Send one request line. Raises SystemFailed if it has no reader."""
         self._output_bytes = 0
         self._errors_before = os.fstat(self._errors.fileno()).st_size
         try:
             self._input.write(request.encode() + b"\n")
             self._input.flush()
         except OSError as error:
-            raise self._failure(f"has ended{self.last_words()}") from error
+            raise self._failure(f"has ended{self._farewell()}") from error
 
     def records(self, deadline: float) -> Iterator[Record]:
-        """Records as they come, until time.monotonic() reaches `deadline`. Raises door.Refused for one that
-        cannot be right, after which the next may be asked for; SystemFailed when the stream ends, or says
-        more than any answer takes. Lines that are no records (a kernel's messages) are kept for
+        """Records as they come, until standstill.clock() reaches `deadline`. Raises RefusedRequest for one
+        that cannot be right, after which the next may be asked for; SystemFailed when the stream ends, or
+        says more than any answer takes. Lines that are no records (a kernel's messages) are kept for
         `last_words`."""
         is_over = False
         while True:
@@ -210,18 +270,18 @@ class Agent:
                     continue
                 if record["record"] == "end" and record["status"] == "ok":
                     for one in self.system.monitor_records(self._place):
-                        yield door.checked("value", one) | {"record": "told"}
+                        yield protocol.checked("value", one) | {"record": "told"}
                 elif record["record"] == "end":
                     record = self._explained(record)
                 yield record
             if is_over:
                 return
-            left = deadline - time.monotonic()
+            left = deadline - standstill.clock()
             is_over = left <= 0  # what is there by then is still read
-            if self._selector.select(max(0.0, left)):
+            if standstill.wait(self._selector, max(0.0, left)):
                 self._output_bytes += self._read()
-            if self._output_bytes > door.SAID_MOST:
-                raise self._failure(f"said more than {door.SAID_MOST >> 20} MiB in answer to one request")
+            if self._output_bytes > protocol.SAID_MOST:
+                raise self._failure(f"sent more than {protocol.SAID_MOST >> 20} MiB in answer to one request")
 
     def _explained(self, end: Record) -> Record:
         """The end of a trial; with the monitor's own words where that refused to start it."""
@@ -233,31 +293,33 @@ class Agent:
         """Reads what is there, and returns how many bytes that were."""
         more = self._output.read(1 << 20)
         if more == b"":
-            raise self._failure(f"has ended{self.last_words()}")
+            raise self._failure(f"has ended{self._farewell()}")
         self._unread += more or b""
         if more and b"\n" in more:
             *lines, rest = bytes(self._unread).split(b"\n")
             self._lines.extend(lines)
             self._unread = bytearray(rest)
-        if len(self._unread) > door.LINE_MOST:
-            raise self._failure(f"said a line of more than {door.LINE_MOST >> 20} MiB")
+        if len(self._unread) > protocol.LINE_MOST:
+            raise self._failure(f"sent a line of more than {protocol.LINE_MOST >> 20} MiB")
         return len(more or b"")
 
     def _parse(self, line: bytes) -> Record | None:
-        record = door.read(line)
+        record = protocol.read(line)
         if record is None:
-            self._tail.append(line[: 4 * _WORDS_MOST].decode(errors="replace").rstrip())
+            self._chatter.append(line[:_CHATTER_LINE].rstrip())
         return record
 
     def last_words(self, *, since: int = 0) -> str:
-        """What the system said besides records, its last lines, for a message; "" if nothing. Of standard
-        error only what comes after so many bytes."""
-        file = self._errors.fileno()
-        # By position: the offset is the system's as well, and must stay where it writes.
-        written = os.pread(file, _TAIL_BYTES, max(since, os.fstat(file).st_size - _TAIL_BYTES))
-        spoken = [*self._tail, *written.decode(errors="replace").splitlines()]
-        words = [shortened(shown(line.strip()), _WORDS_MOST) for line in spoken if line.strip()][-3:]
-        return f"; its last words: {' | '.join(words)}" if words else ""
+        """The output of the system besides records, for a message: the lines that explain its end, and the
+        last ones; "" without output. Standard error counts only after this byte.
+        """
+        chatter = [line.decode(errors="replace") for line in self._chatter]
+        words = last_words.summary([*chatter, *last_words.lines_of(self._errors.fileno(), since=since)])
+        return f"; its last output: {' | '.join(words)}" if words else ""
+
+    def _farewell(self) -> str:
+        """The last words of one that has ended. A kernel can die before it has a console to say why."""
+        return self.last_words() or ", without output"
 
     def park(self) -> None:
         """Stops the system's processes, so that it does not disturb another's trial, and puts this machine
@@ -267,11 +329,12 @@ class Agent:
         self._tuned.put_back()
 
     def _stop(self) -> None:
-        """Stops them all, and waits until they are: a signal is only asked for when it has been sent, and one
-        that was being born meanwhile is asked anew."""
-        deadline = time.monotonic() + _STOP_LIMIT_S
+        """Stop all processes, and wait until they are stopped: a signal takes effect later, and a process
+        born meanwhile is stopped too.
+        """
+        deadline = standstill.clock() + _STOP_LIMIT_S
         while moving := [one for one in self._members() if not _is_stopped(one)]:
-            if time.monotonic() > deadline:
+            if standstill.clock() > deadline:
                 return  # one that waits for a device stops when that answers
             self._signal(signal.SIGSTOP, moving)
             time.sleep(_STOP_PAUSE_S)
@@ -280,7 +343,7 @@ class Agent:
         return descendants(self._process.pid) if self.system.here else []
 
     def resume(self) -> None:
-        """Sets this machine as the system wants it, and lets it go on. Raises SystemFailed."""
+        """Apply the system's settings to this machine, and let the system continue. Raises SystemFailed."""
         try:
             self._tuned.set()
         except SteelyardError as error:
@@ -311,8 +374,22 @@ class Agent:
         finally:
             os.close(self._lifeline)
             self._process.wait()
+            self._listen_to_the_end()
+            if self._console is not None:
+                self._console.end()
+            output = last_words.kept(b"\n".join(self._chatter))
+            errors = last_words.kept(self._errors.fileno())
             self._selector.close()
             self._output.close()
             self._errors.close()
             self._scratch.close()
             self._tuned.close()
+            self._hear(output, errors)
+
+    def _listen_to_the_end(self) -> None:
+        """Take its remaining output besides records."""
+        rest = bytes(self._unread) + (self._output.read(_REST_MOST) or b"")
+        for line in [*self._lines, *rest.split(b"\n")]:
+            if line.strip():
+                with contextlib.suppress(protocol.RefusedRequest):  # an unexpected record fails nothing
+                    self._parse(line)

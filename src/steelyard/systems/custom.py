@@ -23,7 +23,7 @@ def make(definition: SystemDefinition, base: System | None) -> System:
     a directory that the agent may use and that is removed afterwards. Raises UsageError for a host that
     is to be tuned."""
     if definition.machine is not None:
-        system = machine.seated(definition, definition.machine)
+        system = machine.bootable(definition, definition.machine)
     else:
         system = _by_command(definition) if base is None else _varied(definition, base)
     system = filesystem.mounted(system, definition.file_system)
@@ -32,7 +32,7 @@ def make(definition: SystemDefinition, base: System | None) -> System:
     if not definition.tuning:
         return system
     if not system.here:
-        raise UsageError(f"system '{system.name}' runs on another host: what is tuned is this machine")
+        raise UsageError(f"system '{system.name}' runs on another host, but tuning is for this machine")
     return replace(system, summary=f"{system.summary}; tuned: {definition.tuning}", tuning=definition.tuning)
 
 

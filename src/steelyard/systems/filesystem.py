@@ -1,9 +1,8 @@
-"""A fresh file system for a system's files: on an image behind a loop device, on a block device that the user
-names, or in memory.
+"""Creates a fresh file system for a system's files: on an image behind a loop device, on a block device of
+the user, or in memory.
 
-The load program (harness/filesystem.h) mounts it over the scratch directory, in a mount namespace that ends
-with the system. It is made anew at each start, which is therefore a boot: how it came out is a level of
-replication.
+The load program (agent/filesystem.h) mounts it over the scratch directory, in a mount namespace that ends
+with the system. It is created at each start, which is therefore a boot: the layout is a level of replication.
 """
 
 import json
@@ -15,15 +14,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from steelyard import commands
 from steelyard.errors import SteelyardError, Unsupported, UsageError
+from steelyard.last_words import last_line
 from steelyard.programs import built
-from steelyard.study.model import FileSystem, size_bytes
+from steelyard.quantities import parse_size
+from steelyard.study.model import FileSystem
 from steelyard.systems import native
 from steelyard.systems.system import Place, System
-from steelyard.text import answer_of, last_line, quoted
+from steelyard.text import quoted
 
 SIZE = "1GiB"
-LABEL = "steelyardtmp"  # on a device of the user's: what bears it was made here, and may be made anew
+LABEL = "steelyardtmp"  # on a user's device: marks a file system that may be overwritten
 WITHOUT_DEVICE = ("tmpfs", "overlay")
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 _START_S = 120.0  # to make one and mount it; its aging comes on top
@@ -45,7 +47,7 @@ _MAKING = {
 _LABELLED = {kind: "-L" for kind in ("ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "jfs")} | {
     "f2fs": "-l"
 }
-_DISCARDING = ("btrfs", "f2fs")  # unless they are told not to
+_DISCARDING = ("btrfs", "f2fs")  # by default
 
 
 def mounted(system: System, wish: FileSystem) -> System:
@@ -54,7 +56,7 @@ def mounted(system: System, wish: FileSystem) -> System:
         return system
     if not system.here:
         raise UsageError(
-            f"system '{system.name}' runs on another host: file systems are made on this machine"
+            f"system '{system.name}' runs on another host, but file systems are created on this machine"
         )
     return replace(
         system,
@@ -72,7 +74,7 @@ def _native(kind: str) -> System:
 
 
 def described(wish: FileSystem) -> str:
-    """How it is made, as the fingerprint says it."""
+    """The file system's description in the fingerprint."""
     words = [f"mkfs.{wish.kind}", *_making(wish)]
     return ", ".join(
         [
@@ -98,7 +100,7 @@ def _aging_s(wish: FileSystem) -> float:
     if not wish.aged:
         return 0.0
     return (1 + wish.aged) * (
-        _DEVICE_S if wish.device else _AGING_S_PER_GIB * size_bytes(wish.size or SIZE) / (1 << 30)
+        _DEVICE_S if wish.device else _AGING_S_PER_GIB * parse_size(wish.size or SIZE) / (1 << 30)
     )
 
 
@@ -130,7 +132,7 @@ def _words(wish: FileSystem, place: Place) -> Iterator[str]:
     if _options(wish):
         yield f"options={_options(wish)}"
     if wish.kind != "overlay" and not wish.device:
-        yield f"size={size_bytes(wish.size or SIZE)}"
+        yield f"size={parse_size(wish.size or SIZE)}"
     if wish.kind in WITHOUT_DEVICE:
         return
     # Beside the scratch directory, which the file system will hide.
@@ -147,7 +149,7 @@ def _ready(base: System, wish: FileSystem) -> None:
     start = f"system {quoted(base.name)} cannot start: "
     if os.geteuid():
         raise Unsupported(
-            f"{start}to mount a file system takes root's rights; without them, native measures the file "
+            f"{start}mounting a file system requires root; without root, native measures the file "
             "system of its directory (--directory)"
         )
     if not _kernel_has(wish.kind):
@@ -172,10 +174,13 @@ def _ready(base: System, wish: FileSystem) -> None:
 
 
 def _kernel_has(kind: str) -> bool:
-    listed = Path("/proc/filesystems").read_text(encoding="ascii", errors="replace").split()
+    try:
+        listed = Path("/proc/filesystems").read_text(encoding="ascii", errors="replace").split()
+    except OSError:  # a container may hide it: then the mount says so
+        return True
     return kind in listed or (
         shutil.which("modprobe", path=_PATH) is not None
-        and answer_of(["modprobe", "--dry-run", "--quiet", f"fs-{kind}"]).returncode == 0
+        and commands.answer_of(["modprobe", "--dry-run", "--quiet", f"fs-{kind}"]).returncode == 0
     )
 
 
@@ -209,7 +214,7 @@ def _signatures(name: str, device: str) -> Iterator[tuple[str, str]]:
         raise Unsupported(
             f"system {quoted(name)} cannot start: wipefs, which says what is on a device, is missing"
         )
-    answer = answer_of([program, "--no-act", "--json", "--output", "TYPE,LABEL", device])
+    answer = commands.answer_of([program, "--no-act", "--json", "--output", "TYPE,LABEL", device])
     if answer.returncode:
         reason = last_line(answer.stderr.encode())
         raise SteelyardError(

@@ -1,20 +1,21 @@
 """Control groups: where one with a limit can be made, of either version, and what is written into it."""
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from steelyard import allowance
 from steelyard.errors import Unsupported
-from steelyard.study.model import Tuning, size_bytes
+from steelyard.quantities import parse_size
+from steelyard.study.model import Tuning
 from steelyard.text import of_file
 
 _PAGE = os.sysconf("SC_PAGESIZE")
 _NUMBERS = count(1)
 _PROC = Path("/proc")
-_OCTAL = re.compile(r"\\([0-7]{3})")  # how mountinfo has a space in a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,13 @@ def of(tuning: Tuning, *, proc: Path = _PROC) -> tuple[ControlGroup, ...]:
     """The groups that hold the tuning's limits: with version 2 one, with version 1 one for each controller.
     Raises Unsupported, and says what is missing."""
     controllers = [*(["memory"] if tuning.memory else []), *(["pids"] if tuning.processes else [])]
-    name = f"steelyard-{os.getpid()}-{next(_NUMBERS)}"
+    # No other group can have the name, so every process in it is ours.
+    name = f"steelyard-{os.getpid()}-{next(_NUMBERS)}-{secrets.token_hex(4)}"
     by_path: dict[Path, dict[str, str]] = {}
     for controller in controllers:
         version, parent = _parent(controller, controllers, proc)
         if not os.access(parent, os.W_OK):
-            raise Unsupported(f"no control group may be made in {parent} (it takes root)")
+            raise Unsupported(f"cannot create a control group in {parent} (requires root)")
         by_path.setdefault(parent / name, {}).update(_limits(tuning, controller, version))
     return tuple(ControlGroup(path, limits) for path, limits in by_path.items())
 
@@ -53,13 +55,13 @@ def make(group: ControlGroup) -> dict[str, int]:
             if not 0 <= int(value) - limits[name] < _PAGE:
                 raise Unsupported(f"{group.path / name} was set to {value}, and reads {limits[name]}")
     except (OSError, ValueError) as error:
-        raise Unsupported(f"no control group can be made: {error}") from error
+        raise Unsupported(f"cannot create a control group: {error}") from error
     return limits
 
 
 def mounts(*, proc: Path = _PROC) -> list[Path]:
     """The directories where hierarchies of control groups are mounted."""
-    return [mount for _, mount, _, _ in _hierarchies(proc)]
+    return [mount for _, mount, _, _ in allowance.hierarchies(proc)]
 
 
 def processes(group: Path) -> set[int]:
@@ -84,8 +86,8 @@ def _missing(name: str) -> str:
 def _limits(tuning: Tuning, controller: str, version: int) -> dict[str, str]:
     if controller == "pids":
         return {"pids.max": str(tuning.processes)}
-    memory = size_bytes(tuning.memory)
-    swap = size_bytes(tuning.swap) if tuning.swap not in ("", "0") else 0
+    memory = parse_size(tuning.memory)
+    swap = parse_size(tuning.swap) if tuning.swap not in ("", "0") else 0
     if version == 2:
         return {"memory.max": str(memory)} | ({"memory.swap.max": str(swap)} if tuning.swap else {})
     # Version 1 limits memory and swap together, and wants the smaller limit first.
@@ -97,12 +99,12 @@ def _parent(controller: str, controllers: list[str], proc: Path) -> tuple[int, P
     """Version and directory of the group below which one with that controller can be made: the laboratory's
     own, so that limits upon it hold; with version 2, where a group that holds processes can pass no
     controller on, the nearest above it that does."""
-    own = dict(_own_groups(proc))
-    for version, mount, root, options in _hierarchies(proc):
+    own = dict(allowance.own_groups(proc))
+    for version, mount, root, options in allowance.hierarchies(proc):
         if version == 1 and controller in options and controller in own:
-            return 1, mount / _below(own[controller], root)
+            return 1, mount / allowance.below(own[controller], root)
         if version == 2 and "" in own and controller in _words(mount / "cgroup.controllers"):
-            place = mount / _below(own[""], root)
+            place = mount / allowance.below(own[""], root)
             while True:
                 if set(controllers) <= _words(place / "cgroup.subtree_control"):
                     return 2, place
@@ -110,44 +112,9 @@ def _parent(controller: str, controllers: list[str], proc: Path) -> tuple[int, P
                     break
                 place = place.parent
     raise Unsupported(
-        f"a limit needs the {controller} controller of control groups, and none is mounted here that "
-        "passes it on (see cgroups(7))"
+        f"a limit needs the {controller} controller of control groups, and no control group here "
+        "delegates it (see cgroups(7))"
     )
-
-
-def _below(group: str, root: str) -> str:
-    """The group's path under a mount that shows the hierarchy from `root` on."""
-    if root != "/" and group.startswith(root):
-        group = group[len(root) :]
-    return group.strip("/")
-
-
-def _own_groups(proc: Path) -> Iterator[tuple[str, str]]:
-    """Controller and group; "" is version 2's."""
-    for line in _lines(proc / "self/cgroup"):
-        _, controllers, group = line.split(":", 2)
-        for controller in controllers.split(","):
-            yield controller, group
-
-
-def _hierarchies(proc: Path) -> Iterator[tuple[int, Path, str, set[str]]]:
-    """Version, mount, the group that is its root, and options of each mounted hierarchy."""
-    for line in _lines(proc / "self/mountinfo"):
-        before, _, after = line.partition(" - ")
-        kind, _, options = after.split(" ", 2)
-        if kind in ("cgroup", "cgroup2"):
-            fields = before.split(" ")
-            mount, root = _unescaped(fields[4]), _unescaped(fields[3])
-            yield 2 if kind == "cgroup2" else 1, Path(mount), root, set(options.split(","))
-
-
-def _unescaped(name: str) -> str:
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), name)
-
-
-def _lines(file: Path) -> list[str]:
-    """As they can be names of files again, whatever bytes are in them."""
-    return [line for line in os.fsdecode(file.read_bytes()).split("\n") if line]
 
 
 def _words(file: Path) -> set[str]:

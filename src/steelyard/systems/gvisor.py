@@ -1,21 +1,21 @@
-"""gVisor: an application kernel in Go, which answers system calls in place of Linux.
+"""gVisor: an application kernel in Go, which answers system calls instead of Linux.
 
-Its start is a boot: the kernel (the Sentry) begins anew with each sandbox. For about the first
-second of a sandbox's life its clock is a full system call, later it is read without one; hence the
-time to settle. Systrap is several times faster than ptrace, where the installed runsc has it.
+Its start is a boot: each sandbox starts a new kernel (the Sentry). For about the first second of a sandbox's
+life its clock is a full system call, later it is read without one: until then it has not settled. Systrap is
+several times faster than ptrace, where the installed runsc has it.
 """
 
 from functools import cache
 from pathlib import Path
 
+from steelyard import commands
 from steelyard.systems.system import Place, System
-from steelyard.text import answer_of
 
 
 @cache
 def _flags() -> str:
-    """What the installed runsc says of its flags."""
-    answer = answer_of(["runsc", "flags"])
+    """The flags that the installed runsc lists."""
+    answer = commands.answer_of(["runsc", "flags"])
     return answer.stdout + answer.stderr
 
 
@@ -36,7 +36,7 @@ def _command(place: Place) -> list[str]:
         "--rootless",
         "--network=none",
         f"--platform={'systrap' if 'systrap' in _flags() else 'ptrace'}",
-        # Control groups of its own would be left when it is killed, and out of the reach of a limit on ours.
+        # Its own control groups would remain after a kill, and would escape a limit on ours.
         *(["--ignore-cgroups"] if "ignore-cgroups" in _flags() else []),
         "do",
         "-quiet",
@@ -58,5 +58,7 @@ GVISOR = System(
     prepare=_prepare,
     boot=True,
     needs=(("runsc", "runsc"),),
-    settle_s=1.5,
+    settle_most_s=1.5,
+    settled_clock_ns=1000,
+    start_s=1.5,
 )

@@ -77,7 +77,7 @@ def version_of(kernel: Path) -> str:
 
 def modules_for(kernel: Path, wanted: Iterable[str]) -> list[Path]:
     """The files of those modules and of what they depend on, in an order in which they can be loaded; what is
-    built into the kernel needs none. Raises Unsupported if one is not to be had."""
+    built into the kernel needs none. Raises Unsupported if one is not available."""
     version = version_of(kernel)
     folders = [
         root / "modules" / version
@@ -107,7 +107,7 @@ def _collect(name: str, builtin: set[str], files: dict[str, Path], modules: list
 
 
 def _depends(module: bytes) -> list[str]:
-    """What the module says in its section .modinfo that it depends on."""
+    """The dependencies of the module, from its section .modinfo."""
     match = re.search(rb"\0depends=([^\0]*)\0", module)
     names = match[1].decode(errors="replace") if match else ""
     return [name.replace("-", "_") for name in names.split(",") if name]
@@ -122,7 +122,7 @@ def _unpacked(module: Path) -> bytes:
     if module.suffix == ".xz":
         return lzma.decompress(content)
     if module.suffix != ".ko":
-        raise Unsupported(f"the module {module} is packed in a way that is not known here")
+        raise Unsupported(f"the module {module} is compressed in an unknown format")
     return content
 
 

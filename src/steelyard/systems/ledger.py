@@ -1,30 +1,29 @@
-"""The ledger: what is changed on this machine for a tuned system, written down before it is changed.
+"""The ledger: changes to this machine for a tuned system, recorded before they are made.
 
-The laboratory puts back what it changed; if it is killed, its guard does, from this file; and if both are
-killed, the next laboratory finds the file, which nobody holds locked any more, and does it in their place.
-harness/ledger.h says what the lines are.
+The laboratory restores what it changed; if it is killed, its guard does, from this file; if both are killed,
+the next laboratory finds the unlocked file and does it. agent/posix/ledger.h describes the lines.
 """
 
 import contextlib
 import fcntl
 import os
-import shutil
-import signal
+import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from steelyard import text
+from steelyard import commands, standstill, text
 from steelyard.errors import SteelyardError, Unsupported
-from steelyard.systems import groups
+from steelyard.quantities import number_of
+from steelyard.systems import leftovers
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PATIENCE_S = 5.0  # for what a killed laboratory's guard still has to do, and for killed processes to be gone
 
 
 def directory() -> Path:
-    """Where ledgers are: gone, like what they speak of, when the machine is started anew, if /run is."""
+    """The directory of ledgers: if it is /run, it disappears at a reboot, like the changes themselves."""
     if os.geteuid() == 0:
         return Path("/run/steelyard")
     given = os.environ.get("XDG_RUNTIME_DIR")
@@ -34,19 +33,19 @@ def directory() -> Path:
 class Ledger:
     """The ledger of one running system, locked as long as this process or a guard that inherits it lives."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, *, mark: str) -> None:
         place = directory()
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise Unsupported(f"what is tuned cannot be noted in {place}: {error.strerror}") from error
+            raise Unsupported(f"cannot record the changed settings in {place}: {error.strerror}") from error
         self._settings: list[tuple[Path, str]] = []
         self._facts: list[str] = []
         with _alone(place):  # a laboratory that looks for leftovers must not find it unlocked
             self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
             fcntl.flock(self.file, fcntl.LOCK_EX)
         self.path = Path(name)
-        self.note(f"boot\t{text.of_file(_BOOT).strip()}", f"scratch\t{scratch}")
+        self.note(f"boot\t{text.of_file(_BOOT).strip()}", f"scratch\t{scratch}", f"mark\t{mark}")
 
     def note(self, *facts: str) -> None:
         """Adds lines that hold as long as the system runs."""
@@ -70,7 +69,7 @@ class Ledger:
         """Does what the guard would have done, if it has not: no guard was started, or it was killed. Raises
         SteelyardError for what cannot be put back."""
         if self.path.exists():
-            _put_back(self.path)
+            _put_back(self.file)
 
     def close(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -101,25 +100,26 @@ def lock_machine() -> int:
         directory() / "machine.lock",
         lambda holder: SteelyardError(
             f"this machine is being tuned by process {holder}: two laboratories that set its "
-            "sysctls or huge pages would spoil each other's trials; wait for its end"
+            "sysctls or huge pages would disturb each other's trials; wait until it ends"
         ),
         patience_s=_PATIENCE_S,
     )
 
 
 def lock(path: Path, refusal: Callable[[str], SteelyardError], *, patience_s: float = 0.0) -> int:
-    """The descriptor that locks the file, which says who holds it. Raises the refusal, made of that process's
-    number, if another one does for so long."""
+    """The descriptor that locks the file, which names its holder. If another process holds the lock for this
+    long, raises the refusal, made from that process's ID.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + patience_s
+    deadline = standstill.clock() + patience_s
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             holder = os.pread(file, 20, 0).decode(errors="replace").strip()
-            if time.monotonic() >= deadline:
+            if standstill.clock() >= deadline:
                 os.close(file)
                 raise refusal(holder) from None
         time.sleep(0.05)
@@ -137,10 +137,13 @@ def put_back_leftovers() -> list[str]:
     done = []
     with _alone(place):
         for path in sorted(place.glob("*.ledger")):
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
+                status = os.fstat(file)
+                if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                    continue  # only this user's or root's ledger is trusted
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                done += _put_back(path)
+                done += _put_back(file)
                 path.unlink()
             except BlockingIOError:
                 continue  # its laboratory or its guard lives
@@ -149,26 +152,26 @@ def put_back_leftovers() -> list[str]:
     return done
 
 
-def _put_back(path: Path) -> list[str]:
-    *lines, _ = os.fsdecode(path.read_bytes()).split("\n")  # what has no newline was never done
+def _put_back(file: int) -> list[str]:
+    whole = os.pread(file, os.fstat(file).st_size, 0)
+    *lines, _ = os.fsdecode(whole).split("\n")  # what has no newline was never done
     facts = [line.split("\t", 2) for line in lines]
     if ["boot", text.of_file(_BOOT).strip()] not in facts:
         return []
     done = []
     folders = [Path(fact[1]) for fact in facts if fact[0] == "group"]
     scratches = [Path(fact[1]) for fact in facts if fact[0] == "scratch"]
-    killed = end_processes(folders, naming=scratches)
+    killed = leftovers.end_processes(folders, marks=[fact[1] for fact in facts if fact[0] == "mark"])
     if killed:
-        done.append(f"{killed} processes that an interrupted run had left were ended")
+        done.append(f"ended {number_of(killed, 'process', 'processes')} left by an interrupted run")
     for _, name, old in reversed([fact for fact in facts if fact[0] == "set"]):
         try:
             Path(name).write_bytes(os.fsencode(old))
         except OSError as error:
             raise SteelyardError(
-                f"{name} was changed by a run that was killed, and cannot be put back to '{old}': "
-                f"{error.strerror}"
+                f"{name} was changed by a killed run, and cannot be restored to '{old}': {error.strerror}"
             ) from error
-        done.append(f"{name} is '{old}' again, as before a run that was killed")
+        done.append(f"{name} is restored to '{old}', its value before a killed run")
     for line in reversed(lines):
         kind, *words = line.split("\t")
         if kind == "groups":
@@ -176,64 +179,32 @@ def _put_back(path: Path) -> list[str]:
                 _remove(Path(folder))
         if kind == "undo":
             _undo(words)
-            done.append(f"'{' '.join(words)}' was done for a run that was killed")
+            done.append(f"'{' '.join(words)}' was done to clean up after a killed run")
     for group in folders:
         _remove(group)
     for scratch in scratches:
-        shutil.rmtree(scratch, ignore_errors=True)
+        leftovers.remove(scratch)
     return done
 
 
 def _undo(words: list[str]) -> None:
-    answer = text.answer_of(words)
+    answer = commands.answer_of(words)
     if answer.returncode:
         raise SteelyardError(
-            f"'{' '.join(words)}' must be done for a run that was killed, and failed: {answer.stderr.strip()}"
+            f"'{' '.join(words)}' must be done to clean up after a killed run, and failed: "
+            f"{answer.stderr.strip()}"
         )
 
 
-def end_processes(members: Sequence[Path] = (), *, naming: Sequence[Path]) -> int:
-    """Kills every process in those groups, and every one that names one of the directories, and waits for
-    their end. Returns how many there were."""
-    killed = set()
-    deadline = time.monotonic() + _PATIENCE_S
-    while time.monotonic() < deadline:
-        left = {one for group in members for one in groups.processes(group)}
-        left |= {one for scratch in naming for one in _naming(scratch)}
-        if not left:
-            break
-        for process in left:
-            with contextlib.suppress(OSError):
-                os.kill(process, signal.SIGKILL)
-        killed |= left
-        time.sleep(0.02)
-    return len(killed)
-
-
-def _naming(scratch: Path) -> Iterator[int]:
-    """The processes, but this one, whose words, environment or directory name that directory."""
-    name = os.fsencode(scratch)
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            known = (entry / "cmdline").read_bytes() + b"\0" + (entry / "environ").read_bytes()
-            known += b"\0" + os.fsencode(os.readlink(entry / "cwd"))
-        except OSError:
-            continue
-        if name in known:
-            yield int(entry.name)
-
-
 def _remove(group: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = standstill.clock() + _PATIENCE_S
     while group.is_dir():
         try:
             group.rmdir()
         except OSError as error:
-            if time.monotonic() > deadline:
+            if standstill.clock() > deadline:
                 raise SteelyardError(
-                    f"the control group {group} is left of a run that was killed, and cannot be removed: "
+                    f"the control group {group} is left over from a killed run, and cannot be removed: "
                     f"{error.strerror}"
                 ) from error
             time.sleep(0.02)

@@ -1,34 +1,36 @@
-"""A machine that runs one system at a time: is brought to another by a command, awaited by ssh, and checked.
+"""A machine that runs one system at a time: a command switches it to another, ssh waits for it, and it is
+checked.
 
-That the host answers proves nothing: the old system does so for seconds after it was told to go. A boot is
-new if its identity is.
+An answer of the host proves nothing: the old system answers for seconds after the command. A boot is new if
+its identity is.
 """
 
 import getpass
-import os
 import shlex
-import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
+from steelyard import commands, standstill
 from steelyard.errors import BootFailed, Stuck, UnknownName
+from steelyard.last_words import last_line
 from steelyard.study.model import THIS, Machine, SystemDefinition
-from steelyard.systems import door, ssh, this_machine
-from steelyard.systems.system import Seat, System
-from steelyard.text import last_line, quoted, shortened, shown
+from steelyard.systems import protocol, ssh, this_machine
+from steelyard.systems.system import BootEntry, System
+from steelyard.text import quoted, shortened, shown
 
+BOOT_S = 60.0  # what a boot of a machine is thought to take before there was one
 _PAUSE_S = 0.5
 _ANSWER_S = 20.0  # one question by ssh, the connection included
 _BUSY_MOST = 0.05  # of a quiet machine's processors
 _QUIET_READINGS = 3  # in a row, a second apart
 # Scripts of ours, into which nothing is put. A claim is a line that names its owner; it counts for a day. A
-# full disk leaves an empty one, which is nobody's. The identity is the kernel's, or where it has none the
+# full disk leaves an empty one, which belongs to no laboratory. The identity is the kernel's, or where it
+# has none the
 # moment of its start.
 _CLAIM = """
 IFS= read -r mine; f=.cache/steelyard/claim; mkdir -p .cache/steelyard
@@ -40,9 +42,9 @@ _READINGS = 'while read -r line < /proc/stat; do echo "$line"; sleep 1; done'
 _CLAIMED = 9
 
 
-def seated(definition: SystemDefinition, machine: Machine) -> System:
+def bootable(definition: SystemDefinition, machine: Machine) -> System:
     """The system on that machine. Raises UnknownName for what no fingerprint has."""
-    known = door.KINDS["system"]
+    known = protocol.KINDS["system"]
     for key, _ in definition.expect:
         if key.partition(".")[0] not in known:
             raise UnknownName("fact", key, known, where=f"system {quoted(definition.name)}: expect: ")
@@ -58,17 +60,19 @@ def seated(definition: SystemDefinition, machine: Machine) -> System:
         needs=reached.needs,
         prepare=reached.prepare,
         start_limit_s=_ANSWER_S + reached.start_limit_s,
+        start_s=BOOT_S,
         here=False,
-        seat=Seat(machine, definition.name, definition.expect),
+        boot_entry=BootEntry(machine, definition.name, definition.expect),
     )
 
 
-def identity(seat: Seat) -> str | None:
-    """Which boot the host is in; None while nobody answers. Says there that it is ours, for a day or until
-    `release`. Raises Stuck if it is somebody else's, or its key is not the known one."""
-    if seat.is_here:
+def identity(entry: BootEntry) -> str | None:
+    """The current boot of the host; None while it does not answer. Claims the host for a day or until
+    `release`. Raises Stuck if another laboratory has it, or its key is not the known one.
+    """
+    if entry.is_here:
         return this_machine.identity()
-    host = seat.host
+    host = entry.host
     try:
         answer = ssh.run(host, _CLAIM, limit_s=_ANSWER_S, input_bytes=_owner())
     except subprocess.TimeoutExpired:
@@ -81,81 +85,78 @@ def identity(seat: Seat) -> str | None:
         )
     if b"Host key verification failed" in answer.stderr:
         raise Stuck(
-            f"{host} answers with another host key than ssh knows: give all its systems the same host keys, "
-            "and give the same command again"
+            f"{host} answers with a host key that ssh does not know: give all its systems the same host "
+            "keys, "
+            "and run the same command again"
         )
     return said if answer.returncode == 0 and said else None
 
 
-def await_answer(seat: Seat) -> str | None:
-    """Which boot the host is in, once it answers: it may still be coming up. None if it does not for as long
-    as a boot may take."""
-    begun = time.monotonic()
-    while (boot := identity(seat)) is None and time.monotonic() - begun < seat.machine.wait_s:
-        time.sleep(_PAUSE_S)
+def await_answer(entry: BootEntry) -> str | None:
+    """The current boot of the host, once it answers: it may still be booting. None if it does not answer
+    within the time of a boot.
+    """
+    begun = standstill.clock()
+    while (boot := identity(entry)) is None and standstill.clock() - begun < entry.machine.wait_s:
+        standstill.sleep(_PAUSE_S)
     return boot
 
 
-def switch(seat: Seat) -> None:
+def switch(entry: BootEntry) -> None:
     """Runs the command that brings the machine to the system, from whatever it runs, also from the same.
     Raises BootFailed."""
-    words = [word.replace("{system}", seat.name) for word in seat.machine.switch]
+    words = [word.replace("{system}", entry.name) for word in entry.machine.switch]
     named = quoted(shlex.join(words))
     try:
-        # A group of its own, so that what it started ends with it when it is interrupted.
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        # Its own group, so that its children end with it when it is interrupted.
+        answer = commands.run(words, limit_s=entry.machine.wait_s, is_group=True)
     except OSError as error:
         raise Stuck(f"the switch command {named} cannot be run: {error.strerror}") from error
-    with process:
-        try:
-            said, _ = process.communicate(timeout=seat.machine.wait_s)
-        except subprocess.TimeoutExpired as error:
-            raise BootFailed(
-                f"the switch command {named} did not end within {seat.machine.wait_s:g} s; it was ended"
-            ) from error
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode:
-        words_said = f": {last_line(said)}" if said.strip() else ", and said nothing"
-        raise BootFailed(f"the switch command {named} ended with status {process.returncode}{words_said}")
+    except subprocess.TimeoutExpired as error:
+        raise BootFailed(
+            f"the switch command {named} did not end within {entry.machine.wait_s:g} s; it was ended",
+            said=error.output or b"",
+        ) from error
+    said = answer.stdout
+    if answer.returncode:
+        words_said = f": {last_line(said)}" if said.strip() else ", without output"
+        raise BootFailed(
+            f"the switch command {named} ended with status {answer.returncode}{words_said}", said=said
+        )
 
 
-def await_boot(seat: Seat, *, old: Collection[str]) -> str:
+def await_boot(entry: BootEntry, *, old: Collection[str]) -> str:
     """The identity of the boot that the host comes up with, none of the old ones. Raises BootFailed."""
-    begun, answered = time.monotonic(), False
-    while time.monotonic() - begun < seat.machine.wait_s:
-        boot = identity(seat)
+    begun, answered = standstill.clock(), False
+    while standstill.clock() - begun < entry.machine.wait_s:
+        boot = identity(entry)
         if boot is not None and boot not in old:
             return boot
         answered = boot is not None
-        if seat.is_here:
+        if entry.is_here:
             break  # this process would not see a boot come
-        time.sleep(_PAUSE_S)
+        standstill.sleep(_PAUSE_S)
     if answered:
         raise BootFailed(
-            f"{seat.host} was not booted anew within {seat.machine.wait_s:g} s: the switch command left it in"
-            " the boot it was in; does it need more rights?"
+            f"{entry.host} was not rebooted within {entry.machine.wait_s:g} s: after the switch command it "
+            "is "
+            "still in the same boot; does the command need more rights?"
         )
     raise BootFailed(
-        f"{seat.host} did not answer by ssh within {seat.machine.wait_s:g} s of its boot into {seat.name}: "
-        f"look at its console, or allow it more time with wait in [machine.{seat.machine.name}]"
+        f"{entry.host} did not answer by ssh within {entry.machine.wait_s:g} s of its boot into "
+        f"{entry.name}: look at its console, or allow it more time with wait in "
+        f"[machine.{entry.machine.name}]"
     )
 
 
-def await_quiet(seat: Seat) -> float | None:
-    """Waits until the host has nothing else to do, or for as long as the study says. Returns the share of its
-    processors that was busy at the end; None where it does not say."""
-    if seat.is_here:
-        return _least_busy(this_machine.readings(seat.machine.quiet_s))
-    with ssh.stream(seat.host, _READINGS) as lines:
-        late = threading.Timer(seat.machine.quiet_s, lines.terminate)
+def await_quiet(entry: BootEntry) -> float | None:
+    """Wait until the host is idle, up to the study's limit. Returns the busy share of its processors at the
+    end; None if it does not report it.
+    """
+    if entry.is_here:
+        return _least_busy(this_machine.readings(entry.machine.quiet_s))
+    with ssh.stream(entry.host, _READINGS) as lines:
+        late = threading.Timer(entry.machine.quiet_s, lines.terminate)
         late.start()
         try:
             return _least_busy(lines)
@@ -174,7 +175,7 @@ def _least_busy(lines: Iterable[bytes]) -> float | None:
 
 
 def _shares(lines: Iterable[bytes]) -> Iterator[float]:
-    """Of each span between two lines `cpu user nice system idle iowait ...`, the share that was not idle."""
+    """The busy share of each interval between two lines `cpu user nice system idle iowait ...`."""
     before: list[int] | None = None
     for line in lines:
         name, *words = line.split()
@@ -187,26 +188,26 @@ def _shares(lines: Iterable[bytes]) -> Iterator[float]:
         before = now
 
 
-def check(seat: Seat, fingerprint: Mapping[str, Any]) -> None:
+def check(entry: BootEntry, fingerprint: Mapping[str, Any]) -> None:
     """Raises BootFailed unless the host is what it was asked to be."""
-    for key, pattern in seat.expect:
+    for key, pattern in entry.expect:
         value: Any = fingerprint
         for part in key.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         if value is None or not fnmatchcase(str(value), pattern):
             answer = "nothing" if value is None else quoted(value)
             raise BootFailed(
-                f"{seat.host} came up as another system: its {key} is {answer}, but {seat.name} expects "
+                f"{entry.host} came up as another system: its {key} is {answer}, but {entry.name} expects "
                 f"{quoted(pattern)}"
             )
 
 
-def release(seat: Seat) -> None:
+def release(entry: BootEntry) -> None:
     """Takes our claim away, if the host answers."""
-    if seat.is_here:
+    if entry.is_here:
         return
     with suppress(subprocess.TimeoutExpired):
-        ssh.run(seat.host, _RELEASE, limit_s=_ANSWER_S, input_bytes=_owner())
+        ssh.run(entry.host, _RELEASE, limit_s=_ANSWER_S, input_bytes=_owner())
 
 
 def _owner() -> bytes:

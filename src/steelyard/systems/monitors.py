@@ -5,6 +5,7 @@ The monitor lives as long as the trial's process and no longer: a hook that it p
 processes pay for, is in no other system's trial, and an agent that is parked is not held by a debugger.
 """
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -15,8 +16,9 @@ from typing import Any
 
 from steelyard.errors import SystemFailed, Unsupported
 from steelyard.programs import built
-from steelyard.study.model import CALLS, ESTIMATED, MONITORS
+from steelyard.study.model import AT, CALLS, ESTIMATED, MONITORS, OF_SERVER
 from steelyard.systems.system import Place, System
+from steelyard.watch import records, series
 from steelyard.watch.figures import CPU
 
 Figure = tuple[str, str, int]  # metric, unit, value
@@ -61,8 +63,9 @@ def _steelyard_watch_file() -> str:
 
 
 def _records_of(reader: Reader, name: str, place: Place) -> list[dict[str, Any]]:
-    """What the monitor wrote, as the records `value` of a trial; then it is gone, so that it is not taken for
-    the next one's. Nothing where it wrote nothing. Raises SystemFailed for what is not understood."""
+    """The output of the monitor as the records `value` of a trial; the file is then removed, so that the next
+    trial cannot read it. Empty if it wrote nothing. Raises SystemFailed if it cannot be parsed.
+    """
     try:
         text = _record_file(place).read_text(encoding="utf-8", errors="replace")
         _record_file(place).unlink()
@@ -71,7 +74,7 @@ def _records_of(reader: Reader, name: str, place: Place) -> list[dict[str, Any]]
     try:
         figures = list(reader(text))
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise SystemFailed(f"what '{name}' wrote after the trial is not understood: {error}") from error
+        raise SystemFailed(f"cannot parse the output of '{name}': {error}") from error
     return [
         {"record": "value", "copy": 0, "metric": metric, "unit": unit, "value": value}
         for metric, unit, value in figures
@@ -124,9 +127,9 @@ def _sar(text: str) -> Iterator[Figure]:
 
 def _steelyard_watch(text: str) -> Iterator[Figure]:
     """The records of steelyard-watch: of all processes of the trial, and the wall time of the first."""
-    records = [json.loads(line) for line in text.splitlines()]
-    processes = [one for one in records if one["record"] == "process" and one["thread"] is None]
-    if not any(one["record"] == "end" for one in records):
+    lines = [json.loads(line) for line in text.splitlines()]
+    processes = [one for one in lines if one["record"] == "process" and one["thread"] is None]
+    if not any(one["record"] == "end" for one in lines):
         raise ValueError("its records have no end")
     for mode, figure in CPU.items():
         if processes and all(one[figure] is not None for one in processes):
@@ -134,15 +137,54 @@ def _steelyard_watch(text: str) -> Iterator[Figure]:
     for one in processes:
         if one["generation"] == 0 and one["end_ns"] is not None:
             yield "watched", "ns", one["end_ns"] - one["watched_ns"]
+    if lines[0].get("every_ns") is not None:
+        yield from _server_under_load(text)
     calls: dict[str, float] = {}
-    is_estimate = records[0]["detail"] == "budget"
-    for one in processes if records[0]["detail"] != "profile" else ():
+    is_estimate = lines[0]["detail"] == "budget"
+    for one in processes if lines[0]["detail"] != "profile" else ():
         for name, call in (one["calls"] or {}).items():
             number = call["expanded"] if is_estimate else call["calls"]
             if number is not None:
                 calls[name] = calls.get(name, 0) + number
     for name, number in calls.items():
         yield (ESTIMATED if is_estimate else "") + CALLS + name, "calls", round(number)
+
+
+_BUSY_LEAST = 0.1  # of the reads of the busiest interval: in less the server is not under load
+_RATES = (("cpu_user_ns",), ("cpu_system_ns",), ("faults_minor", "faults_major"), ("reads",), ("writes",))
+
+
+def _server_under_load(text: str) -> Iterator[Figure]:
+    """What all processes of another program than the trial's own did a second: in each interval while they
+    were under load, and in the mean of these intervals. What began before the load, or went on after it, is
+    left out, and so are the intervals in which it began and ended, where there are others."""
+    watch = records.read(io.BytesIO(text.encode()))
+    if watch is None or watch.monitor is None:
+        return
+    own = {one.program for one in watch.processes if one.generation == 0}
+    server = [one for one in watch.processes if one.program not in own]
+    if not server:
+        return
+    (found,) = series.of(watch, [("server", server)], until_ns=watch.monitor.at_ns)
+    reads = found.rates["reads"].values if "reads" in found.rates else ()
+    busy = [number for number, rate in enumerate(reads) if rate >= _BUSY_LEAST * max(reads) > 0]
+    if not busy:
+        return
+    under_load = range(busy[0], busy[-1] + 1)
+    under_load = under_load[1:-1] if len(under_load) > 2 else under_load
+    lengths = [found.ends_ns[number] - found.begins_ns[number] for number in under_load]
+    begin_ns = found.begins_ns[under_load[0]]
+    for (what, (unit, parts)), names in zip(OF_SERVER.items(), _RATES, strict=True):
+        scale = parts / 1e7 if unit == "%" else parts  # 1e7 ns of a second are one per cent
+        rates = [
+            scale * sum(found.rates[name].values[number] for name in names if name in found.rates)
+            for number in under_load
+        ]
+        mean = sum(rate * length for rate, length in zip(rates, lengths, strict=True)) / sum(lengths)
+        yield what, f"{parts}ths of {unit}", round(mean)
+        for number, rate in zip(under_load, rates, strict=True):
+            ms = round((found.ends_ns[number] - begin_ns) / 1e6)
+            yield f"{what}{AT}{ms}", f"{parts}ths of {unit}", round(rate)
 
 
 _READERS: dict[str, Reader] = dict(

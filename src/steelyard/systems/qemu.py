@@ -1,8 +1,8 @@
-"""A whole machine by QEMU: a Debian kernel, and the load program as all there is besides.
+"""A whole machine by QEMU: a Debian kernel, with the load program as its only process.
 
-A serial line carries the agent's two streams and nothing else; the kernel's messages go over a second one to
-standard error. The processor is QEMU's own (TCG) unless a study asks for the host's (KVM), because /dev/kvm
-exists on machines where a guest that uses it hangs.
+A serial line carries only the agent's two streams; the kernel's messages go over a second one to standard
+error. The processor is QEMU's own (TCG) unless a study asks for the host's (KVM), because /dev/kvm exists on
+machines where a guest that uses it hangs.
 """
 
 import os
@@ -10,19 +10,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from steelyard import commands
 from steelyard.errors import Unsupported
-from steelyard.study.model import SystemDefinition, size_bytes
+from steelyard.quantities import parse_size
+from steelyard.study.model import SystemDefinition
 from steelyard.systems import initramfs
 from steelyard.systems.system import Place, System
 from steelyard.systems.uml import make_swap
-from steelyard.text import answer_of
 
 _MODULES = ("virtio_pci", "virtio_blk")  # for disks
-_START_LIMIT_S = 120.0  # a kernel boots in three seconds of a processor of its own
+_START_LIMIT_S, _START_S = 120.0, 3.0  # a kernel boots in three seconds of CPU time
 
 
 @dataclass(frozen=True, slots=True)
-class _Machine:
+class _Emulated:
     memory: str = "512M"
     cpus: int = 1
     kernel: str = ""
@@ -35,7 +36,7 @@ class _Machine:
         image = Path(self.kernel).absolute() if self.kernel else initramfs.newest_kernel()
         if image is None:
             raise Unsupported(
-                "system 'qemu' cannot start: there is no kernel /boot/vmlinuz-*-amd64 that can be read (on "
+                "system 'qemu' cannot start: there is no readable kernel /boot/vmlinuz-*-amd64 (on "
                 'Debian: apt-get install linux-image-cloud-amd64; or name one: kernel = "FILE")'
             )
         return image
@@ -49,7 +50,7 @@ class _Machine:
         self.modules()
         if self.accelerator == "kvm" and not os.access("/dev/kvm", os.R_OK | os.W_OK):
             raise Unsupported(
-                "system 'qemu' cannot start: accelerator is 'kvm', and /dev/kvm may not be used"
+                "system 'qemu' cannot start: accelerator is 'kvm', but /dev/kvm is not accessible"
             )
 
 
@@ -57,17 +58,17 @@ def _file(place: Place, name: str) -> Path:
     return place.scratch / name
 
 
-def _prepare(machine: _Machine, place: Place) -> None:
+def _prepare(machine: _Emulated, place: Place) -> None:
     initramfs.write(_file(place, "initramfs"), program=place.program, modules=machine.modules())
     if machine.disk:
         disk = _file(place, "disk.img")
         with open(disk, "wb") as file:
-            file.truncate(size_bytes(machine.disk))
-        answer = answer_of(["mke2fs", "-q", "-F", "-t", "ext4", disk])
+            file.truncate(parse_size(machine.disk))
+        answer = commands.answer_of(["mke2fs", "-q", "-F", "-t", "ext4", disk], limit_s=600)
         if answer.returncode:
             raise Unsupported(f"system 'qemu' cannot start: mke2fs: {answer.stderr.strip()}")
     if machine.swap:
-        make_swap(_file(place, "swap.img"), size_bytes(machine.swap))
+        make_swap(_file(place, "swap.img"), parse_size(machine.swap))
 
 
 def _drive(file: Path) -> list[str]:
@@ -81,7 +82,7 @@ def _drive(file: Path) -> list[str]:
     return ["-drive", f"file={name},if=virtio,format=raw,cache={cache}"]
 
 
-def _command(machine: _Machine, place: Place) -> list[str]:
+def _command(machine: _Emulated, place: Place) -> list[str]:
     threads = ",thread=single" if machine.cpus == 1 else ",thread=multi"
     disks = [name for name in ("disk", "swap") if getattr(machine, name)]
     devices = dict(zip(disks, ("/dev/vda", "/dev/vdb"), strict=False))
@@ -91,7 +92,7 @@ def _command(machine: _Machine, place: Place) -> list[str]:
         *("-machine", "q35,usb=off"),
         *("-accel", "kvm" if machine.accelerator == "kvm" else f"tcg{threads}"),
         *("-cpu", "host" if machine.accelerator == "kvm" else "max"),
-        *("-m", machine.memory, "-smp", str(machine.cpus)),
+        *("-m", f"{parse_size(machine.memory) >> 10}K", "-smp", str(machine.cpus)),
         *("-chardev", "stdio,id=stream,signal=off", "-serial", "chardev:stream"),
         *("-chardev", "file,id=console,path=/dev/stderr,append=on", "-serial", "chardev:console"),
         *(word for name in disks for word in _drive(_file(place, f"{name}.img"))),
@@ -109,7 +110,7 @@ def _command(machine: _Machine, place: Place) -> list[str]:
     ]
 
 
-def _system(machine: _Machine, like: System) -> System:
+def _system(machine: _Emulated, like: System) -> System:
     return replace(
         like,
         command=partial(_command, machine),
@@ -121,8 +122,8 @@ def _system(machine: _Machine, like: System) -> System:
 
 def equipped(system: System, definition: SystemDefinition) -> System:
     """That machine with the study's kernel, memory, processors and disks."""
-    usual = _Machine()
-    machine = _Machine(
+    usual = _Emulated()
+    machine = _Emulated(
         definition.memory or usual.memory,
         definition.cpus,
         definition.kernel,
@@ -142,12 +143,14 @@ def equipped(system: System, definition: SystemDefinition) -> System:
 
 _NEEDS = (("qemu-system-x86_64", "qemu-system-x86"),)
 QEMU = _system(
-    _Machine(),
+    _Emulated(),
     System(
         "qemu",
         "a machine by QEMU: a Debian kernel and nothing else",
-        partial(_command, _Machine()),
+        partial(_command, _Emulated()),
         boot=True,
         start_limit_s=_START_LIMIT_S,
+        settle_most_s=1.0,
+        start_s=_START_S,
     ),
 )

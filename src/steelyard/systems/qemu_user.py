@@ -1,7 +1,7 @@
 """Another processor's machine code on this machine's kernel, translated by QEMU as it runs.
 
-System calls are this kernel's; what differs is the processor. The agent starts its trials anew as a program
-of its own architecture, which this kernel cannot execute: so it is told by which emulator.
+System calls are this kernel's; what differs is the processor. The agent starts its trials as programs of its
+own architecture, which this kernel cannot execute, so it is given the emulator's path.
 """
 
 import shutil

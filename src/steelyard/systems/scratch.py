@@ -1,31 +1,33 @@
-"""Scratch directories: each running system's own, locked as long as somebody lives who uses it, so that the
-next command finds and clears what killed laboratories and guards have left."""
+"""Scratch directories: each running system has its own, locked as long as a process uses it, so that the next
+command finds and clears those of killed laboratories and guards.
+"""
 
 import fcntl
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.systems import ledger
+from steelyard.systems import leftovers
 
 _OURS = re.compile(r"steelyard-\d+-\w{8}")
 
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A directory, and the descriptor that locks it: for this process, and for a guard that inherits it."""
+    """A directory; the descriptor that locks it, for this process and for a guard that inherits it; and the
+    secret by which the processes of its system are known (leftovers.VARIABLE)."""
 
     path: Path
     file: int
+    mark: str
 
     def close(self) -> None:
         """Removes what the guard has not: there was none, or it was killed."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        leftovers.remove(self.path)
         os.close(self.file)
 
 
@@ -39,14 +41,15 @@ def make(directory: Path) -> Scratch:
                 OSError
             ):  # a file system without locks: there nobody can lock it to clear it, either
                 fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists():
-                return Scratch(path, file)
+            with suppress(FileNotFoundError):
+                return Scratch(path, file, leftovers.make_mark(path))
             os.close(file)
 
 
 def clear(directory: Path) -> list[str]:
-    """Removes those of this user below `directory` that nobody holds locked, and ends the processes that name
-    them. Returns a sentence for each."""
+    """Remove this user's unlocked scratch directories below `directory`, and end their processes. Returns a
+    sentence for each.
+    """
     return [sentence for path in _ours(directory) for sentence in _clear(path)]
 
 
@@ -68,9 +71,12 @@ def _clear(path: Path) -> Iterator[str]:
     ):  # locked: its laboratory or its guard lives; or cleared by another command meanwhile
         file = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
+            if os.fstat(file).st_uid != os.geteuid():  # another one's, which has come to this name meanwhile
+                return
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ledger.end_processes(naming=[path])
-            shutil.rmtree(path, ignore_errors=True)
-            yield f"{path} was removed, which a run that was killed had left"
+            mark = leftovers.mark_of(path)
+            leftovers.end_processes(marks=[mark] if mark else [])
+            leftovers.remove(path)
+            yield f"{path} was removed, left by a killed run"
         finally:
             os.close(file)

@@ -21,10 +21,12 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
+from steelyard import commands
 from steelyard.errors import Unsupported, UsageError
+from steelyard.last_words import last_line
 from steelyard.programs import built
 from steelyard.systems.system import EVERY_PEER, Place, System
-from steelyard.text import last_line, of_file, quoted
+from steelyard.text import of_file, quoted
 
 _COPY_LIMIT_S = 120
 
@@ -34,7 +36,7 @@ _WHICH_SHELL = "echo %OS% $env:OS"
 
 
 class _Shell(Enum):
-    """What answers on the far side."""
+    """The shell of the other host."""
 
     UNIX = "a Unix shell"
     CMD = "cmd.exe"
@@ -64,11 +66,11 @@ def run(
     """Runs a script of ours on the host. Nothing but a digest of ours is ever put into it. Raises
     TimeoutExpired."""
     words = [*_ssh_command(), "--", host, script]
-    return subprocess.run(words, input=input_bytes, capture_output=True, timeout=limit_s, check=False)
+    return commands.run(words, limit_s=limit_s, input_bytes=input_bytes)
 
 
-class Lines:
-    """What a script of ours says on the host, line by line, until it ends or is terminated."""
+class ForwardedLines:
+    """The output of a script on the host, line by line, until it ends or is terminated."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
@@ -82,14 +84,14 @@ class Lines:
 
 
 @contextmanager
-def stream(host: str, script: str) -> Iterator[Lines]:
+def stream(host: str, script: str) -> Iterator[ForwardedLines]:
     """Runs a script of ours on the host for as long as the context lasts."""
     words = [*_ssh_command(), "--", host, script]
     with subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            yield Lines(process)
+            yield ForwardedLines(process)
         finally:
             process.terminate()
 
@@ -107,7 +109,7 @@ def laboratory_as_seen_from(host: str) -> str:
     answer = _ssh(host, "echo $SSH_CONNECTION")
     words = answer.stdout.decode(errors="replace").split()
     if answer.returncode or len(words) != 4:
-        raise Unsupported(f"the host {quoted(host)} does not say by which address it sees this machine")
+        raise Unsupported(f"the host {quoted(host)} does not report the address of this machine that it sees")
     return words[0]
 
 
@@ -141,7 +143,7 @@ def _windows_words(shell: _Shell, digest: str, verb: str) -> str:
 
 
 def _runs_there(host: str, shell: _Shell, digest: str) -> bool:
-    """Whether that very program is there and starts: it says its own file's checksum."""
+    """True if that very program is there and starts: it reports its own file's checksum."""
     answer = _ssh(host, _windows_words(shell, digest, "--version"))
     try:
         return bool(json.loads(answer.stdout)["program_sha256"] == digest)
@@ -186,13 +188,8 @@ def _sftp(host: str, batch: str) -> subprocess.CompletedProcess[bytes]:
     """Carries out those commands of sftp, up to the first that fails."""
     place = "sftp" + host.removeprefix("ssh") if host.startswith("ssh://") else host
     try:
-        return subprocess.run(
-            ["sftp", *_options(), "-b", "-", "--", place],
-            input=os.fsencode(batch),
-            capture_output=True,
-            timeout=_COPY_LIMIT_S,
-            check=False,
-        )
+        words = ["sftp", *_options(), "-b", "-", "--", place]
+        return commands.run(words, limit_s=_COPY_LIMIT_S, input_bytes=os.fsencode(batch))
     except subprocess.TimeoutExpired as error:
         raise Unsupported(f"system 'ssh:{host}' cannot start: no answer in {_COPY_LIMIT_S} s") from error
 
@@ -207,7 +204,7 @@ def _prepare_unix(host: str, place: Place) -> None:
         raise Unsupported(f"system 'ssh:{host}' cannot start: {last_line(answer.stderr)}")
     if answer.stdout.strip() == b"present":
         return
-    # Written under a name of its own first: a copy that was cut short is never started, and another
+    # Written under a unique name first: a copy that was cut short is never started, and another
     # laboratory may be copying the same.
     folder, copy = path.rpartition("/")[0], _copy_of(path)
     script = (
@@ -237,7 +234,7 @@ def _no_host(place: Place) -> list[str]:
 def to_host(name: str, host: str) -> System:
     """The system that is that host. Raises UsageError for a host that ssh would take for an option."""
     if host.startswith("-") or any(character.isspace() for character in host):
-        raise UsageError(f"system {quoted(name)}: {quoted(host)} is not a host's name")
+        raise UsageError(f"system {quoted(name)}: {quoted(host)} is not a host name")
     return System(
         name,
         f"the host {host}, by ssh",
@@ -245,6 +242,7 @@ def to_host(name: str, host: str) -> System:
         needs=(("ssh", "openssh-client"), ("sftp", "openssh-client")),
         prepare=partial(_prepare, host),
         here=False,
+        start_s=1.0,
         host=host,
         peers=EVERY_PEER,
     )

@@ -1,5 +1,6 @@
-"""What a system is to the rest of the program: the command that starts its agent, and how to find
-out beforehand that it cannot start."""
+"""The interface of a system: the command that starts its agent, and a check beforehand whether it can
+start.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -16,7 +17,7 @@ EVERY_PEER = (LOOPBACK, NAMESPACE, LABORATORY, SSH)  # of a system with this mac
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an agent works: a directory of its own, removed when it has ended."""
+    """The working place of an agent: its own directory, removed when it has ended."""
 
     program: Path  # the load program
     scratch: Path
@@ -41,7 +42,7 @@ def _ready() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class BootEntry:
     """A system's place on a machine that runs one at a time."""
 
     machine: Machine
@@ -50,7 +51,7 @@ class Seat:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is the laboratory's own machine."""
+        """True if it is the laboratory's own machine."""
         return self.machine.host == THIS
 
     @property
@@ -66,7 +67,7 @@ class System:
     summary: str
     command: Callable[[Place], list[str]]
     program: str = "glibc"  # the build of the load program that runs in it
-    boot: bool = False  # whether a start is a boot: a kernel of its own begins to run
+    boot: bool = False  # whether a start is a boot of its own kernel
     needs: tuple[tuple[str, str], ...] = ()  # (executable, the Debian package that brings it)
     ready: Callable[[], None] = _ready  # raises Unsupported or UsageError for what else is missing
     prepare: Callable[[Place], None] = _nothing  # before the command; raises Unsupported
@@ -74,13 +75,17 @@ class System:
     monitor_records: Callable[[Place], list[dict[str, Any]]] = (
         _no_records  # after each trial: records of a monitor's
     )
-    settle_s: float = 0.0  # after the agent's greeting, before anything is measured
+    # After the agent's greeting it is waited for until the system has come to rest, at most so long; it has
+    # when its processes hardly run, and reading its clock takes no more than that (0: whatever it takes).
+    settle_most_s: float = 0.0
+    settled_clock_ns: int = 0
     start_limit_s: float = 30.0  # a start that takes longer has failed
+    start_s: float = 0.1  # what a start is thought to take before there was one
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
     host: str = ""  # of a system on another host: its name as ssh knows it
     # Where the far end of a network workload can be.
     peers: tuple[str, ...] = (LOOPBACK,)
-    seat: Seat | None = None  # of a system whose start is a boot of a whole machine
+    boot_entry: BootEntry | None = None  # of a system whose start is a boot of a whole machine
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
     file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not

@@ -8,18 +8,20 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from steelyard import commands, standstill
 from steelyard.errors import Stuck, UsageError
+from steelyard.last_words import last_line
 from steelyard.study.model import THIS, Machine
 from steelyard.systems import native
-from steelyard.systems.system import Seat, System
-from steelyard.text import last_line, of_file, quoted
+from steelyard.systems.system import BootEntry, System
+from steelyard.text import of_file, quoted
 
 _CONFIGURATIONS = (Path("/boot/grub/grub.cfg"), Path("/boot/grub2/grub.cfg"))
 _NEEDS = (("grub-reboot", "grub2-common"), ("systemctl", "systemd"))
+_DOING_S = 60  # a command that only records the next boot
 _COMMAND = "from steelyard.cli import entry; entry()"
 _WORD = r"'([^']*)'|\"([^\"]*)\"|(\S+)"
 
@@ -42,21 +44,21 @@ def on(machine: Machine, name: str, known_as: str, expect: tuple[tuple[str, str]
         f"this machine, booted into {known_as}",
         native.NATIVE.command,
         boot=True,
-        seat=Seat(machine, known_as, expect),
+        boot_entry=BootEntry(machine, known_as, expect),
     )
 
 
 def identity() -> str:
-    """Which boot this is."""
+    """The identity of this boot."""
     return of_file(Path("/proc/sys/kernel/random/boot_id")).strip()
 
 
 def readings(limit_s: float) -> Iterator[bytes]:
     """The first line of /proc/stat, every second, for so long."""
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
+    end = standstill.clock() + limit_s
+    while standstill.clock() < end:
         yield of_file(Path("/proc/stat")).splitlines()[0].encode()
-        time.sleep(1)
+        standstill.sleep(1)
 
 
 def boot_into(kernel: str) -> None:
@@ -72,7 +74,7 @@ def boot_into(kernel: str) -> None:
         raise Stuck(f"there is no GRUB here: no {_CONFIGURATIONS[0]}")
     text = of_file(file)
     if "next_entry" not in text:
-        raise Stuck(f"{file} knows no entry for one boot only (next_entry): make it anew with update-grub")
+        raise Stuck(f"{file} does not support one-time boot entries (next_entry); run update-grub")
     entry = entry_of(text, kernel)
     if entry is None:
         known = ", ".join(kernels(text)) or "none"
@@ -84,7 +86,10 @@ def boot_into(kernel: str) -> None:
 
 def do(*words: str) -> None:
     """Raises Stuck if the command fails."""
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    try:
+        done = commands.run(words, limit_s=_DOING_S)
+    except subprocess.TimeoutExpired:
+        raise Stuck(f"{' '.join(words)} did not end within {_DOING_S} s") from None
     if done.returncode:
         raise Stuck(f"{' '.join(words)} ended with status {done.returncode}: {last_line(done.stderr)}")
 
@@ -95,7 +100,7 @@ def kernels(configuration: str) -> list[str]:
 
 
 def entry_of(configuration: str, kernel: str) -> str | None:
-    """What grub-reboot calls the kernel's first entry that is none for recovery: SUBMENU>ENTRY."""
+    """grub-reboot's name of the kernel's first entry that is not for recovery: SUBMENU>ENTRY."""
     return next((entry for known, entry in _entries(configuration) if known == kernel), None)
 
 

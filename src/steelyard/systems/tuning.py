@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from steelyard import allowance
 from steelyard.errors import SteelyardError, SystemFailed, UnknownName, Unsupported, UsageError
 from steelyard.study.model import Tuning
 from steelyard.systems import groups
 from steelyard.systems.ledger import Ledger, lock_machine
+from steelyard.systems.scratch import Scratch
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _SYSCTLS = Path("/proc/sys")
@@ -89,15 +91,15 @@ def check(name: str, tuning: Tuning) -> None:
     where = f"system '{name}': "
     for one, _ in tuning.sysctl:
         if ".".join(_sysctl(one).relative_to(_SYSCTLS).parts) in _ONE_WAY:
-            raise UsageError(f"{where}sysctl '{one}' cannot be put back once it is set, so it is not tuned")
+            raise UsageError(f"{where}sysctl '{one}' cannot be restored after a change, so it is not tuned")
         if not _sysctl(one).is_file():
             raise UnknownName("sysctl", one, _neighbours(one), where=where)
     for setting in _settings(tuning):
         if not setting.file.is_file():
             raise Unsupported(f"{where}this kernel has no {setting.label} ({setting.file})")
         if not (os.access(setting.file, os.R_OK) and os.access(setting.file, os.W_OK)):
-            raise Unsupported(f"{where}{setting.label} may not be set (it takes root): {setting.file}")
-    here = os.sched_getaffinity(0)
+            raise Unsupported(f"{where}{setting.label} cannot be set (requires root): {setting.file}")
+    here = set(allowance.processors())
     if not set(tuning.processors) <= here:
         raise UsageError(
             f"{where}processors is {list(tuning.processors)}, but this machine has {sorted(here)} for it"
@@ -139,10 +141,10 @@ _machine = _Machine()
 
 
 class Tuned:
-    """What is changed on this machine for one system that runs, from before its start to after its end."""
+    """The changes to this machine for one running system, from before its start to after its end."""
 
     def __init__(
-        self, name: str, tuning: Tuning, scratch: Path, *, undo: Sequence[Sequence[str]] = ()
+        self, name: str, tuning: Tuning, scratch: Scratch, *, undo: Sequence[Sequence[str]] = ()
     ) -> None:
         """Sets all; `undo` are the ledger's lines about what the system's own command may leave, in words.
         Raises UsageError or Unsupported when nothing is left set."""
@@ -157,7 +159,7 @@ class Tuned:
         if self._settings:
             _machine.take()
         try:
-            self._ledger = Ledger(scratch)
+            self._ledger = Ledger(scratch.path, mark=scratch.mark)
             self._ledger.note(*("\t".join(words) for words in undo))
             self._enter(self._ledger)
             self.set()
@@ -174,7 +176,7 @@ class Tuned:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the guard and the agent must find in their environment."""
+        """The environment variables for the guard and the agent."""
         ledger = {"STEELYARD_LEDGER": str(self._ledger.file)} if self._ledger else {}
         return ledger | ({"STEELYARD_LIMITED": "1"} if self._tuning.is_limit else {})
 
@@ -210,7 +212,7 @@ class Tuned:
 
     def _refusal(self, setting: _Setting, error: OSError) -> SteelyardError:
         if error.errno in (errno.EPERM, errno.EACCES, errno.EROFS):
-            return Unsupported(f"{self._where}{setting.label} may not be set here: {error.strerror}")
+            return Unsupported(f"{self._where}{setting.label} cannot be set here: {error.strerror}")
         return UsageError(
             f"{self._where}{setting.label} is '{setting.value}', which the kernel refuses "
             f"({error.strerror}); it is '{setting.read()}'"
@@ -225,29 +227,35 @@ class Tuned:
                 file.write_bytes(os.fsencode(old))
                 value = _read(file)
             except OSError as error:
-                raise SystemFailed(f"{self._where}{file} cannot be put back to '{old}': {error}") from error
+                raise SystemFailed(f"{self._where}{file} cannot be restored to '{old}': {error}") from error
             if value.split() != old.split():
-                raise SystemFailed(f"{self._where}{file} was put back to '{old}', but reads '{value}'")
+                raise SystemFailed(f"{self._where}{file} was restored to '{old}', but reads '{value}'")
         self._ledger.release()
 
     def facts(self, process: int) -> dict[str, Any] | None:
-        """What is set, as it read back, for the fingerprint: None if nothing is. `process` is the system's
-        first; raises Unsupported if it does not keep to its nice value or its processors."""
+        """The settings as read back, for the fingerprint: None if there are none. `process` is the system's
+        first; raises Unsupported if it does not have its nice value or its processors.
+        """
         if not self._tuning:
             return None
         facts = dict(self._former_values)
+        try:
+            nice = os.getpriority(os.PRIO_PROCESS, process)
+            processors = sorted(os.sched_getaffinity(process))
+        except OSError as error:  # a sandbox may refuse the question
+            raise Unsupported(f"{self._where}its settings cannot be read: {error.strerror}") from error
         if self._tuning.nice is not None:
-            facts["nice"] = os.getpriority(os.PRIO_PROCESS, process)
+            facts["nice"] = nice
             if facts["nice"] != self._tuning.nice:
                 raise Unsupported(f"{self._where}nice is {facts['nice']}, not {self._tuning.nice}")
         if self._tuning.processors:
-            facts["processors"] = sorted(os.sched_getaffinity(process))
+            facts["processors"] = processors
             if not set(facts["processors"]) <= set(self._tuning.processors):
                 raise Unsupported(f"{self._where}it runs on processors {facts['processors']}")
         return facts
 
     def close(self) -> None:
-        """After the guard's end. Raises SystemFailed if anything is not as it was before."""
+        """Restore the settings after the guard's end. Raises SystemFailed if any is not as it was before."""
         if self._ledger is None:
             return
         try:

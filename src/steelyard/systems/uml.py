@@ -1,7 +1,7 @@
 """User-mode Linux: another Linux kernel, booted as a process of this one.
 
-The root file system is this machine's (hostfs). A serial line carries the agent's two streams and
-nothing else; the kernel's own messages go to standard error. The first process is the load program.
+The root file system is this machine's (hostfs). A serial line carries only the agent's two streams; the
+kernel's own messages go to standard error. The first process is the load program.
 """
 
 import struct
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from steelyard.errors import Unsupported
 from steelyard.programs import built
-from steelyard.study.model import SystemDefinition, size_bytes
+from steelyard.quantities import parse_size
+from steelyard.study.model import SystemDefinition
 from steelyard.systems.system import Place, System
 from steelyard.text import quoted
 
@@ -22,8 +23,9 @@ _PAGE = 4096
 
 @cache
 def _has_tiles() -> bool:
-    """Whether the processor has tiles to multiply matrices with (AMX), which are registers as well: so many
-    that an older kernel cannot give a process its registers alone (systems/uml_registers.c)."""
+    """True if the processor has tiles for matrix multiplication (AMX). They are registers as well, too many
+    for an older kernel to give a process its registers alone (systems/uml_registers.c).
+    """
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
         # The first processor's: the file of a machine with hundreds takes long to read.
         return "amx_tile" in next((line for line in lines if line.startswith("flags")), "").split()
@@ -83,7 +85,7 @@ def sized(system: System, definition: SystemDefinition) -> System:
     may run out of memory without harm to its host."""
     if not (definition.memory or definition.swap):
         return system
-    swap = size_bytes(definition.swap) if definition.swap not in ("", "0") else 0
+    swap = parse_size(definition.swap) if definition.swap not in ("", "0") else 0
     return replace(
         system,
         summary=f"User-mode Linux with {definition.memory or MEMORY} of memory"
@@ -97,7 +99,7 @@ def sized(system: System, definition: SystemDefinition) -> System:
 def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]:
     return [
         # The kernel loses as much memory as lies between its program and its heap, and the host draws that
-        # gap anew for each start, up to half of 64 MiB: where the size is what matters, it must not.
+        # random gap for each start, up to half of 64 MiB: where the size is what matters, it must not.
         *(["setarch", "-R"] if memory else []),
         # UML keeps the guest's memory in a file of this directory; it must be in memory itself.
         "env",
@@ -105,6 +107,7 @@ def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]
         *([f"LD_PRELOAD={_registers(place)}"] if _has_tiles() else []),
         "linux.uml",
         f"mem={memory or MEMORY}",
+        f"uml_dir={place.scratch}",  # instead of ~/.uml, which may not be writable: the kernel then panics
         "root=/dev/root",
         "rootfstype=hostfs",
         "rootflags=/",
@@ -126,6 +129,8 @@ UML = System(
     f"User-mode Linux, another Linux kernel as a process{_ADDITION}",
     _command,
     boot=True,
+    settle_most_s=1.0,
+    start_s=1.0,
     needs=(("linux.uml", "user-mode-linux"),),
     ready=_ready,
     prepare=_prepare,

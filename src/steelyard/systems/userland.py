@@ -1,18 +1,18 @@
-"""Another distribution's userland on this machine's kernel: plainly (chroot), or in namespaces of its own.
+"""Another distribution's userland on this machine's kernel: plain (chroot), or in its own namespaces.
 
-The load program enters it (harness/userland.c), and is found there in /tmp, which is the agent's own
-directory on this machine: files are made where every other system makes them. A statically linked build
-brings its libc along; one that is linked with shared libraries runs with the userland's.
+The load program enters it (agent/posix/userland.c), and is found there in /tmp, which is the agent's
+directory on this machine: files are created in the same place as for every other system. A statically linked
+build brings its libc along; a build linked with shared libraries uses the userland's.
 """
 
 import os
 import shutil
 import struct
-import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from steelyard import commands
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.study.model import LOOPBACK, SystemDefinition
@@ -44,7 +44,7 @@ def _ready(kind: str, root: str) -> None:
             f"{missing[0]}"
         )
     if os.geteuid():
-        raise Unsupported(f"system {quoted(kind)} cannot start: another root directory takes root's rights")
+        raise Unsupported(f"system {quoted(kind)} cannot start: changing the root directory requires root")
 
 
 def _is_there(path: Path) -> bool:
@@ -57,7 +57,7 @@ def _prepare(root: str, place: Place) -> None:
     if interpreter and not _is_there(Path(root) / interpreter.lstrip("/")):
         raise Unsupported(
             f"the load program needs the libc that {interpreter} belongs to, and the userland "
-            f"{quoted(Path(root))} has none; run a build that is linked statically, such as native's"
+            f"{quoted(Path(root))} lacks it; run a statically linked build, such as native's"
         )
     _work(place).mkdir()
     shutil.copy(place.program, _work(place) / "steelyard-load")
@@ -89,11 +89,11 @@ _ULIMITS = (  # what runc and crun ask for by themselves may be more than the ho
 
 
 def _image_ready(image: str) -> None:
-    answer = subprocess.run(["podman", "image", "exists", image], capture_output=True, check=False)
+    answer = commands.answer_of(["podman", "image", "exists", image])
+    if answer.returncode == 124:
+        raise Unsupported(f"podman cannot tell whether it has the image {quoted(image)}: {answer.stderr}")
     if answer.returncode:
-        raise Unsupported(
-            f"podman has no image {quoted(image)} (podman pull {image} brings it, if there is one)"
-        )
+        raise Unsupported(f"podman has no image {quoted(image)} (podman pull {image})")
 
 
 def _image_prepare(place: Place) -> None:
@@ -121,11 +121,11 @@ def _image_undo(place: Place) -> list[list[str]]:
 
 
 def _from_image(system: System, definition: SystemDefinition) -> System:
-    """A container that podman makes of an image it has. It makes control groups of its own."""
+    """A container that podman makes from an image it has. Podman makes its own control groups."""
     if definition.tuning.is_limit:
         raise UsageError(
             f"system '{definition.name}' has a limit of memory or processes, which is for containers with "
-            'root = "...": podman puts those of an image into control groups of its own'
+            'root = "...": podman puts containers of an image into its own control groups'
         )
     return replace(
         system,

@@ -1,7 +1,7 @@
-"""Wine: the interface of Windows on this machine's kernel. It is Wine that is measured, and never Windows.
+"""Wine: the interface of Windows on this machine's kernel. The measured system is Wine, never Windows.
 
-The files of drive C are made once, under the user's cache directory, which takes some ten seconds and 700 MB.
-Each start has a prefix of its own that leads to them: a registry, and so a wineserver, that no other start
+The files of drive C are created once, in the user's cache directory, which takes about ten seconds and 700
+MB. Each start has its own prefix that refers to them: a registry, and so a wineserver, that no other start
 shares. The wineserver is a daemon, and all Wine processes wait for it; the guard, from which it cannot
 escape, ends it, and parking stops it with the others. Nothing is shown: there is no display.
 """
@@ -13,10 +13,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from steelyard.errors import Unsupported
+from steelyard import commands
+from steelyard.errors import Unsupported, starting
+from steelyard.last_words import last_line
 from steelyard.programs import built
 from steelyard.systems.system import Place, System
-from steelyard.text import answer_of, last_line
 
 _MAKING_LIMIT_S = 180
 _KEPT = ("system.reg", "user.reg", "userdef.reg", ".update-timestamp")
@@ -41,7 +42,8 @@ def _cache() -> Path:
 
 
 def _version() -> str:
-    return re.sub(r"[^\w.~+-]+", "-", answer_of(["wine", "--version"]).stdout.strip()).strip("-") or "unknown"
+    said = commands.answer_of(["wine", "--version"]).stdout.strip()
+    return re.sub(r"[^\w.~+-]+", "-", said).strip("-") or "unknown"
 
 
 def _base() -> Path:
@@ -62,13 +64,14 @@ def _make(base: Path) -> None:
     prefix = draft / "prefix"
     prefix.mkdir()
     _keep_socket(prefix, draft / "wineserver")
-    process = subprocess.Popen(
-        [*guard, "env", *_settings(prefix), "sh", "-c", _MAKE, str(prefix), str(base)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        pass_fds=(lifeline,),
-    )
+    with starting(guard[0], raises=Unsupported):
+        process = subprocess.Popen(
+            [*guard, "env", *_settings(prefix), "sh", "-c", _MAKE, str(prefix), str(base)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(lifeline,),
+        )
     os.close(lifeline)
     try:
         _, said = process.communicate(timeout=_MAKING_LIMIT_S)
@@ -116,5 +119,5 @@ WINE = System(
     program="windows",
     needs=(("wine", "wine wine64"), ("wineserver", "wine wine64")),
     prepare=_prepare,
-    settle_s=0.5,
+    settle_most_s=0.5,
 )

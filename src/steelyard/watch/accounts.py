@@ -5,6 +5,7 @@ import resource
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from steelyard import quantities
 from steelyard.statistics import description, expansion, impact
 from steelyard.statistics.description import Description
 from steelyard.statistics.signed_rank import Estimate
@@ -20,7 +21,7 @@ ALL = "all"  # the name of the group that holds everything
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the monitor itself cost; None: it could not say, or was killed before it did."""
+    """The cost of the monitor itself; None: it could not tell, or was killed before it did."""
 
     cpu_ns: int | None  # of steelyard-watch
     bpf_ns: float | None  # in the watched processes: hits of the hook, times what one costs here
@@ -34,7 +35,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """All that reports show of a watch."""
+    """The account of a watch, as all reports show it."""
 
     watch: Watch
     by: str
@@ -51,15 +52,23 @@ class Account:
     notes: tuple[str, ...]  # what limits all this
 
 
-def of(watch: Watch, *, by: str = "process", group_series: bool = True, is_front_end: bool = True) -> Account:
-    """The account of a whole watch, by one of GROUPINGS. Series of a thousand processes take seconds: without
-    `group_series` there is that of all together alone. `is_front_end`: it was this process that watched."""
+def of(
+    watch: Watch,
+    *,
+    by: str = "process",
+    with_groups: bool = True,
+    group_series: bool = True,
+    is_front_end: bool = True,
+) -> Account:
+    """The account of a whole watch, by one of GROUPINGS. Of thousands of processes the groups take a tenth of
+    a second, and their series take seconds: without `with_groups` the account has no groups, and without
+    `group_series` it has the series of all together alone. `is_front_end`: this process watched."""
     until_ns = _end_of(watch)
     processes = [one for one in watch.processes if one.thread is None]
     if watch.monitor is None:
         processes += _only_read(watch)
     grouped = _grouped(processes, by)
-    parts = [groups.of(name, members, watch, until_ns) for name, members in grouped]
+    parts = [groups.of(name, members, watch, until_ns) for name, members in grouped if with_groups]
     parts.sort(key=lambda one: (-(one.cpu_ns or 0), one.begin_ns))
     pairs = _pairs(watch.windows)
     total = groups.of_all(ALL, processes, watch, until_ns)
@@ -121,6 +130,7 @@ def _as_process(readings: Sequence[Reading], watch: Watch) -> Process:
         windows_active=None, windows_run_ns=None, windows_hook_ns=None, windows_run_squares=None,
         samples_user=None,
         samples_kernel=None, calls=calls if is_counted else None,
+        at_least=tuple(name for name, value in figures.items() if value is not None),
     )  # fmt: skip
 
 
@@ -137,7 +147,7 @@ def _grouped(processes: Sequence[Process], by: str) -> list[tuple[str, list[Proc
 def _spread(
     processes: Sequence[Process], until_ns: int
 ) -> tuple[dict[str, Description], dict[str, Description]]:
-    """How figures and calls are spread over processes: what one more of them would be like."""
+    """The spread of figures and calls over processes: what one more process would be like."""
     columns: dict[str, Callable[[Process], float | None]] = {
         "lifetime_ns": lambda one: groups.lifetime_ns(one, until_ns),
         **{name: lambda one, name=name: one.figures[name] for name in FIGURES},  # type: ignore[misc]
@@ -202,25 +212,33 @@ def _notes(watch: Watch, total: ProcessGroup) -> Iterable[str]:
     yield from watch.head.missing
     if total.exact is False:
         yield (
-            "≈ stands before numbers of system calls that are estimates: where counting each would cost more "
-            "than the budget, calls are counted in windows; --detail calls counts every one"
+            "≈ stands before numbers of system calls that are estimates: if counting each would exceed "
+            "the budget, calls are counted in windows; --detail calls counts every one"
         )
         if total.windows is not None and total.windows < expansion.FEWEST:
             met = "no window" if total.windows == 0 else f"{total.windows} of {expansion.FEWEST} windows"
             yield f"too short for estimates of system calls, with {met}: ≥ stands before what was counted"
+        if total.calls_unlisted_high:
+            yield (
+                "types of calls that are not listed were not seen, but may have been made: 0 to "
+                f"{quantities.count(round(total.calls_unlisted_high))} times (95 %)"
+            )
     monitor = watch.monitor
+    if monitor and any(one.at_least for one in watch.processes):
+        yield "≥ stands before figures that were last read before the process ended, and may have grown since"
     if monitor is None:
         yield (
-            "the monitor was killed before it ended: what stands here is what it had written until then, and "
-            "processes that it had not finished with are missing or not up to date"
+            "the monitor was killed before it ended: this report has what it wrote until then, and "
+            "other processes are missing or out of date"
         )
         return
     for count, sentence in (
-        (monitor.lost_slots, "processes or threads found no slot and are missing; --slots gives more"),
+        (monitor.lost_slots, "processes or threads had no slot and are missing; raise --slots"),
         (monitor.lost_calls, "system calls were not counted"),
         (monitor.lost_events, "events were lost"),
     ):
         if count:
             yield f"{count} {sentence}"
     if monitor.unfollowed:
-        yield f"{monitor.unfollowed} children were left out, as --children asks"
+        draws = "" if watch.head.seed is None else f", chosen at random (--seed {watch.head.seed})"
+        yield f"{monitor.unfollowed} children were left out, as --children asks{draws}"

@@ -38,6 +38,7 @@ def print_account(account: Account, file: TextIO, *, watched: str, top: int) -> 
     console.print(Text(sentences.headline(account, watched), style="bold"))
     if account.groups:
         _print_groups(console, account, top)
+        _print_memory(console, account, top)
     _print_calls(console, account, top)
     _print_series(console, account)
     _print_spread(console, account)
@@ -96,7 +97,28 @@ def _print_groups(console: Console, account: Account, top: int) -> None:
         begin = ("", "") if single else _life_cells(account.total, None)
         cells = _group_cells(account.total, account.elapsed_ns, width=console.width)
         table.add_row(Text("all"), *begin, *cells, style="bold")
-    _print(console, f"By {account.by}, the most processor time first{left_out}", table)
+    _print(console, f"By {account.by}, sorted by CPU time{left_out}", table)
+
+
+_MEMORY = {
+    "virtual, begin": "virtual_begin",
+    "virtual, end": "virtual_end",
+    "resident, begin": "memory_begin",
+    "resident, end": "memory_end",
+}
+
+
+def _print_memory(console: Console, account: Account, top: int) -> None:
+    """A row a process: its virtual memory and resident set as it, or its last program, began and ended."""
+    groups = [
+        one for one in account.groups[:top] if any(one.figures[name] is not None for name in _MEMORY.values())
+    ]
+    if account.by != "process" or not groups:
+        return
+    table = _table("process", _MEMORY, longest=max(len(shown(one.name)) for one in groups))
+    for one in groups:
+        table.add_row(Text(shown(one.name)), *(sentences.figure_of(one, name) for name in _MEMORY.values()))
+    _print(console, "Memory at the beginning and at the end", table)
 
 
 def _life_cells(one: ProcessGroup, process: Process | None) -> tuple[str, str]:
@@ -140,7 +162,7 @@ def _print_calls(console: Console, account: Account, top: int) -> None:
         cells = _call_cells(one, account, whole=whole, times=times)
         texts = (text for column, text in zip(columns, cells, strict=True) if column in names)
         table.add_row(Text(shown(name)), *texts)
-    _print(console, f"System calls of all, the most frequent first{rest}", table)
+    _print(console, f"System calls of all processes, the most frequent first{rest}", table)
 
 
 def _call_cells(one: CallSum, account: Account, *, whole: float, times: float) -> Iterable[str]:
@@ -201,7 +223,7 @@ def _rate(name: str, value: float) -> str:
 
 
 def _described_by(console: Console) -> list[str]:
-    """What a description tells: where there is little room, of the percentiles the high ones alone."""
+    """The columns of a description: on narrow screens, only the high percentiles."""
     percentiles = PERCENTILES if console.width >= _WIDTH_OF_MOST else PERCENTILES[-2:]
     return ["mean", "deviation", "variation", "median", *(f"{each} %" for each in percentiles)]
 
@@ -217,7 +239,7 @@ def _description_cells(
 
 
 def _print_spread(console: Console, account: Account) -> None:
-    """What one of many processes was like."""
+    """Print the spread over processes: what a single process was like."""
     if account.total.processes < 3:
         return
     columns = _described_by(console)

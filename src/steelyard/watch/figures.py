@@ -1,4 +1,4 @@
-"""What the monitor counts, as monitor/figures.def declares it: names, units, kinds and families."""
+"""The monitor's figures, as declared in monitor/figures.def: names, units, kinds and families."""
 
 import re
 from pathlib import Path

@@ -1,14 +1,14 @@
 """Sums processes into groups: figures, and system calls by type."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from steelyard.statistics import expansion
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.watch.figures import COUNTED, CPU, FIGURES
-from steelyard.watch.model import Call, Process, Watch
-
-_Estimates = tuple[Estimate | None, Estimate | None]
+from steelyard.watch.model import Call, Head, Process, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,30 @@ class CallSum:
     samples: int | None
 
 
+class Calls:
+    """The calls of some processes, of which nothing is reckoned until it is asked for: of thousands of groups
+    a report shows the calls of a few."""
+
+    def __init__(self, members: Sequence[Process], watch: Watch) -> None:
+        self._members = members
+        self._watch = watch
+
+    @cached_property
+    def sums(self) -> dict[str, CallSum] | None:
+        """The calls by type, the most frequent first; None if no process was counted."""
+        return calls_of(self._members, self._watch)
+
+    @cached_property
+    def unlisted_high(self) -> float | None:
+        return unlisted(self._members, self._watch)
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """Processes together. A figure is the sum over those of which it is known, or of a level the largest;
-    `lacking` says of how many it is not known, where that is not 0. Of none: the figure is None."""
+    """A group of processes. A figure is the sum over the processes for which it is known, or, for a level,
+    the largest; `lacking` has the number for which it is unknown, or not up to date at their ends, if not 0.
+    Without any, the figure is None.
+    """
 
     name: str
     pid: int | None  # of a group that is one process
@@ -42,12 +62,22 @@ class ProcessGroup:
     lifetime_ns: int  # sum over processes, while they were watched
     figures: Mapping[str, int | None]
     lacking: Mapping[str, int]
-    calls: Mapping[str, CallSum] | None  # the most frequent first
+    reckoned: Calls  # what `calls` and `calls_unlisted_high` are taken from
     calls_lacking: int  # processes whose calls were not seen: at "budget", of which not one was counted
-    exact: bool | None  # whether each of its calls was counted; None: they were not to be
+    exact: bool | None  # whether each of its calls was counted; None: not requested
     windows: int | None  # at "budget": in which they ran, each process's own added up
     samples_user: int | None
     samples_kernel: int | None
+
+    @property
+    def calls(self) -> Mapping[str, CallSum] | None:
+        """The most frequent first."""
+        return self.reckoned.sums
+
+    @property
+    def calls_unlisted_high(self) -> float | None:
+        """At "budget": the upper bound of calls of a type that is not in `calls`."""
+        return self.reckoned.unlisted_high
 
     @property
     def cpu_ns(self) -> int | None:
@@ -65,73 +95,151 @@ def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int)
         return group
     return replace(
         group,
-        figures={
-            each: group.figures[each] if total.figures[each] is None else total.figures[each]
-            for each in FIGURES
-        },
-        calls=calls_of([total], watch) or group.calls,
+        figures={each: _of_whole(each, group.figures[each], total.figures[each]) for each in FIGURES},
+        reckoned=_CallsOfWhole(total, processes, watch),
         exact=exact([total], watch),
     )
 
 
+class _CallsOfWhole(Calls):
+    """The monitor's own sums of calls, or, without them, the sums over processes."""
+
+    def __init__(self, total: Process, processes: Sequence[Process], watch: Watch) -> None:
+        super().__init__([total], watch)
+        self._processes = processes
+
+    @cached_property
+    def sums(self) -> dict[str, CallSum] | None:
+        return calls_of(self._members, self._watch) or calls_of(self._processes, self._watch)
+
+
+def _of_whole(figure: str, of_members: int | None, of_monitor: int | None) -> int | None:
+    """The monitor's own sum, if it has one; of a level whichever saw more."""
+    if of_members is None or of_monitor is None:
+        return of_members if of_monitor is None else of_monitor
+    return of_monitor if figure in COUNTED else max(of_members, of_monitor)
+
+
 def of(name: str, members: Sequence[Process], watch: Watch, until_ns: int) -> ProcessGroup:
     generations = {one.generation for one in members}
-    lacking = {each: sum(one.figures[each] is None for one in members) for each in FIGURES}
+    known = _known(members)
+    lacking = {each: len(members) - len(values) for each, values in known.items()}
+    for one in members:
+        for each in set(one.at_least or ()) & lacking.keys():
+            lacking[each] += one.figures[each] is not None
     return ProcessGroup(
         name=name,
         pid=members[0].pid if len(members) == 1 else None,
         generation=generations.pop() if len(generations) == 1 else None,
         processes=len(members),
-        threads=total(one.threads for one in members),
+        threads=total([one.threads for one in members]),
         running=sum(one.end_ns is None for one in members),
         failed=sum(bool(one.signal or one.status) for one in members),
         begin_ns=min((one.begin_ns for one in members), default=watch.head.began_ns),
         end_ns=max((one.end_ns or until_ns for one in members), default=until_ns),
         lifetime_ns=sum(lifetime_ns(one, until_ns) for one in members),
-        figures={each: _together(each, members) for each in FIGURES},
+        figures={
+            each: (sum(values) if each in COUNTED else max(values)) if values else None
+            for each, values in known.items()
+        },
         lacking={each: count for each, count in lacking.items() if count},
-        calls=calls_of(members, watch),
+        reckoned=Calls(members, watch),
         calls_lacking=sum(not _is_seen(one) for one in members),
         exact=exact(members, watch),
-        windows=total(one.windows_active for one in members),
-        samples_user=total(one.samples_user for one in members),
-        samples_kernel=total(one.samples_kernel for one in members),
+        windows=total([one.windows_active for one in members]),
+        samples_user=total([one.samples_user for one in members]),
+        samples_kernel=total([one.samples_kernel for one in members]),
     )
 
 
 def lifetime_ns(one: Process, until_ns: int) -> int:
-    """How long it lived while it was watched. The kernel takes a process down after it reports its end,
-    and counts that in the run time: a short process may have run longer than it lived."""
+    """The lifetime under watch. The kernel takes a process down after it reports its end, and counts that in
+    the run time: a short process may have run longer than it lived.
+    """
     lived = (one.end_ns or until_ns) - one.watched_ns
     return max(lived, one.figures["run_ns"] or 0) if (one.threads or 1) == 1 else lived
 
 
-def _together(figure: str, members: Iterable[Process]) -> int | None:
-    known = [value for one in members if (value := one.figures[figure]) is not None]
-    if not known:
-        return None
-    return sum(known) if figure in COUNTED else max(known)
+def _known(members: Sequence[Process]) -> dict[str, list[int]]:
+    """The values of each figure, for the processes for which it is known."""
+    rows = [_figures_of(one.figures) for one in members]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(FIGURES)
+    return {
+        each: [value for value in column if value is not None]
+        for each, column in zip(FIGURES, columns, strict=True)
+    }
 
 
-def total(values: Iterable[int | None]) -> int | None:
+_figures_of: Callable[[Mapping[str, int | None]], tuple[int | None, ...]] = operator.itemgetter(*FIGURES)
+
+
+def total(values: Sequence[int | None]) -> int | None:
     """The sum; None where one of them is not known."""
-    numbers = list(values)
-    known = [value for value in numbers if value is not None]
-    return sum(known) if len(known) == len(numbers) else None
+    return None if None in values else sum(values)  # type: ignore[arg-type]  # none of them is None
 
 
 def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] | None:
-    """Their calls by type, the most frequent first; None where those of none were seen. The windows of a
-    process that did not make a call count as well."""
+    """Their calls by type, the most frequent first; None if none was counted. The windows of a process
+    without such a call count as well.
+    """
     members = [one for one in processes if one.calls is not None]
     if not any(map(_is_seen, members)):
         return None
-    by_call: dict[str, list[tuple[Process, Call]]] = {}
-    for one in members:
-        for name, call in (one.calls or {}).items():
-            by_call.setdefault(name, []).append((one, call))
-    sums = {name: _call_sum(parts, members, watch) for name, parts in by_call.items()}
+    head = watch.head
+    if len(members) == 1 and (head.detail != "budget" or members[0].exact):
+        calls = (members[0].calls or {}).items()
+        sums = {name: _counted(*_counts_of(call), head.detail, head.sample_ns) for name, call in calls}
+    else:
+        sums = _summed(members, head)
     return dict(sorted(sums.items(), key=lambda item: (-_weight(item[1]), item[0])))
+
+
+def _summed(members: Sequence[Process], head: Head) -> dict[str, CallSum]:
+    by_call: dict[str, dict[int, Call]] = {}
+    for number, one in enumerate(members):
+        for name, call in (one.calls or {}).items():
+            by_call.setdefault(name, {})[number] = call
+    sums = {name: _call_sum(tuple(calls.values()), head) for name, calls in by_call.items()}
+    if head.detail != "budget":
+        return sums
+    estimates = _Estimates(members)
+    return {
+        name: replace(sums[name], calls=estimates.calls(calls), errors=estimates.errors(calls))
+        for name, calls in by_call.items()
+    }
+
+
+_counts_of = operator.attrgetter("calls", "errors", "time_ns", "samples", "histogram")
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _counted(
+    calls: int | None,
+    errors: int | None,
+    time_ns: int | None,
+    samples: int | None,
+    histogram: tuple[int, ...] | None,
+    detail: str,
+    sample_ns: int | None,
+) -> CallSum:
+    """The completely counted calls of one process. Many short processes are alike: equal ones share an
+    object.
+    """
+    return CallSum(
+        calls=_estimate(calls, detail),
+        errors=_estimate(errors, detail),
+        seen=None if detail == "profile" else calls,
+        time_ns=time_ns if samples is None or sample_ns is None else samples * sample_ns,
+        histogram=histogram,
+        samples=samples,
+    )
+
+
+def _estimate(counted: int | None, detail: str) -> Estimate | None:
+    """The count as an exact estimate."""
+    if detail == "budget":
+        return Estimate(float(counted or 0))
+    return None if counted is None or detail == "profile" else Estimate(counted)
 
 
 def _is_seen(one: Process) -> bool:
@@ -139,7 +247,7 @@ def _is_seen(one: Process) -> bool:
 
 
 def exact(members: Sequence[Process], watch: Watch) -> bool | None:
-    """Whether each of their calls was counted. What was lost, the monitor reports."""
+    """True if each of their calls was counted. The monitor reports losses."""
     if watch.head.detail == "profile" or any(one.calls is None for one in members):
         return None
     return watch.head.detail != "budget" or all(one.exact for one in members)
@@ -151,77 +259,100 @@ def _weight(one: CallSum) -> float:
     return one.calls.value if one.calls else one.seen or 0
 
 
-def _call_sum(parts: Sequence[tuple[Process, Call]], members: Sequence[Process], watch: Watch) -> CallSum:
-    calls = [call for _, call in parts]
+def _call_sum(calls: Sequence[Call], head: Head) -> CallSum:
+    """The calls of one type, each of which was counted."""
     histograms = [call.histogram for call in calls if call.histogram is not None]
-    samples = total(call.samples for call in calls)
     known = [call.time_ns for call in calls if call.time_ns is not None]
-    time_ns: float | None = sum(known) if known else None  # a call that was not seen to begin has no time
-    if samples is not None and watch.head.sample_ns is not None:
-        time_ns = samples * watch.head.sample_ns
-    number = total(call.calls for call in calls)
-    errors = total(call.errors for call in calls)
-    counted, failed = (None if each is None else Estimate(each) for each in (number, errors))
-    if watch.head.detail == "budget":
-        by_process = {one.key: call for one, call in parts}
-        counted, failed = _expanded(by_process, members)
-    elif watch.head.detail == "profile":
-        counted = failed = number = None
-    return CallSum(
-        calls=counted,
-        errors=failed,
-        seen=number,
-        time_ns=time_ns,
-        histogram=tuple(map(sum, zip(*histograms, strict=True))) if histograms else None,
-        samples=samples,
+    return _counted(
+        total([call.calls for call in calls]),
+        total([call.errors for call in calls]),
+        sum(known) if known else None,  # a call that was not seen to begin has no time
+        total([call.samples for call in calls]),
+        tuple(map(sum, zip(*histograms, strict=True))) if histograms else None,
+        head.detail,
+        head.sample_ns,
     )
 
 
-def _expanded(calls: Mapping[tuple[int, int], Call], members: Sequence[Process]) -> _Estimates:
-    """The calls of all processes and the errors among them: counted while counting went on, and estimated
-    from the windows for the rest. Errors have no squares, so they have no interval."""
-    pairs = [(one, call) for one in members if (call := calls.get(one.key))]
-    sure = sum(_sure(one, call.calls, call.in_windows) for one, call in pairs)
-    sure_errors = sum(_sure(one, call.errors, call.errors_in_windows) for one, call in pairs)
-    parts = [_part_of(one, calls.get(one.key)) for one in members]
-    if not any(part.windows or part.run_all for part in parts):
-        return Estimate(float(sure)), Estimate(float(sure_errors))
-    counted = expansion.total(parts)
-    if counted is not None and counted.low is not None and counted.high is not None:
-        counted = Estimate(counted.value + sure, counted.low + sure, counted.high + sure, counted.level)
-    if counted is None or any(call.errors is None for call in calls.values()):
-        return counted, None
-    failed = expansion.total(_failed(one, calls.get(one.key)) for one in members)
-    return counted, None if failed is None else Estimate(failed.value + sure_errors)
+class _Estimates:
+    """The calls of processes whose calls were counted while that fitted the budget, and in windows otherwise.
+    Calls come by the number of the process that made them."""
+
+    def __init__(self, members: Sequence[Process]) -> None:
+        self._members = members
+        exposures = [_exposure(one) for one in members]
+        self._are_exact = all(
+            exposure.windows == exposure.run_all == 0 if one.exact is None else one.exact
+            for one, exposure in zip(members, exposures, strict=True)
+        )
+        self._expansion = None if self._are_exact else expansion.Expansion(exposures)
+
+    def calls(self, calls: Mapping[int, Call]) -> Estimate | None:
+        """Counted, and estimated from the windows for the rest."""
+        sure = self._sure((number, call.calls, call.in_windows) for number, call in calls.items())
+        if self._expansion is None:
+            return Estimate(float(sure))
+        found = self._expansion.total({number: _events(call) for number, call in calls.items()})
+        if found is None or found.low is None or found.high is None:
+            return found
+        return Estimate(found.value + sure, found.low + sure, found.high + sure, found.level)
+
+    def errors(self, calls: Mapping[int, Call]) -> Estimate | None:
+        """Errors have no squares, so they have no interval."""
+        sure = self._sure((number, call.errors, call.errors_in_windows) for number, call in calls.items())
+        if self._expansion is None:
+            return Estimate(float(sure))
+        if any(call.errors is None for call in calls.values()):
+            return None
+        found = self._expansion.value({number: _failed(call) for number, call in calls.items()})
+        return None if found is None else Estimate(found + sure)
+
+    def _sure(self, parts: Iterable[tuple[int, int | None, int | None]]) -> int:
+        """The number that was counted outside windows."""
+        return sum(
+            counted or 0
+            if self._members[number].exact
+            else 0
+            if in_windows is None
+            else (counted or 0) - in_windows
+            for number, counted, in_windows in parts
+        )
 
 
-def _sure(one: Process, counted: int | None, in_windows: int | None) -> int:
-    """So many were counted outside windows."""
-    if one.exact:
-        return counted or 0
-    return (counted or 0) - in_windows if in_windows is not None else 0
+def unlisted(processes: Iterable[Process], watch: Watch) -> float | None:
+    """The upper bound of calls of a type that none of them was seen to make; 0 if all their calls were
+    counted. None: unknown.
+    """
+    members = [one for one in processes if one.calls is not None]
+    if watch.head.detail != "budget" or not any(map(_is_seen, members)):
+        return None
+    calls = _Estimates(members).calls({})
+    return None if calls is None else calls.high or 0.0
 
 
-def _part_of(one: Process, call: Call | None) -> expansion.Part:
-    """One process's counts inside the sampling windows. Calls never seen count as 0."""
+def _exposure(one: Process) -> expansion.Exposure:
     run_all = one.figures["run_ns"] if one.missed_run_ns is None else one.missed_run_ns
     run = one.windows_run_ns or 0.0
-    in_windows = (call.in_windows if call.in_windows is not None else call.calls) if call else 0
-    weighted = call.weighted if call and call.weighted is not None else in_windows
-    return expansion.Part(
+    return expansion.Exposure(
         windows=one.windows_active or 0,
         run_all=run_all or 0,
         run=run if one.windows_weighted_ns is None else one.windows_weighted_ns,
         run_squares=one.windows_run_squares or 0.0,
+        weighted_twice=one.windows_weighted_twice_ns,
         counting=one.windows_hook_ns or 0.0,
-        events=weighted or 0,
-        squares=(call.squares if call else 0) or 0.0,
-        products=(call.products if call else 0) or 0.0,
         run_in_windows=run,
-        events_in_windows=in_windows or 0,
     )
 
 
-def _failed(one: Process, call: Call | None) -> expansion.Part:
-    errors = (call.errors if call.weighted_errors is None else call.weighted_errors) if call else 0
-    return replace(_part_of(one, call), events=errors or 0, squares=0.0, products=0.0, events_in_windows=0)
+def _events(call: Call) -> expansion.Events:
+    in_windows = call.calls if call.in_windows is None else call.in_windows
+    return expansion.Events(
+        events=(in_windows if call.weighted is None else call.weighted) or 0,
+        squares=call.squares or 0.0,
+        products=call.products or 0.0,
+        in_windows=in_windows or 0,
+    )
+
+
+def _failed(call: Call) -> expansion.Events:
+    return expansion.Events((call.errors if call.weighted_errors is None else call.weighted_errors) or 0)

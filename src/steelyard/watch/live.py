@@ -1,6 +1,7 @@
 """Turns a tally into a screen that shows what has happened since it was last looked at."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from rich.console import Group
@@ -8,6 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import standstill
 from steelyard.errors import UsageError
 from steelyard.quantities import count, digits, size_bytes, time_ns
 from steelyard.terminal import Console
@@ -19,13 +21,14 @@ from steelyard.watch.tally import Sums, Totals, cpu_ns, total
 _UNKNOWN = "–"
 _CALLS_MOST = 8
 _ROWS_LEAST = 3
-_IDLE_LOOKS = 2  # so many looks without a reading mean that nothing happened, and not that one came late
+# after this number of looks without a reading, nothing happened: the reading is not just late
+_IDLE_LOOKS = 2
 
 Key = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LiveRow:
     """A running process: its share of one processor, and changes per second; None: not seen."""
 
     pid: int
@@ -42,13 +45,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a screen shows: all processes together per second, the running ones, the busiest first, and calls
-    by type per second with their errors."""
+    """The contents of a screen: all processes together per second, the running ones, the busiest first, and
+    calls by type per second with their errors.
+    """
 
     running: int
     ends: int
     rates: Mapping[str, float] = field(default_factory=dict)
-    rows: tuple[Row, ...] = ()
+    rows: tuple[LiveRow, ...] = ()
     calls: tuple[tuple[str, float, float], ...] = ()
 
 
@@ -101,7 +105,7 @@ class Scenes:
         most_ns = (self._tally.moments - self._moments) * every_ns if every_ns else moved_ns
         return most_ns if moved_ns > 1.5 * most_ns else moved_ns
 
-    def _row(self, key: Key, seconds: float) -> Row:
+    def _row(self, key: Key, seconds: float) -> LiveRow:
         one = self._tally.running[key]
         now, before = one.now.figures, self._processes.get(key, {})
 
@@ -109,7 +113,7 @@ class Scenes:
             known = [name for name in names if name in now]
             return sum(_rate(now[name], before.get(name, 0), seconds) for name in known) if known else None
 
-        return Row(
+        return LiveRow(
             pid=key[0],
             program=one.program or _UNKNOWN,
             cpu=_rate(cpu_ns(now), cpu_ns(before), seconds) / 1e9 if cpu_ns(now) else None,
@@ -131,8 +135,8 @@ def _scaled(ns: float | None) -> float | None:
     return None if ns is None else ns / 1e9
 
 
-class Screen:
-    """The terminal's, for as long as the context lasts; `look` is the onlooker that draws it anew."""
+class LiveScreen:
+    """The terminal, for as long as the context lasts; `look` draws it again."""
 
     def __init__(self, tally: Totals, *, watched: str, console: Console | None = None) -> None:
         """Raises UsageError where there is no terminal."""
@@ -142,20 +146,27 @@ class Screen:
         self._console = console or Console()
         if not self._console.is_terminal:
             raise UsageError(
-                "--live is a screen, but standard output is no terminal; leave it out, or use --openmetrics"
+                "--live is a screen, but standard output is not a terminal; leave it out, or use "
+                "--openmetrics"
             )
+        self._left = ExitStack()
         self._live = Live(console=self._console, screen=True, auto_refresh=False, transient=True)
 
-    def __enter__(self) -> "Screen":
-        self._live.start()
+    def __enter__(self) -> "LiveScreen":
+        with standstill.undivided():
+            self._live.start()
+        self._left.enter_context(standstill.leaving_terminal(self._live.stop, self._live.start))
         return self
 
     def __exit__(self, *reason: object) -> None:
-        self._live.stop()
+        with standstill.undivided():
+            self._left.close()
+            self._live.stop()
 
     def look(self, records: Iterable[Record]) -> None:
         """Draws what is known by now. The records themselves are the tally's."""
-        self._live.update(self._picture(self._scenes.next()), refresh=True)
+        with standstill.undivided():
+            self._live.update(self._picture(self._scenes.next()), refresh=True)
 
     def _picture(self, scene: Scene) -> Group:
         calls = scene.calls[:_CALLS_MOST]
@@ -200,7 +211,7 @@ def _processes(scene: Scene, most: int, *, width: int) -> Table:
     left = len(scene.rows) - most
     more = f"; {count(left)} more" if left > 0 else ""
     table = Table(
-        title=f"The most processor time since the last reading{more}",
+        title=f"Most CPU time since the last reading{more}",
         title_justify="left",
         pad_edge=False,
         box=None,

@@ -1,10 +1,23 @@
-"""What a watch is, as the monitor's records tell it: frozen, made once, handed on whole.
+"""The types of a watch, as the monitor's records describe it: frozen, made once, handed on whole.
 
-What could not be seen is None, never 0. Times are ns of the host's clock since it booted (CLOCK_BOOTTIME).
+A figure that could not be seen is None, never 0. Times are ns of the host's clock since it booted
+(CLOCK_BOOTTIME).
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from steelyard.allowance import PROCESSORS_MOST
+from steelyard.shapes import WHOLE_MOST, Length, Name, OneOf, Range, Told
+from steelyard.watch.figures import FIGURES
+
+_BUCKETS_MOST, _CALLS_MOST, _SENTENCES_MOST = 64, 2000, 100
+_PIDS_MOST = 1 << 32
+Pid = Annotated[int, Told(Range(0, _PIDS_MOST))]
+Calls = Told(Length(_CALLS_MOST))
+_Figure = Annotated[str, Told(OneOf(tuple(FIGURES)))]
+Sentences = Told(Length(_SENTENCES_MOST))
 
 HISTOGRAM_FIRST = 7  # bucket b holds times below 2^(b + 7) ns, the last one all others too
 
@@ -19,32 +32,36 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What was to be watched, and how: the first record."""
+    """The first record: what to watch, and how."""
 
     version: str
     backend: str
     detail: str  # "life", "budget", "calls", "profile" or "latency"
-    refused: tuple[Refused, ...]
+    refused: Annotated[tuple[Refused, ...], Sentences]
     began: float  # seconds since 1970
     began_ns: int
-    processors: int
-    every_ns: int | None  # between readings; None: no series
-    children: int  # one in so many of a followed process's children is followed
+    processors: Annotated[int, Told(Range(1, PROCESSORS_MOST))]
+    every_ns: Annotated[int | None, Told(Range(1, WHOLE_MOST))]  # between readings; None: no series
+    children: int  # one in this number of a followed process's children is followed
     budget: float | None  # the share of one processor's time that counting may cost, all processes together
     hook_ns: float | None  # what one hit of the hook costs, as calibrated before the watch
     sample_ns: int | None  # a profile's samples lie so far apart
-    missing: tuple[str, ...]  # sentences: what this backend cannot see
+    missing: Annotated[tuple[str, ...], Sentences]  # sentences: what this backend cannot see
+    seed: Annotated[int | None, Told(Range(0, (1 << 64) - 1))] = (
+        None  # of the draws which children are followed; None: all are, or it was not kept
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One type of system call, as one process made it. At detail "budget" calls and errors are those that
-    were really counted, and `expanded` is what they say of all that the process did."""
+    """One type of system call, as made by one process. At detail "budget" calls and errors are the counted
+    ones, and `expanded` is the estimate for all of the process.
+    """
 
     calls: int | None
     errors: int | None
     time_ns: int | None
-    histogram: tuple[int, ...] | None
+    histogram: Annotated[tuple[int, ...] | None, Told(Length(_BUCKETS_MOST))]
     samples: int | None
     expanded: float | None
     expanded_errors: float | None
@@ -61,9 +78,9 @@ class Call:
 class Process:
     """A watched process, or with `thread` one of its threads."""
 
-    pid: int
-    thread: int | None
-    parent: int
+    pid: Pid
+    thread: Pid | None
+    parent: Pid
     generation: int  # 0: was named, or is the command; 1: its children, ...
     program: str
     program_before: str | None
@@ -88,11 +105,14 @@ class Process:
     # At "budget"; None in what earlier versions kept.
     exact: bool | None = None  # whether each of its calls was counted
     missed_run_ns: int | None = None  # so long it ran while calls were counted in windows alone
-    windows_weighted_ns: float | None = None  # run time in windows, weighted
+    windows_weighted_ns: float | None = None  # run time in windows, weighted,
+    windows_weighted_twice_ns: float | None = None  # and by the square of the weights
+    # Figures that were read before its end, and are lower bounds. None in what earlier versions kept.
+    at_least: Annotated[tuple[_Figure, ...] | None, Told(Length(len(FIGURES)))] = None
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells it from another process of the same number."""
+        """The identity of a process, also among processes with the same ID."""
         return self.pid, self.begin_ns
 
 
@@ -102,7 +122,7 @@ class Reading:
     process is watched; and so its calls, as (calls, errors), expanded to the whole at "budget"."""
 
     at_ns: int
-    pid: int
+    pid: Pid
     begin_ns: int
     figures: Mapping[str, int]
     calls: Mapping[str, tuple[float, float | None]]
@@ -128,7 +148,7 @@ class Window:
 class Mark:
     """All watched processes together, ended or not, since the watch began, at a moment that was asked for."""
 
-    id: str
+    id: Name
     at_ns: int
     processes: int | None
     figures: Mapping[str, int | None]  # those of figures.COUNTED
@@ -137,7 +157,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
-    """What the monitor says of itself at the end."""
+    """The monitor's figures on itself, at the end."""
 
     at_ns: int
     cpu_user_ns: int | None
@@ -155,13 +175,13 @@ class Monitor:
     unfollowed_figures: Mapping[str, int | None] | None  # what those cost all the same
     total: Process | None  # all that was watched, with what found no slot, as if one process had done it
     command_status: int | None
-    stopped_by: str | None  # "command", "time", "signal" or "end" (nothing was left to be watched)
+    stopped_by: str | None  # "command", "time", "signal" or "end" (no process was left)
     hits_of_all: int | None = None  # of the hook, by whichever process of the machine
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Whether a backend works here; if not, why."""
+    """True if a backend works here, or the reason why not."""
 
     backend: str
     works: bool
@@ -180,4 +200,4 @@ class Watch:
     windows: tuple[Window, ...]
     marks: tuple[Mark, ...]
     monitor: Monitor | None
-    readings: Iterable[Reading]  # read anew, one by one, each time they are gone through: they may be many
+    readings: Iterable[Reading]  # read again, one by one, at each iteration: there may be many

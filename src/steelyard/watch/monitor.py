@@ -1,10 +1,11 @@
-"""Starts steelyard-watch, asks it things while it watches, and takes its records when it has ended.
+"""Starts steelyard-watch, queries it while it watches, and reads its records when it has ended.
 
-The records go into a file without a name, written by steelyard-watch itself: nothing is read, and this
-process does nothing, until somebody asks. A second descriptor, a pipe, leads to the monitor: its end, however
-it comes about, ends the watch, and the watched go on.
+The records go into an unnamed file, written by steelyard-watch itself: this process does nothing until asked.
+A second descriptor, a pipe, leads to the monitor: its end, for any reason, ends the watch, and the watched
+processes continue.
 """
 
+import contextlib
 import os
 import select
 import subprocess
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from steelyard import commands
+from steelyard.errors import starting
 from steelyard.programs import built
 from steelyard.watch import records
 from steelyard.watch.model import Probe, Record, Watch
@@ -29,6 +32,7 @@ def words(order: WatchOrder, *, records_file: int, control_file: int) -> list[st
         ("--every", order.every_ns),
         ("--for", order.for_ns),
         ("--children", order.children if order.children != 1 else None),
+        ("--seed", order.seed),
         ("--budget", max(round(order.budget * _MILLION), 1) if order.detail in (None, "budget") else None),
         ("--slots", order.slots),
         ("--cgroup", order.cgroup),
@@ -43,7 +47,7 @@ def words(order: WatchOrder, *, records_file: int, control_file: int) -> list[st
 
 
 class RunningWatch:
-    """A watch that goes on. It ends with `finish`; left as a context, it is stopped at the latest."""
+    """A watch in progress. It ends with `finish`; at the end of the context it is stopped at the latest."""
 
     def __init__(self, process: subprocess.Popen[bytes], file: BinaryIO, control: int) -> None:
         self._process = process
@@ -67,7 +71,7 @@ class RunningWatch:
     def new_records(self) -> Iterator[Record]:
         """The records that were written since they were last asked for. Raises SystemFailed."""
         self._file.seek(self._read_to)
-        for line in self._file:
+        for line in records.lines(self._file):
             if not line.endswith(b"\n"):
                 return  # the rest of it is not written yet
             self._read_to += len(line)
@@ -90,7 +94,7 @@ class RunningWatch:
             self._control = None
 
     def cpu_ns(self) -> int | None:
-        """What steelyard-watch has used of processors by now; None when it has ended."""
+        """The CPU time of steelyard-watch so far; None after its end."""
         try:
             tasks = list(Path(f"/proc/{self.pid}/task").iterdir())
             return sum(int((task / "schedstat").read_bytes().split()[0]) for task in tasks) or None
@@ -98,10 +102,15 @@ class RunningWatch:
             return None
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Whether the watch has ended, at the latest after that time."""
+        """True if the watch has ended, at the latest after that time."""
         if timeout_s is not None and self._process.poll() is None:
             # Python's own waiting for so long would look twenty times a second.
-            file = os.pidfd_open(self.pid)
+            try:
+                file = os.pidfd_open(self.pid)
+            except OSError:  # Linux before 5.3, and sandboxes that refuse it
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(timeout_s)
+                return self._process.poll() is not None
             try:
                 select.select([file], [], [], timeout_s)
             finally:
@@ -141,12 +150,13 @@ def start(
     appended = os.open(f"/proc/self/fd/{file.fileno()}", os.O_WRONLY | os.O_APPEND)
     theirs, ours = os.pipe()
     try:
-        process = subprocess.Popen(
-            [program, *words(order, records_file=appended, control_file=theirs)],
-            pass_fds=(appended, theirs),
-            stdout=output,
-            stderr=output,
-        )
+        with starting(program):
+            process = subprocess.Popen(
+                [program, *words(order, records_file=appended, control_file=theirs)],
+                pass_fds=(appended, theirs),
+                stdout=output,
+                stderr=output,
+            )
     except BaseException:
         os.close(ours)
         file.close()
@@ -158,12 +168,7 @@ def start(
 
 
 def probe(*, program: Path | None = None, detail: str = "budget") -> tuple[Probe, ...]:
-    """What each backend says of whether it works here, the one that sees most first."""
-    answer = subprocess.run(
-        [program or built.monitor(), "--probe", "--detail", detail],
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    """Whether each backend works here, the most capable first."""
+    answer = commands.run([program or built.monitor(), "--probe", "--detail", detail])
     probes = (records.parse(line) for line in answer.stdout.splitlines(keepends=True))
     return tuple(one for one in probes if isinstance(one, Probe))

@@ -3,13 +3,15 @@
 Series are by program, not by process: a store keeps every series for good. What was not seen has no series.
 """
 
+import contextlib
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client import generate_latest as plain_text
@@ -25,6 +27,8 @@ from steelyard.watch.tally import OTHERS, Sums, Totals
 
 LOOPBACK = "127.0.0.1"  # where only the port is written
 _SILENCE_S = 10  # from a client that has connected and does not ask
+_WHOLE_S = 30  # from the connection to the last byte of the answer, at any speed
+_CONNECTIONS_MOST = 32  # with one more the oldest is closed, so that silent connections block no client
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +48,9 @@ _FAMILIES = {
     "not_running": ("state", "Time not on a processor, summed over threads."),
     "page_faults": ("kind", "Page faults."),
     "context_switches": ("kind", "Context switches."),
-    "io_operations": ("direction", "System calls of the reading and the writing kind."),
-    "io": ("direction", "What system calls of the reading and the writing kind carried."),
-    "block_io": ("direction", "Fetched from block devices, and sent to them."),
+    "io_operations": ("direction", "Read and write system calls."),
+    "io": ("direction", "Bytes carried by read and write system calls."),
+    "block_io": ("direction", "Bytes read from block devices and written to them."),
 }
 _UNITS = {"NS": "seconds", "BYTES": "bytes", "COUNT": ""}
 
@@ -74,28 +78,42 @@ def parse(text: str) -> Address:
 def serve(
     address: Address, tally: Totals, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None
 ) -> Iterator[Address]:
-    """Answers scrapes from threads of its own while the context lasts; gives the address, with its port.
-    Raises UsageError where it cannot listen there."""
+    """Answer scrapes in threads while the context lasts; yields the address, with its port. Raises UsageError
+    if it cannot listen there.
+    """
     collector = Collector(tally, monitor_cpu_ns=monitor_cpu_ns)
+    with ExitStack() as stack:
+        port = address.port
+        for family, place in _places(address):
+            try:
+                server = _Server((place, port), _handler(collector), family=family)
+            except OSError as error:
+                raise _nobody_listens(address, error) from error
+            port = server.server_address[1]  # a free one, where none was asked for: the same for all
+            stack.callback(server.server_close)
+            thread = threading.Thread(target=server.serve_forever, name="openmetrics", daemon=True)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+        yield Address(address.host, port)
+
+
+def _places(address: Address) -> list[tuple[socket.AddressFamily, str]]:
+    """Each address that the host's name has here. Raises UsageError."""
     try:
-        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        family, place = addresses[0][0], addresses[0][4]
-        server = _Server((str(place[0]), address.port), _handler(collector), family=family)
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise UsageError(f"--openmetrics is {quoted(address)}, where nobody can listen: {why}") from error
-    thread = threading.Thread(target=server.serve_forever, name="openmetrics", daemon=True)
-    thread.start()
-    try:
-        yield Address(address.host, server.server_address[1])
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        raise _nobody_listens(address, error) from error
+    return list(dict.fromkeys((one[0], str(one[4][0])) for one in found))
+
+
+def _nobody_listens(address: Address, error: Exception) -> UsageError:
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return UsageError(f"--openmetrics is {quoted(address)}; cannot listen there: {why}")
 
 
 class Collector:
-    """What the library asks for the metrics."""
+    """The metrics for the library."""
 
     def __init__(self, tally: Totals, *, monitor_cpu_ns: Callable[[], int | None] = lambda: None) -> None:
         self._tally = tally
@@ -110,7 +128,7 @@ class Collector:
         head = self._tally.head
         if head:
             known = {"backend": head.backend, "detail": head.detail, "version": head.version}
-            yield InfoMetricFamily("steelyard_watch", "How the watch is done.", known)
+            yield InfoMetricFamily("steelyard_watch", "The settings of the watch.", known)
 
     def _processes(self) -> Iterator[Metric]:
         alive: dict[str, int] = dict.fromkeys(self._tally.programs, 0)
@@ -181,7 +199,7 @@ class Collector:
 
 
 def _losses(monitor: Monitor) -> Metric:
-    lost = CounterMetricFamily("steelyard_monitor_lost", "What was not counted.", labels=["what"])
+    lost = CounterMetricFamily("steelyard_monitor_lost", "Events that were not counted.", labels=["what"])
     for what in ("slots", "calls", "events"):
         if (count := getattr(monitor, f"lost_{what}")) is not None:
             lost.add_metric([what], count)
@@ -198,6 +216,8 @@ class _Server(ThreadingHTTPServer):
         self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler], *, family: socket.AddressFamily
     ) -> None:
         self.address_family = family
+        self._lock = threading.Lock()
+        self._connections: dict[Any, float] = {}  # and since when they are there, the oldest first
         super().__init__(place, handler)
 
     def server_bind(self) -> None:
@@ -208,6 +228,35 @@ class _Server(ThreadingHTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._connections[request] = time.monotonic()
+            oldest = next(iter(self._connections)) if len(self._connections) > _CONNECTIONS_MOST else None
+        if oldest is not None:
+            self._end(oldest)
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """Ends what has taken too long: twice a second, and after each connection that comes."""
+        latest = time.monotonic() - _WHOLE_S
+        with self._lock:
+            late = [one for one, began in self._connections.items() if began < latest]
+        for one in late:
+            self._end(one)
+
+    def _end(self, request: Any) -> None:
+        self._forget(request)
+        with contextlib.suppress(OSError):
+            request.shutdown(socket.SHUT_RDWR)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._forget(request)
+        super().shutdown_request(request)
+
+    def _forget(self, request: Any) -> None:
+        with self._lock:
+            self._connections.pop(request, None)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away while it was answered is its own affair."""

@@ -1,4 +1,4 @@
-"""What is to be watched, and how."""
+"""The order for a watch: what to watch, and how."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ USUAL_BUDGET = 0.005  # of one processor's time
 
 @dataclass(frozen=True, slots=True)
 class WatchOrder:
-    """What is to be watched, and how. One of `pids`, `cgroup` and `command` is given."""
+    """What to watch, and how. One of `pids`, `cgroup` and `command` is given."""
 
     command: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
@@ -19,6 +19,7 @@ class WatchOrder:
     every_ns: int | None = None
     for_ns: int | None = None
     children: int = 1
+    seed: int | None = None  # of the draws which children are followed; None: a random one
     budget: float = USUAL_BUDGET
     slots: int | None = None
     threads: bool = False

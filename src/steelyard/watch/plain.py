@@ -1,14 +1,13 @@
-"""Prints an account for programs: JSON as docs/monitor.md has it, or CSV. Nothing is rounded."""
+"""Prints an account for programs: JSON (docs/explanation/monitor.md), or CSV. Nothing is rounded."""
 
 import csv
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from steelyard import text
 from steelyard.statistics.description import Description
-from steelyard.watch import groups
+from steelyard.watch import groups, indented
 from steelyard.watch.accounts import Account
 from steelyard.watch.figures import FIGURES
 from steelyard.watch.groups import CallSum, ProcessGroup
@@ -21,7 +20,7 @@ Row = dict[str, Any]
 
 def print_json(account: Account, file: TextIO) -> None:
     """One object; control characters in names are escaped by the form itself."""
-    json.dump(as_object(account), file, indent=1)
+    file.writelines(indented.parts(as_object(account)))
     file.write("\n")
 
 
@@ -32,7 +31,7 @@ def as_object(account: Account) -> Row:
         "watch": {
             **_members(head, "version", "began", "began_ns"),
             "elapsed_ns": account.elapsed_ns,
-            **_members(head, "processors", "every_ns", "children", "budget", "sample_ns"),
+            **_members(head, "processors", "every_ns", "children", "seed", "budget", "sample_ns"),
             "by": account.by,
         },
         "processes": [_process(one, account) for one in account.processes],
@@ -57,8 +56,10 @@ def _process(one: Process, account: Account) -> Row:
     return {
         **_identity(one, account),
         **one.figures,
+        "at_least": list(one.at_least or ()),
         **_members(one, "samples_user", "samples_kernel", "missed_run_ns", *windows),
         "calls": _calls(groups.calls_of([one], account.watch)),
+        "calls_unlisted_high": groups.unlisted([one], account.watch),
     }
 
 
@@ -78,10 +79,10 @@ def _identity(one: Process, account: Account) -> Row:
 
 
 def _group(one: ProcessGroup) -> Row:
-    row = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-    del row["figures"], row["lacking"], row["calls"]
-    return row | {
-        "cpu_ns": one.cpu_ns,
+    return {
+        **_members(one, "name", "pid", "generation", "processes", "threads", "running", "failed"),
+        **_members(one, "begin_ns", "end_ns", "lifetime_ns", "calls_unlisted_high", "calls_lacking", "exact"),
+        **_members(one, "windows", "samples_user", "samples_kernel", "cpu_ns"),
         **one.figures,
         "lacking": dict(one.lacking),
         "calls": _calls(one.calls),

@@ -4,7 +4,7 @@ import shlex
 import signal
 from collections.abc import Iterable, Sequence
 
-from steelyard.quantities import count, digits, size_bytes, time_ns
+from steelyard.quantities import count, digits, interval, number_of, size_bytes, time_ns
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.text import shown
 from steelyard.watch import figures
@@ -20,7 +20,7 @@ CREDIT_NS = 5_000_000_000  # what so much time gives may be spent in advance: as
 
 
 def subject(order: WatchOrder) -> str:
-    """What is watched, as short as can be: a command, processes, a control group."""
+    """The watched subject, as short as possible: a command, processes, a control group."""
     if order.command:
         words = shown(shlex.join(order.command))
         return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
@@ -31,9 +31,9 @@ def subject(order: WatchOrder) -> str:
 
 
 def headline(account: Account, watched: str) -> str:
-    """What was watched, for how long, by what."""
+    """The subject of the watch, its duration, and the backend."""
     head, total = account.watch.head, account.total
-    processes = "1 process" if total.processes == 1 else f"{count(total.processes)} processes"
+    processes = number_of(total.processes, "process", "processes")
     running = f", {count(total.running)} of them still running" if total.running else ""
     detail = head.detail + exactness(account)
     every = f", read every {time_ns(head.every_ns)}" if head.every_ns else ""
@@ -44,7 +44,7 @@ def headline(account: Account, watched: str) -> str:
 
 
 def exactness(account: Account) -> str:
-    """Whether calls were counted one by one, where that is not a matter of course."""
+    """A note on whether calls were counted one by one, where that is not obvious."""
     if account.watch.head.detail != "budget" or account.total.exact is None:
         return ""
     if account.total.exact:
@@ -62,7 +62,7 @@ def figure(name: str, value: float) -> str:
 
 
 def ending(one: Process) -> str:
-    """How it ended: by which signal, with which status, or that it runs on."""
+    """The end of a process: a signal, a status, or still running."""
     if one.signal is not None:
         try:
             return signal.Signals(one.signal).name
@@ -74,7 +74,7 @@ def ending(one: Process) -> str:
 
 
 def total_calls(one: ProcessGroup) -> str:
-    """All its calls together: exactly, about, or at least so many."""
+    """The number of all its calls: exact, approximate, or a lower bound."""
     if one.calls is None:
         return _UNKNOWN
     if any(call.calls is None for call in one.calls.values()):
@@ -86,7 +86,7 @@ def total_calls(one: ProcessGroup) -> str:
 
 
 def at_least(one: CallSum) -> str:
-    """How often a call was made, or at least was."""
+    """The number of calls of a type, or its lower bound."""
     if one.calls is not None:
         return count(round(one.calls.value))
     return _UNKNOWN if one.seen is None else f"≥ {count(one.seen)}"
@@ -94,9 +94,7 @@ def at_least(one: CallSum) -> str:
 
 def bounds(one: Estimate) -> str:
     """The interval of a number of calls in brackets, or that there is none."""
-    if one.low is None or one.high is None:
-        return "no interval"
-    return f"[{count(round(one.low))}, {count(round(one.high))}]"
+    return interval(one.low, one.high, lambda bound: count(round(bound)), none="no interval")
 
 
 def below(histogram: Sequence[int] | None, part: float) -> str:
@@ -114,7 +112,7 @@ def below(histogram: Sequence[int] | None, part: float) -> str:
 
 
 def figure_of(one: ProcessGroup, name: str) -> str:
-    """A group's figure; at least so much, where that of some of its processes is not known."""
+    """A group's figure; a lower bound, if it is unknown for some of its processes."""
     value = one.figures[name]
     if value is None:
         return _UNKNOWN
@@ -123,7 +121,7 @@ def figure_of(one: ProcessGroup, name: str) -> str:
 
 
 def costs(account: Account) -> Iterable[str]:
-    """What the monitor itself cost: printed every time."""
+    """The cost of the monitor itself: printed every time."""
     cost, monitor = account.cost, account.watch.monitor
     if monitor is not None:
         share = f" ({_percent(cost.cpu_ns, account.elapsed_ns)} of one processor)" if cost.cpu_ns else ""
@@ -161,21 +159,24 @@ def _percent(part: float | None, whole: float | None) -> str:
 
 def _losses(lost: int | None) -> str:
     if lost is None:
-        return "what it lost is not known"
+        return "its losses are unknown"
     return f"{count(lost)} lost" if lost else "nothing lost"
 
 
 def impact(account: Account) -> Iterable[str]:
-    """What --prove has found."""
+    """The result of --prove."""
     if not account.watch.windows:
         return
     ratio = account.impact
     if ratio is None:
-        yield "its impact could not be measured: the windows of one kind, or of both, hold no work"
+        yield "its impact could not be measured: no work fell into the windows of one kind or of both"
         return
-    pairs = f"over {account.impact_pairs} pairs of windows with the hook and without"
+    pairs = f"over {number_of(account.impact_pairs, 'pair')} of windows with the hook and without"
     if ratio.low is None or ratio.high is None:
-        yield f"measured impact: {ratio.value:.4f} times the work, too few for an interval, {pairs}"
+        yield (
+            f"measured impact: {ratio.value:.4f} times the work, with too few windows for an interval, "
+            f"{pairs}"
+        )
         return
     yield (
         f"measured impact: with the hook, work per processor time is {ratio.value:.4f} times "

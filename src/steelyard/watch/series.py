@@ -21,7 +21,7 @@ Key = tuple[int, int]  # Process.key
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a group did in one respect: in each interval, and what the intervals are like on the whole."""
+    """One figure of a group: its value in each interval, and the description of all intervals."""
 
     values: tuple[float, ...]  # per second, or a level at the interval's end: the sum over living processes
     over_intervals: Description | None  # over those of at least half the length that was asked for
@@ -117,7 +117,7 @@ def _take_readings(
 def _take_end(
     one: Process, last: _Last, bounds: Sequence[int], tallies: Sequence[_Changes], until_ns: int
 ) -> None:
-    """What it did after its last reading; and its memory is no longer there."""
+    """Take its work after its last reading; its memory is gone."""
     number = _interval(one.end_ns or until_ns, bounds)
     figures = {name: value for name in COUNTED if (value := one.figures[name]) is not None}
     calls: dict[str, float] = {}
@@ -137,13 +137,17 @@ def _add(
     tallies: Sequence[_Changes],
 ) -> None:
     for name, value in figures.items():
-        change = value - last.figures.get(name, 0)
-        last.figures[name] = value
+        before = last.figures.get(name, 0)
+        # A counter does not fall. If it does, the kernel has split a time differently, or one sum was read
+        # while it changed.
+        last.figures[name] = value if name in ENDS else max(value, before)
+        change = last.figures[name] - before
         for tally in tallies:
             _count(tally.levels if name in ENDS else tally.rates, name, number, change)
     for name, calls_now in calls.items():
-        call_change = calls_now - last.calls.get(name, 0)
-        last.calls[name] = calls_now
+        calls_before = last.calls.get(name, 0)
+        last.calls[name] = max(calls_now, calls_before)  # an estimate may shrink
+        call_change = last.calls[name] - calls_before
         for tally in tallies:
             _count(tally.calls, name, number, call_change)
 

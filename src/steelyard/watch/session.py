@@ -9,7 +9,7 @@ from steelyard.watch.model import Record
 from steelyard.watch.monitor import RunningWatch
 from steelyard.watch.order import WatchOrder
 
-# What shows a watch while it goes on: called now and then with the records that are new.
+# The display of a running watch: called from time to time with the new records.
 Onlooker = Callable[[Iterable[Record]], None]
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -17,10 +17,9 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def wait(
     running: RunningWatch, order: WatchOrder, *, onlookers: Sequence[Onlooker] = (), look_s: float = 1.0
 ) -> None:
-    """Returns when the watch has ended: by itself, or because somebody wants it to (Ctrl-C, SIGTERM, SIGHUP).
-
-    Ctrl-C is the command's own affair where there is one: the terminal has sent it the signal too. While
-    nobody looks on, nothing is read and nothing runs here.
+    """Return when the watch has ended: by itself, or on request (Ctrl-C, SIGTERM, SIGHUP). With a command,
+    Ctrl-C is the command's affair: the terminal has sent it the signal too. Without a display, nothing is
+    read and nothing runs here.
     """
     with _stopping(running, order):
         if not onlookers:

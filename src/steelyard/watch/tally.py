@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard.watch.figures import COUNTED, CPU
 from steelyard.watch.model import Head, Monitor, Process, Reading, Record
 
-PROGRAMS_MOST = 100  # with totals of their own: a program may name itself anew every second
+PROGRAMS_MOST = 100  # with their own totals: a program may rename itself every second
 OTHERS = "(others)"
 _TICK_NS = 10_000_000  # of the beginnings in /proc: a hundredth of a second
 
@@ -18,7 +18,7 @@ NameOf = Callable[[int, int], str | None]
 
 @dataclass(slots=True)
 class Sums:
-    """What was counted; what nobody saw is not there."""
+    """The sums of counts; figures that were not seen are missing."""
 
     figures: dict[str, float] = field(default_factory=dict)
     calls: dict[str, float] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Totals:
         return self.running.setdefault(key, RunningProcess(None, Sums(), Sums()))
 
     def _hold(self, running: RunningProcess, program: str) -> None:
-        """What came since the last time is the program's that it is now."""
+        """Attribute what was counted since the last reading to the program that runs now."""
         if program not in self.programs and len(self.programs) >= PROGRAMS_MOST:
             program = OTHERS
         total = self.programs.setdefault(program, Sums())
@@ -123,7 +123,9 @@ class Totals:
 
 
 def _add(total: dict[str, float], now: Mapping[str, float], held: dict[str, float]) -> None:
-    """Adds what `now` has beyond `held`, which then has it too. An estimate that has shrunk adds nothing."""
+    """Add the increase of `now` over `held`, which then equals it. An estimate that has shrunk adds
+    nothing.
+    """
     for name, value in now.items():
         more = value - held.get(name, 0)
         if more > 0 or name not in total:
@@ -155,5 +157,17 @@ def program_of(pid: int, begin_ns: int) -> str | None:
     except OSError:
         return None
     name, _, rest = stat.partition(b"(")[2].rpartition(b")")
-    began_ns = int(rest.split()[19]) * _TICK_NS
+    began_ns = int(rest.split()[19]) * _TICK_NS - _ahead_ns()
     return name.decode(errors="backslashreplace") if abs(began_ns - begin_ns) <= 2 * _TICK_NS else None
+
+
+def _ahead_ns() -> int:
+    """The offset of CLOCK_BOOTTIME in this time namespace, used for start times in /proc, from the kernel's,
+    used in records.
+    """
+    try:
+        lines = Path("/proc/self/timens_offsets").read_text(encoding="ascii").splitlines()
+        offsets = {name: int(seconds) * 10**9 + int(ns) for name, seconds, ns in map(str.split, lines)}
+        return offsets.get("boottime", 0)
+    except (OSError, ValueError):
+        return 0

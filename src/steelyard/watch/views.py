@@ -1,6 +1,6 @@
-"""Opens what shows a watch while it goes on: a screen, an endpoint for a Prometheus, or both.
+"""Opens the displays of a running watch: a screen, an endpoint for a Prometheus, or both.
 
-Only what is asked for is imported: a watch without it must not wait for that.
+Only the requested ones are imported: other watches must not wait for that.
 """
 
 import os
@@ -17,18 +17,18 @@ from steelyard.watch.session import Onlooker
 from steelyard.watch.tally import Totals
 
 if TYPE_CHECKING:
-    from steelyard.watch.live import Screen
+    from steelyard.watch.live import LiveScreen
 
 _LOOK_NS = 1_000_000_000  # where no interval was asked for
 
 
 @dataclass(slots=True)
 class Views:
-    """What was asked for. The endpoint answers already; the screen appears with the watch."""
+    """The requested displays. The endpoint answers at once; the screen appears with the watch."""
 
     order: WatchOrder
     tally: Totals
-    screen: "Screen | None"
+    screen: "LiveScreen | None"
     is_followed: bool
     output: BinaryIO | None  # where the command's writing goes while the terminal is a screen's
     running: RunningWatch | None = None
@@ -75,10 +75,10 @@ def open_all(
         yield views
 
 
-def _screen(order: WatchOrder, tally: Totals) -> "Screen":
+def _screen(order: WatchOrder, tally: Totals) -> "LiveScreen":
     from steelyard.watch import live, sentences
 
-    return live.Screen(tally, watched=sentences.subject(order))
+    return live.LiveScreen(tally, watched=sentences.subject(order))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Says which costs to this host go along with a difference, in words that a colleague would say.
+"""Names the costs to this host that correlate with a difference.
 
-Shares of the time are book-keeping, and are called so ("of the extra time"); what is counted goes along.
+Shares of the time are bookkeeping, and are worded so ("of the extra time"); counts are only correlated.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,13 +35,13 @@ _BYTES = {"bytes read": "read from disk", "bytes written": "written to disk"}
 
 @dataclass(frozen=True, slots=True)
 class _Causes:
-    """What may be said of one comparison, in the order in which it is said."""
+    """The causes of one comparison, in the order of the sentence."""
 
     operation: str
     is_longer: bool  # whether an operation takes more time, by the mean
     time: str  # by how much
     shares: tuple[tuple[float, str], ...]  # of that time, and where it is spent; empty: none may be said
-    times: tuple[str, ...]  # in place of shares: what each comes to
+    times: tuple[str, ...]  # instead of shares: the amounts
     agrees: bool  # whether the mean goes where the verdict does
     is_beyond: bool  # whether the parts are more than the whole
     calls: tuple[
@@ -71,8 +71,9 @@ _WAYS = (
 
 
 def why_long(one: Comparison) -> str:
-    """Sentences for the page, with all that differs and what the figures do not say. Empty where nothing is
-    claimed."""
+    """Sentences for the page, with all differences and the limits of the figures. Empty if nothing is
+    claimed.
+    """
     cause = _causes(one)
     if cause is None or one.why is None:
         return ""
@@ -101,7 +102,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _causes(one: Comparison) -> _Causes | None:
-    """What differs for sure and is worth a word; None where nothing is."""
+    """The significant differences worth a word; None if there are none."""
     if one.why is None or one.verdict not in verdict.CLAIMED:
         return None
     differs = [each for each in one.why.costs if each.differs]
@@ -134,8 +135,9 @@ def _causes(one: Comparison) -> _Causes | None:
 
 
 def _times(differs: Sequence[CostDifference], why: Why) -> Iterable[str]:
-    """Those in which something ran before those in which it did not. Below 0 the rest is no sleep: some ran
-    or waited while others did, and both are counted already; so it is left out."""
+    """The times, active ones first. A negative rest is not sleep: processes ran or waited while others did,
+    and both are counted already; so it is left out.
+    """
     least = SHARE_LEAST * abs(why.time.value)
     for name in (*TIMES, REST):
         for each in differs:
@@ -159,7 +161,9 @@ def _counts(differs: Sequence[CostDifference]) -> Iterable[CostDifference]:
 
 
 def _costs(causes: _Causes, *, times: int, counts: int, named: int, in_full: bool = False) -> list[str]:
-    """What an operation costs more and less: times, where they are no shares, system calls, other counts."""
+    """The extra and saved costs of an operation: times, where they are not shares, system calls, other
+    counts.
+    """
     words = list(causes.times[:times])
     together, calls = causes.calls
     if together:
@@ -187,7 +191,7 @@ def _how_many_more(each: CostDifference, *, in_full: bool) -> str:
 
 
 def _shares(causes: _Causes, *, most: int, of: str = "") -> str:
-    """Where the extra or the saved time is spent: "90 % of the extra time is spent asleep"."""
+    """The parts of the extra or saved time: "90 % of the extra time is spent asleep"."""
     if not causes.shares:
         return ""
     (share, first), *others = causes.shares[:most]
@@ -200,12 +204,12 @@ def _shares(causes: _Causes, *, most: int, of: str = "") -> str:
 
 
 def _limits(why: Why, causes: _Causes) -> Iterable[str]:
-    """What keeps shares from being said, and what was not seen."""
+    """The reasons why shares are not given, and the missing figures."""
     if not why.is_claimed:
-        yield "whether the mean time differs is not settled, so no shares of it are said."
+        yield "it is not settled whether the mean time differs, so its shares are not given."
     elif not causes.agrees:
         less = "longer" if causes.is_longer else "shorter"
-        yield f"the mean time is {less} all the same (by {causes.time}): its batches do not agree."
+        yield f"the mean time is {less} nevertheless (by {causes.time}): its batches disagree."
     elif causes.times and causes.is_beyond:
         whole = f"the {causes.time} {'of extra time' if causes.is_longer else 'saved'}"
         yield (
@@ -217,7 +221,7 @@ def _limits(why: Why, causes: _Causes) -> Iterable[str]:
 
 
 def _operation(unit: str) -> str:
-    """What the workload calls an operation: "call" of "ns per call"."""
+    """The workload's name for an operation: "call" of "ns per call"."""
     before, _, named = unit.partition("ns per ")
     return named if named and not before and named != "nothing" else "operation"
 
@@ -233,7 +237,7 @@ def _plural(word: str, number: float) -> str:
 
 
 def _number(number: float) -> str:
-    """How many, without its sign: whole where it is as good as whole, else to two digits."""
+    """The magnitude without sign: whole if nearly whole, otherwise to two digits."""
     size = abs(number)
     if size >= 0.95 and abs(size - round(size)) <= 0.02 * size:
         return f"{round(size):,}" if size < 100 else digits(size, count=3)

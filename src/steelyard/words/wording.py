@@ -13,18 +13,23 @@ from steelyard.analysis.model import (
     Gain,
     HostCost,
     Index,
+    MachineFact,
     Multiprogramming,
     PartRatio,
     Scaling,
 )
+from steelyard.analysis.spending import REST
+from steelyard.quantities import NOT_KNOWN, count, is_known, number_of
 from steelyard.quantities import digits as digits
+from steelyard.quantities import interval as interval_of
 from steelyard.quantities import size_bytes as size_bytes
 from steelyard.quantities import time_ns as time_ns
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.words import reasons
+from steelyard.words import remarks as sentences
 
-# A mark besides the word, so that no verdict is told by colour alone.
+# A mark besides the word, so that colour is not the only sign of a verdict.
 MARKS = {
     verdict.FASTER: "▲",
     verdict.SLOWER: "▼",
@@ -35,15 +40,16 @@ MARKS = {
     verdict.UNRESOLVED: "?",
 }
 _CLAIMED = (verdict.FASTER, verdict.SLOWER, verdict.FASTER_OPEN, verdict.SLOWER_OPEN)
+_NAMED = 3  # this number of cells is named; of more, the number of the rest
 _SHORT = {"times": "", "of": ""}  # units that are said once, beside the values
 why, why_long = reasons.why, reasons.why_long
 LAWS = {"universal": "universal", "amdahl": "Amdahl", "": "none"}
 
 
 def title(names: Sequence[str], baseline: str | None) -> str:
-    """What a page is about: the systems that were compared with the baseline, if there is one."""
+    """The title of a page: the compared systems, and the baseline if there is one."""
     listed = " and ".join([*[", ".join(names[:-1])] * (len(names) > 1), *names[-1:]])
-    return listed + (f" weighed against {baseline}" if baseline else "")
+    return listed + (f" vs {baseline}" if baseline else "")
 
 
 def label(cell: str, metric: str) -> str:
@@ -57,26 +63,26 @@ def value(number: float, unit: str) -> str:
         return time_ns(number)
     if unit == "MB/s":
         return f"{digits(number / 1000)} GB/s" if number >= 999.5 else f"{digits(number)} MB/s"
-    return f"{factor(number)} {_SHORT.get(unit.partition(' ')[0], unit)}".rstrip()
+    if unit.partition(" ")[0] in _SHORT or unit in ("", "/s", "%"):
+        return f"{factor(number)} {_SHORT.get(unit.partition(' ')[0], unit)}".rstrip()
+    return f"{count(number)} {unit}"
 
 
 def value_interval(estimate: Estimate, unit: str) -> str:
-    """The interval of a value in brackets, or words that say that there is none."""
-    if estimate.low is None or estimate.high is None:
-        return "no interval"
-    return f"[{value(estimate.low, unit)}, {value(estimate.high, unit)}]"
+    """The interval of a value in brackets, or words that say that there is none, or that it says nothing."""
+    return interval_of(estimate.low, estimate.high, lambda bound: value(bound, unit), none="no interval")
 
 
 def quantity(number: float, unit: str) -> str:
     """A property of the machine: bytes as sizes, else three digits and the unit."""
-    return size_bytes(number) if unit == "bytes" else f"{digits(number)} {unit}".rstrip()
+    if unit == "bytes":
+        return size_bytes(number)
+    return f"{count(number) if float(number).is_integer() else digits(number)} {unit}".rstrip()
 
 
 def quantity_interval(estimate: Estimate, unit: str) -> str:
     """The interval in brackets; nothing without one."""
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"[{quantity(estimate.low, unit)}, {quantity(estimate.high, unit)}]"
+    return interval_of(estimate.low, estimate.high, lambda bound: quantity(bound, unit))
 
 
 def multiprogramming(one: Multiprogramming) -> tuple[str, ...]:
@@ -95,25 +101,30 @@ def multiprogramming(one: Multiprogramming) -> tuple[str, ...]:
     )
 
 
+def failure(reason: str) -> str:
+    """The way in which a process of many failed."""
+    return f"{reason}, because an earlier one could not be created" if reason == "not asked for" else reason
+
+
 def _plainly(estimate: Estimate | None, said: Callable[[float], str]) -> str:
     return said(estimate.value) if estimate else "–"
 
 
 def _estimated(estimate: Estimate | None, said: Callable[[float], str]) -> str:
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return _plainly(estimate, said)
-    return f"{said(estimate.value)} [{said(estimate.low)}, {said(estimate.high)}]"
+    if estimate is None:
+        return "–"
+    return f"{said(estimate.value)} {interval_of(estimate.low, estimate.high, said)}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CurvePart:
     """A plateau or knee in words: what, over which sizes, its figure, its ratio; and the verdict's word."""
 
     texts: tuple[str, str, str, str]
     verdict: str | None
 
 
-def parts_of(curve: CurveComparison, line: CurveLine) -> Iterable[Part]:
+def parts_of(curve: CurveComparison, line: CurveLine) -> Iterable[CurvePart]:
     """Each plateau and knee of one system's line, the plateaus in order, a knee after the one it ends."""
     judged = {(one.part, one.number): one for one in curve.parts.get(line.system, ())}
     for number, plateau in enumerate(line.plateaus):
@@ -122,15 +133,16 @@ def parts_of(curve: CurveComparison, line: CurveLine) -> Iterable[Part]:
         yield _part(f"plateau {number + 1}", sizes, figure, judged.get(("plateau", number)))
         for knee in line.knees:
             if knee.plateau == number:
-                place = _size(knee.place.value, curve)
-                if knee.place.low is not None and knee.place.high is not None:
-                    place += f" [{_size(knee.place.low, curve)}, {_size(knee.place.high, curve)}]"
+                if knee.place.low is None or knee.place.high is None:
+                    place = f"not yet known ({number_of(line.trials, 'trial')})"
+                else:
+                    place = _estimated(knee.place, lambda size: _size(size, curve))
                 yield _part("knee", "", place, judged.get(("knee", number)))
 
 
-def _part(what: str, sizes: str, figure: str, judged: PartRatio | None) -> Part:
+def _part(what: str, sizes: str, figure: str, judged: PartRatio | None) -> CurvePart:
     ratio = f"{factor(judged.ratio.value)} {interval(judged.ratio)}" if judged else ""
-    return Part((what, sizes, figure, ratio), judged.verdict if judged else None)
+    return CurvePart((what, sizes, figure, ratio), judged.verdict if judged else None)
 
 
 def _size(number: float, curve: CurveComparison) -> str:
@@ -150,7 +162,7 @@ def throughput(number: float, unit: str) -> str:
 
 
 def declines(one: Scaling) -> str:
-    """What is left with more copies than processors: "96 % with 4"."""
+    """The remaining throughput with more copies than processors: "96 % with 4"."""
     return ", ".join(f"{digits(100 * each.kept.value)} % with {each.copies}" for each in one.declines)
 
 
@@ -170,26 +182,75 @@ def missing_laws(scalings: Sequence[Scaling]) -> Iterable[str]:
                 system if len(names) == every[system] > 1 else f"{system}: {', '.join(names)}"
                 for system, names in where.items()
             )
-            yield f"{what} ({sides}): {why}"
+            yield f"{what} ({sides}): {sentences.text(why)}"
 
 
 def gained(gains: Sequence[Gain], system: str) -> str:
-    """What a system gains with how many copies, from the least to the most; empty without gains."""
-    by_copies: dict[int, list[float]] = {}
+    """The speed-ups of a system by number of copies: the smallest and the largest, each with its interval. A
+    speed-up without an interval is left out with the reason; an impossible one is questioned. Empty without
+    speed-ups.
+    """
+    by_copies: dict[int, list[Gain]] = {}
     for one in sorted(gains, key=lambda one: one.copies):
         if one.system == system:
-            by_copies.setdefault(one.copies, []).append(one.gain.value)
-    phrases = []
-    for copies, values in by_copies.items():
-        low, high = (digits(one, count=2) for one in (min(values), max(values)))
-        phrases.append(
-            f"{copies} copies {low} to {high} times" if low != high else f"{copies} copies {low} times"
-        )
-    return (
-        f"What copies do together on {system}, against one alone: {', '.join(phrases)} as much."
-        if phrases
-        else ""
-    )
+            by_copies.setdefault(one.copies, []).append(one)
+    if not by_copies:
+        return ""
+    known = {
+        copies: credible
+        for copies, members in by_copies.items()
+        if (credible := [one.gain for one in members if one.is_known and not one.is_beyond])
+    }
+    unknown = [
+        str(copies) for copies, members in by_copies.items() if not any(one.is_known for one in members)
+    ]
+    beyond = [one for members in by_copies.values() for one in members if one.is_beyond]
+    parts = [
+        f"{number_of(copies, 'copy', 'copies')} {_least_to_most(values)} times"
+        for copies, values in known.items()
+    ]
+    sentences = [f"Throughput relative to one copy on {system}: {', '.join(parts)} as much."] * bool(parts)
+    if unknown:
+        blocks = max(one.blocks for members in by_copies.values() for one in members if not one.is_known)
+        rest = f"{number_of(blocks, 'block has', 'blocks have')} no interval"
+        which = f" with {' and '.join([', '.join(unknown[:-1])] * (len(unknown) > 1) + unknown[-1:])} copies"
+        sentences.append(f"Throughput on {system}{which} is not yet known: {rest}.")
+    if beyond:
+        many = f"{len(beyond)} gains are" if len(beyond) > 1 else f"{_gain_of(beyond[0])} is"
+        sentences.append(f"Questionable: {many} more than the copies and processors allow; see the notes.")
+    return " ".join(sentences)
+
+
+def _gain_of(one: Gain) -> str:
+    copies = number_of(one.copies, "copy", "copies")
+    return f"{digits(one.gain.value)} times {interval(one.gain)} with {copies} of {one.cell}"
+
+
+def _least_to_most(gains: Sequence[Estimate]) -> str:
+    least, most = (pick(gains, key=lambda one: one.value) for pick in (min, max))
+    low, high = (f"{digits(one.value, count=2)} {_bounds(one)}" for one in (least, most))
+    return low if low == high else f"{low} to {high}"
+
+
+def _bounds(estimate: Estimate) -> str:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return f"[{digits(estimate.low, count=2)}, {digits(estimate.high, count=2)}]"
+
+
+def efficiency(one: Gain) -> str:
+    """The gain as a share of a full one, where it has an interval; and a question where it cannot be."""
+    if not one.is_known:
+        return "–"
+    share = f"{100 * one.efficiency.value:.1f} %"
+    return f"{share} (?: {one.full} would be all)" if one.is_beyond else share
+
+
+def machine_fact(one: MachineFact) -> tuple[str, str]:
+    """The finding about the machine, and its interval; without an interval, the reason."""
+    if not one.is_known:
+        return "not yet known", f"{number_of(one.trials, 'trial')}"
+    return quantity(one.value.value, one.unit), quantity_interval(one.value, one.unit)
 
 
 def factor(ratio: float) -> str:
@@ -199,25 +260,76 @@ def factor(ratio: float) -> str:
 
 def interval(estimate: Estimate) -> str:
     """The interval in brackets, or words that say that there is none."""
-    if estimate.low is None or estimate.high is None:
-        return "no interval"
-    return f"[{factor(estimate.low)}, {factor(estimate.high)}]"
+    return interval_of(estimate.low, estimate.high, factor, none="no interval")
+
+
+_WIDE = 3  # an interval whose ends differ by this factor has no size to quote, only a minimum
+
+
+def leaves_1_out(ratio: Estimate) -> bool:
+    """True if there is an interval and it excludes 1."""
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
+
+
+def is_wide(ratio: Estimate) -> bool:
+    """True if the interval excludes 1 but is too wide to quote its middle."""
+    if not leaves_1_out(ratio):
+        return False
+    assert ratio.low is not None
+    assert ratio.high is not None
+    return ratio.high > _WIDE * ratio.low
+
+
+def quotable(ratio: Estimate) -> float:
+    """The ratio as it may be quoted: where the interval is wide, its end that is nearer to 1."""
+    if not is_wide(ratio):
+        return ratio.value
+    assert ratio.low is not None
+    assert ratio.high is not None
+    return ratio.low if ratio.value > 1 else ratio.high
 
 
 def how_much(ratio: Estimate) -> str:
-    """The ratio as people say it: "2.31 times slower [2.25, 2.36]" or "1.2 % faster [0.8, 1.6]"."""
+    """The ratio as people say it, to the digits that its interval bears: "2.31× slower [2.25, 2.36]",
+    "180× slower [150, 210]", "1.2 % faster [0.8, 1.6]"; of a wide interval what is sure, "at least 16× slower
+    [16, 210]"."""
     slower = ratio.value < 1
     word = "slower" if slower else "faster"
-    near = 0.8 < ratio.value < 1.25
+    shown = quotable(ratio)
+    near = 0.8 < shown < 1.25
 
     def said(one: float) -> float:
-        """As a multiple, or in percent how much more; below 0 where a bound lies on the other side of 1."""
+        """As a multiple, or as a percentage; negative if a bound lies on the other side of 1."""
         multiple = 1 / one if slower else one
         return (multiple - 1) * 100 if near else multiple
 
-    bounds = sorted(said(one) for one in (ratio.low, ratio.high) if one is not None)
-    shown = f" [{', '.join(digits(one) for one in bounds)}]" if bounds else ""
-    return f"{digits(said(ratio.value))} {'%' if near else 'times'} {word}{shown}"
+    figure, unit = said(shown), " %" if near else "×"
+    if ratio.low is None or ratio.high is None:
+        return f"{digits(figure, count=2)}{unit} {word}"
+    low, high = sorted((said(ratio.low), said(ratio.high)))
+    borne = digits_borne(figure, low, high)
+    known = is_known(ratio.low, ratio.high)
+    bounds = (
+        f"{digits(low, count=max(2, borne))}, {digits(high, count=max(2, borne))}" if known else NOT_KNOWN
+    )
+    if is_wide(ratio):
+        least = digits(figure, count=2)
+        return f"at least {least}{unit} {word} [{bounds}]"
+    return f"{digits(figure, count=borne)}{unit} {word} [{bounds}]"
+
+
+def digits_borne(figure: float, low: float, high: float) -> int:
+    """The number of digits that the interval supports, at most three: the last one stands for at most half of
+    the interval's width. Never a single 1, which may be rounded by a third.
+    """
+    if figure == 0 or not math.isfinite(high - low):
+        return 2
+    exponent = math.floor(math.log10(abs(figure)))
+    for borne in (1, 2):
+        unit = 10.0 ** (exponent - borne + 1)
+        if unit <= (high - low) / 2 and (borne > 1 or abs(figure) >= 2 * unit):
+            return borne
+    return 3
 
 
 def within(bound: float) -> str:
@@ -229,16 +341,20 @@ def within(bound: float) -> str:
 
 def whole(index: Index) -> str:
     """The one figure over everything, with its interval."""
-    metrics = "metric" if index.metrics == 1 else "metrics"
-    what = f"geometric mean over {index.metrics} {metrics}"
+    what = f"geometric mean of {number_of(index.metrics, 'metric')}"
     what += f", {len(index.missing)} missing" if index.missing else ""
     if index.ratio is None:
-        return "On the whole there is no figure: no block has every metric."
-    sentence = f"On the whole {how_much(index.ratio)} ({what})"
+        return "No overall figure: no block has every metric."
     if index.ratio.low is None:
-        blocks = "1 block is" if index.blocks == 1 else f"{index.blocks} blocks are"
-        return f"{sentence}; {blocks} too few for an interval."
-    return f"{sentence}{'' if index.verdict in _CLAIMED else ': no difference is claimed'}."
+        blocks = number_of(index.blocks, "block is", "blocks are")
+        return f"No overall figure yet: {blocks} too few for an interval."
+    sentence = f"Overall {how_much(index.ratio)} ({what})"
+    return f"{sentence}{'' if index.verdict in _CLAIMED else ': no proven difference'}."
+
+
+def _plain(number: float) -> str:
+    """The number as it was given, to ten decimals."""
+    return f"{number:.10f}".rstrip("0").rstrip(".")
 
 
 def verdict_text(one: Comparison) -> str:
@@ -247,10 +363,11 @@ def verdict_text(one: Comparison) -> str:
 
 
 def remarks(one: Comparison) -> str:
-    """The flags, and how many blocks would settle what is open."""
-    words = list(one.flags)
+    """The limits of the comparison, and the number of blocks that would settle it."""
+    words = list(sentences.texts(one.remarks))
     if one.blocks_needed is not None and one.blocks:
-        words.insert(0, f"some {one.blocks_needed} blocks would settle {one.margin * 100:g} %")
+        blocks = number_of(one.blocks_needed, "block")
+        words.insert(0, f"about {blocks} would resolve {_plain(one.margin * 100)} %")
     return "; ".join(words)
 
 
@@ -265,8 +382,15 @@ def signed(number: float) -> str:
 
 
 def cost(number: float, unit: str) -> str:
-    """A cost of an operation, to three digits."""
-    return time_ns(number) if unit == "ns" else digits(number)
+    """A cost of an operation, to three digits. One that came out below 0 is none: by so much what was taken
+    away is wrong, at least."""
+    said = time_ns(abs(number)) if unit == "ns" else digits(abs(number))
+    return f"below {said}" if number < 0 and float(f"{number:.2e}") else said
+
+
+def cost_of(one: CostDifference, number: float) -> str:
+    """One side of a cost's difference. Where several ran at once, how long none could is not known."""
+    return "–" if one.cost == REST and number < 0 else cost(number, one.unit)
 
 
 def cost_interval(one: CostDifference) -> str:
@@ -282,13 +406,30 @@ def _bound(number: float, unit: str) -> str:
 
 def account(one: HostCost) -> tuple[str, ...]:
     """A system's costs of an operation: the time and its parts, switches, faults, calls."""
-    times = [_cost_or_dash(one.costs.get(name), "ns") for name in ("user", "system", "run", "wait", "rest")]
-    counts = [_cost_or_dash(one.costs.get(name), "") for name in ("switches", "faults")]
+    times = [_known(one, name, "ns") for name in ("user", "system", "run", "wait", "rest")]
+    counts = [_known(one, name, "") for name in ("switches", "faults")]
     return (time_ns(one.time_ns), *times, *counts, most_called(one))
 
 
-def _cost_or_dash(number: float | None, unit: str) -> str:
-    return "–" if number is None else cost(number, unit)
+def _known(one: HostCost, name: str, unit: str) -> str:
+    if name in one.below:
+        return f"below {cost(one.below[name], unit)}"
+    return cost(one.costs[name], unit) if name in one.costs else "–"
+
+
+def account_notes(accounts: Sequence[HostCost]) -> Iterable[str]:
+    """Why some of these costs are left out: a sentence a system."""
+    by_system: dict[str, list[str]] = {}
+    for one in accounts:
+        if one.overlap_ns is not None:
+            said = f"{label(one.cell, one.metric)} ({time_ns(one.overlap_ns)} of {time_ns(one.time_ns)})"
+            by_system.setdefault(one.system, []).append(said)
+    for system, cells in by_system.items():
+        more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+        yield (
+            f"on {system} several processes ran or waited at once, and took more than the time together: how "
+            f"long none of them could run is not known, at {', '.join(cells[:_NAMED])}{more}"
+        )
 
 
 def most_called(one: HostCost, *, most: int = 3) -> str:

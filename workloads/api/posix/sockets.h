@@ -47,16 +47,27 @@ static inline struct sockaddr_in socket_address(uint16_t port)
 	return address;
 }
 
-static inline int socket_bind(socket_t one, uint16_t *port)
+static inline int socket_bind_any(socket_t one)
 {
 	struct sockaddr_in address = socket_address(0);
+
+	return bind(one, (struct sockaddr *)&address, sizeof(address));
+}
+
+static inline int socket_port(socket_t one, uint16_t *port)
+{
+	struct sockaddr_in address;
 	socklen_t          length = sizeof(address);
 
-	if (bind(one, (struct sockaddr *)&address, sizeof(address)) ||
-	    getsockname(one, (struct sockaddr *)&address, &length))
+	if (getsockname(one, (struct sockaddr *)&address, &length))
 		return -1;
 	*port = ntohs(address.sin_port);
 	return 0;
+}
+
+static inline int socket_bind(socket_t one, uint16_t *port)
+{
+	return socket_bind_any(one) || socket_port(one, port) ? -1 : 0;
 }
 
 static inline int socket_listen(socket_t one, int backlog)
@@ -79,6 +90,27 @@ static inline socket_t socket_accept(socket_t listener)
 static inline int socket_close(socket_t one)
 {
 	return close(one);
+}
+
+static inline int socket_is_joined(socket_t one, socket_t other)
+{
+	struct sockaddr_in mine, its;
+	socklen_t          length = sizeof(mine);
+
+	if (getpeername(one, (struct sockaddr *)&mine, &length))
+		return 0;
+	length = sizeof(its);
+	return !getsockname(other, (struct sockaddr *)&its, &length) &&
+	       mine.sin_port == its.sin_port && mine.sin_addr.s_addr == its.sin_addr.s_addr;
+}
+
+static inline int socket_discard(socket_t one)
+{
+	char byte;
+
+	while (recv(one, &byte, 1, MSG_DONTWAIT) >= 0)
+		continue;
+	return errno == EAGAIN ? 0 : -1;
 }
 
 static inline int socket_send_at_once(socket_t one)

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.analysis.model import Comparison, CurveComparison, Index, PartRatio, Weighing
+from steelyard.analysis.model import Comparison, CurveComparison, Evaluation, Index, PartRatio
+from steelyard.report.answers.words import in_sense
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.words import phrases, wording
+from steelyard.words import phrases, remarks, wording
 
 BETTER = (verdict.FASTER, verdict.FASTER_OPEN)
 WORSE = (verdict.SLOWER, verdict.SLOWER_OPEN)
@@ -21,7 +22,7 @@ SAME = (verdict.EQUIVALENT, verdict.BOUNDED)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is claimed of one metric, or of one part of a curve."""
+    """A claim about one metric, or one part of a curve."""
 
     phrase: str
     workload: str
@@ -41,7 +42,7 @@ class Item:
 
     @property
     def far(self) -> float:
-        """How far from 1 it is, on the log scale."""
+        """The distance from 1, on the log scale."""
         return abs(math.log(self.ratio.value))
 
     @property
@@ -52,7 +53,7 @@ class Item:
 
     @property
     def sure(self) -> float:
-        """How far from 1, beyond the margin, it is for sure."""
+        """The proven distance from 1, beyond the margin."""
         bounds = [one for one in (self.ratio.low, self.ratio.high) if one is not None]
         nearest = min((abs(math.log(one)) for one in bounds), default=0.0)
         beyond = all((one > 1) == (self.ratio.value > 1) for one in bounds)
@@ -60,8 +61,9 @@ class Item:
 
 
 def counts(one: Comparison, header: Mapping[str, Any]) -> bool:
-    """Whether it is spoken of: not what judges nothing, nor the harness's own loop, nor what another metric
-    has taken away."""
+    """True if the metric is reported: not an unjudged metric, the harness's loop, or a metric that is
+    subtracted from another.
+    """
     if one.verdict not in wording.MARKS or one.group == "harness":
         return False
     workload = header.get("workloads", {}).get(one.workload, {})
@@ -79,6 +81,14 @@ def sense(one: Comparison) -> str:
     return "more" if is_better == (one.direction == "higher") else "less"
 
 
+def size_of(one: Comparison) -> str:
+    """The size of the difference, with the interval: "4.36× slower [4.1, 4.6]"; empty without a ratio."""
+    if one.ratio is None:
+        return ""
+    size, bracket, bounds = wording.how_much(one.ratio).partition(" [")
+    return f"{in_sense(size, sense(one))}{bracket}{bounds}"
+
+
 def bound(one: Comparison) -> float:
     """No difference is larger, as a fraction."""
     return one.bound if one.bound is not None else one.margin
@@ -87,36 +97,64 @@ def bound(one: Comparison) -> float:
 class Compared:
     """One system's comparisons, by what came of them."""
 
-    def __init__(self, weighing: Weighing, system: str) -> None:
-        self.weighing = weighing
+    def __init__(self, evaluation: Evaluation, system: str) -> None:
+        self.evaluation = evaluation
         self.system = system
-        self.base = weighing.baseline
-        ours = [one for one in weighing.comparisons if one.system == system]
-        cells = {one.cell: (one.workload, one.parameters) for one in weighing.levels or ours}
+        self.base = evaluation.baseline
+        ours = [one for one in evaluation.comparisons if one.system == system]
+        cells = {one.cell: (one.workload, one.parameters) for one in evaluation.levels or ours}
         self._varied = phrases.varied(cells.values())
-        header = weighing.experiment.header
+        header = evaluation.experiment.header
         measured = {one.cell for one in ours if one.ratio}
         self.metrics = [
             one
             for one in ours
             if counts(one, header)
-            and one.cell not in set(weighing.left_out)
+            and one.cell not in set(evaluation.left_out)
             and (one.ratio or one.cell not in measured or (one.baseline_value, one.value) != (None, None))
         ]
         self.items = [self._item(one) for one in self.metrics if one.verdict in (*BETTER, *WORSE)]
         self.items += self._parts()
+        # Beside a verdict on the time, one on processor time says nothing new.
+        settled = {(one.workload, one.cell) for one in self.metrics if one.verdict in verdict.FIRM}
+        self.by_processor = [
+            one
+            for one in evaluation.processor_times
+            if one.system == system
+            and one.verdict in verdict.FIRM
+            and (one.workload, one.cell) not in settled
+            and counts(one, header)
+        ]
+        self.items += [self._item(one) for one in self.by_processor if one.verdict != verdict.EQUIVALENT]
         self.same = [one for one in self.metrics if one.verdict in SAME]
         self.open = [one for one in self.metrics if one.ratio and one.verdict == verdict.UNRESOLVED]
         self.missing = [one for one in self.metrics if one.ratio is None]
 
     def phrase(self, one: Comparison | CurveComparison) -> str:
-        """What was measured, in words."""
+        """The measured quantity in words."""
         parameters = self._varied.get(one.workload, ())
         return phrases.of_metric(one.workload, one.parameters, one.metric, told=parameters)
 
+    def why_missing(self, one: Comparison) -> str:
+        """Why the metric has no figure on both: what became of its trials, or that there were none."""
+        reasons = []
+        for system, value in ((self.base, one.baseline_value), (self.system, one.value)):
+            trouble = next(
+                (each for each in self.evaluation.troubles if (each.system, each.cell) == (system, one.cell)),
+                None,
+            )
+            if value is not None:
+                continue
+            if trouble:
+                reason = remarks.reason(trouble) or "no reason given"
+                reasons.append(f"{trouble.status} on {system}: {reason}")
+            else:
+                reasons.append(f"no time was left on {system}")
+        return "; ".join(dict.fromkeys(reasons)) or "no block has both"
+
     def index(self, group: str) -> Index | None:
-        """The group's geometric mean; that of all groups is of the group "all", and of the only one, too."""
-        ours = {one.group: one for one in self.weighing.indices if one.system == self.system}
+        """The group's geometric mean; the group "all" has that of all groups, and of a single one."""
+        ours = {one.group: one for one in self.evaluation.indices if one.system == self.system}
         return ours.get(group) or (ours.get("all") if self.groups() == [group] else None)
 
     def groups(self) -> list[str]:
@@ -144,9 +182,9 @@ class Compared:
         )
 
     def _parts(self) -> Iterable[Item]:
-        """What is claimed of a curve's plateaus and knees, where it is not what is claimed of the whole."""
+        """The claims about a curve's plateaus and knees, where they differ from the claim about the whole."""
         whole = {(one.cell, one.metric): one.verdict for one in self.metrics}
-        for curve in self.weighing.curves:
+        for curve in self.evaluation.curves:
             for part in curve.parts.get(self.system, ()):
                 better = part.verdict in BETTER
                 alike = BETTER if better else WORSE
@@ -156,7 +194,7 @@ class Compared:
     def _part(self, curve: CurveComparison, part: PartRatio, better: bool) -> Item:
         low, high = (wording.quantity(size, curve.sweep_unit) for size in (part.low, part.high))
         if part.part == "knee":
-            phrase, words = f"{self.phrase(curve)}: where it worsens after {low}", PLACES
+            phrase, words = f"{self.phrase(curve)}: knee after {low}", PLACES
         else:
             phrase, words = f"{self.phrase(curve)}, {low} to {high}", SPEEDS
         return Item(

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from steelyard.analysis.model import Comparison
 from steelyard.report.answers import folding, words
-from steelyard.report.answers.compared import Compared, Item, sense
+from steelyard.report.answers.compared import Compared, Item
 from steelyard.report.answers.model import Finding
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
@@ -13,7 +12,7 @@ from steelyard.words import phrases, wording
 
 
 def of(compared: Compared, lines: int) -> tuple[Finding, ...]:
-    """The findings, no more than so many lines where folding allows it."""
+    """The findings, folded to at most this number of lines where possible."""
     return tuple(_finding(compared, cluster) for cluster in folding.folded(compared.items, lines))
 
 
@@ -26,11 +25,6 @@ def labelled(one: Finding, room: int) -> str:
         if len(workloads) > 1 and len(f"{one.phrase} ({names})") <= room:
             return f"{one.phrase} ({names})"
     return one.phrase
-
-
-def size_of(one: Comparison) -> str:
-    """How much it differs, without the interval: "4.36 times slower"; empty without a ratio."""
-    return "" if one.ratio is None else words.in_sense(words.short(one.ratio), sense(one))
 
 
 def _finding(compared: Compared, cluster: Sequence[Item]) -> Finding:
@@ -60,7 +54,7 @@ def _finding(compared: Compared, cluster: Sequence[Item]) -> Finding:
         tuple(one.phrase for one in cluster),
         first.group,
         first.sense,
-        words.span(ratios, first.sense),
+        words.span([one.ratio for one in cluster], first.sense),
         "",
         sure[0] if sure else first.verdict,
         Estimate(middle, min(ratios), max(ratios)),

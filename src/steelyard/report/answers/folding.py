@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from steelyard.report.answers.compared import PLACES, Item
 
 ALIKE = 0.05  # on the log scale: differences of one group that lie nearer together are one finding ...
-FEW = 6  # ... unless there are no more than so many findings anyway
+FEW = 6  # ... unless there are at most this number of findings
 
 _Kind = tuple[str, str, str]  # group, aspect and sense
 
@@ -34,8 +34,9 @@ def folded(items: Sequence[Item], lines: int) -> list[list[Item]]:
 
 
 def _neighbours(by_kind: Mapping[_Kind, Sequence[Sequence[Item]]]) -> Iterable[tuple[float, _Kind, int]]:
-    """For every two neighbouring clusters, how far the two together would spread; half that if they are
-    cases of one workload."""
+    """The spread of every two neighbouring clusters together; half of that if they are cases of one
+    workload.
+    """
     for kind, clusters in by_kind.items():
         for number, (above, below) in enumerate(itertools.pairwise(clusters)):
             spread = above[0].far - below[-1].far

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from steelyard.statistics.signed_rank import Estimate
+from steelyard.words.care import Care
 
 _MISSING_MOST = 3  # named before the rest is counted
 
@@ -15,7 +16,7 @@ class Finding:
     names: tuple[str, ...]  # of several, the most different first; of one, none
     group: str
     sense: str  # "slower", "faster", "more", "less", "longer", "shorter", "earlier", "later"
-    size: str  # "4.36 times slower", "3.1 to 8.2 % slower"
+    size: str  # "4.36× slower", "3.1 to 8.2 % slower"
     interval: str  # of one, in brackets
     verdict: str  # size open only if that of every one is
     ratio: Estimate  # of one; of several the middle, with the least and the most in the interval's place
@@ -39,8 +40,8 @@ class Same:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsettled:
-    """What is neither different for sure nor the same within a bound."""
+class Open:
+    """Metrics of which something is not known yet: what differs, whether it does, or by how much."""
 
     metrics: int
     names: tuple[str, ...]
@@ -49,7 +50,7 @@ class Unsettled:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that is to be said of one system, in the order in which it matters."""
+    """The answer about one system, in the order of importance."""
 
     system: str
     sentence: str
@@ -57,10 +58,32 @@ class Answer:
     findings: tuple[Finding, ...]
     same: tuple[Same, ...]
     same_sentence: str  # group by group, above what there is no difference
-    unsettled: Unsettled | None
+    unsettled: Open | None
     missing: tuple[str, ...]  # metrics without a figure on both systems
     metrics: int
     holds: str = ""  # for what: the machine, the blocks, the boots
+    care: Care | None = None  # of the first answer: what the machine lacked meanwhile
+    likely: Open | None = None  # differences that are not claimed yet
+    same_by_processor: str = ""  # where the time itself is not settled
+    sizes: Open | None = None  # claimed differences that are not known as exactly as the study asks
+
+    @property
+    def last(self) -> str:
+        """The answer's last line: the one figure, what it holds for, and what to be careful of."""
+        care = self.care.last if self.care else ""
+        return " ".join(part for part in (self.whole, self.holds, care) if part)
+
+    @property
+    def rest(self) -> tuple[tuple[str, str], ...]:
+        """The texts besides the findings: titles and sentences."""
+        parts = (
+            ("No difference above", self.same_sentence),
+            ("Equal CPU time", self.same_by_processor),
+            ("Likely, not yet proven", self.likely.sentence if self.likely else ""),
+            ("Sizes still open", self.sizes.sentence if self.sizes else ""),
+            ("Not settled", self.unsettled.sentence if self.unsettled else ""),
+        )
+        return tuple((title, sentence) for title, sentence in parts if sentence)
 
     @property
     def missing_sentence(self) -> str:

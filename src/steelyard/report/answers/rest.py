@@ -1,22 +1,21 @@
-"""Says of what is not claimed to differ how large a difference can be at most, and what is not settled."""
+"""Gives an upper bound for differences that are not claimed, and lists what is not settled."""
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from statistics import median
 
+from steelyard.analysis.comparison import is_precise, precision_of
 from steelyard.analysis.model import Comparison
 from steelyard.report.answers import words
-from steelyard.report.answers.compared import Compared, bound
-from steelyard.report.answers.model import Same, Unsettled
-from steelyard.statistics import guard
+from steelyard.report.answers.compared import Compared, bound, size_of
+from steelyard.report.answers.model import Open, Same
+from steelyard.statistics import guard, verdict
 from steelyard.words import phrases, wording
 
 SMALL = 0.05  # what differs by no more is called the same in the answer
-_NEARLY = 0.1  # a group with no larger difference, for sure, is as good as the same
-_WIDELY = 0.8  # the share of a group's metrics from which on a difference is the group's
-_HALVES = 4  # of so many metrics, what half of them keep to is worth a word
-_PATIENCE_S = 1800.0  # what would take longer to settle is said to scatter too much
+_HALVES = 4  # from this number of metrics on, the bound for half of them is worth a word
+_NAMED = 3  # of what more time would bring
+_PATIENCE_S = 1800.0  # metrics that need longer are called too noisy
 
 
 def groups(compared: Compared) -> Iterable[Same]:
@@ -36,41 +35,10 @@ def groups(compared: Compared) -> Iterable[Same]:
             )
 
 
-def nearly(compared: Compared, group: str, same: Sequence[Same]) -> Same | None:
-    """The group as one that is the same: most of it is, the rest differs by little or is not settled."""
-    match = next((one for one in same if one.group == group), None)
-    items = [one for one in compared.items if one.group == group]
-    if match is None or match.metrics < _WIDELY * match.of or any(one.most > _NEARLY for one in items):
-        return None
-    return replace(match, within=max([match.within, *(one.most for one in items)]))
-
-
-def within(most: float, typical: float) -> str:
-    """Within what several are the same; and half of them, where that says much more."""
-    if wording.within(most) == wording.within(typical) or most <= 2 * typical:
-        return f"within {wording.within(most)}"
-    return f"within {wording.within(most)}, half of the metrics within {wording.within(typical)}"
-
-
-def briefly(members: Sequence[Same]) -> str:
-    """Groups that are the same: "computing is the same (within 2 %)", or "computing is the same within 1 %,
-    files within 4 %"."""
-    ordered = sorted(members, key=lambda one: one.within)
-    first, *others = ordered
-    names = words.listed([one.name for one in ordered])
-    verb = "are" if others else phrases.of_group(first.group).verb
-    word = "nearly the same" if any(one.metrics < one.of for one in ordered) else "the same"
-    if len({wording.within(one.within) for one in ordered}) == 1:
-        half = within(first.within, first.typical) if not others else f"within {wording.within(first.within)}"
-        return f"{names} {verb} {word} ({half})"
-    lead = f"{first.name} {phrases.of_group(first.group).verb} {word} within {wording.within(first.within)}"
-    return ", ".join([lead, *(f"{one.name} within {wording.within(one.within)}" for one in others)])
-
-
 def sentence(members: Sequence[Same]) -> str:
-    """Group by group above what there is no difference: "computing 3.1 % (half of 23), files 12 % (2 of 6);
-    25 % at the other halves". The bound holds for all that the group has, or for half of it where that of
-    all says too little."""
+    """The bounds group by group: "computing 3.1 % (half of 23), files 12 % (2 of 6); 25 % at the other
+    halves". The bound holds for all metrics of the group, or for half of them if that for all is too large.
+    """
     halved = [one for one in members if one.metrics >= _HALVES and one.within > max(SMALL, one.typical)]
     bounds = {one.group: one.typical if one in halved else one.within for one in members}
     clauses = []
@@ -87,16 +55,81 @@ def sentence(members: Sequence[Same]) -> str:
     return f"{said}; {wording.within(max(one.within for one in halved))} at the other {other}"
 
 
-def unsettled(compared: Compared) -> Unsettled | None:
-    """What is open, and how long it would take."""
+def same_by_processor(compared: Compared) -> str:
+    """The metrics of equal CPU time whose elapsed time is not settled."""
+    same = [one for one in compared.by_processor if one.verdict == verdict.EQUIVALENT]
+    if not same:
+        return ""
+    named = words.listed([phrases.of_metric(one.workload, (), "time") for one in same[:_NAMED]])
+    more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
+    return f"{named}{more}, within {wording.within(max(map(bound, same)))}"
+
+
+def likely(compared: Compared) -> Open | None:
+    """The differences that are not claimed, but whose own interval leaves out that there is none: with more
+    time they are likely to be; the largest first. Nothing about claims follows from it."""
+    found = [
+        one
+        for one in (*compared.open, *compared.same)
+        if one.verdict != verdict.EQUIVALENT
+        and one.ratio
+        and wording.leaves_1_out(one.ratio)
+        and one.blocks > 1
+    ]
+    if not found:
+        return None
+    found.sort(key=lambda one: -_sure(one))
+    named = [f"{compared.phrase(one)} {size_of(one)}{_after(one.seconds_needed)}" for one in found[:_NAMED]]
+    more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return Open(len(found), tuple(map(compared.phrase, found)), "; ".join(named) + more)
+
+
+def _sure(one: Comparison) -> float:
+    """The proven distance from 1, on the log scale."""
+    assert one.ratio is not None
+    assert one.ratio.low is not None
+    assert one.ratio.high is not None
+    return min(abs(math.log(one.ratio.low)), abs(math.log(one.ratio.high)))
+
+
+def _after(seconds: float | None) -> str:
+    return f" ({words.duration(seconds)} more)" if seconds is not None and seconds <= _PATIENCE_S else ""
+
+
+def sizes(compared: Compared) -> Open | None:
+    """The claimed differences whose size is not known as exactly as the study asks, the widest first."""
+    precision = precision_of(compared.evaluation.experiment)
+    claimed = [one for one in compared.metrics if one.verdict in verdict.CLAIMED and one.ratio]
+    found = [one for one in claimed if not is_precise(one.verdict, one.ratio, precision)]
+    if not found:
+        return None
+    found.sort(key=lambda one: -_width(one))
+    named = [f"{compared.phrase(one)}{_after(one.size_seconds_needed)}" for one in found[:_NAMED]]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    many = f"{len(found)} of {words.number_of(len(claimed), 'difference')}"
+    verb = "is" if len(found) == 1 else "are"
+    within = f"{wording.digits(100 * math.expm1(precision), count=2)} %"
+    sentence = f"{many} {verb} not yet known to {within}: {', '.join(named)}{more}"
+    return Open(len(found), tuple(map(compared.phrase, found)), sentence)
+
+
+def _width(one: Comparison) -> float:
+    """The width of its interval, on the log scale."""
+    if one.ratio is None or one.ratio.low is None or one.ratio.high is None:
+        return math.inf
+    return math.log(one.ratio.high) - math.log(one.ratio.low)
+
+
+def unsettled(compared: Compared) -> Open | None:
+    """The open metrics, and the time that they need."""
     if not compared.open:
         return None
     names = tuple(compared.phrase(one) for one in compared.open)
-    return Unsettled(len(compared.open), names, _how_long(compared.open))
+    return Open(len(compared.open), names, _how_long(compared.open))
 
 
 def _how_long(members: Sequence[Comparison]) -> str:
-    """How long it would take to settle them: by cell, because a trial settles all the metrics it has."""
+    """The time to settle them: by cell, because a trial settles all its metrics."""
     many = words.number_of(len(members), "metric")
     by_cell: dict[str, list[float | None]] = {}
     for one in members:
@@ -114,9 +147,9 @@ def _how_long(members: Sequence[Comparison]) -> str:
         rest = len(members) - settled
         whom = f"{settled} of them" if rest else ("them" if settled > 1 else "it")
         remedy = f"{many}; {words.duration(spent)} more for {whom}"
-        return f"{remedy}, the rest scatter too much here" if rest else remedy
+        return f"{remedy}; the rest are too noisy here" if rest else remedy
     if known or all(one.blocks > guard.LAST for one in members):
-        return f"{many}; {'they scatter' if len(members) > 1 else 'it scatters'} too much here"
+        return f"{many}; {'they are' if len(members) > 1 else 'it is'} too noisy here"
     blocks = [one.blocks_needed for one in members if one.blocks_needed is not None]
     if blocks:
         least = math.floor(median(blocks))

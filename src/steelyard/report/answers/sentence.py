@@ -1,4 +1,4 @@
-"""Says the answer in one sentence, as a colleague would say it aloud: short enough to be repeated."""
+"""Says the answer: the verdict, what differs most and by how much, and what does not differ."""
 
 import itertools
 import math
@@ -21,15 +21,16 @@ from steelyard.report.answers.compared import (
     bound,
     sense,
 )
-from steelyard.report.answers.model import Finding, Same
-from steelyard.words import phrases, wording
+from steelyard.report.answers.model import Finding
+from steelyard.statistics import verdict
+from steelyard.words import phrases, remarks, wording
 
-_LINES, _COLUMNS = 3, 80  # that the answer may take
-_TOPICS = (3, 2, 1)  # in each direction, where these are single things: the most that fits
-_GROUPS = (7, 4, 3)  # where they are groups
-_AKIN = math.log(3)  # ways of doing the same are told together if their differences lie within this
+_LINES, _COLUMNS = 4, 80  # that the answer may take
+_TOPICS = (7, 5, 4, 3, 2, 1)  # in each direction: the most that fits
+# variants of the same work are listed together if their differences are within this factor
+_AKIN = math.log(3)
+_APART = 1.5  # minimum and maximum of a group are given if they differ by this factor
 _WIDELY = 0.8  # the share of a group's metrics from which on a difference is the group's
-_PLAIN = math.log(2)  # of one block, which has no interval: the least difference of the whole worth a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,16 @@ class _Topic:
     ratios: tuple[float, ...]
     sure: float  # how far from 1 it is for sure, on the log scale: of several metrics the greatest
     metrics: int
-    groups: frozenset[str]  # that it stands for as a whole
     aspect: str = ""  # of its metrics, where it is no group
     phrases: tuple[str, ...] = ()  # of its metrics, where it is no group
+    is_least: bool = False  # the ratios are what is sure: their intervals are wide
+    span: tuple[float, ...] = ()  # of a group's metrics, where they are far apart: the least and the most
 
     @property
-    def far(self) -> float:
-        """How far from 1 its middle is, on the log scale."""
-        logs = [abs(math.log(one)) for one in self.ratios]
-        return sum(logs) / len(logs)
-
-    @property
-    def amount(self) -> str:
-        return words.amount(*self.ratios)
+    def text(self) -> str:
+        """What, and how much: "system calls 180×", "processes 37× (13 to 54×)"."""
+        span = f" ({words.amount(*self.span)})" if self.span else ""
+        return f"{self.name} {'at least ' if self.is_least else ''}{words.amount(*self.ratios)}{span}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,152 +58,152 @@ class _Way:
     """One direction's part of the answer."""
 
     word: str
-    everything: str  # what the groups are together, if they are something
+    metrics: int  # that differ that way
     topics: tuple[_Topic, ...]  # times first, then the greatest sure difference
 
     @property
-    def groups(self) -> frozenset[str]:
-        return frozenset(group for topic in self.topics for group in topic.groups)
+    def far(self) -> float:
+        """How far from 1 its topics are together, on the log scale."""
+        return sum(abs(math.log(ratio)) for topic in self.topics for ratio in topic.ratios)
 
-    @property
-    def weight(self) -> float:
-        return sum(topic.far for topic in self.topics)
-
-    def text(self, attempt: int) -> str:
-        """Its topics, fewer with every attempt."""
-        if len(self.topics) == 1 and not self.everything and ": " not in self.topics[0].name:
-            return f" at {self.topics[0].name}, {self.topics[0].amount}"
-        most = (_GROUPS if self.everything else _TOPICS)[attempt]
-        if attempt == 0 and len(self.topics) == most + 1:
-            most += 1
-        more = 0 if self.everything else sum(topic.metrics for topic in self.topics[most:])
-        listed = words.listed([*_amounts_at(self.topics[:most]), *([f"at {more} more"] if more else [])])
-        return f"{' at ' + self.everything if self.everything else ''}: {listed}"
+    def text(self, most: int) -> str:
+        """So many of its topics, and how many more metrics there are."""
+        most = most + 1 if len(self.topics) == most + 1 == _TOPICS[0] + 1 else most
+        more = sum(topic.metrics for topic in self.topics[most:])
+        listed = ", ".join(topic.text for topic in self.topics[:most])
+        return f"{listed}{f' and {more} more' if more else ''}"
 
 
-def of(compared: Compared, findings: Sequence[Finding], same: Sequence[Same]) -> str:
+def of(compared: Compared, findings: Sequence[Finding]) -> str:
     """The answer."""
-    base = compared.base
     if not compared.metrics:
-        return f"{compared.system} has nothing that could be compared with {base}."
+        return f"{_lead(compared)}: there is nothing to compare."
     if len(compared.metrics) == 1 and len(findings) <= 1:
-        return _of_one(compared, compared.metrics[0])
+        by_processor = compared.by_processor if len(compared.by_processor) == 1 else ()
+        return _of_one(compared, (*by_processor, compared.metrics[0])[0])
     if len(compared.missing) == len(compared.metrics):
-        return f"{compared.system} could not be compared with {base}: no metric has a figure on both."
+        return f"{_lead(compared)}: nothing could be compared, because no metric was measured on both."
     if not findings:
         return _of_none(compared)
     claimed = {(one.cell, one.metric) for one in compared.metrics if one.verdict in (*BETTER, *WORSE)}
     whole = [one for one in compared.items if one.cell in claimed]  # parts of curves are for the findings
     ways = [
-        way
-        for better in (False, True)
-        if (way := _way(compared, whole or compared.items, same, better=better))
+        way for better in (False, True) if (way := _way(compared, whole or compared.items, better=better))
     ]
-    ways.sort(key=lambda way: -way.weight)
-    others = _of_others(compared, frozenset(group for way in ways for group in way.groups), same)
-    rounds = sorted(itertools.product(range(len(_TOPICS)), repeat=2), key=sum)
-    attempts = [_joined(compared, ways, others, attempt) for attempt in rounds]
-    return next((one for one in attempts if len(textwrap.wrap(one, _COLUMNS)) <= _LINES), attempts[-1])
+    ways.sort(key=lambda way: (-way.metrics, -way.far))
+    rounds = sorted(itertools.product(_TOPICS, repeat=2), key=lambda most: -sum(most))
+    attempts = [_joined(compared, ways, most) for most in rounds]
+    return next((one for one in attempts if _lines(one) <= _LINES), attempts[-1])
 
 
-def _joined(compared: Compared, ways: Sequence[_Way], others: str, attempt: Sequence[int]) -> str:
+def _lines(sentence: str) -> int:
+    return sum(len(textwrap.wrap(line, _COLUMNS)) for line in sentence.splitlines())
+
+
+def _joined(compared: Compared, ways: Sequence[_Way], most: Sequence[int]) -> str:
+    """The verdict and what differs most; in a second line, what does not differ."""
     first, *further = ways
-    clause = f"{compared.system} is {first.word} than {compared.base}{first.text(attempt[0])}"
+    many = len(compared.metrics)
+    every = "both metrics" if many == 2 else f"all {many} metrics"
+    whole = every if first.metrics == many else f"{first.metrics} of {many} metrics"
+    verdicts = [f"{first.word} at {whole}", *(f"{way.word} at {way.metrics}" for way in further)]
+    lines = f"{_lead(compared)}: {', '.join(verdicts)}. {_sentence(first.text(most[0]))}"
     for way in further:
-        clause += f"; it is {way.word}{way.text(attempt[1])}"
-    return f"{clause}{'; ' + others if others else ''}."
+        lines += f" {way.word.capitalize()}: {way.text(most[1])}."
+    same = _of_others(compared)
+    return f"{lines}\n{same}" if same else lines
+
+
+def _lead(compared: Compared) -> str:
+    return f"{compared.system} vs {compared.base}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _of_one(compared: Compared, one: Comparison) -> str:
-    base, phrase = compared.base, compared.phrase(one)
+    lead, phrase = _lead(compared), compared.phrase(one)
     if one.ratio is None:
-        reason = f": {one.flags[0]}" if one.flags else ""
-        return f"{compared.system} could not be compared with {base} at {phrase}{reason}."
+        reason = f": {remarks.text(one.remarks[0])}" if one.remarks else ""
+        return f"{lead}: nothing could be compared at {phrase}{reason}."
     if one.verdict in (*BETTER, *WORSE):
         size, bracket, bounds = wording.how_much(one.ratio).partition(" [")
-        about = ", by how much is open" if one.verdict.endswith("open") else ""
+        about = ", but the size is open" if one.verdict in _SIZE_OPEN else ""
         said = f"{words.in_sense(size, sense(one))}{bracket}{bounds}"
         if sense(one) not in SPEEDS:
-            return f"{phrase[0].upper()}{phrase[1:]}: {said} on {compared.system} than on {base}{about}."
-        return f"{compared.system} is {said} than {base} at {phrase}{about}."
+            return f"{lead}: {phrase}: {said}{about}."
+        return f"{lead}: {said} at {phrase}{about}."
     if one.verdict in SAME:
-        return (
-            f"{compared.system} and {base} are the same at {phrase}: "
-            f"no difference above {wording.within(bound(one))}."
-        )
-    return (
-        f"It is too early to tell {compared.system} from {base} at {phrase}: after "
-        f"{words.number_of(one.blocks, 'block')} it looks {wording.how_much(one.ratio)}."
-    )
+        return f"{lead}: no difference found at {phrase} (at most {wording.within(bound(one))})."
+    after = words.number_of(one.blocks, "block")
+    if one.ratio.low is None:
+        looks = f"{after} {'gives' if one.blocks == 1 else 'give'} no interval"
+    else:
+        looks = f"after {after} it looks {wording.how_much(one.ratio)}"
+    return f"{lead}: too early to tell at {phrase}: {looks}."
+
+
+_SIZE_OPEN = (verdict.FASTER_OPEN, verdict.SLOWER_OPEN)
 
 
 def _of_none(compared: Compared) -> str:
     """A sentence for a system without a claimed difference: how large one can be."""
-    system, base, many = compared.system, compared.base, len(compared.metrics)
+    lead, many = _lead(compared), len(compared.metrics)
     bounds = sorted(bound(one) for one in compared.same)
     if len(bounds) == many:
-        return (
-            f"{system} and {base} are the same: none of {many} metrics differs by more than "
-            f"{wording.within(bounds[-1])}, and half of them by no more than "
-            f"{wording.within(median(bounds))}."
-        )
+        return f"{lead}: no difference found at any of {many} metrics ({_at_most(bounds)})."
     if bounds and bounds[-1] <= rest.SMALL:
-        return (
-            f"{system} and {base} do not differ where that is settled: {len(bounds)} of {many} "
-            f"metrics are the same within {wording.within(bounds[-1])}, half of these within "
-            f"{wording.within(median(bounds))}."
-        )
+        settled = f"{len(bounds)} of {many} metrics"
+        return f"{lead}: no difference found at {settled} ({_at_most(bounds)}); the others are not settled."
     if 2 * len(bounds) >= many:
         # What is open has wider bounds than what is bounded, so that these are the narrower half of all.
         half = bounds[(many + 1) // 2 - 1]
         return (
-            f"No difference between {system} and {base} is found at any of {many} metrics; if there is one, "
-            f"it is at half of them no larger than {wording.within(half)}."
+            f"{lead}: no difference found at any of {many} metrics (at half of them at most "
+            f"{wording.within(half)})."
         )
-    looks = _look(compared.index("all"))
-    blocks = words.blocks(compared.metrics, begun=compared.weighing.blocks)
-    settled = f"only {len(bounds)} of {many} metrics are" if bounds else f"none of {many} metrics is"
-    return f"It is too early to tell {system} from {base}: {settled} settled after {blocks}{looks}."
+    blocks = words.blocks(compared.metrics, begun=compared.evaluation.blocks)
+    settled = f"{len(bounds)} of {many} metrics {'is' if len(bounds) == 1 else 'are'}"
+    if not bounds:
+        settled = f"none of {many} metrics is"
+    return f"{lead}: too early to tell: {settled} settled after {blocks}{_look(compared.index('all'))}."
+
+
+def _at_most(bounds: Sequence[float]) -> str:
+    """How large a difference can still be, and at half of them: "at most 4.1 %, half of them 1.2 %"."""
+    largest, half = wording.within(max(bounds)), wording.within(median(bounds))
+    return f"at most {largest}" + (f", half of them {half}" if half != largest else "")
 
 
 def _look(whole: Index | None) -> str:
-    """What it looks like so far, if the interval leaves out that there is no difference; before there is an
-    interval, if the difference is one that scatter does not make."""
-    if whole is None or whole.ratio is None:
+    """The current trend, if the interval excludes no difference."""
+    if whole is None or whole.ratio is None or not wording.leaves_1_out(whole.ratio):
         return ""
-    ratio = whole.ratio
-    if ratio.low is None or ratio.high is None:
-        is_plain = abs(math.log(ratio.value)) >= _PLAIN
-    else:
-        is_plain = not ratio.low <= 1 <= ratio.high
-    return f": so far it looks {wording.how_much(ratio)} on the whole" if is_plain else ""
+    return f"; so far it looks {wording.how_much(whole.ratio)} overall"
 
 
 # The ways
 
 
-def _way(compared: Compared, items: Sequence[Item], same: Sequence[Same], *, better: bool) -> _Way | None:
-    """What the answer says of one direction; small differences in groups that are otherwise the same are
-    left to the findings where whole groups differ."""
+def _way(compared: Compared, items: Sequence[Item], *, better: bool) -> _Way | None:
+    """The part of the answer for one direction: groups that differ as a whole, and single metrics."""
     ours = [one for one in items if one.is_better == better]
     if not ours:
         return None
     wide = _wide_groups(compared, better)
-    small = {group for group in compared.groups() if wide and rest.nearly(compared, group, same)}
-    single = [_of_item(one) for one in ours if one.group not in (*wide, *small)]
+    single = [_of_item(one) for one in ours if one.group not in wide]
     topics = [*(_of_group(compared, group, better) for group in wide), *_akin(single)]
-    if not topics:
-        return None
     word = SPEEDS[not better] if _are_speeds(ours) else ("better" if better else "worse")
-    everything = _everything(compared, wide, better)
     # What one waits for comes before a latency or processor time, however sure these are.
     topics.sort(key=lambda topic: (topic.aspect in OF_ASPECTS, -topic.sure))
-    return _Way(word, everything, tuple(topics))
+    return _Way(word, len({one.cell for one in ours}), tuple(topics))
 
 
 def _are_speeds(items: Sequence[Item]) -> bool:
-    """Whether they are speeds, and what goes with these: latency and processor time, which the answer names
-    as such. These alone are none."""
+    """True if they are speeds, with or without latency and CPU time, which the answer names as such. Latency
+    and CPU time alone are not.
+    """
     senses = {one.sense for one in items if one.aspect not in OF_ASPECTS}
     return bool(senses) and senses <= set(SPEEDS)
 
@@ -229,43 +227,33 @@ def _wide_groups(compared: Compared, better: bool) -> list[str]:
     return groups
 
 
-def _everything(compared: Compared, wide: Sequence[str], better: bool) -> str:
-    """What the groups that differ widely are together, if they are something."""
-    groups = compared.groups()
-    kernel = [group for group in groups if phrases.of_group(group).enters_kernel]
-    claimed = {one.cell for one in compared.items if one.is_better == better}
-
-    def whole(able: Sequence[Comparison]) -> str:
-        every = all((one.cell, one.metric) in claimed for one in able)
-        return "" if every else "nearly "
-
-    measured = [one for one in compared.metrics if one.ratio]
-    if len(groups) > 1 and set(wide) == set(groups):
-        return f"{whole(measured)}everything"
-    if len(kernel) > 1 and set(wide) == set(kernel):
-        able = [one for one in measured if phrases.enters_kernel(one.workload, one.group)]
-        return f"{whole(able)}everything that enters the kernel"
-    return ""
-
-
 # The topics
 
 
 def _of_group(compared: Compared, group: str, better: bool) -> _Topic:
     """A group that differs widely: by its geometric mean, or its members' where it has none."""
     ours = [one for one in compared.items if one.group == group and one.is_better == better]
+    times = [one for one in ours if not one.aspect] or ours
     index = compared.index(group)
-    if index is not None and index.ratio is not None and (index.ratio.value > 1) == better:
-        ratio = index.ratio.value
+    is_known = index is not None and index.ratio is not None and index.ratio.low is not None
+    if is_known and index and index.ratio and (index.ratio.value > 1) == better:
+        ratio, is_least = wording.quotable(index.ratio), wording.is_wide(index.ratio)
     else:
-        times = [one for one in ours if not one.aspect] or ours
-        ratio = math.exp(sum(one.far for one in times) / len(times))
+        is_least = any(wording.is_wide(one.ratio) for one in times)
+        ratio = math.exp(sum(abs(math.log(wording.quotable(one.ratio))) for one in times) / len(times))
+    sizes = [max(one, 1 / one) for one in (wording.quotable(each.ratio) for each in times)]
+    span = (min(sizes), max(sizes)) if max(sizes) > _APART * min(sizes) else ()
+    name = phrases.of_group(group).name
+    # Where the mean is not known well, the least and the most say more than what of it is sure.
+    ratios, span = (span, ()) if is_least and span else ((ratio,), span)
     sure = max(one.sure for one in ours)
-    return _Topic(phrases.of_group(group).name, (ratio,), sure, len(ours), frozenset([group]))
+    return _Topic(name, ratios, sure, len(ours), is_least=is_least and len(ratios) == 1, span=span)
 
 
 def _of_item(one: Item) -> _Topic:
-    return _Topic(one.phrase, (one.ratio.value,), one.sure, 1, frozenset(), one.aspect, (one.phrase,))
+    is_least = wording.is_wide(one.ratio)
+    ratios = (wording.quotable(one.ratio),)
+    return _Topic(one.phrase, ratios, one.sure, 1, one.aspect, (one.phrase,), is_least)
 
 
 def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
@@ -281,20 +269,21 @@ def _akin(topics: Sequence[_Topic]) -> list[_Topic]:
             ratios, metrics = other.ratios + topic.ratios, other.metrics + topic.metrics
             told, sure = other.phrases + topic.phrases, max(other.sure, topic.sure)
             name = _general(other.name) + (f" ({topic.aspect})" if topic.aspect else "")
-            subjects[akin] = _Topic(name, ratios, sure, metrics, frozenset(), topic.aspect, told)
+            is_least = other.is_least or topic.is_least
+            subjects[akin] = _Topic(name, ratios, sure, metrics, topic.aspect, told, is_least)
     names = Counter(topic.name for topic in subjects)
     return [_told_apart(topic) if names[topic.name] > 1 else topic for topic in subjects]
 
 
 def _told_apart(topic: _Topic) -> _Topic:
-    """The topic, with what all that belongs to it has in common."""
+    """The topic, with the common parts of all its members."""
     _, common = phrases.shared(topic.phrases)
     told = phrases.with_aspect(topic.aspect, common)
     return replace(topic, name=f"{_general(topic.name)} ({', '.join(told)})") if common else topic
 
 
 def _are_akin(one: _Topic, other: _Topic) -> bool:
-    """Whether the other is a way of doing the one, in the same aspect, and differs by nearly as much."""
+    """True if the other is a variant of the first, in the same aspect, with nearly the same difference."""
     fars = [abs(math.log(each)) for each in (*one.ratios, *other.ratios)]
     is_way = f"{_general(other.name)} ".startswith(f"{_general(one.name)} ")
     return is_way and one.aspect == other.aspect and max(fars) - min(fars) < _AKIN
@@ -305,38 +294,35 @@ def _general(phrase: str) -> str:
     return phrase.partition(" (")[0].partition(": ")[0]
 
 
-def _amounts_at(topics: Sequence[_Topic]) -> list[str]:
-    """What, and how much: "640 times at system calls", "17 at processes", "3 % at files"."""
-    amounts = []
-    unit = ""
-    for topic in topics:
-        number, _, ours = topic.amount.rpartition(" ")
-        amounts.append(f"{number if ours == unit == 'times' else topic.amount} at {topic.name}")
-        unit = ours
-    return amounts
-
-
 # What does not differ
 
 
-def _of_others(compared: Compared, named: frozenset[str], same: Sequence[Same]) -> str:
-    """A sentence about the metrics that do not differ: they are the same, if the bound is small for whole
-    groups or for all; else only that no difference is claimed."""
+def _of_others(compared: Compared) -> str:
+    """A sentence about the metrics that do not differ: how large a difference can be at most where that is
+    known, and how many are not settled."""
     claimed = {one.cell for one in compared.items}
     others = [one for one in compared.metrics if one.ratio and (one.cell, one.metric) not in claimed]
-    if not others:
-        return ""
-    nearly = [
-        one
-        for group in compared.groups()
-        if group not in named and (one := rest.nearly(compared, group, same)) and one.within <= rest.SMALL
+    bounds: dict[str, list[float]] = {}
+    for one in others:
+        if one.verdict in SAME:
+            bounds.setdefault(one.group, []).append(bound(one))
+    touched = {one.group for one in compared.metrics if one not in others or one.verdict not in SAME}
+    known = [
+        (phrases.of_group(group).name, wording.within(max(most)))
+        for group, most in sorted(bounds.items(), key=lambda each: -max(each[1]))
+        if group not in touched
     ]
-    if named and nearly:
-        return rest.briefly(nearly)
-    bounds = [bound(one) for one in compared.same]
-    many = len(compared.metrics)
-    if len(bounds) == len(others) and max(bounds) <= rest.SMALL:
-        within = rest.within(max(bounds), median(bounds))
-        return f"the other {len(others)} of {many} metrics are the same ({within})"
-    open_ones = f"at the other {len(others)} of {many} metrics no difference is claimed"
-    return f"{rest.briefly(nearly)}; {open_ones}" if nearly else open_ones
+    if left := [most for group, each in bounds.items() if group in touched for most in each]:
+        more = words.number_of(len(left), "other metric" if known else "metric")
+        known.append((more, wording.within(max(left))))
+    found = f"No difference found in {_bounded(known)}." if known else ""
+    unsettled = sum(one.verdict not in SAME for one in others)
+    still = f"{words.number_of(unsettled, 'metric is', 'metrics are')} not settled." if unsettled else ""
+    return " ".join(part for part in (found, still) if part)
+
+
+def _bounded(known: Sequence[tuple[str, str]]) -> str:
+    """The topics, each with its largest possible difference; once, if it is the same for all."""
+    if len({most for _, most in known}) == 1:
+        return f"{words.listed([name for name, _ in known])} (at most {known[0][1]})"
+    return words.listed([f"{name} (at most {most})" for name, most in known])

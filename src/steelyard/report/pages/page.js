@@ -50,6 +50,11 @@ const draw = async (place) => {
   place.dataset.width = widthOf(place);
   return shown;
 };
+// A table that is wider than its place says that it scrolls.
+const watching = new ResizeObserver((entries) => {
+  for (const {target} of entries) target.toggleAttribute("data-scrolls", target.scrollWidth > target.clientWidth + 1);
+});
+document.querySelectorAll(".wide").forEach((one) => watching.observe(one));
 const places = [...document.querySelectorAll(".chart")];
 const drawAll = async () => {
   for (const place of places)

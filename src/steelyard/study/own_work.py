@@ -1,0 +1,149 @@
+"""Makes a study of the user's own command: the same command on several systems, or several commands (or one
+in several directories) on one system. It is the text of a study's file, so that nothing else is another case.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from steelyard.errors import UsageError
+from steelyard.text import quoted, shortened, shown
+
+_SHELL = "/bin/sh"
+_TITLE_MOST = 200  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as its words, or as a text for a shell; and all that it finds around itself."""
+
+    words: tuple[str, ...] = ()
+    directory: str = ""  # "": one of each trial's own
+    environment: tuple[str, ...] = ()  # NAME=VALUE
+    input: str = ""
+    output: str = ""
+    prepare: str = ""  # a command line
+    ignore_failure: bool = False
+
+    def parameters(self) -> dict[str, str | int]:
+        """As the workload `command` takes them."""
+        texts = {
+            "command": shlex.join(self.words),
+            "directory": shlex.quote(self.directory) if self.directory else "",
+            "environment": shlex.join(self.environment),
+            "input": shlex.quote(self.input) if self.input else "",
+            "output": shlex.quote(self.output) if self.output else "",
+            "prepare": self.prepare,
+        }
+        return {name: text for name, text in texts.items() if text} | (
+            {"ignore_failure": 1} if self.ignore_failure else {}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWork:
+    """What a command line asks for in place of a study."""
+
+    systems: tuple[str, ...]  # with one command; else the one that all treatments run on
+    command: Command = field(default_factory=Command)
+    treatments: tuple[tuple[str, Command], ...] = ()  # by name; each holds what differs from `command`
+
+    def files(self) -> dict[str, str]:
+        """The digest of each program of these that is a file here: another build is another study, and is not
+        resumed as the same."""
+        found = {}
+        for each in (self.command, *(command for _, command in self.treatments)):
+            words, directory = each.words or self.command.words, each.directory or self.command.directory
+            path = Path(directory) / words[0] if words and "/" in words[0] else None
+            if path and path.is_file():
+                with suppress(OSError), open(path, "rb") as file:
+                    found[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
+        return found
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a command line, as a shell would have them; none is started. Raises UsageError."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"the command {quoted(text)} cannot be read: {str(error).lower()}") from None
+    if not words:
+        raise UsageError(f"the command is {quoted(text)}, but must have a word")
+    return words
+
+
+def words_for(words: tuple[str, ...], *, shell: bool) -> tuple[str, ...]:
+    """The command's words; for a shell, one word is its whole text."""
+    if not shell:
+        return words
+    return (_SHELL, "-c", words[0] if len(words) == 1 else shlex.join(words))
+
+
+def named(texts: Sequence[str], *, shell: bool) -> tuple[tuple[str, Command], ...]:
+    """The commands by their names: `NAME=COMMAND LINE`, or the command line's first word that tells them
+    apart, or their number. Raises UsageError for two of one name."""
+    pairs = [_named(text) for text in texts]
+    plain = [name or words_of(text)[0].rpartition("/")[2] for name, text in pairs]
+    if len(set(plain)) < len(plain) or not all(map(is_name, plain)):
+        plain = [name or f"command-{number}" for number, (name, _) in enumerate(pairs, 1)]
+    for name in plain:
+        if plain.count(name) > 1:
+            raise UsageError(
+                f"two commands are named {quoted(name)}; give each its own: --command NAME=COMMAND"
+            )
+    return tuple(
+        (name, Command(words_for((text,), shell=True) if shell else words_of(text)))
+        for name, (_, text) in zip(plain, pairs, strict=True)
+    )
+
+
+def _named(text: str) -> tuple[str, str]:
+    """A name and the command line: what stands before the first `=` is the name, if it can be one."""
+    name, equals, rest = text.partition("=")
+    return (name, rest) if equals and is_name(name) else ("", text)
+
+
+def is_name(text: str) -> bool:
+    """Whether it can name a system without being taken for another one."""
+    return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}", text))
+
+
+def text_of(work: OwnWork, *, budget: str = "1m") -> str:
+    """The study's file. Raises UsageError where the command holds what no file can."""
+    shared = work.command.parameters()
+    for value in [
+        *shared.values(),
+        *(one for _, each in work.treatments for one in each.parameters().values()),
+    ]:
+        if "\n" in str(value):
+            raise UsageError(f"the command is {quoted(str(value))}, but must be without line breaks")
+    title = shared.get("command") or " and ".join(
+        str(each.parameters().get("command", name)) for name, each in work.treatments
+    )
+    names = [name for name, _ in work.treatments] or list(work.systems)
+    lines = [
+        "# Written by Steelyard from a command line.",
+        *(f"# {json.dumps(path)}: sha256 {digest}" for path, digest in work.files().items()),
+        'name = "command"',
+        f"title = {_toml(shortened(shown(str(title)), _TITLE_MOST))}",
+        f"systems = {_toml(names)}",
+        f'[design]\nbudget = "{budget}"\nprecision = "5%"\ntrial_limit = "1h"',
+        "[trial]\nbatches = 5\nwarmup_ns = 10000000",
+        *(["operations = 1"] if work.command.prepare else []),
+        *(f"{name} = {_toml(value)}" for name, value in shared.items()),
+        '[[workload]]\nname = "command"',
+    ]
+    for name, each in work.treatments:
+        differing = ", ".join(f"{key} = {_toml(value)}" for key, value in each.parameters().items())
+        lines.append(f"[system.{_toml(name)}]\nbase = {_toml(work.systems[0])}\ntrial = {{ {differing} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: str | int | list[str]) -> str:
+    """JSON's texts, numbers and lists are TOML's as well."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,164 @@
+"""Removes the leftovers of a killed run: ends its processes, known by a secret in their environment, and
+removes its directory. A mere mention of a run (a path, a word, a working directory) makes no leftover.
+"""
+
+import os
+import secrets
+import select
+import shutil
+import signal
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from steelyard import standstill
+from steelyard.systems import groups
+
+VARIABLE = "STEELYARD_MARK"  # in the environment of every process of a system
+_FILE = ".mark"  # in its scratch directory, for the next command; only this user can read either
+_PATIENCE_S = 5.0  # for killed processes to be gone
+
+
+def make_mark(directory: Path) -> str:
+    """A new secret, which is kept in that directory of this user's alone."""
+    mark = secrets.token_hex(16)
+    file = os.open(
+        directory / _FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
+    try:
+        os.write(file, mark.encode())
+    finally:
+        os.close(file)
+    return mark
+
+
+def mark_of(directory: Path) -> str | None:
+    """The secret of what ran there; None if there is none, or this user has not written it."""
+    with suppress(OSError):
+        place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            file = os.open(_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place)
+        finally:
+            os.close(place)
+        try:
+            status = os.fstat(file)
+            text = os.read(file, 64).decode(errors="replace")
+        finally:
+            os.close(file)
+        is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+        if is_ours and len(text) == 32 and text.isalnum():
+            return text
+    return None
+
+
+def end_processes(members: Sequence[Path] = (), *, marks: Sequence[str] = ()) -> int:
+    """Kill every process in those control groups, and those with one of these secrets in their environment,
+    with all descendants; wait for their end. Returns their number.
+
+    They are stopped first, so that none can leave an unknown child. A process is held by its descriptor
+    before it is examined, so that its ID cannot have become another's.
+    """
+    held: dict[int, int] = {}
+    deadline = standstill.clock() + _PATIENCE_S
+    try:
+        while standstill.clock() < deadline:
+            more = _found(members, marks, held)
+            if not more:
+                break
+            for process in more:
+                _signal(held[process], signal.SIGSTOP)
+        for file in held.values():
+            _signal(file, signal.SIGKILL)
+        for file in held.values():
+            left_ms = max(0.0, deadline - standstill.clock()) * 1000
+            waiting = select.poll()
+            waiting.register(file, select.POLLIN)
+            waiting.poll(left_ms)
+    finally:
+        for file in held.values():
+            os.close(file)
+    return len(held)
+
+
+def _found(members: Sequence[Path], marks: Sequence[str], held: dict[int, int]) -> list[int]:
+    """The processes that were not held yet; each is held from now on."""
+    words = {f"{VARIABLE}={mark}".encode() for mark in marks}
+    spared = {os.getpid(), *_ancestors(os.getpid())}
+    found = []
+
+    def hold(process: int, is_ours: Callable[[], bool]) -> None:
+        if process in held or process in spared or not is_ours():
+            return
+        with suppress(OSError):
+            file = os.pidfd_open(process)
+            if is_ours():  # still, and so it is the one that is held
+                held[process] = file
+                found.append(process)
+            else:
+                os.close(file)
+
+    for group in members:
+        for process in groups.processes(group):
+            hold(process, lambda group=group, process=process: process in groups.processes(group))  # type: ignore[misc]
+    if words:
+        for process in _processes():
+            hold(process, lambda process=process: bool(words & _environment(process)))  # type: ignore[misc]
+        for process in _processes() if held else ():
+            hold(process, lambda process=process: bool(held.keys() & set(_ancestors(process))))  # type: ignore[misc]
+    return found
+
+
+def _processes() -> Iterator[int]:
+    return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+
+
+def _environment(process: int) -> set[bytes]:
+    try:
+        return set(Path(f"/proc/{process}/environ").read_bytes().split(b"\0"))
+    except OSError:
+        return set()
+
+
+def _ancestors(process: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError, ValueError, IndexError):
+        while process > 1 and process not in found[:-1]:
+            # The name may hold anything: what follows its last bracket is plain.
+            process = int(Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[1])
+            found.append(process)
+    return found
+
+
+def _signal(file: int, number: signal.Signals) -> None:
+    with suppress(OSError):
+        signal.pidfd_send_signal(file, number)
+
+
+def remove(path: Path) -> None:
+    """Remove a directory of this user's with its contents, as far as possible. Another user's files, and the
+    targets of links, stay, even if names are exchanged meanwhile.
+    """
+    with suppress(OSError):
+        parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _remove_in(parent, path.name)
+        finally:
+            os.close(parent)
+
+
+def _remove_in(parent: int, name: str) -> None:
+    directory = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        if os.fstat(directory).st_uid != os.geteuid():
+            return
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        shutil.rmtree(entry.name, ignore_errors=True, dir_fd=directory)
+                    else:
+                        os.unlink(entry.name, dir_fd=directory)
+    finally:
+        os.close(directory)
+    os.rmdir(name, dir_fd=parent)

@@ -1,0 +1,121 @@
+"""Commands of the user's own, by the installed command: compared, and gated."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from installed_command import Run
+
+from steelyard.programs import commits
+
+pytestmark = pytest.mark.program
+LOOP = "#!/bin/sh\ni=0; while [ $i -lt {count} ]; do i=$((i+1)); done\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare", "native", "--", "true"], "compare needs two systems for one command"),
+        (["compare", "--command", "true"], "compare needs two systems for one command"),
+        (["compare", "a", "b", "--command", "x", "--command", "y"], "not on a, b"),
+        (["compare", "native", "uml", "--command", "x", "--", "y"], "not both"),
+        (["compare", "native", "uml", "--study", "brief", "--", "y"], "leave out --study"),
+        (["compare", "native", "uml", "--ignore-failure"], "--ignore-failure is for a command of your own"),
+        (["compare", "native", "uml", "--env", "NONE_SUCH", "--", "y"], "--env is 'NONE_SUCH', but must be"),
+        (["compare", "--command", "a=x", "--command", "a=y"], "two commands are named 'a'"),
+        (["gate", "a", "b"], "gate needs a command after --"),
+        (["gate", "a", "--", "x"], "gate needs OLD and NEW"),
+        (["gate", ".", "uml", "--", "x"], "two directories, two programs or two systems"),
+        (["gate", "a", "b", "--build", "make", "--", "x"], "--build builds commits"),
+        (["gate", "a", "b", "--base", "v1", "--", "x"], "--base replaces OLD and NEW"),
+        (["gate", "a", "b", "--in", "/", "--", "x"], "--in is not for gate"),
+    ],
+)
+def test_wrong_words_are_a_sentence(steelyard: Run, words: list[str], said: str, tmp_path: Path) -> None:
+    answer = steelyard(*words, TMPDIR=str(tmp_path))
+
+    assert said in answer.stderr
+    assert (answer.returncode, len(answer.stderr.splitlines()), answer.stdout) == (2, 1, "")
+
+
+def test_two_commands_are_compared(steelyard: Run) -> None:
+    answer = steelyard(
+        "compare", "--budget", "5s", "--format", "json", "--no-watch", "--command", "one=true",
+        "--command", "two=sh -c 'exit 0'",
+    )  # fmt: skip
+
+    told = json.loads(answer.stdout)
+    assert answer.returncode == 0, answer.stderr
+    assert told["baseline"] == "one"
+    assert {(one["system"], one["metric"]) for one in told["comparisons"]} >= {("two", "time")}
+    assert {(one["system"], one["name"]) for one in told["programs"]} >= {("one", "true"), ("two", "sh")}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    place = tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", place], check=True)
+    (place / "bench").touch(0o755)
+    for count in (100, 40_000):
+        (place / "bench").write_text(LOOP.format(count=count))
+        for words in (["add", "bench"], ["commit", "--quiet", "--message", "next"]):
+            subprocess.run(
+                ["git", "-C", place, "-c", "user.name=x", "-c", "user.email=x@example.org", *words],
+                check=True,
+            )
+    return place
+
+
+def test_a_slower_commit_is_caught_and_nothing_of_its_worktree_stays(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steelyard: Run
+) -> None:
+    monkeypatch.chdir(repository)
+    (repository / "bench").write_text("not committed")
+    words = ["gate", "--base", "HEAD~1", "--build", "cp bench built", "--budget", "20s", "--format", "json"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    answer = steelyard(*words, "--", "./built", TMPDIR=str(scratch))
+
+    assert answer.returncode == 1, answer.stderr
+    told = json.loads(answer.stdout)
+    assert told["metrics"][0]["state"] == "worse"
+    assert (repository / "bench").read_text() == "not committed"
+    assert not list(scratch.iterdir())
+    trees = subprocess.run(["git", "worktree", "list"], capture_output=True, text=True, check=True).stdout
+    assert len(trees.splitlines()) == 1
+
+
+def test_worktrees_that_are_gone_are_forgotten_if_they_were_ours(repository: Path, tmp_path: Path) -> None:
+    for name in ("steelyard-17-abcdefgh/base", "on-a-disk"):
+        git = ["git", "-C", repository, "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", tmp_path / name], check=True)
+        shutil.rmtree(tmp_path / name)
+
+    with commits.checked_out(repository, {"base": "HEAD~1"}, tmp_path / "scratch") as made:
+        assert (made["base"] / "bench").exists()
+    listed = subprocess.run([*git, "list"], capture_output=True, text=True, check=True).stdout
+
+    assert [Path(line.split()[0]) for line in listed.splitlines()] == [repository, tmp_path / "on-a-disk"]
+
+
+def test_a_build_that_fails_is_a_sentence_with_its_last_words(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, steelyard: Run
+) -> None:
+    monkeypatch.chdir(repository)
+    answer = steelyard("gate", "--base", "HEAD~1", "--build", "sh -c 'echo no rule; exit 3'", "--", "./bench")
+
+    assert answer.returncode == 2
+    assert "the build of base failed with status 3; it said last: no rule\n" in answer.stderr
+
+
+def test_what_fails_on_the_new_side_alone_is_worse(tmp_path: Path, steelyard: Run) -> None:
+    for name, text in (("old", "exit 0"), ("new", "exit 5")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+
+    answer = steelyard("gate", str(tmp_path / "old"), str(tmp_path / "new"), "--budget", "5s")
+
+    assert (answer.returncode, "new vs old: 1 metric failed" in answer.stdout) == (1, True), answer.stderr

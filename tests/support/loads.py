@@ -1,0 +1,17 @@
+"""One load from the generator, with the pattern of a test."""
+
+from steelyard.load import client
+from steelyard.load.model import Pattern, Trial
+from steelyard.servers.running import Target
+
+CLOSED = Pattern("keep-alive", None, "constant", 0, "constant", 1.0, 1000)
+
+
+def loaded(
+    port: int, pattern: Pattern = CLOSED, *, clients: int = 4, warmup_s: float = 0.1, window_s: float = 1.0
+) -> Trial:
+    """A host that takes the processor for some tenths of a second leaves enough of that window."""
+    target = Target("x", "127.0.0.1", port, "localhost", "/", False)
+    return client.run(
+        target, pattern, clients=clients, threads=1, warmup_s=warmup_s, window_s=window_s, seed=1
+    )

@@ -1,0 +1,86 @@
+"""The user's own command: what it finds around itself, and what is said of one that fails."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.programs import built
+
+pytestmark = pytest.mark.program
+QUICK = ("batches=2", "operations=1", "warmup_ns=0")
+
+
+def performed(*settings: str) -> list[dict[str, Any]]:
+    encoded = ["".join(f"%{ord(each):02x}" if each in " %\n" else each for each in one) for one in settings]
+    command = [built.load("glibc"), "run", "command", *QUICK, *encoded]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
+    return [json.loads(line) for line in answer.stdout.splitlines()]
+
+
+def end(records: list[dict[str, Any]]) -> tuple[str, str | None]:
+    (one,) = [record for record in records if record["record"] == "end"]
+    return one["status"], one["reason"]
+
+
+def script(folder: Path, text: str, name: str = "work") -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_it_runs_where_and_with_what_it_is_told(tmp_path: Path) -> None:
+    script(tmp_path, 'read line; echo "$line $A $PATH $LC_ALL $(pwd)"')
+    (tmp_path / "in").write_text("first\n")
+
+    records = performed(
+        "command=./work", f"directory={tmp_path}", "input=in", "output=out", "environment=A=1\nLC_ALL=de"
+    )
+
+    assert end(records) == ("ok", None)
+    assert (tmp_path / "out").read_text() == f"first 1 /usr/bin:/bin de {tmp_path}\n"
+
+
+def test_a_program_is_looked_for_in_the_path_that_the_command_has(tmp_path: Path) -> None:
+    script(tmp_path, "exit 0", "only-here")
+
+    assert end(performed("command=only-here", f"environment=PATH=/nowhere::{tmp_path}")) == ("ok", None)
+    assert end(performed("command=only-here")) == ("unsupported", "there is no program 'only-here'")
+
+
+def test_what_is_prepared_comes_before_each_run_and_is_not_timed(tmp_path: Path) -> None:
+    script(tmp_path, "echo p >>log; sleep 0.2", "prepare")
+    script(tmp_path, "echo c >>log", "work")
+
+    records = performed("command=./work", f"directory={tmp_path}", "prepare=./prepare")
+    (samples,) = [one for one in records if one["record"] == "samples" and one["metric"] == "time"]
+
+    assert (tmp_path / "log").read_text() == "p\nc\n" * 2
+    assert max(samples["durations_ns"]) < 200_000_000
+    assert "operations = 1" in str(end(performed("command=true", "prepare=true", "operations=2"))[1])
+
+
+def test_peak_memory_is_that_of_the_largest_process(tmp_path: Path) -> None:
+    records = performed("command=python3\n-c\nx = bytearray(200 << 20)", "batches=1")
+    (memory,) = [one for one in records if one["record"] == "samples" and one["metric"] == "peak memory"]
+
+    assert memory["unit"] == "bytes"
+    assert 200 << 20 < memory["durations_ns"][0] < 260 << 20
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "reason"),
+    [
+        (["command=false"], "failed", "'false' exited with status 1"),
+        (["command=false", "ignore_failure=1"], "ok", None),
+        (["command=sh\n-c\nkill -9 $$", "ignore_failure=1"], "failed", "'sh' was killed by signal 9"),
+        (["directory=/none"], "unsupported", "there is no directory '/none' here"),
+        (["input=/none"], "unsupported", "there is no file '/none' here"),
+        (["environment=A"], "failed", "'A' is no NAME=VALUE"),
+        (["prepare=false"], "failed", "'false' exited with status 1"),
+        (["prepare=none"], "unsupported", "there is no program 'none'"),
+    ],
+)
+def test_what_is_wrong_is_said(settings: list[str], status: str, reason: str | None) -> None:
+    assert end(performed(*settings)) == (status, reason)
