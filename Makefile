@@ -1,8 +1,9 @@
 # make            build, and install into .venv; .venv/bin/steelyard is then the command
 # make demo       compare this machine's kernel with two others, and write report.html; builds what that needs
 # make quick      the checks, and the tests that start no program: within a minute of a change
-# make test       all tests
+# make test       all tests; those that fail are tried once more, alone
 # make disturbed  the tests, while processors are taken away for SHARE (0.2) of the time; needs root
+# make nightly    the tests, and fresh, reboots, fuzz and kills, for about three hours
 # make fresh      what a newcomer does, in minimal roots of Debian 12 and 13, as root and as an ordinary user
 # make check      ruff, mypy and clang-format alone
 # make fuzz       hostile text and hostile requests, for SECONDS (3600), by clang's fuzzer and sanitizers
@@ -50,6 +51,7 @@ PREFIX   ?= /usr/local
 # Who wants the tests has them from the first configuration on: a change of it compiles all again.
 FOR_TESTS := $(if $(filter test disturbed,$(MAKECMDGOALS)),-Dtests=true -Dwerror=true)
 ALONE    := scripts/alone
+SUITE    := $(VENV)/python tests/support/suite.py
 SOURCES_OF_C := find base loadgen workloads agent client monitor systems bench tests -name '*.[ch]'
 
 ifeq ($(filter help clean uninstall,$(MAKECMDGOALS))$(findstring n,$(firstword -$(MAKEFLAGS))),)
@@ -62,7 +64,7 @@ ifneq ($(shell test -w "$${XDG_CACHE_HOME:-$$HOME}" && echo writable),writable)
 export CCACHE_DIR ?= $(CURDIR)/.stamps/ccache
 endif
 
-.PHONY: all demo papers quick test disturbed fresh reboots fuzz kills check format dist site install uninstall \
+.PHONY: all demo papers quick test disturbed nightly fresh reboots fuzz kills check format dist site install uninstall \
         clean help packages packages-of-all packages-of-tests tools configured
 
 all: packages-of-all configured
@@ -86,12 +88,18 @@ quick: check
 test: packages-of-all check .stamps/testing .stamps/tests build-asan/build.ninja configured
 	for directory in build build-asan; do \
 	    $(ALONE) $(NINJA) $$directory && $(VENV)/meson test --quiet -C $$directory || exit 1; done
-	$(VENV)/pytest -n 4 --dist worksteal -m "not quiet"  # two work while others wait
-	$(VENV)/pytest -m quiet
+	$(SUITE)
 
 disturbed: all .stamps/testing .stamps/tests
-	$(VENV)/python tests/support/busy_host.py $(or $(SHARE),0.2) $(VENV)/pytest -n 3 --dist worksteal -m "not quiet"
-	$(VENV)/python tests/support/busy_host.py $(or $(SHARE),0.2) $(VENV)/pytest -m quiet
+	$(VENV)/python tests/support/busy_host.py $(or $(SHARE),0.2) $(SUITE) --at-once 3
+
+# Each ends within its time, and what it finds stops the rest.
+nightly:
+	make test
+	make fresh
+	make reboots
+	make fuzz SECONDS=600
+	make kills SECONDS=1200
 
 fresh:
 	scripts/fresh --suite bookworm --suite trixie

@@ -126,7 +126,7 @@ def test_a_second_ctrl_c_ends_without_a_report(write_study: Write, archive: Path
     running = begin(study, archive, directory, trials=5)
     running.send_signal(signal.SIGINT)
     assert running.stderr is not None
-    while "stopped" not in running.stderr.readline():
+    while "stopped; this is the interim result" not in running.stderr.readline():
         assert running.poll() is None
     running.send_signal(signal.SIGINT)
     reported, said = running.communicate(timeout=20)
