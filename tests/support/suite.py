@@ -3,9 +3,9 @@
     python tests/support/suite.py [--at-once N] [ARGUMENTS OF PYTEST...]
 
 First the tests that run beside each other, then the quiet ones, then the second try. A test that fails once
-and then passes is unsteady: it is named at the end, with what its first failure said. The status is 0 if all
-tests pass in the end and at most UNSTEADY_MOST are unsteady. Too many failures are not tried again: then it is
-not chance. A file that cannot be collected, a crash of pytest and Ctrl-C end it at once.
+and then passes is unsteady: it is named at the end, with what its first failure said. The status is 0 if each
+test passes in the end and at most UNSTEADY_MOST are unsteady. More failures than that are no chance, and are
+not tried again. A file that cannot be collected, a crash of pytest and Ctrl-C end the suite at once.
 """
 
 import argparse
@@ -111,9 +111,7 @@ def main(words: Sequence[str]) -> int:
     known, more = parser.parse_known_args(words)
     durations = ("--durations=25", "--durations-min=5")
     try:
-        first = failures_of(
-            "-n", known.at_once, "--dist", "worksteal", "-m", "not quiet", *durations, *more
-        )
+        first = failures_of("-n", known.at_once, "--dist", "worksteal", "-m", "not quiet", *durations, *more)
         first |= failures_of("-m", "quiet", *durations, *more)
         is_chance = len(first) <= UNSTEADY_MOST and all(one.stage != "collect" for one in first.values())
         again: dict[str, Failure] | None = {} if is_chance else None
