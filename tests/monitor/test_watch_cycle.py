@@ -16,6 +16,7 @@ from pathlib import Path
 
 import monitor_runs
 import pytest
+import surroundings
 from installed_command import Run
 from monitor_runs import counts, told, until
 
@@ -303,7 +304,7 @@ def _control_group(kind: str) -> Path:
         roots = [root for root in roots if (root / "tasks").exists()]
     if not roots:
         pytest.skip(f"there is no control group of {kind}")
-    return Path(tempfile.mkdtemp(prefix="steelyard-test-", dir=roots[0]))
+    return Path(tempfile.mkdtemp(prefix=surroundings.group_prefix(), dir=roots[0]))
 
 
 @pytest.mark.bpf

@@ -2,7 +2,8 @@
 
 Every process that a test starts inherits an environment variable that names the test, wherever it goes, and
 is known by it; or, where it was given another environment, by its parent. What the fixtures of a module or of
-the session start is known by theirs, and looked for when they have ended.
+the session start is known by theirs, and looked for when they have ended. What it may share with others on
+the machine: surroundings.py.
 """
 
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+import surroundings
 
 LIMIT_S, SECOND_LIMIT_S, GRACE_S = 180, 20, 3
 COSTS = {
@@ -28,7 +30,7 @@ IMPLIED = {
     **dict.fromkeys(("strace", "bpf", "ptrace", "steelyard"), "program"),
 }
 STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec")
-NAME = "STEELYARD_TEST"
+NAME = surroundings.MARK
 
 _forbidden_for: str | None = None
 
@@ -49,6 +51,14 @@ def pytest_configure(config: pytest.Config) -> None:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, default)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    runs_tests = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") == "no"
+    if runs_tests and not config.option.collectonly:
+        surroundings.take()
+
+
+def pytest_report_header() -> str | None:
+    why = surroundings.refusal()
+    return f"the tests share mounts and /dev/shm with this machine: {why}" if why else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -64,6 +74,14 @@ def is_pure(item: pytest.Item) -> bool:
 
 
 # Time
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    if item.get_closest_marker("quiet") is None:
+        return (yield)
+    with surroundings.alone():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -116,7 +134,8 @@ def _limited(item: pytest.Item) -> Generator[None, None, None]:
 
 def _name_of(scope: object) -> str:
     """Of one length for all, because environments take room in the programs that are measured."""
-    return f"{os.getpid():08d}-{hash(scope) & 0xFFFFFFFF:08x}"
+    assert surroundings.own is not None
+    return f"{surroundings.own.name}-{hash(scope) & 0xFFFFFFFF:08x}"
 
 
 def _begin(name: str) -> None:
@@ -166,7 +185,7 @@ def _processes_of(name: str) -> list[int]:
             continue
         try:
             state, parent = (entry / "stat").read_text(errors="replace").rpartition(") ")[2].split()[:2]
-            environment = (entry / "environ").read_bytes()
+            environment = (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
         number = int(entry.name)
@@ -175,7 +194,7 @@ def _processes_of(name: str) -> list[int]:
         parents[number] = int(parent)
         if f"{NAME}={name}".encode() in environment:
             named.add(number)
-        elif f"{NAME}=".encode() not in environment:
+        elif not any(one.startswith(f"{NAME}=".encode()) for one in environment):
             nameless.add(number)
     found = set(named)
     while more := {one for one in nameless - found if parents[one] in found | {os.getpid()}}:

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import c_programs
 import pytest
+import surroundings
 
 from steelyard.programs import built
 
@@ -281,7 +282,7 @@ def few_processes(most: int) -> Iterator[list[str]]:
     """Words that put a command into a control group in which there can be so many processes."""
     root = next(filter(Path.is_dir, map(Path, ("/sys/fs/cgroup/pids", "/sys/fs/cgroup"))), Path("/nowhere"))
     try:
-        group = Path(tempfile.mkdtemp(prefix="steelyard-test-", dir=root))
+        group = Path(tempfile.mkdtemp(prefix=surroundings.group_prefix(), dir=root))
     except OSError as error:
         pytest.skip(f"no control group can be made: {error}")
     try:

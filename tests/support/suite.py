@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import surroundings
 
 UNSTEADY_MOST = 5
 LINES_MOST = 12  # of what a failure said, at the end
@@ -105,6 +106,18 @@ def _told(failure: Failure) -> str:
 
 
 def main(words: Sequence[str]) -> int:
+    """Run the suite between looks at what is left: by an earlier one that was killed, and by this one."""
+    for done in surroundings.clear_all():
+        print(f"left by an earlier suite: {done}", flush=True)
+    with surroundings.of_a_suite():
+        status = tested(words)
+    for done in surroundings.clear_all(patience_s=5.0):
+        print(f"left by this suite: {done}", flush=True)
+    return status
+
+
+def tested(words: Sequence[str]) -> int:
+    """Run the tests, and those that failed once more; returns the status."""
     signal.signal(signal.SIGINT, lambda *_: None)  # pytest hears it, and ends as it should
     parser = argparse.ArgumentParser(description=__doc__, add_help=False)
     parser.add_argument("--at-once", default="4")  # two work while others wait

@@ -13,6 +13,7 @@ import pytest
 from definitions import definition
 from installed_command import COMMAND, Run
 from one_trial import run
+from processes import our_groups
 
 from steelyard import systems
 from steelyard.errors import SteelyardError, StudyError, UnknownName, Unsupported, UsageError
@@ -49,10 +50,6 @@ def trials(agent: Agent) -> int:
     """How many of its processes have become trials'."""
     members = descendants(agent._process.pid)
     return sum(b"trial-process" in Path(f"/proc/{one}/cmdline").read_bytes() for one in members)
-
-
-def our_groups() -> list[Path]:
-    return [*Path("/sys/fs/cgroup").glob("**/steelyard-*")]
 
 
 def machine() -> tuple[str, str, list[Path], list[Path]]:
@@ -299,7 +296,7 @@ def test_after_any_end_of_the_laboratory_all_is_back(
     mounts = Path("/proc/self/mountinfo").read_text()
     running, _ = begin(tuned, tmp_path)
     stop_while_set(running, tuned)
-    assert len(our_groups()) >= 2
+    assert len(our_groups(running.pid)) >= 2
     running.send_signal(number)
     running.send_signal(signal.SIGCONT)
     running.communicate(timeout=30)
@@ -326,7 +323,7 @@ def test_if_the_guards_are_killed_as_well_the_next_start_puts_all_back(
         os.kill(process, signal.SIGKILL)
     running.communicate(timeout=30)
     assert is_set(tuned)
-    assert len(our_groups()) >= 2
+    assert len(our_groups(running.pid)) >= 2
 
     answer = steelyard("list", "studies")
 
