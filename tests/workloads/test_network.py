@@ -493,7 +493,7 @@ def test_the_laboratory_is_a_far_end(steelyard: Run, tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)["comparisons"]
     assert {one["parameters"]["peer"] for one in found} == {"laboratory"}
-    assert all(one["value"] for one in found)
+    assert all(one["value"] for one in found), found
 
 
 NAMED = """
@@ -527,5 +527,6 @@ def test_two_hosts_are_compared_with_a_third_as_their_far_end(
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)["comparisons"]
     assert {(one["system"], one["parameters"]["peer"]) for one in found} == {(pair[1], peer)}
-    assert {one["metric"] for one in found} >= {"time", "demand", "near", "far", "bandwidth"}
-    assert all(one["value"] for one in found)
+    surely = {"time", "demand", "near", "far", "bandwidth"}  # a machine may have done nothing else
+    assert {one["metric"] for one in found} >= surely
+    assert all(one["value"] for one in found if one["metric"] in surely), found
