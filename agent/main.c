@@ -8,6 +8,7 @@
 #include "fingerprint.h"
 #include "guard.h"
 #include "guest.h"
+#include "ledger.h"
 #include "partner.h"
 #include "system.h"
 #include "trial.h"
@@ -23,6 +24,7 @@ static const char usage[] =
 	"  list                         the workloads and their parameters\n"
 	"  describe [DIRECTORY [ROOT]]  this system's fingerprint\n"
 	"  guard FD SCRATCH COMMAND     run a command, and end its whole tree when FD ends\n"
+	"  ledger read|restore FD       what a killed laboratory has left to undo, and undoing it\n"
 	"  userland KIND ROOT WORK PROGRAM  run a program in another userland\n"
 	"  filesystem WORK NAME=VALUE -- COMMAND  run a command on a fresh file system\n"
 	"  --help, --version\n"
@@ -84,6 +86,8 @@ int main(int argc, char *argv[])
 		return agent_once(directory_temporary(), argc - 2, argv + 2);
 	if (!strcmp(verb, "guard"))
 		return guard(argc - 2, argv + 2);
+	if (!strcmp(verb, "ledger"))
+		return ledger_verb(argc - 2, argv + 2);
 	if (!strcmp(verb, "userland"))
 		return userland(argc - 2, argv + 2);
 	if (!strcmp(verb, "filesystem"))

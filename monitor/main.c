@@ -594,7 +594,7 @@ static int status_of_command(void)
 
 static int give_up(const char *why)
 {
-	if (outside.command)
+	if (outside.command && !outside.command_ended)
 		kill(outside.command, SIGKILL);
 	if (*why) {
 		fprintf(stderr, "steelyard-watch: %s\n", why);

@@ -3,10 +3,12 @@
 #include "../../workloads/api/descendants.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,10 +59,25 @@ void descendants_each(pid_t top, void (*each)(pid_t pid, void *context), void *c
 		closedir(processes);
 }
 
+/* A process is held before it is looked at again: its number may have become another's. */
 static void kill_one(pid_t pid, void *count)
 {
-	kill(pid, SIGKILL);
-	++*(int *)count;
+	int is_ours = 1, held = -1;
+
+#ifdef SYS_pidfd_open
+	held = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (held >= 0 || errno == ESRCH)
+		is_ours = held >= 0 && descends(pid, getpid());
+#endif
+	if (is_ours && held < 0) /* an older kernel */
+		kill(pid, SIGKILL);
+#ifdef SYS_pidfd_send_signal
+	else if (is_ours)
+		syscall(SYS_pidfd_send_signal, held, SIGKILL, NULL, 0);
+#endif
+	if (held >= 0)
+		close(held);
+	*(int *)count += is_ours;
 }
 
 void descendants_end(void)

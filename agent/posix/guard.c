@@ -7,6 +7,7 @@
  * changed on this machine for the system's sake stands in a ledger, which the guard puts back.
  */
 #include "../guard.h"
+#include "../ledger.h"
 
 #include <stdio.h>
 
@@ -29,7 +30,6 @@
 #include "../../workloads/api/descendants.h"
 #include "../../base/numbers.h"
 #include "../tree.h"
-#include "ledger.h"
 
 /* Reaps whatever has ended. Returns 1 and its status if the command was among it. */
 static int command_ended(pid_t command, int *status)

@@ -153,9 +153,19 @@ static void tell(int status, struct process_end *end)
 
 int process_wait(struct process *process, struct process_end *end)
 {
-	int   status;
-	pid_t pid;
+	int       status;
+	pid_t     pid;
+	siginfo_t ended;
 
+	/* What it started in its group is killed while its number is still its own: until it is
+	 * reaped. */
+	if (process->job > 0) {
+		while (waitid(P_PID, (id_t)process->id, &ended, WEXITED | WNOWAIT) &&
+		       errno == EINTR)
+			;
+		kill((pid_t)-process->job, SIGKILL);
+		process->job = 0;
+	}
 	do
 		pid = waitpid((pid_t)process->id, &status, 0);
 	while (pid < 0 && errno == EINTR);
@@ -231,8 +241,6 @@ void process_kill(struct process *process)
 
 void process_forget(struct process *process)
 {
-	if (process->job > 0)
-		process_kill(process);
 	*process = (struct process){ 0 };
 }
 

@@ -1,4 +1,4 @@
-/* absent.c -- what this system lacks: the guard, userlands, file systems, a guest's duties; and the
+/* absent.c -- what this system lacks: the guard, ledgers, userlands, file systems, a guest's duties; and the
  * workloads of absent.def, each as a descriptor that says why, so that every system lists the same
  * workloads. */
 #include "../../workloads/api/far_end.h"
@@ -9,6 +9,7 @@
 #include "../filesystem.h"
 #include "../guard.h"
 #include "../guest.h"
+#include "../ledger.h"
 #include "../userland.h"
 
 int guard(int argc, char *argv[])
@@ -16,6 +17,14 @@ int guard(int argc, char *argv[])
 	(void)argc;
 	(void)argv;
 	fprintf(stderr, "steelyard-load: the guard is for Linux, where systems are started\n");
+	return 77;
+}
+
+int ledger_verb(int argc, char *argv[])
+{
+	(void)argc;
+	(void)argv;
+	fprintf(stderr, "steelyard-load: ledgers are kept on Linux only\n");
 	return 77;
 }
 

@@ -3,6 +3,7 @@ part of that time."""
 
 import contextlib
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -52,24 +53,39 @@ def run(
         try:
             while _goes_on(process, selector):
                 left_s = deadline - standstill.clock()
-                is_running = process.poll() is None
+                is_running = _is_running(process)
                 if is_running and left_s <= 0:
                     raise subprocess.TimeoutExpired(words, limit_s, output=bytes(next(iter(said.values()))))
                 if selector.get_map():
                     standstill.wait(selector, min(left_s, _LOOK_S) if is_running else 0)
                 else:  # it closed its streams, and is about to end
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(min(left_s, _LOOK_S))
+                    _await_end(process, min(left_s, _LOOK_S))
                 is_read = _read(selector, said, most)
                 if not is_read and not is_running:
                     break  # do not wait for other processes that hold its streams
         finally:
+            # Until it is reaped, its number is its own, and its group's.
             with contextlib.suppress(ProcessLookupError):
                 if is_group:
                     os.killpg(process.pid, signal.SIGKILL)
                 else:
                     process.kill()
+            process.wait()
     return subprocess.CompletedProcess(words, process.returncode, *map(bytes, said.values()))
+
+
+def _is_running(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it runs; if not, it is not reaped."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+
+def _await_end(process: subprocess.Popen[bytes], limit_s: float) -> None:
+    """Sleeps until it has ended, or for so long; it is not reaped."""
+    file = os.pidfd_open(process.pid)
+    try:
+        select.select([file], [], [], max(0.0, limit_s))
+    finally:
+        os.close(file)
 
 
 def _started(words: Words, **options: Any) -> subprocess.Popen[bytes]:
@@ -80,7 +96,7 @@ def _started(words: Words, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def _goes_on(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> bool:
-    return bool(selector.get_map()) or process.poll() is None
+    return bool(selector.get_map()) or _is_running(process)
 
 
 def _read(selector: selectors.BaseSelector, said: dict[IO[bytes], bytearray], most: int) -> bool:

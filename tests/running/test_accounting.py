@@ -258,7 +258,7 @@ def test_the_calls_of_a_process_between_two_marks_are_counted_exactly(real: Path
     assert counts["getppid"] == (10_007, 0)
     assert counts["write"] == (1, 0)
     figures = {one.figure: one.value for one in found.figures}
-    assert figures["cpu_user_ns"] + figures["cpu_system_ns"] > 0
+    assert figures["run_ns"] > 0  # of the scheduler; user and system time may be counted by ticks
     assert figures["span_ns"] > 0
 
 

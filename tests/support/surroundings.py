@@ -259,13 +259,10 @@ def clear(room: Room) -> list[str]:
     """End and remove all that is surely of that room; returns a sentence for each thing done."""
     done = [f"ended {one}" for one in end_marked(f"{room.name}-")]
     if any(room.runtime.glob("**/*.ledger")):
-        from steelyard.errors import SteelyardError
         from steelyard.systems import ledger
 
-        try:
-            done += ledger.put_back_leftovers()
-        except SteelyardError as error:
-            done.append(str(error))
+        restored = ledger.put_back_leftovers()
+        done += restored.done + restored.left
     for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
         with contextlib.suppress(OSError):
             if backing.read_text().startswith(f"{room.files}/"):

@@ -139,7 +139,11 @@ def test_reboots_that_are_stopped_stop_the_laboratory_of_this_boot_and_no_other_
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as laboratory:
         assert laboratory.stdout
         laboratory.stdout.readline()
-        found = replace(continuation.of_this_command(tmp_path), process=laboratory.pid)
+        began = Path(f"/proc/{laboratory.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        found = replace(continuation.of_this_command(tmp_path), process=laboratory.pid, began=began)
+        continuation.install(found)
+        assert not continuation.stop(replace(found, began="1"))  # another has the number by now
+        assert laboratory.poll() is None
         continuation.install(found)
         assert not continuation.stop(replace(found, boot="an earlier one"))
         assert laboratory.poll() is None

@@ -1,5 +1,6 @@
 """Tuned systems: what is set is set, only while it should be, and back after every end."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from one_trial import run
 from processes import our_groups
 
 from steelyard import systems
-from steelyard.errors import SteelyardError, StudyError, UnknownName, Unsupported, UsageError
+from steelyard.errors import StudyError, UnknownName, Unsupported, UsageError
 from steelyard.study.model import SystemDefinition, Tuning
 from steelyard.systems import groups, ledger, tuning
 from steelyard.systems.agent import Agent, descendants
@@ -197,6 +198,26 @@ def test_what_this_machine_has_not_is_refused_before_anything_starts() -> None:
         tuning.check("x", Tuning(sysctl=(("vm.drop_caches", "3"),)))
 
 
+@pytest.mark.parametrize(
+    "name", ["kernel.panic", "kernel.panic_on_oops", "vm.panic_on_oom", "kernel.pid_max"]
+)
+def test_what_can_end_the_machine_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"sysctl '{name}' can end this machine, .*so it is not tuned"):
+        tuning.check("x", Tuning(sysctl=((name, "1"),)))
+    with pytest.raises(UsageError, match="can end this machine"):
+        tuning.check("x", Tuning(sysctl=((name.replace(".", "/"), "1"),)))
+
+
+def test_the_network_is_not_tuned_where_it_leads_to_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    forwarding = Tuning(sysctl=(("net.ipv4.ip_default_ttl", "1"),))
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 4711 192.0.2.2 22")
+    with pytest.raises(UsageError, match=r"'net.ipv4.ip_default_ttl' can cut the connection .*\(ssh\)"):
+        tuning.check("x", forwarding)
+    monkeypatch.delenv("SSH_CONNECTION")
+    with contextlib.suppress(Unsupported):  # an ordinary user's refusal is another
+        tuning.check("x", forwarding)
+
+
 def test_a_value_that_the_kernel_refuses_is_refused(
     tuned: SystemDefinition, steelyard: Run, tmp_path: Path
 ) -> None:
@@ -351,30 +372,6 @@ def test_a_second_laboratory_that_tunes_is_refused(tuned: SystemDefinition, tmp_
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_of_an_earlier_boot_and_of_a_line_cut_short_nothing_is_put_back(
-    tuned: SystemDefinition, tmp_path: Path
-) -> None:
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    file = tmp_path / "file"
-    file.write_text("new")
-    for number, text in enumerate((f"boot\tanother\nset\t{file}\told\n", f"boot\t{boot}\nset\t{file}\tol")):
-        (ledger.directory() / f"test-{number}.ledger").write_text(text)
-        assert ledger.put_back_leftovers() == []
-        assert file.read_text() == "new"
-    (ledger.directory() / "test.ledger").write_text(f"boot\t{boot}\nset\t{file}\told\n")
-    assert ledger.put_back_leftovers() == [f"{file} is restored to 'old', its value before a killed run"]
-    assert file.read_text() == "old"
-
-
-def test_a_value_that_cannot_be_put_back_is_named(tuned: SystemDefinition, tmp_path: Path) -> None:
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    left = ledger.directory() / "test.ledger"
-    left.write_text(f"boot\t{boot}\nset\t{tmp_path}/no/file\told\n")
-    with pytest.raises(SteelyardError, match="cannot be restored to 'old'"):
-        ledger.put_back_leftovers()
-    left.unlink()
-
-
 @pytest.mark.program
 def test_if_the_guard_alone_is_killed_the_laboratory_does_its_work(
     tuned: SystemDefinition, tmp_path: Path
@@ -384,18 +381,6 @@ def test_if_the_guard_alone_is_killed_the_laboratory_does_its_work(
         assert machine() != before
         os.kill(agent._process.pid, signal.SIGKILL)
     assert machine() == before
-
-
-@pytest.mark.program
-def test_what_must_be_undone_by_a_command_is(tuned: SystemDefinition, tmp_path: Path) -> None:
-    """A container engine's record, and the control groups that it made: here a file, and directories."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    (tmp_path / "record").touch()
-    (tmp_path / "tree/of/groups").mkdir(parents=True)
-    lines = [f"boot\t{boot}", f"groups\t{tmp_path}/tree", f"undo\trm\t{tmp_path}/record"]
-    (ledger.directory() / "test.ledger").write_text("".join(f"{line}\n" for line in lines))
-    assert ledger.put_back_leftovers() == [f"'rm {tmp_path}/record' was done to clean up after a killed run"]
-    assert [*tmp_path.iterdir()] == []
 
 
 # Control groups of version 2, which this machine may not have: their files, as cgroups(7) has them

@@ -66,7 +66,20 @@ _Noreturn static void become_server(const struct keeper_order *order, const sigs
 	_exit(KEEPER_NOT_STARTED);
 }
 
-/* Waits for the end of children and of the trial, and wakes for nothing else. */
+/* Sends the server what the trial asks for. Returns -1 at the trial's end. */
+static int pass_on(int life, pid_t server)
+{
+	unsigned char number;
+
+	if (read(life, &number, 1) != 1)
+		return -1;
+	if (server > 0 && !kill(server, number))
+		kill(server, SIGCONT); /* who was stopped hears nothing */
+	return 0;
+}
+
+/* Waits for the end of children and of the trial, and wakes for nothing else but a signal to pass
+ * on. */
 _Noreturn static void keep(pid_t server, int life, int tell, const sigset_t *usual)
 {
 	struct pollfd listened = { .fd = life, .events = POLLIN };
@@ -75,10 +88,14 @@ _Noreturn static void keep(pid_t server, int life, int tell, const sigset_t *usu
 		int   status;
 		pid_t pid;
 
-		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-			if (pid == server && write(tell, &status, sizeof(status)) < 0)
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+			if (pid != server)
+				continue;
+			server = 0;
+			if (write(tell, &status, sizeof(status)) < 0)
 				break;
-		if (ppoll(&listened, 1, NULL, usual) > 0) {
+		}
+		if (ppoll(&listened, 1, NULL, usual) > 0 && pass_on(life, server)) {
 			descendants_end();
 			_exit(0);
 		}
@@ -148,6 +165,13 @@ int keeper_has_ended(struct keeper *keeper, int patience_ms, int *status)
 	if (read(keeper->heard, status, sizeof(*status)) != sizeof(*status))
 		*status = SIGKILL; /* the keeper itself has ended */
 	return 1;
+}
+
+int keeper_signal(struct keeper *keeper, int number)
+{
+	unsigned char told = (unsigned char)number;
+
+	return keeper->life >= 0 && write(keeper->life, &told, 1) == 1 ? 0 : -1;
 }
 
 void keeper_end(struct keeper *keeper)

@@ -11,9 +11,9 @@
 
 struct keeper {
 	pid_t pid;    /* the keeper's; 0: there is none */
-	pid_t server; /* the first process of the server */
-	int   life;   /* the pipe's end that keeps it; -1 */
-	int   heard;  /* where it tells of the server's end; -1 */
+	pid_t server; /* the first process of the server: to read about, not to signal */
+	int   life;  /* the pipe's end that keeps it, and takes what the server is to be sent; -1 */
+	int   heard; /* where it tells of the server's end; -1 */
 };
 
 /* What to start. */
@@ -37,6 +37,11 @@ int keeper_start(struct keeper *keeper, const struct keeper_order *order);
 /* Whether the server's first process has ended within so many milliseconds (-1: for ever); its wait
  * status then is in *status. */
 int keeper_has_ended(struct keeper *keeper, int patience_ms, int *status);
+
+/* Has the keeper send the server's first process that signal, unless it has ended: its number may
+ * be another's then, and only the keeper, its parent, knows. Returns 0, or -1 if there is no
+ * keeper. */
+int keeper_signal(struct keeper *keeper, int number);
 
 /* Kills all that is left, and waits for it. Safe on what was never started. */
 void keeper_end(struct keeper *keeper);

@@ -823,10 +823,8 @@ void server_end(void)
 
 	if (s.keeper.pid <= 0)
 		return;
-	if (s.keeper.server > 0 && !kill(s.keeper.server, signal_to_end())) {
-		kill(s.keeper.server, SIGCONT); /* who was stopped hears nothing */
+	if (!keeper_signal(&s.keeper, signal_to_end()))
 		keeper_has_ended(&s.keeper, FAREWELL_MS, &status);
-	}
 	keeper_end(&s.keeper);
 }
 

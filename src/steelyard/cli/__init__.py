@@ -115,5 +115,6 @@ def _put_in_order() -> None:
     """First clean up after a run that was killed together with its guards, whatever the command."""
     from steelyard.systems import ledger, scratch
 
-    for sentence in ledger.put_back_leftovers() + scratch.clear(Path(tempfile.gettempdir())):
+    restored = ledger.put_back_leftovers()
+    for sentence in (*restored.done, *restored.left, *scratch.clear(Path(tempfile.gettempdir()))):
         streams.tell(sentence)

@@ -38,6 +38,7 @@ class Continuation:
     directory: str
     experiment: str  # its directory
     process: int  # that measures, in this boot
+    began: str  # when that process did, as its kernel says: another with its number did not
     boot: str
 
 
@@ -49,8 +50,17 @@ def of_this_command(experiment: Path) -> Continuation:
         os.getcwd(),
         str(experiment),
         os.getpid(),
+        _beginning(os.getpid()),
         this_machine.identity(),
     )
+
+
+def _beginning(process: int) -> str:
+    """The process's start in ticks since the machine's (proc(5)); nothing if there is no such process."""
+    try:
+        return of_file(Path(f"/proc/{process}/stat")).rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
 
 
 def install(wanted: Continuation) -> None:
@@ -121,10 +131,14 @@ def stop(found: Continuation) -> bool:
     remove()
     if found.boot != this_machine.identity():
         return False
-    with suppress(OSError):  # it has ended, and another program may have its number
-        if b"steelyard" in Path(f"/proc/{found.process}/cmdline").read_bytes():
-            os.kill(found.process, signal.SIGINT)
-            return True
+    with suppress(OSError):  # it has ended
+        held = os.pidfd_open(found.process)
+        try:
+            if is_the_same := found.began != "" and _beginning(found.process) == found.began:
+                signal.pidfd_send_signal(held, signal.SIGINT)
+        finally:
+            os.close(held)
+        return is_the_same
     return False
 
 

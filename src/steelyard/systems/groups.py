@@ -30,7 +30,7 @@ def of(tuning: Tuning, *, proc: Path = _PROC) -> tuple[ControlGroup, ...]:
     """The groups that hold the tuning's limits: with version 2 one, with version 1 one for each controller.
     Raises Unsupported, and says what is missing."""
     controllers = [*(["memory"] if tuning.memory else []), *(["pids"] if tuning.processes else [])]
-    # No other group can have the name, so every process in it is ours.
+    # By chance no other group has the name; if one has, making ours fails. So every process in it is ours.
     name = f"steelyard-{os.getpid()}-{next(_NUMBERS)}-{secrets.token_hex(4)}"
     by_path: dict[Path, dict[str, str]] = {}
     for controller in controllers:
@@ -41,11 +41,15 @@ def of(tuning: Tuning, *, proc: Path = _PROC) -> tuple[ControlGroup, ...]:
     return tuple(ControlGroup(path, limits) for path, limits in by_path.items())
 
 
-def make(group: ControlGroup) -> dict[str, int]:
-    """Makes the group and sets its limits; returns them as they read back. Raises Unsupported."""
+def make(group: ControlGroup) -> None:
+    """Makes the group. Raises OSError: FileExistsError if there is one of that name."""
+    group.path.mkdir()
+
+
+def limit(group: ControlGroup) -> dict[str, int]:
+    """Sets the group's limits; returns them as they read back. Raises Unsupported."""
     limits = {}
     try:
-        group.path.mkdir()
         for name, value in group.limits.items():
             if not (group.path / name).exists():
                 raise Unsupported(_missing(name))
@@ -55,7 +59,7 @@ def make(group: ControlGroup) -> dict[str, int]:
             if not 0 <= int(value) - limits[name] < _PAGE:
                 raise Unsupported(f"{group.path / name} was set to {value}, and reads {limits[name]}")
     except (OSError, ValueError) as error:
-        raise Unsupported(f"cannot create a control group: {error}") from error
+        raise Unsupported(f"cannot limit a control group: {error}") from error
     return limits
 
 
@@ -69,7 +73,8 @@ def processes(group: Path) -> set[int]:
     members = set()
     for directory, _, _ in os.walk(group):
         try:
-            members |= {int(one) for one in (Path(directory) / "cgroup.procs").read_bytes().split()}
+            numbers = {int(one) for one in (Path(directory) / "cgroup.procs").read_bytes().split()}
+            members |= numbers - {0}  # one of another process namespace, which has no number here
         except OSError:
             continue
     return members

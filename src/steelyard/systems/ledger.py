@@ -1,25 +1,30 @@
 """The ledger: changes to this machine for a tuned system, recorded before they are made.
 
 The laboratory restores what it changed; if it is killed, its guard does, from this file; if both are killed,
-the next laboratory finds the unlocked file and does it. agent/posix/ledger.h describes the lines.
+the next laboratory finds the unlocked file and does it. agent/ledger.h describes the lines. The load
+program alone knows what they may say, and undoes them: for the guard as well as for the next laboratory.
 """
 
 import contextlib
 import fcntl
 import os
 import stat
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard import commands, standstill, text
-from steelyard.errors import SteelyardError, Unsupported
-from steelyard.quantities import number_of
-from steelyard.systems import leftovers
+from steelyard import standstill, text
+from steelyard.errors import SteelyardError, Unsupported, starting
+from steelyard.programs import built
+from steelyard.systems import leftovers, scratch
+from steelyard.text import quoted
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_PATIENCE_S = 5.0  # for what a killed laboratory's guard still has to do, and for killed processes to be gone
+_PATIENCE_S = 5.0  # for what a killed laboratory's guard still has to do
+_OTHER_BOOT = 3  # agent/ledger.h
 
 
 def directory() -> Path:
@@ -33,7 +38,7 @@ def directory() -> Path:
 class Ledger:
     """The ledger of one running system, locked as long as this process or a guard that inherits it lives."""
 
-    def __init__(self, scratch: Path, *, mark: str) -> None:
+    def __init__(self, directory_of_system: Path, *, mark: str) -> None:
         place = directory()
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,7 +50,7 @@ class Ledger:
             self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
             fcntl.flock(self.file, fcntl.LOCK_EX)
         self.path = Path(name)
-        self.note(f"boot\t{text.of_file(_BOOT).strip()}", f"scratch\t{scratch}", f"mark\t{mark}")
+        self.note(f"boot\t{text.of_file(_BOOT).strip()}", f"scratch\t{directory_of_system}", f"mark\t{mark}")
 
     def note(self, *facts: str) -> None:
         """Adds lines that hold as long as the system runs."""
@@ -65,11 +70,16 @@ class Ledger:
         self._settings.clear()
         self._write()
 
+    def strike(self, fact: str) -> None:
+        """Takes back a line whose change was not made."""
+        self._facts.remove(fact)
+        self._write()
+
     def undo(self) -> None:
         """Does what the guard would have done, if it has not: no guard was started, or it was killed. Raises
         SteelyardError for what cannot be put back."""
-        if self.path.exists():
-            _put_back(self.file)
+        if self.path.exists() and (left := _put_back(self.file, self.path).left):
+            raise SteelyardError(left[0])
 
     def close(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -128,83 +138,99 @@ def lock(path: Path, refusal: Callable[[str], SteelyardError], *, patience_s: fl
     return file
 
 
-def put_back_leftovers() -> list[str]:
-    """Puts in order what killed laboratories, whose guards were killed as well, have left; returns a sentence
-    for each thing done. Raises SteelyardError for what cannot be put back."""
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Sentences about what killed runs had left: what was done, and what is left, with why."""
+
+    done: list[str]
+    left: list[str]
+
+
+def put_back_leftovers() -> Restored:
+    """Put in order what killed laboratories, whose guards were killed as well, have left."""
     place = directory()
+    found = Restored([], [])
     if not any(place.glob("*.ledger")):
-        return []
-    done = []
+        return found
     with _alone(place):
         for path in sorted(place.glob("*.ledger")):
-            file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            try:
-                status = os.fstat(file)
-                if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-                    continue  # only this user's or root's ledger is trusted
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                done += _put_back(file)
-                path.unlink()
-            except BlockingIOError:
-                continue  # its laboratory or its guard lives
-            finally:
-                os.close(file)
-    return done
+            one = _put_back_file(path)
+            found.done.extend(one.done)
+            found.left.extend(one.left)
+    return found
 
 
-def _put_back(file: int) -> list[str]:
-    whole = os.pread(file, os.fstat(file).st_size, 0)
-    *lines, _ = os.fsdecode(whole).split("\n")  # what has no newline was never done
-    facts = [line.split("\t", 2) for line in lines]
-    if ["boot", text.of_file(_BOOT).strip()] not in facts:
-        return []
-    done = []
-    folders = [Path(fact[1]) for fact in facts if fact[0] == "group"]
-    scratches = [Path(fact[1]) for fact in facts if fact[0] == "scratch"]
-    killed = leftovers.end_processes(folders, marks=[fact[1] for fact in facts if fact[0] == "mark"])
-    if killed:
-        done.append(f"ended {number_of(killed, 'process', 'processes')} left by an interrupted run")
-    for _, name, old in reversed([fact for fact in facts if fact[0] == "set"]):
-        try:
-            Path(name).write_bytes(os.fsencode(old))
-        except OSError as error:
-            raise SteelyardError(
-                f"{name} was changed by a killed run, and cannot be restored to '{old}': {error.strerror}"
-            ) from error
-        done.append(f"{name} is restored to '{old}', its value before a killed run")
-    for line in reversed(lines):
-        kind, *words = line.split("\t")
-        if kind == "groups":
-            for folder, _, _ in os.walk(words[0], topdown=False):
-                _remove(Path(folder))
-        if kind == "undo":
-            _undo(words)
-            done.append(f"'{' '.join(words)}' was done to clean up after a killed run")
-    for group in folders:
-        _remove(group)
-    for scratch in scratches:
-        leftovers.remove(scratch)
-    return done
+def _put_back_file(path: Path) -> Restored:
+    try:
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return Restored([], [f"{path} cannot be read, and is left alone: {error.strerror}"])
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            return Restored([], [])  # only this user's or root's ledger is trusted
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _put_back(file, path)
+    except BlockingIOError:
+        return Restored([], [])  # its laboratory or its guard lives
+    except SteelyardError as error:
+        return Restored([], [f"{path}, from a killed run, is left as it is: {error}"])
+    finally:
+        os.close(file)
 
 
-def _undo(words: list[str]) -> None:
-    answer = commands.answer_of(words)
+def _put_back(file: int, path: Path) -> Restored:
+    """Undo what the ledger says. It then holds only what could not be undone, or is gone."""
+    told = _asked("read", file)
+    if told is None:  # of an earlier boot: nothing of it holds
+        path.unlink()
+        return Restored([], [])
+    facts = [words for state, *words in told if state == "fits"]
+    ended = leftovers.end_processes(
+        [Path(words[1]) for words in facts if words[0] == "group"],
+        marks=[words[1] for words in facts if words[0] == "mark"],
+    )
+    found = Restored(leftovers.told(ended), [])
+    for state, *words in _asked("restore", file) or ():
+        if state == "done":
+            found.done.extend(_told(*words))
+        elif state == "failed":
+            found.left.append(_told_left(*words))
+        else:
+            line = " ".join(words)
+            found.left.append(
+                f"{path} says {quoted(line)}, which is no line of a run: nothing is done for it"
+            )
+    for words in facts:
+        if words[0] == "scratch":
+            found.done.extend(scratch.clear_one(Path(words[1])))
+    return found
+
+
+def _asked(order: str, file: int) -> list[list[str]] | None:
+    """What the load program tells of the ledger, as words; None if it is of an earlier boot."""
+    command = [str(built.load("glibc")), "ledger", order, str(file)]
+    with starting(command[0], raises=Unsupported):
+        answer = subprocess.run(command, pass_fds=[file], capture_output=True, check=False)
+    if answer.returncode == _OTHER_BOOT:
+        return None
     if answer.returncode:
-        raise SteelyardError(
-            f"'{' '.join(words)}' must be done to clean up after a killed run, and failed: "
-            f"{answer.stderr.strip()}"
-        )
+        raise SteelyardError(os.fsdecode(answer.stderr).strip())
+    return [line.split("\t") for line in os.fsdecode(answer.stdout).split("\n")[:-1]]
 
 
-def _remove(group: Path) -> None:
-    deadline = standstill.clock() + _PATIENCE_S
-    while group.is_dir():
-        try:
-            group.rmdir()
-        except OSError as error:
-            if standstill.clock() > deadline:
-                raise SteelyardError(
-                    f"the control group {group} is left over from a killed run, and cannot be removed: "
-                    f"{error.strerror}"
-                ) from error
-            time.sleep(0.02)
+def _told(kind: str, *words: str) -> Iterator[str]:
+    """What was done for that line, if anybody wants to know it."""
+    if kind == "set":
+        yield f"{words[0]} is restored to {quoted(' '.join(words[1:]))}, its value before a killed run"
+    if kind == "undo":
+        yield f"{quoted(' '.join(words))} was done to clean up after a killed run"
+
+
+def _told_left(why: str, kind: str, *words: str) -> str:
+    if kind == "set":
+        old = quoted(" ".join(words[1:]))
+        return f"{words[0]} was changed by a killed run, and cannot be restored to {old}: {why}"
+    if kind == "undo":
+        return f"{quoted(' '.join(words))} must be done to clean up after a killed run, and failed"
+    return f"the control group {words[0]} is left over from a killed run, and cannot be removed: {why}"

@@ -12,29 +12,57 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from steelyard import standstill
+from steelyard import standstill, text
+from steelyard.quantities import number_of
 from steelyard.systems import groups
 
 VARIABLE = "STEELYARD_MARK"  # in the environment of every process of a system
 _FILE = ".mark"  # in its scratch directory, for the next command; only this user can read either
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PATIENCE_S = 5.0  # for killed processes to be gone
+_NAMED_MOST = 5  # in a sentence
+# File systems of which several machines may have the same directory: how the names of their kinds begin.
+_SHARED = (
+    *("nfs", "cifs", "smb", "ceph", "lustre", "gpfs", "glusterfs", "beegfs", "fuse", "9p", "virtiofs", "afs"),
+    *("ocfs2", "gfs2", "pvfs", "orangefs"),
+)
 
 
 def make_mark(directory: Path) -> str:
-    """A new secret, which is kept in that directory of this user's alone."""
+    """A new secret, which is kept in that directory of this user's alone, with the boot that it holds for:
+    another machine may have the same directory, and knows nothing of our processes."""
     mark = secrets.token_hex(16)
     file = os.open(
         directory / _FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
     )
     try:
-        os.write(file, mark.encode())
+        os.write(file, f"{mark}\n{text.of_file(_BOOT).strip()}\n".encode())
     finally:
         os.close(file)
     return mark
 
 
 def mark_of(directory: Path) -> str | None:
-    """The secret of what ran there; None if there is none, or this user has not written it."""
+    """The secret of what ran there, on this machine since its start; None if it did not, or this user has not
+    written it."""
+    mark, boot = _marked(directory)
+    return mark if boot == text.of_file(_BOOT).strip() else None
+
+
+def is_shared(directory: Path) -> bool:
+    """Whether another machine may use the directory now, by the kind of its file system."""
+    with suppress(OSError):
+        device = directory.lstat().st_dev
+        number = f"{os.major(device)}:{os.minor(device)}"
+        for line in text.of_file(Path("/proc/self/mountinfo")).splitlines():
+            mounted, _, rest = line.partition(" - ")
+            if mounted.split()[2:3] == [number]:
+                return rest.startswith(_SHARED)
+    return False
+
+
+def _marked(directory: Path) -> tuple[str, str]:
+    """The secret, and the boot that it holds for; both empty if there is none that this user has written."""
     with suppress(OSError):
         place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -43,23 +71,24 @@ def mark_of(directory: Path) -> str | None:
             os.close(place)
         try:
             status = os.fstat(file)
-            text = os.read(file, 64).decode(errors="replace")
+            mark, _, boot = os.read(file, 256).decode(errors="replace").partition("\n")
         finally:
             os.close(file)
         is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-        if is_ours and len(text) == 32 and text.isalnum():
-            return text
-    return None
+        if is_ours and len(mark) == 32 and mark.isalnum():
+            return mark, boot.strip()
+    return "", ""
 
 
-def end_processes(members: Sequence[Path] = (), *, marks: Sequence[str] = ()) -> int:
+def end_processes(members: Sequence[Path] = (), *, marks: Sequence[str] = ()) -> list[str]:
     """Kill every process in those control groups, and those with one of these secrets in their environment,
-    with all descendants; wait for their end. Returns their number.
+    with all descendants; wait for their end. Returns what they were: an ID and a name.
 
     They are stopped first, so that none can leave an unknown child. A process is held by its descriptor
     before it is examined, so that its ID cannot have become another's.
     """
     held: dict[int, int] = {}
+    names: list[str] = []
     deadline = standstill.clock() + _PATIENCE_S
     try:
         while standstill.clock() < deadline:
@@ -68,6 +97,7 @@ def end_processes(members: Sequence[Path] = (), *, marks: Sequence[str] = ()) ->
                 break
             for process in more:
                 _signal(held[process], signal.SIGSTOP)
+                names.append(f"{process} ({_name(process)})")
         for file in held.values():
             _signal(file, signal.SIGKILL)
         for file in held.values():
@@ -78,7 +108,15 @@ def end_processes(members: Sequence[Path] = (), *, marks: Sequence[str] = ()) ->
     finally:
         for file in held.values():
             os.close(file)
-    return len(held)
+    return names
+
+
+def told(ended: Sequence[str]) -> list[str]:
+    """The sentence about processes that were ended; none if there were none."""
+    if not ended:
+        return []
+    shown = ", ".join(ended[:_NAMED_MOST]) + (", ..." if len(ended) > _NAMED_MOST else "")
+    return [f"ended {number_of(len(ended), 'process', 'processes')} left by an interrupted run: {shown}"]
 
 
 def _found(members: Sequence[Path], marks: Sequence[str], held: dict[int, int]) -> list[int]:
@@ -111,6 +149,13 @@ def _found(members: Sequence[Path], marks: Sequence[str], held: dict[int, int]) 
 
 def _processes() -> Iterator[int]:
     return (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+
+
+def _name(process: int) -> str:
+    try:
+        return text.of_file(Path(f"/proc/{process}/comm")).strip()
+    except OSError:
+        return "ended"
 
 
 def _environment(process: int) -> set[bytes]:

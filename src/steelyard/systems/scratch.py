@@ -47,10 +47,10 @@ def make(directory: Path) -> Scratch:
 
 
 def clear(directory: Path) -> list[str]:
-    """Remove this user's unlocked scratch directories below `directory`, and end their processes. Returns a
-    sentence for each.
+    """Remove this user's unlocked scratch directories below `directory`, and end their processes; on a file
+    system that machines may share only those of this machine, since its start. Returns a sentence for each.
     """
-    return [sentence for path in _ours(directory) for sentence in _clear(path)]
+    return [sentence for path in _ours(directory) for sentence in clear_one(path)]
 
 
 def _ours(directory: Path) -> Iterator[Path]:
@@ -65,18 +65,23 @@ def _ours(directory: Path) -> Iterator[Path]:
                     yield Path(entry.path)
 
 
-def _clear(path: Path) -> Iterator[str]:
-    with suppress(
-        OSError
-    ):  # locked: its laboratory or its guard lives; or cleared by another command meanwhile
+def clear_one(path: Path) -> list[str]:
+    """The same of that directory alone: nothing, if its laboratory or its guard lives."""
+    try:
         file = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            if os.fstat(file).st_uid != os.geteuid():  # another one's, which has come to this name meanwhile
-                return
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mark = leftovers.mark_of(path)
-            leftovers.end_processes(marks=[mark] if mark else [])
-            leftovers.remove(path)
-            yield f"{path} was removed, left by a killed run"
-        finally:
-            os.close(file)
+    except OSError:
+        return []  # cleared by another command meanwhile
+    try:
+        if os.fstat(file).st_uid != os.geteuid():  # another one's, which has come to this name meanwhile
+            return []
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mark = leftovers.mark_of(path)
+        if mark is None and leftovers.is_shared(path):
+            return []  # another machine may be at work in it, or this one was before its last start
+        ended = leftovers.end_processes(marks=[mark] if mark else [])
+        leftovers.remove(path)
+    except OSError:
+        return []
+    finally:
+        os.close(file)
+    return [*leftovers.told(ended), f"{path} was removed, left by a killed run"]

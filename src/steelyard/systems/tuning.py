@@ -7,16 +7,17 @@ processes live, whom the guard starts under them.
 
 import errno
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steelyard import allowance
+from steelyard import allowance, streams
 from steelyard.errors import SteelyardError, SystemFailed, UnknownName, Unsupported, UsageError
 from steelyard.study.model import Tuning
 from steelyard.systems import groups
-from steelyard.systems.ledger import Ledger, lock_machine
+from steelyard.systems.ledger import Ledger, lock_machine, put_back_leftovers
 from steelyard.systems.scratch import Scratch
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -31,6 +32,13 @@ _ONE_WAY = (
     "vm.compact_memory",
     "vm.drop_caches",
 )
+# What can end this machine, or keep everybody from it, if it is set wrongly.
+_DANGEROUS = re.compile(
+    r"kernel\..*panic.*|vm\.panic_on_oom|kernel\.(pid_max|threads-max|sysrq|modprobe|core_pattern|hotplug)"
+    r"|vm\.min_free_kbytes|fs\.(file-max|nr_open|mount-max)|user\..*"
+)
+# Of net.*, what cuts no connection.
+_HARMLESS = ("net.ipv4.tcp_congestion_control", "net.core.default_qdisc")
 # Two names of one thing: to set one makes the other 0, and 0 cannot be written. What was not 0 is put back.
 _TWINS = {
     one: other
@@ -94,6 +102,8 @@ def check(name: str, tuning: Tuning) -> None:
             raise UsageError(f"{where}sysctl '{one}' cannot be restored after a change, so it is not tuned")
         if not _sysctl(one).is_file():
             raise UnknownName("sysctl", one, _neighbours(one), where=where)
+        if danger := _danger(one):
+            raise UsageError(f"{where}sysctl '{one}' can {danger}, so it is not tuned")
     for setting in _settings(tuning):
         if not setting.file.is_file():
             raise Unsupported(f"{where}this kernel has no {setting.label} ({setting.file})")
@@ -108,6 +118,16 @@ def check(name: str, tuning: Tuning) -> None:
         groups.of(tuning)
     except Unsupported as error:
         raise Unsupported(f"{where}{error}") from error
+
+
+def _danger(name: str) -> str:
+    """What a wrong value of that sysctl can do; nothing that concerns more than the system."""
+    whole = ".".join(_sysctl(name).relative_to(_SYSCTLS).parts)
+    if _DANGEROUS.fullmatch(whole):
+        return "end this machine, or keep others from starting programs"
+    if whole.startswith("net.") and whole not in _HARMLESS and os.environ.get("SSH_CONNECTION"):
+        return "cut the connection by which this machine is reached (ssh)"
+    return ""
 
 
 def _neighbours(name: str) -> list[str]:
@@ -129,12 +149,27 @@ class _Machine:
     def take(self) -> None:
         if not self._holders:
             self.file = lock_machine()
+            try:
+                _put_in_order()
+            except BaseException:
+                os.close(self.file)
+                raise
         self._holders += 1
 
     def leave(self) -> None:
         self._holders -= 1
         if not self._holders:
             os.close(self.file)
+
+
+def _put_in_order() -> None:
+    """What a killed run has left set would be taken for this machine's own: one may have been killed while
+    we waited for the lock. Raises SteelyardError for what cannot be put back."""
+    restored = put_back_leftovers()
+    for sentence in restored.done:
+        streams.tell(sentence)
+    if restored.left:
+        raise SteelyardError(f"{restored.left[0]}; this machine is not tuned before that is in order")
 
 
 _machine = _Machine()
@@ -151,7 +186,7 @@ class Tuned:
         self._where = f"system '{name}': "
         self._tuning = tuning
         self._settings = tuple(_settings(tuning))
-        self._groups = groups.of(tuning)
+        self._made: list[groups.ControlGroup] = []
         self._ledger: Ledger | None = None
         self._former_values: dict[str, Any] = {}
         if not tuning and not undo:
@@ -161,7 +196,7 @@ class Tuned:
         try:
             self._ledger = Ledger(scratch.path, mark=scratch.mark)
             self._ledger.note(*("\t".join(words) for words in undo))
-            self._enter(self._ledger)
+            self._enter(self._ledger, groups.of(tuning))
             self.set()
         except BaseException:
             self._abandon()
@@ -180,16 +215,24 @@ class Tuned:
         ledger = {"STEELYARD_LEDGER": str(self._ledger.file)} if self._ledger else {}
         return ledger | ({"STEELYARD_LIMITED": "1"} if self._tuning.is_limit else {})
 
-    def _enter(self, ledger: Ledger) -> None:
+    def _enter(self, ledger: Ledger, wanted: Sequence[groups.ControlGroup]) -> None:
         """Notes what the guard starts the system under, and makes the groups, each noted before."""
         if self._tuning.nice is not None:
             ledger.note(f"nice\t{self._tuning.nice}")
         if self._tuning.processors:
             ledger.note(f"processors\t{','.join(map(str, self._tuning.processors))}")
-        for group in self._groups:
-            ledger.note(f"group\t{group.path}")
+        for group in wanted:
+            ledger.note(line := f"group\t{group.path}")
             try:
-                self._former_values |= groups.make(group)
+                groups.make(group)
+            except FileExistsError as error:  # another's: nothing in it is ours to end
+                ledger.strike(line)
+                raise Unsupported(f"{self._where}the control group {group.path} exists already") from error
+            except OSError as error:
+                raise Unsupported(f"{self._where}cannot create a control group: {error}") from error
+            self._made.append(group)
+            try:
+                self._former_values |= groups.limit(group)
             except Unsupported as error:
                 raise Unsupported(f"{self._where}{error}") from error
 
@@ -261,7 +304,7 @@ class Tuned:
         try:
             self.put_back()
             self._ledger.undo()
-            left = [str(group.path) for group in self._groups if group.path.exists()]
+            left = [str(group.path) for group in self._made if group.path.exists()]
             if left:
                 raise SystemFailed(f"{self._where}the control group {left[0]} cannot be removed")
         except SteelyardError:
