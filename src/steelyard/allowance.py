@@ -19,6 +19,13 @@ _UNLIMITED = 1 << 60  # bytes: version 1 has no word for "no limit", but a numbe
 PROCESSORS_MOST = 65536  # more than any kernel manages
 PROCESSORS_LIKELY_MOST = 4096  # the largest number that can work for a trial
 CPU, MEMORY = "cpu", "memory"  # controllers
+_POLICIES = {
+    os.SCHED_OTHER: "other",
+    os.SCHED_BATCH: "batch",
+    os.SCHED_IDLE: "idle",
+    os.SCHED_FIFO: "fifo",
+    os.SCHED_RR: "rr",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,34 @@ def processors() -> tuple[int, ...]:
         return tuple(sorted(os.sched_getaffinity(0)))
     except OSError:  # a sandbox may refuse the question
         return tuple(range(os.cpu_count() or 1))
+
+
+def nice() -> int:
+    """Return the nice value of this process, which its systems inherit."""
+    return os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def policy() -> str:
+    """Return the scheduling policy of this process, which its systems inherit: "other" is the usual one.
+    Empty if the kernel does not tell."""
+    try:
+        number = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+    except OSError:  # a sandbox may refuse the question
+        return ""
+    return _POLICIES.get(number, str(number))
+
+
+def is_usual(nice: int, policy: str) -> bool:
+    """Whether processes with this nice value and policy come neither before nor after most others."""
+    return nice == 0 and policy in ("", "other")
+
+
+def scheduling(nice: int, policy: str) -> str:
+    """Return in words how such processes run: "at nice 19"."""
+    words = [f"at nice {nice}"] if nice else []
+    if policy not in ("", "other"):
+        words.append(f"with the scheduling policy '{policy}'")
+    return " and ".join(words) or "as processes usually do"
 
 
 def quota(*, proc: Path = _PROC) -> Quota | None:

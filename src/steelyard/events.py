@@ -226,6 +226,7 @@ class Surroundings:
     memory_hits: Natural | None = None  # how often a control group reached a limit of memory
     swapped_pages: Natural | None = None  # from and to swap, of the whole machine
     heat_events: Natural | None = None  # how often a processor was slowed for its heat
+    laboratories: Natural | None = None  # how many others measured on this machine
 
 
 @dataclass(frozen=True, slots=True)

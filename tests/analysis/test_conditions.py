@@ -121,6 +121,11 @@ def test_quiet_machines_raise_no_alarm() -> None:
             "in 50 % of the time of work without files, a process waited for a disk",
         ),
         (around(heat_events=1), conditions.HEAT, "the processors were throttled for heat 24 times"),
+        (
+            around(laboratories=1),
+            conditions.LABORATORY,
+            "another laboratory measured on this machine all the time",
+        ),
         (around(others=0.5, own=0.5), conditions.OTHERS, "other work used 50 % of CPU time"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
@@ -281,3 +286,32 @@ def test_a_share_is_all_only_where_it_is_all(share: float, text: str) -> None:
     assert care.clauses(state)[0].startswith(f"in {text} of the measured time") == (
         share >= conditions.WAITED
     )
+
+
+def test_another_laboratory_is_told_by_its_trials() -> None:
+    state = state_of(*(around(laboratories=number) for number in (0, 1, 2)))
+
+    assert state is not None
+    assert kinds(state) == [conditions.LABORATORY]
+    assert care.clauses(state) == ["another laboratory measured on this machine during 16 of 24 trials"]
+
+
+@pytest.mark.parametrize(
+    ("nice", "policy", "clause"),
+    [
+        (19, "other", "all ran at nice 19, which this command inherited"),
+        (0, "idle", "all ran with the scheduling policy 'idle', which this command inherited"),
+        (
+            5,
+            "batch",
+            "all ran at nice 5 and with the scheduling policy 'batch', which this command inherited",
+        ),
+        (0, "other", None),
+        (0, "", None),
+    ],
+)
+def test_a_priority_that_is_inherited_is_told(nice: int, policy: str, clause: str | None) -> None:
+    trials = [conditions.Seen("y", "cpu", 1, SECOND, 0.0, around(own=0.5))]
+    state = conditions.state_of(trials, {"allowance": {"nice": nice, "policy": policy}})
+
+    assert care.clauses(state) == ([clause] if clause else [])

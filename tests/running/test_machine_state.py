@@ -3,18 +3,19 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from installed_command import Run
+from installed_command import COMMAND, Run
 
 from steelyard import allowance
-from steelyard.running import machine_state
+from steelyard.running import laboratories, machine_state
 from steelyard.running.machine_state import StateReading
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -152,6 +153,59 @@ def test_a_run_beside_busy_loops_says_so_in_its_first_lines(
     assert told["state"]["conditions"][0]["kind"] == "other work"
     assert told["state"]["waited"] > 0.5
     assert re.search(waits, told["care"])
+
+
+ANNOUNCED = """
+import sys
+from steelyard.running import laboratories
+with laboratories.announced():
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.program
+def test_two_laboratories_know_of_each_other(write_study: Callable[..., str], steelyard: Run) -> None:
+    """Each says that the other one measured; when it has gone, nobody does."""
+    if laboratories.others() is None:
+        pytest.skip("this kernel does not list sockets")
+    words = [sys.executable, "-c", ANNOUNCED]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin
+        assert other.stdout
+        other.stdout.readline()
+        study = write_study(systems={"a": "", "b": ""}, blocks=4)
+        answer = steelyard("run", study, "--format", "json")
+        examined = steelyard("doctor", "--format", "json")
+        before = laboratories.others()
+        other.stdin.close()
+        other.wait()
+
+    assert answer.returncode == 0, answer.stderr
+    kinds = [one["kind"] for one in json.loads(answer.stdout)["state"]["conditions"]]
+    assert "another laboratory" in kinds
+    assert "other laboratory" in examined.stdout
+    assert before is not None
+    assert before >= 1
+    with laboratories.announced():
+        assert laboratories.others(proc=Path("/nowhere")) is None
+
+
+@pytest.mark.program
+def test_an_inherited_priority_is_part_of_the_state(write_study: Callable[..., str], archive: Path) -> None:
+    study = write_study(systems={"a": "", "b": ""}, blocks=4)
+    for words, said in (
+        (["nice", "-n", "7"], "at nice 7"),
+        (["chrt", "--idle", "0"], "with the scheduling policy 'idle'"),
+    ):
+        if shutil.which(words[0]) is None:
+            continue
+        command = [*words, COMMAND, "run", study, "--new", "--format", "json", "--archive", archive]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert f"all ran {said}" in json.loads(done.stdout)["care"]
+        doctor = subprocess.run([*words, COMMAND, "doctor"], capture_output=True, text=True, check=False)
+        assert f"this process runs {said}" in " ".join(doctor.stdout.split())
 
 
 @pytest.mark.program

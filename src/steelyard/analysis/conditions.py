@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from steelyard import allowance
 from steelyard.analysis.model import Comparison, Condition, MachineState
 from steelyard.analysis.rows import TrialRow
 from steelyard.archive.experiments import Experiment
@@ -19,7 +20,8 @@ from steelyard.statistics import verdict
 OTHERS, STOLEN, QUOTA = "other work", "host", "processor quota"
 MEMORY, LIMIT, SWAP = "memory", "memory limit", "swap"
 STORAGE, HEAT = "storage", "heat"
-KINDS = (OTHERS, STOLEN, QUOTA, MEMORY, LIMIT, SWAP, STORAGE, HEAT)
+LABORATORY, PRIORITY = "another laboratory", "priority"
+KINDS = (OTHERS, STOLEN, QUOTA, MEMORY, LIMIT, SWAP, STORAGE, HEAT, LABORATORY, PRIORITY)
 
 # From which share on a condition is worth a word. Quiet machines stay below a third of each.
 WAITED = 0.1  # of the time: a process waits for a processor; and others must use ...
@@ -117,11 +119,12 @@ def _summed(trials: Sequence[Seen], allowed: Mapping[str, Any]) -> MachineState:
         memory_hits=_total(one.memory_hits for one in around),
         swapped_pages=_total(one.swapped_pages for one in around),
         heat_events=_total(one.heat_events for one in around),
+        crowded_trials=sum(bool(one.laboratories) for one in around),
         **{name: allowed[name] for name in _ALLOWED if allowed.get(name) is not None},
     )
 
 
-_ALLOWED = ("quota", "quota_group", "memory_limit_bytes", "memory_group")
+_ALLOWED = ("quota", "quota_group", "memory_limit_bytes", "memory_group", "nice", "policy")
 
 
 def _share(weighted: Iterable[tuple[float | None, int]]) -> float | None:
@@ -158,3 +161,7 @@ def _conditions(state: MachineState) -> Iterable[Condition]:
         yield Condition(SWAP, state.memory_waited or 0.0)
     if state.heat_events:
         yield Condition(HEAT, 0.0)
+    if state.crowded_trials:
+        yield Condition(LABORATORY, others)
+    if not allowance.is_usual(state.nice, state.policy):
+        yield Condition(PRIORITY, 0.0)

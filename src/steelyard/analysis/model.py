@@ -432,6 +432,9 @@ class MachineState:
     quota_group: str = ""
     memory_limit_bytes: int | None = None  # that the tightest control group allows
     memory_group: str = ""
+    nice: int = 0  # of the laboratory's processes
+    policy: str = ""  # by which they were scheduled; empty: unknown
+    crowded_trials: int = 0  # of those: while another laboratory measured
     conditions: tuple[Condition, ...] = ()  # that are worth a word, the worst first
     likeliest: str | None = None  # the kind that is worst in the trials of what is not settled
 

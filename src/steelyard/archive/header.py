@@ -47,6 +47,8 @@ class Allowance(TypedDict):
     quota_group: str  # its directory; empty without one
     memory_limit_bytes: Annotated[int, Range(0, 2**63)] | None
     memory_group: str
+    nice: NotRequired[Annotated[int, Range(-20, 19)]]  # of the laboratory's processes
+    policy: NotRequired[str]  # by which they are scheduled; "other" is the usual one
 
 
 class Header(TypedDict):

@@ -13,6 +13,7 @@ from steelyard import allowance, standstill, systems
 from steelyard.errors import SteelyardError
 from steelyard.programs import built
 from steelyard.quantities import counted_processors, digits, size_bytes, time_ns
+from steelyard.running import laboratories
 from steelyard.statistics import student
 from steelyard.systems.agent import Agent
 from steelyard.watch import monitor
@@ -137,6 +138,7 @@ def noise(fingerprint: Record, root: Path = Path("/")) -> Iterator[Diagnosis]:
         yield _virtual(str(fingerprint["hypervisor"]), root)
     yield from _other_load(int(fingerprint["cpu_count"] or len(allowance.processors())), root)
     yield from _memory(root)
+    yield from _priority()
     usable, online = fingerprint.get("cpu_count"), fingerprint.get("cpu_online")
     if usable and online and usable < online:
         says = f"only {usable} of {online} may be used by this process (taskset, or a cpuset)"
@@ -177,10 +179,21 @@ def _other_load(processors: int, root: Path) -> Iterator[Diagnosis]:
         waited = float(pressure[0])
         says = f"in {digits(waited)} % of the last 10 s a process waited for a processor"
         yield Diagnosis(NOISE, "other work", waited < _PRESSURE_LEAST, says)
-    elif load := _text(root / "proc/loadavg"):
+    if laboratories.others(proc=root / "proc"):
+        says = "another laboratory measures on this machine now: each disturbs the other"
+        yield Diagnosis(NOISE, "other laboratory", False, says)
+    if not pressure and (load := _text(root / "proc/loadavg")):
         running = float(load.split()[0])
         says = f"{digits(running)} processes ran or waited, on average over a minute"
         yield Diagnosis(NOISE, "other work", running < 0.1 * processors, says)
+
+
+def _priority() -> Iterator[Diagnosis]:
+    """How this process is scheduled, and so all that it will measure, where that is not as usual."""
+    nice, policy = allowance.nice(), allowance.policy()
+    if not allowance.is_usual(nice, policy):
+        says = f"this process runs {allowance.scheduling(nice, policy)}, and so would all that it measures"
+        yield Diagnosis(NOISE, "priority", False, says)
 
 
 def _memory(root: Path) -> Iterator[Diagnosis]:

@@ -23,7 +23,7 @@ from steelyard.archive.schema import Line
 from steelyard.errors import Ended, Rebooting, SteelyardError, Stuck, Unsupported, UsageError
 from steelyard.events import CALLS, Event, Stood
 from steelyard.programs import built
-from steelyard.running import boot_machines, continuation, peers, progress, runner
+from steelyard.running import boot_machines, continuation, laboratories, peers, progress, runner
 from steelyard.running import order as orders
 from steelyard.running.dialogue import AgentLike
 from steelyard.running.host_monitor import HostMonitor
@@ -173,6 +173,7 @@ def _measure(
 
     with (
         contextlib.closing(journal),
+        laboratories.announced(),
         peers.far_ends(schedule, members, directory, keep=journal.append) as far_ends,
         onlooker(schedule, judge) as watcher,
     ):
@@ -296,4 +297,6 @@ def _allowance() -> dict[str, Any]:
         "quota_group": shown(str(quota.group)) if quota else "",
         "memory_limit_bytes": memory.bytes if memory else None,
         "memory_group": shown(str(memory.group)) if memory else "",
+        "nice": allowance.nice(),
+        "policy": allowance.policy(),
     }

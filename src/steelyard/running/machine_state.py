@@ -13,6 +13,7 @@ from pathlib import Path
 
 from steelyard import allowance
 from steelyard.events import Surroundings
+from steelyard.running import laboratories
 from steelyard.systems import agent
 from steelyard.text import of_file
 
@@ -42,6 +43,7 @@ class StateReading:
     memory_hits: int | None = None  # how often a control group reached a limit of memory
     swapped_pages: int | None = None
     heat_events: int | None = None
+    laboratories: int | None = None  # others that measure now
 
 
 def read(
@@ -81,6 +83,7 @@ def read(
         _memory_hits(proc),
         _swapped_pages(proc),
         sum(known_heat) if known_heat else None,
+        laboratories.others(proc=proc),
     )
 
 
@@ -92,6 +95,7 @@ def between(before: StateReading, after: StateReading) -> Surroundings:
     idle_ns = _more(before.idle_ns, after.idle_ns) if is_same else None
     stolen_ns = _more(before.stolen_ns, after.stolen_ns) if is_same else None
     periods, throttled = _most_throttled(before, after)
+    seen = (before.laboratories, after.laboratories)
     return Surroundings(
         memory_pressure=waited(before, after, "memory"),
         io_pressure=waited(before, after, "io"),
@@ -104,6 +108,7 @@ def between(before: StateReading, after: StateReading) -> Surroundings:
         memory_hits=_more(before.memory_hits, after.memory_hits),
         swapped_pages=_more(before.swapped_pages, after.swapped_pages),
         heat_events=_more(before.heat_events, after.heat_events),
+        laboratories=max((one for one in seen if one is not None), default=None),
     )
 
 

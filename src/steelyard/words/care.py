@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from steelyard import allowance
 from steelyard.analysis import conditions
 from steelyard.analysis.model import MachineState
 from steelyard.quantities import count, digits, number_of, size_bytes
@@ -91,6 +92,8 @@ _CAUSES: Mapping[str, str] = {
     conditions.SWAP: "paging to swap",
     conditions.STORAGE: "other work on the disks",
     conditions.HEAT: "the processors' heat",
+    conditions.LABORATORY: "another laboratory on this machine",
+    conditions.PRIORITY: "the priority of what was measured",
 }
 
 
@@ -120,6 +123,13 @@ def _clause(kind: str, state: MachineState) -> str:
             f"in {_percent(state.storage_waited)} of the time of work without files, a process waited "
             "for a disk"
         )
+    if kind == conditions.LABORATORY:
+        if state.crowded_trials == state.trials:
+            return "another laboratory measured on this machine all the time"
+        crowded = f"{count(state.crowded_trials)} of {number_of(state.trials, 'trial')}"
+        return f"another laboratory measured on this machine during {crowded}"
+    if kind == conditions.PRIORITY:
+        return f"all ran {allowance.scheduling(state.nice, state.policy)}, which this command inherited"
     return f"the processors were throttled for heat {_times(state.heat_events)}"
 
 
