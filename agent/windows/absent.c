@@ -1,6 +1,6 @@
-/* absent.c -- what this system lacks: the guard, ledgers, userlands, file systems, a guest's duties; and the
- * workloads of absent.def, each as a descriptor that says why, so that every system lists the same
- * workloads. */
+/* absent.c -- what this system lacks: the guard, ledgers, userlands, file systems, a guest's
+ * duties; and the workloads of absent.def, each as a descriptor that says why, so that every system
+ * lists the same workloads. */
 #include "../../workloads/api/far_end.h"
 #include "../../workloads/api/workload.h"
 
