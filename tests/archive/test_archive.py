@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 import synthetic
 
 from steelyard.analysis import evaluate
-from steelyard.archive import closing, experiments, journal, reading
+from steelyard.archive import closing, experiments, journal, merging, reading
 from steelyard.archive.experiments import Experiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError, UnknownName, UsageError
@@ -306,8 +307,10 @@ def test_an_archive_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> No
 
 
 def _created(found: Experiment, moment: float) -> None:
+    """As earlier versions had it, by the clock alone."""
     path = found.path / experiments.HEADER
-    path.write_text(json.dumps(dict(found.header) | {"created": moment}))
+    header = {name: value for name, value in found.header.items() if name != "after"}
+    path.write_text(json.dumps(header | {"created": moment}))
 
 
 def test_experiments_come_oldest_first_and_the_newest_is_found_without_a_name(tmp_path: Path) -> None:
@@ -460,6 +463,39 @@ def test_the_holder_is_named_and_its_end_frees_the_place(tmp_path: Path) -> None
         pass
 
 
+# --- the order
+
+
+def test_the_newest_is_what_was_made_last_whatever_the_clocks_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that was a day ahead once, and one that went back to 1970 at each start."""
+    made = []
+    for now in (1_800_000_000, 1_800_086_400, 1_800_000_060, 1_800_000_120, 60, 120, 1_900_000_000, 30):
+        monkeypatch.setattr(time, "time", lambda now=now: float(now))
+        made.append(_experiment(tmp_path))
+        assert experiments.find(tmp_path, None).name == made[-1].name
+    monkeypatch.undo()
+
+    assert [one.name for one in experiments.experiments(tmp_path)] == [one.name for one in made]
+    assert experiments.dated_later(tmp_path, made[1]) is None
+    late = experiments.dated_later(tmp_path, made[2])
+    assert late is not None
+    assert late.name == made[1].name
+
+
+def test_an_order_that_contradicts_itself_is_one_all_the_same(tmp_path: Path) -> None:
+    """As an archive from outside may have it: in a circle, or after what is not there."""
+    names = [_experiment(tmp_path).name for _ in range(3)]
+    for name, after in zip(names, (names[2], names[0], names[1]), strict=True):
+        path = tmp_path / "experiments" / name / experiments.HEADER
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"after": after}))
+    assert sorted(one.name for one in experiments.experiments(tmp_path)) == sorted(names)
+
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"after": "none"}))
+    assert len(experiments.experiments(tmp_path)) == 3
+
+
 # --- merging
 
 
@@ -469,8 +505,8 @@ def test_merging_copies_closed_experiments_once_and_open_ones_not(tmp_path: Path
     closed = _experiment(there, closed=True)
     _experiment(there)
 
-    assert experiments.merge(here, there) == 1
-    assert experiments.merge(here, there) == 0
+    assert merging.merge(here, there) == 1
+    assert merging.merge(here, there) == 0
     (copy,) = experiments.experiments(here)
     assert copy.path != closed.path
     assert _files(copy) == _files(closed)
@@ -484,7 +520,7 @@ def test_merging_does_not_touch_what_is_there(tmp_path: Path) -> None:
     before = _files(mine)
     _experiment(there, closed=True)
 
-    assert experiments.merge(here, there) == 1
+    assert merging.merge(here, there) == 1
     assert len(experiments.experiments(here)) == 2
     assert _files(mine) == before
 
@@ -498,14 +534,99 @@ def test_a_merge_that_was_cut_short_can_be_done_again(tmp_path: Path) -> None:
     (draft / experiments.HEADER).write_text("{")
 
     assert experiments.experiments(here) == []
-    assert experiments.merge(here, there) == 1
+    assert merging.merge(here, there) == 1
     assert not draft.exists()
     assert _files(experiments.experiments(here)[0]) == _files(closed)
 
 
+def _part_of(whole: Experiment, root: Path, lines: int) -> Experiment:
+    """A copy of an open experiment with the first lines of its journal, as made while it was measured."""
+    place = root / "experiments" / whole.name
+    place.mkdir(parents=True)
+    (place / experiments.HEADER).write_bytes((whole.path / experiments.HEADER).read_bytes())
+    first = (whole.path / journal.NAME).read_bytes().splitlines(keepends=True)[:lines]
+    (place / journal.NAME).write_bytes(b"".join(first))
+    return experiments.at(place)
+
+
+@pytest.mark.computes
+@pytest.mark.parametrize("end", [b"", b'{"kind": "tri'], ids=["whole lines", "a line cut short"])
+def test_a_part_of_an_experiment_is_completed(tmp_path: Path, end: bytes) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    whole = _experiment(there)
+    part = _part_of(whole, here, 9)
+    with (part.path / journal.NAME).open("ab") as file:
+        file.write(end)
+    closing.close(whole)
+    told: list[str] = []
+
+    assert merging.merge(here, there, told.append) == 1
+    assert merging.merge(here, there, told.append) == 0
+    (found,) = experiments.experiments(here)
+    assert found.closed
+    assert _files(found) == _files(whole)
+    assert _rows(found) == _rows(whole)
+    assert told == [f"{part.name} was a part of the same experiment there, and is completed"]
+
+
+@pytest.mark.computes
+def test_a_closed_part_is_completed_and_does_not_replace_the_whole(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    whole = _experiment(there)
+    part = _part_of(whole, here, 9)
+    closing.close(part)
+    closing.close(whole)
+    before = _files(whole)
+
+    assert merging.merge(there, here) == 0
+    assert _files(whole) == before
+    told: list[str] = []
+    assert merging.merge(here, there, told.append) == 1
+    assert _rows(experiments.at(part.path)) == _rows(whole)
+
+
+@pytest.mark.computes
+def test_two_experiments_of_one_name_are_both_kept(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    whole = _experiment(there)
+    part = _part_of(whole, here, 9)
+    text = (part.path / journal.NAME).read_text().splitlines(keepends=True)
+    trial = next(number for number, line in enumerate(text) if json.loads(line)["kind"] == "trial")
+    changed = json.loads(text[trial]) | {"began": 4711.0}
+    text[trial] = json.dumps(changed) + "\n"
+    (part.path / journal.NAME).write_text("".join(text))
+    before = _files(part)
+    closing.close(whole)
+    told: list[str] = []
+
+    assert merging.merge(here, there, told.append) == 1
+    assert merging.merge(here, there, told.append) == 0
+    assert _files(part) == before
+    both = {one.name: one for one in experiments.experiments(here)}
+    assert len(both) == 2
+    (other,) = both.keys() - {part.name}
+    assert told == [f"{part.name} is another experiment there: that one is kept as {other}"]
+    assert _rows(both[other]) == _rows(whole)
+
+
+@pytest.mark.computes
+def test_a_part_into_which_something_is_measured_is_left_alone(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    whole = _experiment(there)
+    part = _part_of(whole, here, 9)
+    closing.close(whole)
+    before = _files(part)
+    told: list[str] = []
+
+    with experiments.measuring(here):
+        assert merging.merge(here, there, told.append) == 0
+    assert "another experiment is being measured" in told[0]
+    assert _files(part) == before
+
+
 def test_what_is_no_archive_cannot_be_merged(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="is not an archive"):
-        experiments.merge(tmp_path / "here", tmp_path)
+        merging.merge(tmp_path / "here", tmp_path)
 
 
 # --- exporting

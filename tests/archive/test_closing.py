@@ -11,7 +11,7 @@ import pytest
 import synthetic
 
 from steelyard.analysis import evaluate
-from steelyard.archive import closing, experiments, files, journal, reading, schema
+from steelyard.archive import closing, experiments, files, journal, merging, reading, schema
 from steelyard.archive.experiments import Experiment
 from steelyard.errors import ArchiveError
 from steelyard.events import Outcome
@@ -241,7 +241,7 @@ def test_merging_takes_what_was_damaged_along(found: Experiment, tmp_path: Path)
     _write(found, [*_lines(found), b"damaged\n"])
     closing.close(found)
 
-    assert experiments.merge(tmp_path / "there", tmp_path) == 1
+    assert merging.merge(tmp_path / "there", tmp_path) == 1
 
     (copy,) = experiments.experiments(tmp_path / "there")
     assert {path.name: path.read_bytes() for path in copy.path.iterdir()} == {

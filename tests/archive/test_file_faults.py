@@ -20,7 +20,18 @@ import monitor_records
 import pytest
 import synthetic
 
-from steelyard.archive import closing, experiments, exports, files, journal, names, reading, tables, watches
+from steelyard.archive import (
+    closing,
+    experiments,
+    exports,
+    files,
+    journal,
+    merging,
+    names,
+    reading,
+    tables,
+    watches,
+)
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError
 from steelyard.watch import records
@@ -319,7 +330,7 @@ class Importing(Operation):
         self.wanted = _contents(there)
 
     def act(self, place: Path) -> None:
-        experiments.merge(place / "here", place / "there")
+        merging.merge(place / "here", place / "there")
         watches.merge(place / "here", place / "there")
 
     def check(self, place: Path, *, done: bool) -> None:

@@ -2,6 +2,6 @@
 holds events during a measurement; `experiments` and `watches` keep finished ones. `closing` makes Parquet of
 a journal through `tables`, and `reading` queries either by SQL.
 
-Each module imports only from earlier ones: names, files, schema, versions, header, journal, experiments,
-tables, readback, reopening, exports, relations, exclusions, reading, closing, watches.
+Each module imports only from earlier ones: names, files, schema, sequence, versions, header, journal,
+experiments, tables, readback, reopening, exports, relations, exclusions, reading, closing, merging, watches.
 """

@@ -11,7 +11,7 @@ An archive is a directory; an experiment is a directory in it:
 Atomicity: a line is one write and one fsync; a line that a crash cut short has no newline, and is cut
 off before anything is added. Parquet files are written beside their place and renamed into it, the
 last of them last, so that an experiment is closed if and only if its events.parquet exists. A closed
-experiment is never changed, so archives merge by copying; `reopen` makes an open one of it.
+experiment is never changed, so archives merge by copying (`merging`); `reopen` makes an open one of it.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ import socket
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from steelyard.archive import files, journal, names, schema, versions
+from steelyard.archive import files, journal, names, schema, sequence, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import Line
 from steelyard.errors import ArchiveError, UnknownName
@@ -112,8 +112,12 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
 
 def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mapping[str, Any]) -> Experiment:
     """A new experiment in the archive, which is made if it is not there. Raises ArchiveError."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    created = time.time()
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(created))
     path = root / "experiments" / f"{stamp}-{plan.study.name}-{secrets.token_hex(4)}"
+    before = None
+    with suppress(ArchiveError):  # what is wrong there is said where it is written to
+        before = next(reversed(experiments(root, tell=lambda sentence: None)), None)
     header = {
         "version": VERSION,
         "identity": same,
@@ -126,7 +130,8 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
         "precision": plan.study.design.precision,
         "budget_s": budget_s,
         "seed": plan.seed,
-        "created": time.time(),
+        "created": created,
+        **({"after": before.name} if before else {}),
         **({"servers": dict(plan.servers)} if plan.servers else {}),
         **({"short": True} if plan.study.is_short else {}),
         **details,
@@ -137,8 +142,20 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
     return Experiment(path, json.loads(json.dumps(header)))
 
 
+def dated_later(root: Path, experiment: Experiment) -> Experiment | None:
+    """The one that was there when that was made, and has a later date: a clock was wrong."""
+    for one in experiments(root, lambda sentence: None):
+        if (
+            one.name == experiment.header.get("after")
+            and one.header["created"] > experiment.header["created"]
+        ):
+            return one
+    return None
+
+
 def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
-    """Every experiment of the archive, the oldest first. Calls `tell` for each that cannot be read."""
+    """Every experiment of the archive, the first made first (`sequence`). Calls `tell` for each that cannot
+    be read."""
     entries = []
     paths, others = files.directories(root / "experiments")
     for sentence in others:
@@ -147,17 +164,17 @@ def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
         if not os.path.lexists(path / HEADER):
             continue  # an earlier version was killed while it was being made: nothing was measured yet
         try:
-            entries.append(_open(path))
+            entries.append(at(path))
         except ArchiveError as error:
             tell(str(error))
-    return sorted(entries, key=lambda one: (one.header["created"], one.name))
+    return sequence.in_order(entries)
 
 
 def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
     """The experiment of that name, or whose directory that is; the newest one for None. Calls `tell` for
     others that cannot be read. Raises UnknownName, ArchiveError."""
     if name is not None and (Path(name) / HEADER).exists():
-        return _open(Path(name))
+        return at(Path(name))
     entries = experiments(root, tell)
     if name is None and entries:
         return entries[-1]
@@ -167,7 +184,7 @@ def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
         if one.name == name:
             return one
     if "/" not in name and os.path.lexists(root / "experiments" / name / HEADER):
-        return _open(root / "experiments" / name)
+        return at(root / "experiments" / name)
     raise UnknownName("experiment", name, (one.name for one in entries), where=f"archive {root}: ")
 
 
@@ -179,7 +196,8 @@ def unfinished(root: Path, same: str, tell: Tell = refuse) -> Experiment | None:
     return None
 
 
-def _open(path: Path) -> Experiment:
+def at(path: Path) -> Experiment:
+    """The one in that directory. Raises ArchiveError."""
     written = headers.read(path)
     return Experiment(path, written.header, frozenset(written.absent))
 
@@ -250,19 +268,6 @@ def discard_if_empty(experiment: Experiment) -> None:
         discard(experiment)
 
 
-def merge(root: Path, source: Path, tell: Tell = refuse) -> int:
-    """Copies the closed experiments of another archive that this one lacks; returns how many. Each is
-    copied beside its place and renamed into it. Raises ArchiveError if `source` is no archive."""
-    if not any((source / name).is_dir() for name in ("experiments", "watches")):
-        raise ArchiveError(f"'{source}' is not an archive: it has no directory 'experiments'")
-    missing = [
-        one
-        for one in experiments(source, tell)
-        if one.closed and not os.path.lexists(root / "experiments" / one.name)
-    ]
-    return copied(missing, root / "experiments", (HEADER, DAMAGED, *map(file_of, names.OF_EXPERIMENT)), tell)
-
-
 class Named(Protocol):
     """A directory of an archive, by its name."""
 
@@ -281,7 +286,7 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
             with files.drafted(folder / one.name) as draft:
                 for name in names:
                     if os.path.lexists(one.path / name):
-                        files.write_synced(draft / name, _parts_of(one.path / name))
+                        files.write_synced(draft / name, parts_of(one.path / name))
             done += 1
         except ArchiveError as error:
             tell(f"{one.path} is left out: {error}")
@@ -293,7 +298,7 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
     return done
 
 
-def _parts_of(path: Path) -> Iterator[bytes]:
+def parts_of(path: Path) -> Iterator[bytes]:
     """The file's content. Raises ArchiveError."""
     try:
         with files.descriptor(path) as handle:

@@ -63,7 +63,8 @@ class Header(TypedDict):
     budget_s: Annotated[float, Range(0, 1e12)]
     precision: NotRequired[Annotated[float, Range(0, 1)]]  # that claimed differences were to be known to
     seed: Whole
-    created: Moment  # seconds since 1970
+    created: Moment  # seconds since 1970, by its clock
+    after: NotRequired[str]  # the experiment that was the newest of its archive when it was made
     boot_systems: list[str]
     workloads: dict[str, ArchivedWorkload]
     watched: bool  # false with --no-watch

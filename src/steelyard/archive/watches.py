@@ -16,13 +16,13 @@ import secrets
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from steelyard import shapes
-from steelyard.archive import experiments, exports, files, journal, schema, tables
+from steelyard.archive import experiments, exports, files, journal, schema, sequence, tables
 from steelyard.archive.experiments import Tell
 from steelyard.archive.schema import ArchiveTable, Column
 from steelyard.errors import ArchiveError, UnknownName
@@ -41,6 +41,7 @@ _HEADER_MOST = 1 << 28  # bytes
 class _Header(TypedDict):
     version: int
     created: Moment
+    after: NotRequired[str]  # the watch that was the newest of its archive when it was kept
     host: str
     watched: str
     head: Head
@@ -99,9 +100,13 @@ def keep(root: Path, watch: Watch, *, watched: str) -> KeptWatch:
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(created))
     path = root / _FOLDER / f"{stamp}-watch-{secrets.token_hex(4)}"
+    before = None
+    with suppress(ArchiveError):  # what is wrong there is said where it is written to
+        before = next(reversed(watches(root, tell=lambda sentence: None)), None)
     header = {
         "version": VERSION,
         "created": created,
+        **({"after": before.name} if before else {}),
         "host": shown(socket.gethostname()),
         "watched": watched,
         "head": dataclasses.asdict(watch.head),
@@ -275,7 +280,7 @@ def watches(root: Path, tell: Tell = experiments.refuse) -> list[KeptWatch]:
             entries.append(_open(path))
         except ArchiveError as error:
             tell(str(error))
-    return sorted(entries, key=lambda one: (one.header["created"], one.name))
+    return sequence.in_order(entries)
 
 
 def find(root: Path, name: str, tell: Tell = experiments.refuse) -> KeptWatch:

@@ -150,10 +150,11 @@ def _show_words(experiment: "Experiment", form: str) -> int:
 
 
 def _merge(options: MergeOptions) -> int:
-    from steelyard.archive import experiments, watches
+    from steelyard.archive import experiments, merging, watches
 
+    libraries.load("steelyard.archive.reading")
     root = output.archive(options.archive)
-    count = experiments.merge(root, options.source, streams.tell)
+    count = merging.merge(root, options.source, streams.tell)
     for one in experiments.experiments(options.source, lambda sentence: None):
         if not one.closed:
             streams.tell(f"{one.path} is open, and left out: resume it there with the command that began it")

@@ -88,6 +88,11 @@ def carry_out(
             experiment = experiments.create(
                 order.archive, schedule, budget_s=schedule.study.design.budget_s, same=same, details=details
             )
+            if later := experiments.dated_later(order.archive, experiment):
+                streams.tell(
+                    f"{later.name} in this archive has a later date than now: this machine's clock was ahead "
+                    "then, or is behind now. The newest is the one that was made last, whatever its date"
+                )
         try:
             with continuation.over_reboots(experiment.path) if is_this else contextlib.nullcontext():
                 _measure(
