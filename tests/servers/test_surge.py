@@ -377,6 +377,7 @@ import functools, http.server, sys
 
 class Recording(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # which would hold each file back for 40 ms, until its head is acknowledged
 
     def log_message(self, *_):
         pass
