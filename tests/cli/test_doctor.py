@@ -116,9 +116,14 @@ def test_systems_that_work_are_one_line_and_the_others_say_why() -> None:
 
 
 @pytest.mark.boots
-def test_doctor_names_every_system_and_backend_on_one_screen(steelyard: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "how", [["--no-start"], pytest.param([], marks=pytest.mark.long)], ids=["looked at", "started"]
+)
+def test_doctor_names_every_system_and_backend_on_one_screen(
+    how: list[str], steelyard: Run, tmp_path: Path
+) -> None:
     shown = steelyard("doctor", "--no-start", TMPDIR=str(tmp_path))
-    told = steelyard("doctor", "--format", "json")
+    told = steelyard("doctor", *how, "--format", "json")
 
     assert (shown.returncode, told.returncode, shown.stderr) == (0, 0, "")
     rows = json.loads(told.stdout)

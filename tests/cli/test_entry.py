@@ -2,6 +2,7 @@
 a traceback."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -46,20 +47,25 @@ def wait_until_it_listens(process: subprocess.Popen[str], *, to: int = signal.SI
         time.sleep(0.0005)
 
 
+@pytest.mark.parametrize("many", [4, pytest.param(len(MOMENTS), marks=pytest.mark.long)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
 @pytest.mark.parametrize(
     "words",
     [["doctor"], pytest.param(["plan", "pegasus"], marks=pytest.mark.long), ["report"]],
     ids=" ".join,
 )
-def test_a_request_to_end_is_obeyed_at_every_moment(words: list[str], number: int, tmp_path: Path) -> None:
+def test_a_request_to_end_is_obeyed_at_every_moment(
+    words: list[str], number: int, many: int, tmp_path: Path
+) -> None:
     own_status, whole = 0, None
     if words != ["doctor"]:  # which takes longer than a second
         own = started(words, tmp_path)
         whole = own.communicate()
         own_status = own.returncode
 
-    for moment in MOMENTS if number == signal.SIGINT else MOMENTS[::5]:
+    seed = random.randrange(1 << 32)
+    print(f"moments drawn by seed {seed}")
+    for moment in random.Random(seed).sample(MOMENTS, many):
         process = started(words, tmp_path)
         wait_until_it_listens(process)
         time.sleep(moment)

@@ -58,7 +58,13 @@ def test_a_compiler_that_is_not_there_is_named() -> None:
 @pytest.mark.builds
 @pytest.mark.limit(600)  # where other work has the processors, a compiler takes minutes
 @pytest.mark.usefixtures("keeping_compilers")
-@pytest.mark.parametrize("build", [LoadBuild("clang", "musl", "O0"), LoadBuild(level="O0", shared=True)])
+@pytest.mark.parametrize(
+    "build",
+    [
+        LoadBuild("clang", "musl", "O0"),
+        pytest.param(LoadBuild(level="O0", shared=True), marks=pytest.mark.long),  # userlands run one, too
+    ],
+)
 def test_a_further_build_runs_the_same_workloads(build: LoadBuild) -> None:
     """And holds the machine code that all programs share as it is: only the rest is compiled. At the level
     that compiles fastest."""

@@ -1,5 +1,6 @@
 """The load program for other processors and systems: it compiles, and where there is an emulator it runs."""
 
+import random
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import check
 
 AARCH64, FREEBSD = "aarch64-linux-musl", "x86_64-freebsd"
+MACHINES = {AARCH64: 183, FREEBSD: 62}  # EM_AARCH64, EM_X86_64
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
 
@@ -27,24 +29,40 @@ def own_place(keeping_compilers: None, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("STEELYARD_PROGRAMS", str(tmp_path / "programs"))
 
 
+def machine_of(elf: Path) -> int:
+    header = elf.read_bytes()[:20]
+    assert header[:4] == b"\x7fELF"
+    return int.from_bytes(header[18:20], "little")
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("target", MACHINES)
+def test_sources_are_compiled_without_a_warning(target: str, tmp_path: Path) -> None:
+    """Some of them, and the machine code that all programs share: without libc, which takes a minute."""
+    build = LoadBuild("zig", target=target)
+    *files, code = builds._files(build, built.source(), tmp_path)
+    seed = random.randrange(1 << 32)
+    print(f"drawn by seed {seed}")
+    some = [*random.Random(seed).sample(files, 40), code]
+
+    made = builds._objects(build, [*builds._flags(build, built.source()), *WARNINGS], some, tmp_path)
+
+    assert {machine_of(Path(one)) for one in made} == {MACHINES[target]}
+
+
+@pytest.mark.long
 @pytest.mark.builds
 @pytest.mark.limit(600)  # zig compiles its libc once
-@pytest.mark.parametrize(
-    ("target", "machine", "loader"),
-    [(AARCH64, 183, None), (FREEBSD, 62, "/libexec/ld-elf.so.1")],  # EM_AARCH64, static; EM_X86_64
-)
-def test_it_is_built_without_a_warning_for_what_it_says(
-    target: str, machine: int, loader: str | None
-) -> None:
+@pytest.mark.parametrize(("target", "loader"), [(AARCH64, None), (FREEBSD, "/libexec/ld-elf.so.1")])
+def test_it_is_built_without_a_warning_for_what_it_says(target: str, loader: str | None) -> None:
     build = LoadBuild("zig", target=target)
     assert build.name == f"zig-{target}-O2"
     made = builds.make(build, warnings=WARNINGS)
-    header = made.read_bytes()[:20]
-    assert header[:4] == b"\x7fELF"
     assert userland.interpreter_of(made) == loader
-    assert int.from_bytes(header[18:20], "little") == machine
+    assert machine_of(made) == MACHINES[target]
 
 
+@pytest.mark.long
 @pytest.mark.builds
 @pytest.mark.limit(600)
 def test_aarch64_runs_every_workload_under_emulation_or_says_why_not(tmp_path: Path) -> None:

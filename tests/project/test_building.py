@@ -434,27 +434,20 @@ def test_uninstall_leaves_what_was_there_before_and_nothing_else(tmp_path: Path,
     assert command.stdout == "hello\n"
     assert (prefix / "share/man/man1/steelyard.1").read_text() == "manual"
     assert all(path.stat().st_mode & 0o004 for path in (prefix / "lib").rglob("*"))
-    assert _install_into(prefix, sys.executable, wheel).returncode == 0, "again, as for a newer version"
     (prefix / "share" / "fish" / "another").touch()
+    (prefix / "bin" / "steelyard").unlink()
+    (prefix / "bin" / "steelyard").write_text("another")
+    done = _install_into(prefix, sys.executable, wheel)
+    assert done.returncode == 0, "again, as for a newer version"
+    assert "is there already" in done.stderr, "a command of that name that is not ours is left"
     assert _install_into("--undo", prefix).returncode == 0
-    assert _all_below(prefix) - before == {"share/fish", "share/fish/another"}
+    others = {"bin", "bin/steelyard", "share/fish", "share/fish/another"}
+    assert _all_below(prefix) - before == others
+    assert (prefix / "bin" / "steelyard").read_text() == "another"
     assert before <= _all_below(prefix)
     again = _install_into("--undo", prefix)
     assert again.returncode == 1
     assert "nothing is installed" in again.stderr
-
-
-def test_a_command_of_that_name_that_is_not_ours_is_left(tmp_path: Path, wheel: Path) -> None:
-    prefix = tmp_path / "prefix"
-    (prefix / "bin").mkdir(parents=True)
-    (prefix / "bin" / "steelyard").write_text("another")
-
-    done = _install_into(prefix, sys.executable, wheel)
-
-    assert "is there already" in done.stderr
-    _install_into("--undo", prefix)
-    assert (prefix / "bin" / "steelyard").read_text() == "another"
-    assert _all_below(prefix) == {"bin", "bin/steelyard"}
 
 
 @pytest.mark.builds

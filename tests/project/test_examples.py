@@ -90,7 +90,7 @@ def test_it_measures_and_reports(steelyard: Run, command: str, tmp_path: Path) -
         place = words.index("--budget")
         del words[place : place + 2]
 
-    answer = steelyard(*words, "--budget", "10s", timeout=180)
+    answer = steelyard(*words, "--budget", "6s", timeout=180)
 
     assert answer.returncode == 0, answer.stderr
     assert "this machine (" in " ".join(answer.stdout.split())

@@ -182,7 +182,12 @@ def _state_of(process: int) -> str:
 
 @pytest.mark.program
 @pytest.mark.parametrize(
-    ("number", "whom"), [(signal.SIGSTOP, "one"), (signal.SIGTSTP, "one"), (signal.SIGTSTP, "group")]
+    ("number", "whom"),
+    [
+        (signal.SIGSTOP, "one"),
+        pytest.param(signal.SIGTSTP, "one", marks=pytest.mark.long),
+        (signal.SIGTSTP, "group"),
+    ],
 )
 def test_a_stop_of_the_laboratory_fails_no_trial_and_is_not_charged(
     tmp_path: Path, number: signal.Signals, whom: str

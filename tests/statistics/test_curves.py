@@ -330,8 +330,8 @@ def _paging_trials(sizes: Array, chance: np.random.Generator, *, trials: int) ->
 
 
 @pytest.mark.computes
-def test_the_intervals_of_breakpoints_and_levels_cover_the_truth() -> None:
-    studies = 20
+@pytest.mark.parametrize("studies", [6, pytest.param(20, marks=pytest.mark.long)])
+def test_the_intervals_of_breakpoints_and_levels_cover_the_truth(studies: int) -> None:
     sizes = _sizes(24, 28.5, to_a_doubling=8)
     chance = np.random.default_rng(6)
     covered = []

@@ -1,12 +1,15 @@
 """Builds small experiments with known numbers, by the archive's own front door: create, append, close."""
 
 import contextlib
+import random
 import resource
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from steelyard.archive import closing, experiments
 from steelyard.archive.experiments import Experiment
@@ -85,6 +88,21 @@ def quick(workload: built.Workload, *, operations: int = 1) -> str:
     """The request that has a workload run once, and no longer than it must."""
     words = ("batches=1", f"operations={operations}", "warmup_ns=0", *few(workload))
     return " ".join(("trial 1", workload.name, *words))
+
+
+# Of a system on which all workloads take long: some at each run of the tests, all on request.
+SOME_OR_ALL = pytest.mark.parametrize(
+    "most", [40, pytest.param(1000, marks=pytest.mark.long)], ids=["some", "all"]
+)
+
+
+def some(most: int) -> list[built.Workload]:
+    """So many workloads at most, drawn by a seed that is printed, in their order."""
+    everything = built.catalogue().workloads
+    seed = random.randrange(1 << 32)
+    drawn = random.Random(seed).sample(range(len(everything)), min(most, len(everything)))
+    print(f"drawn by seed {seed}: {', '.join(everything[place].name for place in sorted(drawn))}")
+    return [everything[place] for place in sorted(drawn)]
 
 
 def metrics_of(workload: str) -> tuple[str, ...]:

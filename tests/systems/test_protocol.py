@@ -23,6 +23,7 @@ from steelyard.events import STATUSES, Earlier, Outcome
 from steelyard.report import console, page, plain
 from steelyard.running import dialogue, runner
 from steelyard.study.plan import Plan
+from steelyard.systems import protocol
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import Place, System
 
@@ -59,6 +60,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Outcome], Exper
     outcomes = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dialogue, "GRACE_S", 2.0)
+        patch.setattr(protocol, "LINE_MOST", lies.LINE_MOST)
+        patch.setattr(protocol, "SAID_MOST", lies.SAID_MOST)
         for event in runner.run(
             made,
             start=lambda name, terms: Agent(known[name], directory=directory, hear=terms.hear),

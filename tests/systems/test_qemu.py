@@ -17,7 +17,6 @@ from one_trial import run
 
 from steelyard import systems
 from steelyard.errors import StudyError, Unsupported, UsageError
-from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
 from steelyard.systems import initramfs
 from steelyard.systems.agent import Agent, descendants
@@ -37,7 +36,8 @@ def machine(kernel: Path, **more: object) -> System:
 
 
 @pytest.mark.boots
-def test_every_workload_runs_in_it_or_says_why_not(kernel: Path, tmp_path: Path) -> None:
+@synthetic.SOME_OR_ALL
+def test_every_workload_runs_in_it_or_says_why_not(most: int, kernel: Path, tmp_path: Path) -> None:
     """And its clock goes with ours, though it was parked."""
     with Agent(machine(kernel, memory="256M"), directory=tmp_path) as agent:
         assert agent.fingerprint["kernel_release"] == initramfs.version_of(kernel)
@@ -56,7 +56,7 @@ def test_every_workload_runs_in_it_or_says_why_not(kernel: Path, tmp_path: Path)
         agent.resume()
         assert states == {"T"}
         assert abs(_apart(agent) - before) < 0.2e9
-        for workload in built.catalogue().workloads:
+        for workload in synthetic.some(most):
             end = run(agent, synthetic.quick(workload))[-1]
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)
             assert end["status"] == "ok" or end["reason"]

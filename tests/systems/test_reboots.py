@@ -47,11 +47,12 @@ def rows(archive: Path, query: str) -> list[tuple[Any, ...]]:
         return tables.execute(query).fetchall()
 
 
+@pytest.mark.parametrize("boots", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_each_block_of_boots_has_every_system_in_a_boot_of_its_own(
-    machine: Machine, steelyard: Run, archive: Path
+    boots: int, machine: Machine, steelyard: Run, archive: Path
 ) -> None:
-    """Two kernels, two boots of each, in an order and its reverse; the report says so."""
-    study = machine.study(design='blocks = 4\nbudget = "20m"')
+    """Two kernels, so many boots of each, two in an order and its reverse; the report says so."""
+    study = machine.study(design=f'blocks = {2 * boots}\nbudget = "20m"')
     plan = steelyard("plan", str(study), timeout=60)
     assert "box (ssh:box) will be rebooted for each of a, b in turn" in plan.stdout
 
@@ -59,26 +60,26 @@ def test_each_block_of_boots_has_every_system_in_a_boot_of_its_own(
 
     assert done.returncode == 0, done.stderr
     assert "box (ssh:box) will be rebooted for each of a, b in turn" in done.stderr
-    boots = rows(
+    booted = rows(
         archive,
         "SELECT system, boot, fingerprint->>'boot_id', fingerprint->>'kernel_release' FROM systems "
         "ORDER BY recorded",
     )
-    order = [system for system, *_ in boots]
-    assert sorted(order) == ["a", "a", "b", "b"]
-    assert order == order[::-1], "the second block has the reverse order of the first"
-    assert len({identity for _, _, identity, _ in boots}) == 4
-    assert all(release == machine.releases[system] for system, _, _, release in boots)
+    order = [system for system, *_ in booted]
+    assert sorted(order[:2]) == ["a", "b"]
+    assert order[2:] == order[1::-1][: 2 * (boots - 1)], "the second block has the reverse order of the first"
+    assert len({identity for _, _, identity, _ in booted}) == 2 * boots
+    assert all(release == machine.releases[system] for system, _, _, release in booted)
     assert machine.switches() == order, "the machine is booted anew also where it runs the system already"
     trials = rows(archive, "SELECT system, block, boot, status FROM trials")
     by_boot = defaultdict(set)
     for system, block, boot, status in trials:
         assert status == "ok"
         by_boot[system, boot].add(block)
-    assert by_boot["a", 1] == by_boot["b", 1] == {0, 1}
-    assert by_boot["a", 2] == by_boot["b", 2] == {2, 3}
+    for boot in range(boots):
+        assert by_boot["a", boot + 1] == by_boot["b", boot + 1] == {2 * boot, 2 * boot + 1}
     (compared,) = json.loads(done.stdout)["comparisons"]
-    assert (compared["blocks"], compared["boots"]) == (4, 2)
+    assert (compared["blocks"], compared["boots"]) == (2 * boots, boots)
 
 
 def _journal(archive: Path) -> list[dict[str, Any]]:

@@ -212,6 +212,9 @@ def _openmetrics(collector: Collector) -> bytes:
 
 
 class _Server(ThreadingHTTPServer):
+    # With five, the default, a client that comes with a few others waits a second to be heard.
+    request_queue_size = socket.SOMAXCONN
+
     def __init__(
         self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler], *, family: socket.AddressFamily
     ) -> None:
