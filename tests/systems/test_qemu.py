@@ -114,7 +114,7 @@ warmup_ns = 0
     found = json.loads(answer.stdout)
     (one,) = [one for one in found["systems"] if one["name"] == "machine"]
     assert one["is_boot"]
-    assert one["boots"] == 2
+    assert one["boots"] >= 2  # each block is one; a disturbed one is done again
     fingerprint = one["fingerprint"]
     assert (fingerprint["directory"], fingerprint["file_system"]) == ("/disk", "ext4")
     assert fingerprint["cpu_count"] == 2

@@ -29,6 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from steelyard import home
 from steelyard.archive import files, journal, names, schema, sequence, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import Line
@@ -87,9 +88,9 @@ def file_of(table: str) -> str:
 
 
 def default_root() -> Path:
-    """STEELYARD_ARCHIVE, or steelyard in the user's data directory."""
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(os.environ.get("STEELYARD_ARCHIVE") or Path(data) / "steelyard")
+    """STEELYARD_ARCHIVE, or steelyard in the user's data directory. Raises Unsupported if there is none."""
+    given = os.environ.get("STEELYARD_ARCHIVE")
+    return Path(given) if given else home.data() / "steelyard"
 
 
 def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from steelyard import commands
+from steelyard import commands, home
 from steelyard.errors import SystemFailed, Unsupported
 from steelyard.last_words import last_line
 
@@ -165,16 +165,18 @@ def machine_code() -> Path:
 
 def build_place(name: str) -> Path:
     """The path of a further build of that name, whether it exists or not: in STEELYARD_PROGRAMS, or the
-    user's data."""
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    root = os.environ.get("STEELYARD_PROGRAMS") or Path(data) / "steelyard" / "programs"
+    user's data. Raises Unsupported."""
+    root = os.environ.get("STEELYARD_PROGRAMS") or home.data() / "steelyard" / "programs"
     return Path(root) / name
 
 
 def builds() -> tuple[str, ...]:
     """The names of all builds for this kernel. Builds for Windows are not among them."""
     own = [name for name, file in _FILES.items() if name != "windows" and _built("agent", file).is_file()]
-    root = build_place("x").parent
+    try:
+        root = build_place("x").parent
+    except Unsupported:  # nobody can have made one there
+        return tuple(own)
     others = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
     return (*own, *others)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from steelyard import interruption, streams
+from steelyard import home, interruption, streams
 from steelyard.errors import BootFailed, Rebooting, Stuck
 from steelyard.events import Earlier
 from steelyard.running.running_systems import Terms
@@ -123,7 +123,7 @@ def hold(members: Mapping[str, System]) -> Iterator[None]:
 
 
 def _lock(host: str) -> int:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steelyard"
+    folder = home.cache() / "steelyard"
     return ledger.lock(
         folder / f"machine-{urllib.parse.quote(host, safe='')}.lock",
         lambda holder: Stuck(

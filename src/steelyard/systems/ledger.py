@@ -16,23 +16,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard import standstill, text
+from steelyard import home, standstill
 from steelyard.errors import SteelyardError, Unsupported, starting
 from steelyard.programs import built
 from steelyard.systems import leftovers, scratch
 from steelyard.text import quoted
 
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PATIENCE_S = 5.0  # for what a killed laboratory's guard still has to do
 _OTHER_BOOT = 3  # agent/ledger.h
 
 
 def directory() -> Path:
-    """The directory of ledgers: if it is /run, it disappears at a reboot, like the changes themselves."""
-    if os.geteuid() == 0:
-        return Path("/run/steelyard")
-    given = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(given) / "steelyard" if given else Path.home() / ".local" / "state" / "steelyard"
+    """The directory of ledgers: if it is /run, it disappears at a reboot, like the changes themselves. Raises
+    Unsupported if the user can have none."""
+    return Path("/run/steelyard") if os.geteuid() == 0 else home.runtime() / "steelyard"
 
 
 class Ledger:
@@ -50,7 +47,8 @@ class Ledger:
             self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
             fcntl.flock(self.file, fcntl.LOCK_EX)
         self.path = Path(name)
-        self.note(f"boot\t{text.of_file(_BOOT).strip()}", f"scratch\t{directory_of_system}", f"mark\t{mark}")
+        boot = leftovers.boot()
+        self.note(*([f"boot\t{boot}"] if boot else []), f"scratch\t{directory_of_system}", f"mark\t{mark}")
 
     def note(self, *facts: str) -> None:
         """Adds lines that hold as long as the system runs."""
@@ -148,8 +146,11 @@ class Restored:
 
 def put_back_leftovers() -> Restored:
     """Put in order what killed laboratories, whose guards were killed as well, have left."""
-    place = directory()
     found = Restored([], [])
+    try:
+        place = directory()
+    except Unsupported:
+        return found
     if not any(place.glob("*.ledger")):
         return found
     with _alone(place):

@@ -28,6 +28,14 @@ _SHARED = (
 )
 
 
+def boot() -> str:
+    """The ID of the boot that this machine runs in; empty if the kernel does not tell (no /proc/sys)."""
+    try:
+        return text.of_file(_BOOT).strip()
+    except OSError:
+        return ""
+
+
 def make_mark(directory: Path) -> str:
     """A new secret, which is kept in that directory of this user's alone, with the boot that it holds for:
     another machine may have the same directory, and knows nothing of our processes."""
@@ -36,7 +44,7 @@ def make_mark(directory: Path) -> str:
         directory / _FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
     )
     try:
-        os.write(file, f"{mark}\n{text.of_file(_BOOT).strip()}\n".encode())
+        os.write(file, f"{mark}\n{boot()}\n".encode())
     finally:
         os.close(file)
     return mark
@@ -45,8 +53,8 @@ def make_mark(directory: Path) -> str:
 def mark_of(directory: Path) -> str | None:
     """The secret of what ran there, on this machine since its start; None if it did not, or this user has not
     written it."""
-    mark, boot = _marked(directory)
-    return mark if boot == text.of_file(_BOOT).strip() else None
+    mark, when = _marked(directory)
+    return mark if mark and when == boot() else None
 
 
 def is_shared(directory: Path) -> bool:
@@ -71,12 +79,12 @@ def _marked(directory: Path) -> tuple[str, str]:
             os.close(place)
         try:
             status = os.fstat(file)
-            mark, _, boot = os.read(file, 256).decode(errors="replace").partition("\n")
+            mark, _, when = os.read(file, 256).decode(errors="replace").partition("\n")
         finally:
             os.close(file)
         is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
         if is_ours and len(mark) == 32 and mark.isalnum():
-            return mark, boot.strip()
+            return mark, when.strip()
     return "", ""
 
 

@@ -5,7 +5,6 @@ An answer of the host proves nothing: the old system answers for seconds after t
 its identity is.
 """
 
-import getpass
 import shlex
 import socket
 import subprocess
@@ -15,7 +14,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
-from steelyard import commands, standstill
+from steelyard import commands, home, standstill
 from steelyard.errors import BootFailed, Stuck, UnknownName
 from steelyard.last_words import last_line
 from steelyard.study.model import THIS, Machine, SystemDefinition
@@ -211,4 +210,4 @@ def release(entry: BootEntry) -> None:
 
 
 def _owner() -> bytes:
-    return f"{getpass.getuser()} at {socket.gethostname()}\n".encode()
+    return f"{home.user()} at {socket.gethostname()}\n".encode()

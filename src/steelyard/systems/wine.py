@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from steelyard import commands
+from steelyard import commands, home
 from steelyard.errors import Unsupported, starting
 from steelyard.last_words import last_line
 from steelyard.programs import built
@@ -37,8 +37,7 @@ def _settings(prefix: Path) -> list[str]:
 
 
 def _cache() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "steelyard" / "wine"
+    return home.cache() / "steelyard" / "wine"
 
 
 def _version() -> str:
