@@ -1005,21 +1005,24 @@ def test_a_closed_pipe_ends_quietly(program: Callable[..., str], tmp_path: Path)
         (["make"], "'make' stands before any --; a command is written after it: steelyard watch -- make"),
         (["-p", "x"], "-p is 'x', but must be a whole number"),
         (["-p", "2147483600"], "-p is '2147483600', but there is no such process"),
-        (["-p", "1", "--", "true"], "leave out -p 1"),
+        (["-p", "{own}", "--", "true"], "leave out -p {own}"),
         (["--cgroup", "/nowhere"], "--cgroup is '/nowhere'"),
-        (["--every", "5", "-p", "1"], "--every is '5', but must be a time"),
-        (["--children", "20", "-p", "1"], "--children is '20'"),
-        (["--budget", "1%", "--detail", "calls", "-p", "1"], "--budget is for --detail budget"),
-        (["--backend", "bpg", "-p", "1"], "did you mean 'bpf'?"),
-        (["--top", "0", "-p", "1"], "--top is '0'"),
-        (["--output", "/nowhere/x", "-p", "1"], "--output is '/nowhere/x', which cannot be written"),
+        (["--every", "5", "-p", "{own}"], "--every is '5', but must be a time"),
+        (["--children", "20", "-p", "{own}"], "--children is '20'"),
+        (["--budget", "1%", "--detail", "calls", "-p", "{own}"], "--budget is for --detail budget"),
+        (["--backend", "bpg", "-p", "{own}"], "did you mean 'bpf'?"),
+        (["--top", "0", "-p", "{own}"], "--top is '0'"),
+        (["--output", "/nowhere/x", "-p", "{own}"], "--output is '/nowhere/x', which cannot be written"),
     ],
 )
 def test_what_is_wrong_is_named_and_quoted(
     capsys: pytest.CaptureFixture[str], words: Sequence[str], sentence: str
 ) -> None:
-    assert cli.main(["watch", *words]) == 2
-    assert sentence in capsys.readouterr().err
+    """Were it not refused, this process would be watched, and not all of the machine's."""
+    own = os.getpid()
+
+    assert cli.main(["watch", *(word.format(own=own) for word in words)]) == 2
+    assert sentence.format(own=own) in capsys.readouterr().err
 
 
 @pytest.mark.program
@@ -1111,7 +1114,7 @@ def test_a_watch_that_was_kept_before_a_figure_was_counted_is_read(
 def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["watch", "--archive", str(archive), "--kept", "nothing"]
 
-    for option in (["-p", "1"], ["--every", "1s"], ["--detail", "life"], ["--live"], ["--keep"]):
+    for option in (["-p", str(os.getpid())], ["--every", "1s"], ["--detail", "life"], ["--live"], ["--keep"]):
         assert cli.main([*words, *option]) == 2
         assert f"cannot be combined with {option[0]}" in capsys.readouterr().err
     assert cli.main([*words, "--", "true"]) == 2
