@@ -115,9 +115,13 @@ def test_a_storm_of_short_lived_processes_is_all_there() -> None:
 
 def test_a_running_process_is_counted_from_when_it_is_attached(known: Path) -> None:
     monitor_runs.need("perf", "calls")
-    with subprocess.Popen([known, "1500000"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([known, "20000"], stdout=subprocess.PIPE, text=True) as process:
         monitor_runs.until(lambda: monitor_runs.comm(process.pid) == "known", "its exec")
-        found = monitor_runs.watch("--backend", "perf", "--detail", "calls", "-p", process.pid)
+        monitor_runs.stop(process.pid)
+        with monitor_runs.begun("--backend", "perf", "--detail", "calls", "-p", process.pid) as found:
+            found.await_record("watch")
+            process.send_signal(signal.SIGCONT)
+            found.finish()
         assert process.stdout is not None
         output = process.stdout.read()
 
@@ -135,13 +139,8 @@ def test_a_running_process_is_counted_from_when_it_is_attached(known: Path) -> N
 
 def test_a_process_that_goes_on_has_its_counts_when_the_watch_ends() -> None:
     monitor_runs.need("perf", "calls")
-    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
-        found = monitor_runs.watch(
-            "--backend", "perf", "--detail", "calls", "--for", 300_000_000, "--every", 100_000_000,
-            "-p", process.pid,
-        )  # fmt: skip
-        assert process.poll() is None
-        process.kill()
+    options = ("--backend", "perf", "--detail", "calls", "--every", 50_000_000)
+    found = monitor_runs.watch_of_a_loop(*options)
 
     [record] = found.processes
     assert record["end_ns"] is None
