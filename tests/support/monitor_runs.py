@@ -23,7 +23,7 @@ import pytest
 
 from steelyard.programs import built
 
-ENOUGH_S = 15  # a watch in these tests lasts a second or two; one that hangs fails the test
+ENOUGH_S = 60  # a watch in these tests lasts a second or two; one that hangs fails the test
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -172,7 +172,7 @@ def watch_of_a_loop(*options: str | Path | int) -> Watch:
     return found
 
 
-def until(is_so: Callable[[], Any], what: str, *, for_s: float = 20) -> None:
+def until(is_so: Callable[[], Any], what: str, *, for_s: float = ENOUGH_S) -> None:
     """Waits for that; fails by its name if it does not come."""
     end = time.monotonic() + for_s
     while not is_so():

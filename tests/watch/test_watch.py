@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,6 +38,7 @@ from known_records import (
     told,
     watch_of,
 )
+from processes import is_alive
 from scipy.stats import chi2 as scipy_chi2
 from scipy.stats import t as scipy_t
 
@@ -935,16 +935,15 @@ def test_a_watch_that_is_stopped_reports_all_the_same(program: Callable[..., str
 
 def _wait_for_child(pid: int) -> None:
     """Until its child has become the fake and waits."""
-    for _ in range(500):
+
+    def waits() -> bool:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        if children and b"fake_monitor" in Path(f"/proc/{children[0]}/cmdline").read_bytes():
-            if "pipe_read" in Path(f"/proc/{children[0]}/wchan").read_text():
-                return
-            state = Path(f"/proc/{children[0]}/syscall").read_text().split()
-            if state[0] == "0":  # it reads
-                return
-        time.sleep(0.01)
-    raise AssertionError("the monitor did not start")
+        if not children or b"fake_monitor" not in Path(f"/proc/{children[0]}/cmdline").read_bytes():
+            return False
+        is_reading = Path(f"/proc/{children[0]}/syscall").read_text().split()[0] == "0"
+        return is_reading or "pipe_read" in Path(f"/proc/{children[0]}/wchan").read_text()
+
+    monitor_runs.until(waits, "the monitor")
 
 
 @pytest.mark.program
@@ -961,11 +960,7 @@ def test_a_killed_front_end_ends_the_monitor(program: Callable[..., str]) -> Non
         _wait_for_child(running.pid)
         child = int(Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text())
         running.kill()
-    for _ in range(500):
-        if not Path(f"/proc/{child}").exists() or "\nState:\tZ" in Path(f"/proc/{child}/status").read_text():
-            return
-        time.sleep(0.01)
-    raise AssertionError("the monitor goes on")
+    monitor_runs.until(lambda: not is_alive(child), "the monitor's end")
 
 
 def test_a_monitor_killed_shows_what_it_wrote_and_fails(steelyard: Run, program: Callable[..., str]) -> None:
