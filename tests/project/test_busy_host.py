@@ -39,6 +39,7 @@ def test_a_share_without_a_command_is_refused() -> None:
     assert "give a share and a command" in done.stderr
 
 
+@pytest.mark.quiet
 @pytest.mark.skipif(not busy_host.is_allowed(), reason="real-time priorities are not allowed here")
 def test_its_status_is_the_command_s() -> None:
     done = subprocess.run([sys.executable, PROGRAM, "0.01", "sh", "-c", "exit 7"])
@@ -46,7 +47,7 @@ def test_its_status_is_the_command_s() -> None:
     assert done.returncode == 7
 
 
-@pytest.fixture(params=[0, pytest.param(busy_host.PRIORITY, id="before all others")])
+@pytest.fixture(params=[0, pytest.param(busy_host.PRIORITY, id="before all others", marks=pytest.mark.quiet)])
 def priority(request: pytest.FixtureRequest) -> int:
     if request.param and not busy_host.is_allowed():
         pytest.skip("real-time priorities are not allowed here")
