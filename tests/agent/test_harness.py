@@ -161,7 +161,7 @@ def test_when_nobody_listens_the_agent_ends_its_trial(tmp_path: Path) -> None:
     agent = _agent(str(tmp_path))
     assert agent.stdin is not None
     agent.stdin.write("trial 1 sieve operations=1000000000 batches=1\n")
-    agent.communicate(timeout=10)
+    agent.communicate(timeout=60)
 
     assert agent.returncode == 0
     assert list(tmp_path.iterdir()) == []
@@ -231,7 +231,7 @@ def test_the_guard_ends_all_that_came_of_its_command(tmp_path: Path) -> None:
     assert len(_processes(marker)) == 2
 
     os.close(writing)
-    guard.communicate(timeout=10)
+    guard.communicate(timeout=60)
 
     assert _processes(marker) == []
     assert not scratch.exists()

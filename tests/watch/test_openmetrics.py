@@ -58,7 +58,7 @@ def metrics(of: tally.Totals) -> dict[str, Values]:
 
 def scraped(address: openmetrics.Address, *, path: str = "/metrics", accept: str = "*/*") -> bytes:
     asked = urllib.request.Request(f"http://{address}{path}", headers={"Accept": accept})
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=60) as answer:
         content: bytes = answer.read()
     return content
 
@@ -329,14 +329,14 @@ def prometheus(target: openmetrics.Address, folder: Path) -> Iterator[str]:
         yield here
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=60)
 
 
 def asked(here: str, query: str) -> dict[str, float]:
     """The query's answer by the label "call"; nothing while Prometheus has none."""
     address = f"http://{here}/api/v1/query?query={urllib.parse.quote(query)}"
     try:
-        with urllib.request.urlopen(address, timeout=5) as answer:
+        with urllib.request.urlopen(address, timeout=60) as answer:
             found = json.load(answer)["data"]["result"]
     except OSError:
         return {}

@@ -927,7 +927,7 @@ def test_a_watch_that_is_stopped_reports_all_the_same(program: Callable[..., str
             os.killpg(running.pid, number)
         else:
             os.kill(running.pid, number)
-        out, _ = running.communicate(timeout=20)
+        out, _ = running.communicate(timeout=60)
 
     assert running.returncode == 0
     assert "make[7]" in out

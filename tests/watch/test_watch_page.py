@@ -416,7 +416,7 @@ def test_metrics_are_served_while_the_watch_goes_on(program: Callable[..., str],
 
         until(has_read, "its first figures")
         started.terminate()
-        started.communicate(timeout=30)
+        started.communicate(timeout=60)
 
     assert f'steelyard_system_calls_total{{call="read",program="{monitor_records.HOSTILE}"}} 40.0' in told
     assert 'steelyard_monitor_cpu_seconds_total{part="watcher"}' in told
@@ -445,7 +445,7 @@ def test_the_commands_own_writing_is_shown_when_the_screen_has_gone(program: Cal
         drawn = b""
         while part := _read(ours):
             drawn += part
-        _, report = started.communicate(timeout=30)
+        _, report = started.communicate(timeout=60)
     os.close(ours)
 
     screen, left, after = drawn.partition(b"\x1b[?1049l")
