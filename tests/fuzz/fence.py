@@ -32,7 +32,7 @@ _UNSUPPORTED = 77
 _PDEATHSIG, _DUMPABLE, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 36, 38  # prctl(2)
 _NEWNS, _NEWUSER, _NEWPID = 0x20000, 0x10000000, 0x20000000  # unshare(2)
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000  # mount(2)
-_STAGE = Path("/mnt")  # where nobody reaches what lies in a closed directory
+_STAGES = tuple(map(Path, ("/mnt", "/media", "/srv")))  # one is for what lies in a closed directory
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -254,8 +254,15 @@ def _unshared(user: int, group: int) -> bool:
 
 def _within_reach(program: Path, directory: Path) -> tuple[Path, Path]:
     """Where nobody reaches them too, in this process's own view of the files."""
-    _mount("tmpfs", _STAGE, kind="tmpfs", flags=_NOSUID | _NODEV, options="mode=755,size=64k")
-    seen = _STAGE / "program", _STAGE / "directory"
+    needed = [program, directory, *map(Path, (sys.prefix, sys.base_prefix, __file__))]
+    stages = [
+        one for one in _STAGES if one.is_dir() and not any(other.is_relative_to(one) for other in needed)
+    ]
+    if not stages:
+        return program, directory
+    stage = stages[0]
+    _mount("tmpfs", stage, kind="tmpfs", flags=_NOSUID | _NODEV, options="mode=755,size=64k")
+    seen = stage / "program", stage / "directory"
     seen[0].touch()
     seen[1].mkdir()
     _mount(str(program), seen[0], flags=_BIND)
