@@ -80,20 +80,16 @@ def test_a_storm_of_short_lived_processes_is_all_there() -> None:
 
 def test_a_running_tree_is_attached(known: Path) -> None:
     monitor_runs.need("taskstats", "life")
-    shell = ["sh", "-c", f"{known} 20000; exit 0"]
-    with subprocess.Popen(shell, stdout=subprocess.PIPE, text=True) as process:
+    shell = ["sh", "-c", f"{known} waits; exit 0"]
+    with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         monitor_runs.until(
             lambda: "known" in map(monitor_runs.comm, monitor_runs.children(process.pid)), "the child's exec"
         )
-        (child,) = monitor_runs.children(process.pid)
-        monitor_runs.stop(child)
         options = ("--backend", "taskstats", "--detail", "life", "--every", 20_000_000, "-p", process.pid)
         with monitor_runs.begun(*options) as found:
             found.await_record("reading")
-            os.kill(child, signal.SIGCONT)
+            output, _ = process.communicate()
             found.finish()
-        assert process.stdout is not None
-        output = process.stdout.read()
 
     attached = [record for record in found.processes if record["attached"]]
     assert {record["program"] for record in attached} == {"sh", "known"}
