@@ -279,7 +279,10 @@ def _read_until(terminal: int, is_so: Callable[[], bool]) -> bytes:
         with selectors.DefaultSelector() as selector:
             selector.register(terminal, selectors.EVENT_READ)
             while selector.select(0.2):
-                written += os.read(terminal, 1 << 16)
+                try:
+                    written += os.read(terminal, 1 << 16)
+                except OSError as error:  # it has ended
+                    raise AssertionError(written) from error
         if was_so:
             return written
     raise AssertionError(written)
