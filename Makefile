@@ -2,7 +2,7 @@
 # make demo       compare this machine's kernel with two others, and write report.html; builds what that needs
 # make quick      the checks, and the tests that start no program: within a minute of a change
 # make test       all tests; those that fail are tried once more, alone
-# make disturbed  the tests, while processors are taken away for SHARE (0.2) of the time; needs root
+# make disturbed  the tests, while processors are taken away for SHARE (0.2, at most 0.3) of the time; needs root
 # make nightly    the tests, and fresh, reboots, fuzz and kills, for about three hours
 # make fresh      what a newcomer does, in minimal roots of Debian 12 and 13, as root and as an ordinary user
 # make check      ruff, mypy and clang-format alone

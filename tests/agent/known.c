@@ -1,7 +1,7 @@
 /* known.c -- its children and threads make known numbers of calls, fail, exec, and die of signals;
  * for each child it prints what wait4 says: pid, status, us of run time, minor faults, voluntary
- * switches. With a number it sleeps for so many us first; with a further word it makes the same
- * calls each time. */
+ * switches. With a first word it waits for the end of its standard input before, with a second
+ * one it makes the same calls each time. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -81,9 +81,12 @@ static void child(int number)
 
 int main(int count, char **words)
 {
+	char nothing;
+
+	(void)words;
 	is_still = count > 2;
-	if (count > 1)
-		usleep((unsigned)atoi(words[1]));
+	while (count > 1 && read(0, &nothing, 1) > 0)
+		;
 	for (int number = 0; number < 8; number++) {
 		pid_t         pid = fork();
 		struct rusage usage;

@@ -18,7 +18,7 @@ def guarded(before: list[str], scratch: Path) -> subprocess.CompletedProcess[str
     try:
         return subprocess.run(
             [*before, built.load("glibc"), "guard", str(theirs), scratch, "/bin/true"],
-            pass_fds=[theirs], capture_output=True, text=True, timeout=20, check=False,
+            pass_fds=[theirs], capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
     finally:
         os.close(theirs)

@@ -303,7 +303,7 @@ def test_a_command_s_time_does_not_run_while_we_stand_still(tmp_path: Path) -> N
         monitor_runs.until(lambda: monitor_runs.state(stopped.pid) != "T", "its going on")
         time.sleep(0.3)  # in which it would find that its time is over
         (tmp_path / "gate").write_text("done\n")
-        assert stopped.communicate(timeout=30)[0] == "b'done\\n'\n"
+        assert stopped.communicate(timeout=60)[0] == "b'done\\n'\n"
 
 
 @pytest.mark.program

@@ -280,7 +280,7 @@ def test_when_nobody_reads_the_agent_ends_its_trials_and_says_so(
     agent.next("hello")
     agent.process.stdout.close()
     agent.send("clock\n" + f"trial 1 {SLOW}\n" * 3)
-    assert agent.process.wait(timeout=20) == 1
+    assert agent.process.wait(timeout=60) == 1
     assert agent.process.stderr.read() == b"steelyard-load: writing a record: Broken pipe\n"
     assert list(tmp_path.iterdir()) == []
 

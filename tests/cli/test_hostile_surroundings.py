@@ -11,12 +11,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from installed_command import COMMAND, Run
+from monitor_runs import until
 from rich.table import Table
 from rich.text import Text
 
@@ -406,11 +406,12 @@ def test_a_monitor_that_is_killed_is_told_and_what_it_saw(tmp_path: Path) -> Non
             start_new_session=True,
         )
     try:
-        while not ready.exists():
-            time.sleep(0.1)
-        time.sleep(0.5)
+        until(ready.exists, "the command's start")
         monitor = agent.descendants(watching.pid)[0]
-        assert b"steelyard-watch" in Path(f"/proc/{monitor}/cmdline").read_bytes()
+        words = Path(f"/proc/{monitor}/cmdline").read_bytes().split(b"\0")
+        assert b"steelyard-watch" in words[0]
+        written = Path(f"/proc/{monitor}/fd/{int(words[words.index(b'--records') + 1])}")
+        until(lambda: b'"record":"reading"' in written.read_bytes(), "what it sees")
         os.kill(monitor, signal.SIGKILL)
         watching.wait(timeout=60)
     finally:

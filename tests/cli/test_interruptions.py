@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import monitor_runs
 import pytest
 import terminals
 from installed_command import COMMAND, Run
@@ -129,7 +130,7 @@ def test_a_second_ctrl_c_ends_without_a_report(write_study: Write, archive: Path
     while "stopped; this is the interim result" not in running.stderr.readline():
         assert running.poll() is None
     running.send_signal(signal.SIGINT)
-    reported, said = running.communicate(timeout=20)
+    reported, said = running.communicate(timeout=60)
 
     assert running.returncode == 130
     assert reported == ""
@@ -145,7 +146,7 @@ def test_who_asks_us_to_go_gets_no_report(
     study = write_study(systems=NOISY, workloads="syscall sieve", blocks=200)
     running = begin(study, archive, directory, trials=5)
     running.send_signal(number)
-    reported, said = running.communicate(timeout=20)
+    reported, said = running.communicate(timeout=60)
 
     assert running.returncode == 130
     assert reported == ""
@@ -199,15 +200,12 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     study = write_study(systems=NOISY, workloads="syscall sieve", blocks=8)
     running = begin(study, archive, directory, trials=5)
     running.send_signal(number)
-    _, said = running.communicate(timeout=20)
+    _, said = running.communicate(timeout=60)
     before = kept(archive)
 
     assert running.returncode == status
     assert "Traceback" not in said
-    deadline = time.monotonic() + 5
-    while ours(directory) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert ours(directory) == []
+    monitor_runs.until(lambda: not ours(directory), "the end of its processes")
     assert list(directory.iterdir()) == []
 
     answer = steelyard("run", study, "--directory", str(directory), "--format", "json")
@@ -226,10 +224,9 @@ def test_a_hangup_that_the_caller_ignores_stays_ignored(
     study = write_study(systems=NOISY, blocks=3)
     command = ["nohup", COMMAND, "run", study, "--archive", archive, "--directory", directory]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not kept(archive):
-        time.sleep(0.02)
+    until(lambda: bool(kept(archive)), running)
     running.send_signal(signal.SIGHUP)
-    running.communicate(timeout=30)
+    running.communicate(timeout=60)
 
     assert running.returncode == 0
 

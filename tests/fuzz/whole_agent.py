@@ -6,9 +6,11 @@ For each of as many agents as there is time for: every record is one JSON object
 every trial that was asked for by an ID is answered, and in order; the agent ends with status 0 at the end of
 its requests, says nothing on standard error, and leaves neither a process nor a file. Prints the counts, as
 JSON; what was not so ends it with status 1, after the requests that led there.
+
+All of it is behind a fence (fence.py): a line may ask for the machine's whole memory.
 """
 
-import ctypes
+import functools
 import json
 import os
 import random
@@ -20,7 +22,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-_SUBREAPER = 36  # prctl(2)
+import fence
+
 _LINE_MOST = 32767
 _PATIENCE_S = 120
 # They start as many processes as they can, which is for a guest.
@@ -44,7 +47,7 @@ class NotSo(Exception):
     """What was promised and is not so."""
 
 
-def catalogue(program: str) -> list[dict]:
+def catalogue(program: Path) -> list[dict]:
     answer = subprocess.run([program, "list"], capture_output=True, check=True)
     listed = json.loads(answer.stdout)
     of_all = [one for one in listed["parameters"] if one["name"] not in ("limit_ms", "copies")]
@@ -177,7 +180,7 @@ def left(directory: Path) -> str:
     return ", ".join(sorted(one.name for one in directory.iterdir()))
 
 
-def converse(program: str, directory: Path, lines: list[bytes], *, patiently: bool) -> list[dict]:
+def converse(program: Path | str, directory: Path, lines: list[bytes], *, patiently: bool) -> list[dict]:
     """One agent's records of those lines. Raises NotSo."""
     with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as output:
         agent = subprocess.Popen(
@@ -185,6 +188,8 @@ def converse(program: str, directory: Path, lines: list[bytes], *, patiently: bo
             env={"ASAN_OPTIONS": "detect_leaks=0"}, cwd=directory,
         )  # fmt: skip
         assert agent.stdin is not None
+        # Where memory is short, the kernel kills what the agent starts, and not who checks it.
+        Path(f"/proc/{agent.pid}/oom_score_adj").write_text("500")
         # All is answered before a "quit"; at the end of the stream a trial is stopped, and the rest refused.
         try:
             agent.stdin.write(b"".join(line + b"\n" for line in lines) + (b"quit\n" if patiently else b""))
@@ -206,8 +211,8 @@ def converse(program: str, directory: Path, lines: list[bytes], *, patiently: bo
     return records
 
 
-def main(program: str, directory: Path, seconds: float, seed: int) -> int:
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1)
+def fuzz(seconds: float, seed: int, program: Path, directory: Path) -> int:
+    """Prints the counts; returns the exit status."""
     workloads = catalogue(program)
     counts: Counter[str] = Counter()
     until = time.monotonic() + seconds
@@ -232,4 +237,5 @@ def main(program: str, directory: Path, seconds: float, seed: int) -> int:
 
 if __name__ == "__main__":
     _, program, directory, seconds, seed = sys.argv
-    sys.exit(main(os.path.abspath(program), Path(directory).resolve(), float(seconds), int(seed)))
+    work = functools.partial(fuzz, float(seconds), int(seed))
+    sys.exit(fence.enclosed(work, Path(program).resolve(), Path(directory).resolve()))

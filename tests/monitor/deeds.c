@@ -115,6 +115,14 @@ static int rounds(void)
 	return 9;
 }
 
+/* The same without an end, as long as there is room for what nobody reads. */
+static int endless(void)
+{
+	while (write(1, ".", 1) == 1)
+		nap(5000000);
+	return 1;
+}
+
 /* Children that come and go, as fast as they can, for some time. */
 static int storm(void)
 {
@@ -153,8 +161,9 @@ int main(int count, char *words[])
 		const char *name;
 		int (*perform)(void);
 	} verbs[] = {
-		{ "told", told }, { "signals", signals }, { "threads", threads },
-		{ "naps", naps }, { "rounds", rounds },   { "storm", storm },
+		{ "told", told },       { "signals", signals }, { "threads", threads },
+		{ "naps", naps },       { "rounds", rounds },   { "storm", storm },
+		{ "endless", endless },
 	};
 
 	for (size_t i = 0; count > 1 && i < sizeof verbs / sizeof *verbs; i++)

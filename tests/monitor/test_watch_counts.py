@@ -11,7 +11,6 @@ import io
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import c_programs
@@ -24,12 +23,16 @@ from known_calls import (
     expected,
     found,
     strace_and_text,
+    tries,
+    watch_of,
 )
 from monitor_runs import added, counts, told
 
 from steelyard.watch import accounts, records
 
 REPETITIONS = int(os.environ.get("STEELYARD_WATCH_REPETITIONS", "1"))
+# As much as a processor has: no storm of another test uses that up, however long the watch waits for one.
+PLENTY = ("--budget", "1000000")
 BACKENDS = [pytest.param("bpf", marks=pytest.mark.bpf), pytest.param("ptrace", marks=pytest.mark.ptrace)]
 
 pytestmark = pytest.mark.skipif(
@@ -46,7 +49,8 @@ def known() -> Path:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_call_of_every_process_is_counted_once(known: Path, backend: str, verb: str) -> None:
     for _ in range(REPETITIONS):
-        watched = monitor_runs.watch("--detail", "calls", "--backend", backend, "--", known, *verb.split())
+        words = ("--detail", "calls", "--backend", backend, "--", known, *verb.split())
+        watched = watch_of(verb, lambda words=words: monitor_runs.watch(*words))
 
         assert found(watched.processes) == expected(verb)
         assert (watched.end["lost_slots"], watched.end["lost_calls"], watched.end["lost_events"]) == (0, 0, 0)
@@ -71,22 +75,11 @@ def test_timing_calls_counts_them_as_well(known: Path, verb: str) -> None:
             assert call["time_ns"] > 0, name
 
 
-def watched_within_budget(*words: str | Path) -> monitor_runs.Watch:
-    """The watch of a command that every process of the machine has left the budget for: what another test
-    calls meanwhile is paid for, too."""
-    deadline = time.monotonic() + 30
-    while True:
-        watched = monitor_runs.watch(*words)
-        if all(one["exact"] for one in watched.processes) or time.monotonic() > deadline:
-            return watched
-        time.sleep(1)
-
-
 @pytest.mark.bpf
 @pytest.mark.parametrize("verb", KNOWN)
-def test_by_default_what_is_short_is_counted_one_by_one(known: Path, verb: str) -> None:
+def test_within_the_budget_what_is_short_is_counted_one_by_one(known: Path, verb: str) -> None:
     for _ in range(REPETITIONS):
-        watched = watched_within_budget("--", known, *verb.split())
+        watched = watch_of(verb, lambda: monitor_runs.watch(*PLENTY, "--", known, *verb.split()))
 
         assert [one["exact"] for one in watched.processes] == [True] * len(watched.processes)
         assert found(watched.processes) == expected(verb)
@@ -94,9 +87,24 @@ def test_by_default_what_is_short_is_counted_one_by_one(known: Path, verb: str) 
             assert all(call["expanded"] == call["calls"] for call in one["calls"].values())
 
 
+@pytest.mark.quiet
+@pytest.mark.bpf
+@pytest.mark.parametrize("verb", ["plain", "forks", "orphan", "many 30"])
+def test_the_budget_by_default_is_enough_for_what_is_short(known: Path, verb: str) -> None:
+    """A call of any process of the machine is paid for, and the price is measured on it: so it has three
+    tries."""
+    for _ in range(3):
+        watched = monitor_runs.watch("--", known, *verb.split())
+        if all(one["exact"] for one in watched.processes):
+            break
+
+    assert [one["exact"] for one in watched.processes] == [True] * len(watched.processes)
+    assert found(watched.processes) == expected(verb)
+
+
 @pytest.mark.bpf
 def test_each_thread_says_whether_it_was_counted_one_by_one(known: Path) -> None:
-    watched = watched_within_budget("--threads", "--", known, "threads")
+    watched = monitor_runs.watch(*PLENTY, "--threads", "--", known, "threads")
 
     assert [one["exact"] for one in watched.threads] == [True] * 5
     assert added([counts(one) for one in watched.threads]) == added([told(KNOWN["threads"][0][2])])
@@ -166,8 +174,8 @@ def test_counting_one_by_one_ends_in_a_storm_and_begins_again_after_it(known: Pa
         "dd if=/dev/zero of=/dev/null bs=1 count=900",
     ],
 )
-def test_by_default_a_short_command_has_the_counts_of_strace(command: str, tmp_path: Path) -> None:
-    watched = monitor_runs.watch("--", "sh", "-c", command)
+def test_within_the_budget_a_short_command_has_the_counts_of_strace(command: str, tmp_path: Path) -> None:
+    watched = monitor_runs.watch(*PLENTY, "--", "sh", "-c", command)
 
     ours = added([counts(one) for one in watched.processes])
     ours.pop("exit_group")  # strace counts what returns
@@ -179,7 +187,10 @@ def test_by_default_a_short_command_has_the_counts_of_strace(command: str, tmp_p
 @pytest.mark.parametrize("verb", KNOWN)
 def test_strace_counts_the_same_where_it_counts(known: Path, tmp_path: Path, verb: str) -> None:
     for _ in range(REPETITIONS):
-        by_strace, by_text = strace_and_text(known, verb, tmp_path)
+        for _ in tries(verb):
+            by_strace, by_text = strace_and_text(known, verb, tmp_path)
+            if by_strace == by_text:
+                break
 
         assert by_strace == by_text
 
@@ -303,9 +314,10 @@ def test_every_end_is_told(known: Path) -> None:
 
 @pytest.mark.bpf
 def test_among_short_processes_a_call_made_once_is_in_its_interval() -> None:
-    """At the end, amid windows alone. What no window held has no row, and is bounded all the same."""
+    """At the end, amid windows alone: so many calls use up that budget at whatever price. What no window held
+    has no row, and is bounded all the same."""
     script = "i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i+1)); done; umask 022"
-    watched = monitor_runs.watch("--budget", "300", "--", "sh", "-c", script)
+    watched = monitor_runs.watch("--budget", "50", "--", "sh", "-c", script)
     found = records.read(io.BytesIO(watched.text))
     assert found is not None
     whole = accounts.of(found).total

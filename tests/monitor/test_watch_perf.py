@@ -54,10 +54,13 @@ def test_each_child_has_its_own_calls_and_errors(known: Path) -> None:
 
 @pytest.mark.strace
 def test_the_calls_are_those_that_strace_counts(known: Path, tmp_path: Path) -> None:
-    found, _ = counts(known, "0", "still")
+    found, _ = counts(known, "waits", "still")
     log = tmp_path / "strace"
     subprocess.run(
-        ["strace", "-f", "-c", "-o", log, known, "0", "still"], stdout=subprocess.DEVNULL, check=False
+        ["strace", "-f", "-c", "-o", log, known, "waits", "still"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        check=False,
     )
 
     traced: dict[str, tuple[int, int]] = {}
@@ -115,11 +118,14 @@ def test_a_storm_of_short_lived_processes_is_all_there() -> None:
 
 def test_a_running_process_is_counted_from_when_it_is_attached(known: Path) -> None:
     monitor_runs.need("perf", "calls")
-    with subprocess.Popen([known, "1500000"], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [known, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         monitor_runs.until(lambda: monitor_runs.comm(process.pid) == "known", "its exec")
-        found = monitor_runs.watch("--backend", "perf", "--detail", "calls", "-p", process.pid)
-        assert process.stdout is not None
-        output = process.stdout.read()
+        with monitor_runs.begun("--backend", "perf", "--detail", "calls", "-p", process.pid) as found:
+            found.await_record("watch")
+            output, _ = process.communicate()
+            found.finish()
 
     assert found.status == 0
     assert found.end["stopped_by"] == "end"
@@ -135,13 +141,8 @@ def test_a_running_process_is_counted_from_when_it_is_attached(known: Path) -> N
 
 def test_a_process_that_goes_on_has_its_counts_when_the_watch_ends() -> None:
     monitor_runs.need("perf", "calls")
-    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
-        found = monitor_runs.watch(
-            "--backend", "perf", "--detail", "calls", "--for", 300_000_000, "--every", 100_000_000,
-            "-p", process.pid,
-        )  # fmt: skip
-        assert process.poll() is None
-        process.kill()
+    options = ("--backend", "perf", "--detail", "calls", "--every", 50_000_000)
+    found = monitor_runs.watch_of_a_loop(*options)
 
     [record] = found.processes
     assert record["end_ns"] is None

@@ -332,9 +332,20 @@ def test_of_a_loop_of_two_programs_both_are_drawn(backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_generations_before_the_first_that_is_drawn_are_all_followed(backend: str) -> None:
     monitor_runs.need(backend, "life")
-    script = "for i in 1 2 3 4; do sh -c 'sleep 0.2 & sleep 0.2 & wait' & done; wait"
+    gate, opens = os.pipe()
+    held = f"cat </proc/self/fd/{gate}"
+    script = f"for i in 1 2 3 4; do sh -c '{held} & {held} & wait' & done; wait"
     words = ("--detail", "life", "--children", 1_000_000, "--drawn-from", 2, "--seed", 7)
-    watched = monitor_runs.watch("--backend", backend, *words, "--", "sh", "-c", script)
+    words += ("--every", 20_000_000)
+    with monitor_runs.begun(
+        "--backend", backend, *words, "--", "sh", "-c", script, pass_fds=(gate,)
+    ) as watched:
+        os.close(gate)
+        monitor_runs.until(
+            lambda: len({one["pid"] for one in watched.look().of("reading")}) == 5, "a look at all of them"
+        )
+        os.close(opens)
+        watched.finish()
 
     generations = collections.Counter(one["generation"] for one in watched.processes)
     assert generations == {0: 1, 1: 4}

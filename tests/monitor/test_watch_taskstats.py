@@ -80,16 +80,16 @@ def test_a_storm_of_short_lived_processes_is_all_there() -> None:
 
 def test_a_running_tree_is_attached(known: Path) -> None:
     monitor_runs.need("taskstats", "life")
-    shell = ["sh", "-c", f"{known} 700000; exit 0"]
-    with subprocess.Popen(shell, stdout=subprocess.PIPE, text=True) as process:
+    shell = ["sh", "-c", f"{known} waits; exit 0"]
+    with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         monitor_runs.until(
             lambda: "known" in map(monitor_runs.comm, monitor_runs.children(process.pid)), "the child's exec"
         )
-        found = monitor_runs.watch(
-            "--backend", "taskstats", "--detail", "life", "--every", 100_000_000, "-p", process.pid
-        )
-        assert process.stdout is not None
-        output = process.stdout.read()
+        options = ("--backend", "taskstats", "--detail", "life", "--every", 20_000_000, "-p", process.pid)
+        with monitor_runs.begun(*options) as found:
+            found.await_record("reading")
+            output, _ = process.communicate()
+            found.finish()
 
     attached = [record for record in found.processes if record["attached"]]
     assert {record["program"] for record in attached} == {"sh", "known"}
@@ -101,12 +101,7 @@ def test_a_running_tree_is_attached(known: Path) -> None:
 
 def test_a_process_that_goes_on_is_read_and_left_alone() -> None:
     monitor_runs.need("taskstats", "life")
-    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as process:
-        found = monitor_runs.watch(
-            "--backend", "taskstats", "--detail", "life", "--for", 300_000_000, "-p", process.pid
-        )
-        assert process.poll() is None
-        process.kill()
+    found = monitor_runs.watch_of_a_loop("--backend", "taskstats", "--detail", "life")
 
     [record] = found.processes
     assert record["end_ns"] is None

@@ -136,6 +136,42 @@ def test_an_interrupted_installation_is_finished_first(machine: Machine) -> None
     assert next(number for number, line in enumerate(lines) if " install " in line) > 0
 
 
+def test_servers_are_not_started_while_they_are_installed_and_only_then(
+    machine: Machine, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy-rc.d"
+    machine.add("apt-get", f'[ ! -x {policy} ] || {policy}; echo "$1 $?" >>"$STATE/log"')
+
+    machine.install("--servers", "one", POLICY=str(policy))
+
+    asked = [line for line in machine.log.splitlines() if line.startswith("install ")]
+    assert asked == ["install 101"]
+    assert not policy.exists()
+
+
+def test_what_forbids_to_start_servers_forbids_nothing_after_a_kill(machine: Machine, tmp_path: Path) -> None:
+    """The machine would never start a server again that is installed or renewed."""
+    policy = tmp_path / "policy-rc.d"
+    machine.add("apt-get", 'kill -9 "$PPID"')
+
+    machine.install("--servers", "one", POLICY=str(policy))
+
+    assert subprocess.run([policy]).returncode == 0
+    machine.add("apt-get", f'[ ! -x {policy} ] || {policy}; echo "$1 $?" >>"$STATE/log"')
+    machine.install("--servers", "one", POLICY=str(policy))
+    assert "install 101" in machine.log.splitlines()
+    assert not policy.exists()
+
+
+def test_a_machine_s_own_word_on_starting_servers_stands(machine: Machine, tmp_path: Path) -> None:
+    policy = tmp_path / "policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 104\n")
+
+    machine.install("--servers", "one", POLICY=str(policy))
+
+    assert policy.read_text() == "#!/bin/sh\nexit 104\n"
+
+
 @pytest.mark.parametrize(
     ("sudo", "environment", "why"),
     [

@@ -7,14 +7,14 @@ import socket
 import struct
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import server_trials
 from installed_command import COMMAND
-from server_trials import METRICS, Agent, false, figures, running
+from monitor_runs import until
+from server_trials import METRICS, Agent, false, figures, running, until_loaded, working
 
 pytestmark = pytest.mark.program
 
@@ -73,7 +73,7 @@ def test_it_is_killed_under_load_and_named(database: str, place: Path) -> None:
         server = running(place, PROGRAMS[database])
         while not listens(server):  # what makes the empty database has the same name, and ends
             server = running(place, PROGRAMS[database])
-        time.sleep(1)
+        until_loaded(place)
         os.kill(server, signal.SIGKILL)
         end = agent.records()[-1]
     assert end["status"] == "failed"
@@ -103,22 +103,9 @@ def test_nothing_of_it_is_left_when_the_agent_is_killed(database: str, place: Pa
             "rows=10",
         )
         running(place, PROGRAMS[database])
-        time.sleep(0.5)
+        until_loaded(place)
         agent.process.kill()
-        left = [1]
-        for _ in range(200):
-            left = [one for one in Path("/proc").glob("[0-9]*") if is_below(one, place)]
-            if not left:
-                break
-            time.sleep(0.05)
-    assert left == []
-
-
-def is_below(process: Path, place: Path) -> bool:
-    try:
-        return place in (process / "cwd").readlink().parents
-    except OSError:
-        return False
+        until(lambda: not working(place), "its end")
 
 
 # ---- PostgreSQL's protocol ----
@@ -281,10 +268,4 @@ def test_nothing_of_it_is_left_when_the_laboratory_is_killed(tmp_path: Path) -> 
         running(Path(made), "mariadbd")
         laboratory.kill()
         laboratory.wait()
-        for _ in range(400):
-            left = [one for one in Path("/proc").glob("[0-9]*") if is_below(one, Path(made))]
-            if not left and not list(Path(made).iterdir()):
-                break
-            time.sleep(0.05)
-        assert left == []
-        assert list(Path(made).iterdir()) == []
+        until(lambda: not working(Path(made)) and not list(Path(made).iterdir()), "its end")

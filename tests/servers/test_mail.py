@@ -3,12 +3,11 @@
 import os
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
 import server_trials
-from server_trials import METRICS, Agent, false, figures, running
+from server_trials import METRICS, Agent, false, figures, running, until_loaded
 
 pytestmark = pytest.mark.program
 
@@ -119,7 +118,7 @@ def test_a_server_that_dies_under_load_is_named(tmp_path: Path) -> None:
     with Agent(tmp_path) as agent:
         agent.begin(server_trials.described("smtp-sink"), "mail_messages", "batches=1", "operations=10000000")
         server = running(tmp_path, "smtp-sink")
-        time.sleep(0.2)
+        until_loaded(tmp_path)
         os.kill(server, signal.SIGKILL)
         end = agent.records()[-1]
     assert end["status"] == "failed"
@@ -131,7 +130,7 @@ def test_a_server_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
         settings = ("batches=1", "operations=10000000", "timeout_ms=700")
         agent.begin(server_trials.described("smtp-sink"), "mail_messages", *settings)
         server = running(tmp_path, "smtp-sink")
-        time.sleep(0.2)
+        until_loaded(tmp_path)
         os.kill(server, signal.SIGSTOP)
         end = agent.records()[-1]
     assert (end["status"], end["reason"]) == ("failed", "the server did not answer within 700 ms")

@@ -248,7 +248,7 @@ def hba(answer: bytes) -> str:
 def ask_postgresql(port: int, role: str) -> str:
     """What it says to one who would log in by that role, and has no password."""
     words = b"user\0" + role.encode() + b"\0database\0postgres\0\0"
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
         one.sendall(struct.pack(">II", len(words) + 8, 196608) + words)
         return hba(one.recv(1024))
 
@@ -270,7 +270,7 @@ def test_where_no_network_of_its_own_can_be_made_postgresql_demands_a_password(
 
 def ask_mariadb(port: int, user: str) -> bytes:
     """What it says to one who would log in as that user, with the empty password."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
         one.recv(1024)
         words = struct.pack("<IIB23x", 1 << 9 | 1 << 15 | 1 << 19, 1 << 24, 33)
         words += user.encode() + b"\0\0mysql_native_password\0"

@@ -3,13 +3,13 @@
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 import server_trials
 from installed_command import Run
-from server_trials import Agent, descended, false, figures, running, working
+from monitor_runs import until
+from server_trials import Agent, descended, false, figures, running, until_loaded, working
 
 pytestmark = pytest.mark.program
 
@@ -165,7 +165,7 @@ def test_a_server_that_dies_under_load_is_named(open_directory: Path) -> None:
     with Agent(open_directory) as agent:
         agent.begin(server_trials.described("nginx"), "web_requests", "batches=1", "operations=100000000")
         running(open_directory, "nginx")
-        time.sleep(0.5)
+        until_loaded(open_directory)
         for process, name in working(open_directory).items():
             if name == "nginx":
                 os.kill(process, signal.SIGKILL)
@@ -185,10 +185,7 @@ def test_nothing_is_left_of_a_server_when_its_trial_is_killed(open_directory: Pa
     agent.process.kill()
     agent.process.communicate()
 
-    deadline = time.monotonic() + 10
-    while descended(open_directory) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert descended(open_directory) == []
+    until(lambda: not descended(open_directory), "its end")
 
 
 def test_a_server_without_its_program_says_what_to_install(tmp_path: Path) -> None:

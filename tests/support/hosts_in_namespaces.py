@@ -42,7 +42,8 @@ def serve(directory: Path, name: str, network: str) -> subprocess.Popen[bytes]:
     assert server.stdin is not None
     server.stdin.write(b"go\n")
     server.stdin.close()
-    for _ in range(200):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex((f"{network}.2", 22)) == 0:
                 return server
@@ -51,6 +52,8 @@ def serve(directory: Path, name: str, network: str) -> subprocess.Popen[bytes]:
 
 
 def main() -> int:
+    if len(Path("/proc/net/route").read_text().splitlines()) > 1:  # a new one has no route
+        raise SystemExit("this network is in use, and its routing would be changed: unshare --net")
     directory = Path(sys.argv[1])
     for name in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / name], check=True)

@@ -1,10 +1,10 @@
 """What each verb of tests/monitor/known.c makes, process by process, and what strace says of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import monitor_runs
-from monitor_runs import Record, added, counts, told
+from monitor_runs import Record, Watch, added, counts, told
 
 FIRST = "execve 1, exit_group 1"  # of the command, besides what its verb makes
 
@@ -91,6 +91,21 @@ LOST_BY_STRACE = {
 
 def expected(verb: str) -> list[tuple[int, int, dict[str, tuple[int, int]]]]:
     return _sorted([(generation, end, together(told(text))) for generation, end, text in KNOWN[verb]])
+
+
+def tries(verb: str) -> range:
+    """How often it may be done until its calls are those of the text: once, but for one whose child is to be
+    stopped in its sleep. On a busy machine it may come to it too late, or its parent to the stop."""
+    return range(20 if verb == "stopped" else 1)
+
+
+def watch_of(verb: str, watch: Callable[[], Watch]) -> Watch:
+    """A watch of that verb; the last one of its tries if none has found the calls of the text."""
+    for _ in tries(verb):
+        watched = watch()
+        if found(watched.processes) == expected(verb):
+            break
+    return watched
 
 
 def found(records: list[Record]) -> list[tuple[int, int, dict[str, tuple[int, int]]]]:

@@ -1,5 +1,7 @@
 """One load from the generator, with the pattern of a test."""
 
+from collections.abc import Callable
+
 from steelyard.load import client
 from steelyard.load.model import Pattern, Trial
 from steelyard.servers.running import Target
@@ -15,3 +17,12 @@ def loaded(
     return client.run(
         target, pattern, clients=clients, threads=1, warmup_s=warmup_s, window_s=window_s, seed=1
     )
+
+
+def loaded_until(is_enough: Callable[[Trial], bool], load: Callable[[], Trial]) -> Trial:
+    """The first of several trials of which that is so: a host may let nobody run for the whole of one."""
+    for _ in range(20):
+        found = load()
+        if is_enough(found):
+            break
+    return found

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import c_programs
+import processes
 import pytest
 import surroundings
 
 from steelyard.programs import built
 
-ENOUGH_S = 15  # a watch in these tests lasts a second or two; one that hangs fails the test
+ENOUGH_S = 60  # a watch in these tests lasts a second or two; one that hangs fails the test
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -160,7 +161,19 @@ def watch(*options: str | Path | int, **more: Any) -> Watch:
         return found.finish()
 
 
-def until(is_so: Callable[[], Any], what: str, *, for_s: float = 20) -> None:
+def watch_of_a_loop(*options: str | Path | int) -> Watch:
+    """Of a process that computes, and goes on when it is over: for a fifth of a second of its own time."""
+    with running("sh", "-c", "while :; do :; done") as process:
+        with begun(*options, "-p", process.pid) as found:
+            found.await_record("watch")
+            before_s = processes.used_s(process.pid)
+            until(lambda: processes.used_s(process.pid) > before_s + 0.2, "its work")
+            found.finish(signal.SIGINT)
+        assert process.poll() is None
+    return found
+
+
+def until(is_so: Callable[[], Any], what: str, *, for_s: float = ENOUGH_S) -> None:
     """Waits for that; fails by its name if it does not come."""
     end = time.monotonic() + for_s
     while not is_so():
@@ -171,6 +184,13 @@ def until(is_so: Callable[[], Any], what: str, *, for_s: float = 20) -> None:
 def state(pid: int) -> str:
     """As /proc has it: R, S, T, Z, ..."""
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def stop(pid: int) -> None:
+    """It stands still from now on, until SIGCONT: so it does nothing before a watch of it has begun, and
+    nothing while the watch ends."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: state(pid) in "tT", "its stop")
 
 
 def comm(pid: int) -> str:

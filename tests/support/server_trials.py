@@ -5,12 +5,13 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import places
 import pytest
+from monitor_runs import until
+from processes import used_s
 
 from steelyard.programs import built
 from steelyard.servers import description
@@ -126,12 +127,24 @@ def descended(directory: Path) -> list[str]:
 
 def running(directory: Path, name: str) -> int:
     """The process of that name which works below the directory, as soon as there is one."""
-    for _ in range(500):
-        for process, called in working(directory).items():
-            if called == name:
-                return process
-        time.sleep(0.02)
-    raise AssertionError(f"no {name} runs in {directory}")
+    found: list[int] = []
+
+    def looked() -> list[int]:
+        found[:] = [process for process, called in working(directory).items() if called == name]
+        return found
+
+    until(looked, f"a {name} in {directory}")
+    return found[0]
+
+
+def until_loaded(directory: Path) -> None:
+    """Waits until the trial below the directory is on: it uses much more than a server that waits."""
+
+    def used() -> float:
+        return sum(map(used_s, working(directory)))
+
+    before_s = used()
+    until(lambda: used() > before_s + 0.2, "the load")
 
 
 METRICS = ["time", "server", "client", "latency_50", "latency_90", "latency_99", "latency_99_9"]

@@ -1,5 +1,6 @@
 """Another userland on this machine's kernel, plainly and in namespaces: it runs, and leaves nothing."""
 
+import json
 import os
 import shutil
 import signal
@@ -167,31 +168,61 @@ def test_a_root_that_is_no_userland_is_refused(kind: str, tmp_path: Path) -> Non
 # With podman, from an image
 
 
+# Where podman keeps what it has: below the test's own directory, so that it shares neither images nor
+# containers, neither networks nor locks with the machine's.
+STORAGE = """[storage]
+driver = "vfs"
+graphroot = "{store}/graph"
+runroot = "{store}/run"
+"""
+ENGINE = """[engine]
+static_dir = "{store}/graph/libpod"
+tmp_dir = "{store}/tmp"
+volume_path = "{store}/graph/volumes"
+lock_type = "file"
+events_logger = "none"
+image_copy_tmp_dir = "{store}"
+[network]
+network_config_dir = "{store}/networks"
+"""
+
+
 @pytest.fixture(scope="module")
 def image(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An image of the smallest userland, in a store of the test's own."""
+    """An image of the smallest userland, in a store that goes with the test's directory."""
     if shutil.which("podman") is None or shutil.which("runc") is None:
         pytest.skip("podman or runc is not installed")
     store = tmp_path_factory.mktemp("store")
-    (store / "storage.conf").write_text(
-        f'[storage]\ndriver = "vfs"\ngraphroot = "{store}/graph"\nrunroot = "{store}/run"\n'
-    )
-    before = os.environ.get("CONTAINERS_STORAGE_CONF")
-    os.environ["CONTAINERS_STORAGE_CONF"] = str(store / "storage.conf")
-    subprocess.run(["tar", "-C", root, "-cf", store / "root.tar", "."], check=True)
-    made = subprocess.run(
-        ["podman", "import", store / "root.tar", "steelyard-test"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        pytest.skip(f"podman makes no image here: {made.stderr.strip()[-200:]}")
-    yield "steelyard-test"
-    subprocess.run(["podman", "system", "reset", "--force"], capture_output=True, check=False)
-    os.environ.pop("CONTAINERS_STORAGE_CONF")
-    if before is not None:
-        os.environ["CONTAINERS_STORAGE_CONF"] = before
+    with pytest.MonkeyPatch.context() as environment:
+        for name, text in {"STORAGE_CONF": STORAGE, "CONF": ENGINE}.items():
+            file = store / name
+            file.write_text(text.format(store=store))
+            environment.setenv(f"CONTAINERS_{name}", str(file))
+        subprocess.run(["tar", "-C", root, "-cf", store / "root.tar", "."], check=True)
+        made = subprocess.run(
+            ["podman", "import", store / "root.tar", "steelyard-test"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            pytest.skip(f"podman makes no image here: {made.stderr.strip()[-200:]}")
+        yield "steelyard-test"
+        subprocess.run(["podman", "rm", "--all", "--force", "--time=0"], capture_output=True, check=False)
+
+
+@pytest.mark.program
+def test_podman_keeps_all_that_it_has_below_the_test_s_directory(image: str) -> None:
+    """A store of the machine's own could be one that somebody needs."""
+    store = Path(os.environ["CONTAINERS_CONF"]).parent
+    told = subprocess.run(["podman", "info", "--format=json"], capture_output=True, text=True, check=True)
+
+    known = json.loads(told.stdout)["store"]
+    assert {known[name] for name in ("configFile", "graphRoot", "runRoot", "volumePath")} == {
+        str(store / name) for name in ("STORAGE_CONF", "graph", "run", "graph/volumes")
+    }
+    assert known["imageStore"]["number"] == 1
+    assert (store / "tmp" / "alive").exists()
 
 
 def containers() -> str:

@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,6 +38,7 @@ from known_records import (
     told,
     watch_of,
 )
+from processes import is_alive
 from scipy.stats import chi2 as scipy_chi2
 from scipy.stats import t as scipy_t
 
@@ -927,7 +927,7 @@ def test_a_watch_that_is_stopped_reports_all_the_same(program: Callable[..., str
             os.killpg(running.pid, number)
         else:
             os.kill(running.pid, number)
-        out, _ = running.communicate(timeout=20)
+        out, _ = running.communicate(timeout=60)
 
     assert running.returncode == 0
     assert "make[7]" in out
@@ -935,16 +935,15 @@ def test_a_watch_that_is_stopped_reports_all_the_same(program: Callable[..., str
 
 def _wait_for_child(pid: int) -> None:
     """Until its child has become the fake and waits."""
-    for _ in range(500):
+
+    def waits() -> bool:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        if children and b"fake_monitor" in Path(f"/proc/{children[0]}/cmdline").read_bytes():
-            if "pipe_read" in Path(f"/proc/{children[0]}/wchan").read_text():
-                return
-            state = Path(f"/proc/{children[0]}/syscall").read_text().split()
-            if state[0] == "0":  # it reads
-                return
-        time.sleep(0.01)
-    raise AssertionError("the monitor did not start")
+        if not children or b"fake_monitor" not in Path(f"/proc/{children[0]}/cmdline").read_bytes():
+            return False
+        is_reading = Path(f"/proc/{children[0]}/syscall").read_text().split()[0] == "0"
+        return is_reading or "pipe_read" in Path(f"/proc/{children[0]}/wchan").read_text()
+
+    monitor_runs.until(waits, "the monitor")
 
 
 @pytest.mark.program
@@ -961,11 +960,7 @@ def test_a_killed_front_end_ends_the_monitor(program: Callable[..., str]) -> Non
         _wait_for_child(running.pid)
         child = int(Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text())
         running.kill()
-    for _ in range(500):
-        if not Path(f"/proc/{child}").exists() or "\nState:\tZ" in Path(f"/proc/{child}/status").read_text():
-            return
-        time.sleep(0.01)
-    raise AssertionError("the monitor goes on")
+    monitor_runs.until(lambda: not is_alive(child), "the monitor's end")
 
 
 def test_a_monitor_killed_shows_what_it_wrote_and_fails(steelyard: Run, program: Callable[..., str]) -> None:
@@ -1005,21 +1000,24 @@ def test_a_closed_pipe_ends_quietly(program: Callable[..., str], tmp_path: Path)
         (["make"], "'make' stands before any --; a command is written after it: steelyard watch -- make"),
         (["-p", "x"], "-p is 'x', but must be a whole number"),
         (["-p", "2147483600"], "-p is '2147483600', but there is no such process"),
-        (["-p", "1", "--", "true"], "leave out -p 1"),
+        (["-p", "{own}", "--", "true"], "leave out -p {own}"),
         (["--cgroup", "/nowhere"], "--cgroup is '/nowhere'"),
-        (["--every", "5", "-p", "1"], "--every is '5', but must be a time"),
-        (["--children", "20", "-p", "1"], "--children is '20'"),
-        (["--budget", "1%", "--detail", "calls", "-p", "1"], "--budget is for --detail budget"),
-        (["--backend", "bpg", "-p", "1"], "did you mean 'bpf'?"),
-        (["--top", "0", "-p", "1"], "--top is '0'"),
-        (["--output", "/nowhere/x", "-p", "1"], "--output is '/nowhere/x', which cannot be written"),
+        (["--every", "5", "-p", "{own}"], "--every is '5', but must be a time"),
+        (["--children", "20", "-p", "{own}"], "--children is '20'"),
+        (["--budget", "1%", "--detail", "calls", "-p", "{own}"], "--budget is for --detail budget"),
+        (["--backend", "bpg", "-p", "{own}"], "did you mean 'bpf'?"),
+        (["--top", "0", "-p", "{own}"], "--top is '0'"),
+        (["--output", "/nowhere/x", "-p", "{own}"], "--output is '/nowhere/x', which cannot be written"),
     ],
 )
 def test_what_is_wrong_is_named_and_quoted(
     capsys: pytest.CaptureFixture[str], words: Sequence[str], sentence: str
 ) -> None:
-    assert cli.main(["watch", *words]) == 2
-    assert sentence in capsys.readouterr().err
+    """Were it not refused, this process would be watched, and not all of the machine's."""
+    own = os.getpid()
+
+    assert cli.main(["watch", *(word.format(own=own) for word in words)]) == 2
+    assert sentence.format(own=own) in capsys.readouterr().err
 
 
 @pytest.mark.program
@@ -1111,7 +1109,7 @@ def test_a_watch_that_was_kept_before_a_figure_was_counted_is_read(
 def test_a_kept_watch_is_over(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["watch", "--archive", str(archive), "--kept", "nothing"]
 
-    for option in (["-p", "1"], ["--every", "1s"], ["--detail", "life"], ["--live"], ["--keep"]):
+    for option in (["-p", str(os.getpid())], ["--every", "1s"], ["--detail", "life"], ["--live"], ["--keep"]):
         assert cli.main([*words, *option]) == 2
         assert f"cannot be combined with {option[0]}" in capsys.readouterr().err
     assert cli.main([*words, "--", "true"]) == 2

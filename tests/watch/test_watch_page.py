@@ -7,7 +7,6 @@ import pty
 import re
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import monitor_records
 import places
 import pytest
 from installed_command import COMMAND, Run
+from monitor_runs import until
 from pages import BROWSER, BROWSERS, json_of, seen_in_browser, text_of
 from rich.console import Console
 
@@ -407,14 +407,16 @@ def test_metrics_are_served_while_the_watch_goes_on(program: Callable[..., str],
         address = started.stderr.readline().rpartition(" ")[2].strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", address)
         told = ""
-        for _ in range(100):
-            with urllib.request.urlopen(address, timeout=10) as answer:
+
+        def has_read() -> bool:
+            nonlocal told
+            with urllib.request.urlopen(address, timeout=60) as answer:
                 told = answer.read().decode()
-            if 'call="read"' in told:
-                break
-            time.sleep(0.05)
+            return 'call="read"' in told
+
+        until(has_read, "its first figures")
         started.terminate()
-        started.communicate(timeout=30)
+        started.communicate(timeout=60)
 
     assert f'steelyard_system_calls_total{{call="read",program="{monitor_records.HOSTILE}"}} 40.0' in told
     assert 'steelyard_monitor_cpu_seconds_total{part="watcher"}' in told
@@ -443,7 +445,7 @@ def test_the_commands_own_writing_is_shown_when_the_screen_has_gone(program: Cal
         drawn = b""
         while part := _read(ours):
             drawn += part
-        _, report = started.communicate(timeout=30)
+        _, report = started.communicate(timeout=60)
     os.close(ours)
 
     screen, left, after = drawn.partition(b"\x1b[?1049l")

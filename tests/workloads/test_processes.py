@@ -89,7 +89,8 @@ def test_more_iterations_take_each_process_longer() -> None:
         alone = groups(perform("linpack_processes", "processes=1", f"iterations={iterations}"), "alone")[0]
         return int(alone["ended_ns"][0]) - int(alone["began_ns"][0])
 
-    assert min(least(640) for _ in range(3)) > 4 * min(least(32) for _ in range(3))
+    # Of twenty times the work. Whoever is not let run in all three short ones has another try.
+    assert any(min(least(640) for _ in range(3)) > 4 * min(least(32) for _ in range(3)) for _ in range(5))
 
 
 def test_a_process_that_is_killed_is_named_and_the_others_are_told() -> None:
@@ -193,7 +194,7 @@ def test_a_system_that_refuses_to_make_memory_executable_is_unsupported() -> Non
 
 
 def test_a_search_for_the_limit_is_refused_where_nothing_protects_the_machine() -> None:
-    end = perform("linpack_limit")[-1]
+    end = perform("linpack_limit", "most=4")[-1]  # were it not refused, it would be so few
 
     assert end["status"] == "unsupported"
     assert "memory= and processes=" in end["reason"]

@@ -6,6 +6,7 @@ import re
 import resource
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +16,7 @@ import c_programs
 import places
 import pytest
 import synthetic
+from monitor_runs import until
 
 from steelyard.programs import built
 from steelyard.study.model import PEER
@@ -290,17 +292,19 @@ def test_a_file_that_cannot_grow_fails_the_trial(workload: str) -> None:
 def test_a_number_that_changes_in_a_cached_file_fails_the_trial(
     workload: str, look: int, tmp_path: Path
 ) -> None:
-    """Wherever it is in its page: one number in 4096 bytes is looked at, at another place in each pass."""
-    settings = ("size=8192", f"look={look}", "operations=100000", "batches=20", "warmup_ns=0")
+    """Wherever it is in its page: one number in 4096 bytes is looked at, at another place in each pass. The
+    trial would go on up to its limit."""
+    settings = ("size=8192", f"look={look}", "operations=100000", "batches=2000", "warmup_ns=0")
     command = [str(built.load("glibc")), "run", workload, *settings]
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as trial:
-        files: list[Path] = []
-        while trial.poll() is None and not (files and files[0].stat().st_size == 8192):
-            files = list(tmp_path.glob("**/contents"))
-        with files[0].open("r+b") as file:
-            file.seek(8192 - 4 * 3)
-            file.write(b"\xff\x00\xff\x00")
+        until(lambda: list(tmp_path.glob("**/contents")) or trial.poll() is not None, "its file")
+        (contents,) = tmp_path.glob("**/contents")
+        with contents.open("r+b", buffering=0) as file:
+            while trial.poll() is None:  # which may write it once more, if it is not done with that
+                file.seek(8192 - 4 * 3)
+                file.write(b"\xff\x00\xff\x00")
+                time.sleep(0.01)
         told = trial.communicate(timeout=60)[0]
 
     end = json.loads(told.splitlines()[-1])
