@@ -91,7 +91,7 @@ test: packages-of-all check .stamps/testing .stamps/tests build-asan/build.ninja
 	$(SUITE)
 
 disturbed: all .stamps/testing .stamps/tests
-	$(VENV)/python tests/support/busy_host.py $(or $(SHARE),0.2) $(SUITE) --at-once 3
+	STEELYARD_PATIENCE=3 $(VENV)/python tests/support/busy_host.py $(or $(SHARE),0.2) $(SUITE) --at-once 3
 
 # Each ends within its time, and what it finds stops the rest.
 nightly:

@@ -14,6 +14,7 @@ import monitor_runs
 import places
 import pytest
 from installed_command import Run, Starter
+from patience import patience
 
 from steelyard.errors import Unsupported
 from steelyard.programs import built
@@ -96,7 +97,7 @@ def steelyard(archive: Path, starter: Starter) -> Run:
 
     def run(*arguments: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
         known = os.environ | {"STEELYARD_ARCHIVE": str(archive)} | environment
-        return starter.run(arguments, environment=known, timeout=timeout)
+        return starter.run(arguments, environment=known, timeout=patience(timeout))
 
     return run
 

@@ -10,6 +10,7 @@ import c_programs
 import pytest
 import synthetic
 from monitor_runs import comm, stop, until
+from patience import patience
 
 from steelyard.programs import built
 
@@ -164,7 +165,7 @@ def test_when_nobody_listens_the_agent_ends_its_trial(tmp_path: Path) -> None:
     agent = _agent(str(tmp_path))
     assert agent.stdin is not None
     agent.stdin.write("trial 1 sieve operations=1000000000 batches=1\n")
-    agent.communicate(timeout=60)
+    agent.communicate(timeout=patience(60))
 
     assert agent.returncode == 0
     assert list(tmp_path.iterdir()) == []
@@ -235,7 +236,7 @@ def test_the_guard_ends_all_that_came_of_its_command(tmp_path: Path) -> None:
     stop(number)
 
     os.close(writing)
-    guard.communicate(timeout=60)
+    guard.communicate(timeout=patience(60))
 
     assert _processes(marker) == []
     assert not scratch.exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import monitor_runs
 import pytest
+from patience import patience
 
 from steelyard.programs import built
 
@@ -18,7 +19,7 @@ def guarded(before: list[str], scratch: Path) -> subprocess.CompletedProcess[str
     try:
         return subprocess.run(
             [*before, built.load("glibc"), "guard", str(theirs), scratch, "/bin/true"],
-            pass_fds=[theirs], capture_output=True, text=True, timeout=60, check=False,
+            pass_fds=[theirs], capture_output=True, text=True, timeout=patience(60), check=False,
         )  # fmt: skip
     finally:
         os.close(theirs)

@@ -13,6 +13,7 @@ import pytest
 import refused_calls
 import server_trials
 from installed_command import COMMAND
+from patience import patience
 
 from steelyard import cli, commands
 from steelyard.errors import SystemFailed
@@ -64,7 +65,7 @@ def under_filter(
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=100,
+        timeout=patience(100),
         check=False,
     )
 
@@ -94,7 +95,7 @@ def test_a_guard_says_which_call_was_refused(tmp_path: Path) -> None:
             pass_fds=[theirs],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patience(60),
             check=False,
         )
     finally:
@@ -156,7 +157,7 @@ def test_where_files_of_the_kernel_are_hidden_no_command_ends_in_a_traceback(
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=100,
+        timeout=patience(100),
         check=False,
     )
     if done.returncode == 99:
@@ -236,7 +237,7 @@ def test_too_few_open_files_are_named_with_what_lifts_that(tmp_path: Path) -> No
         words = ["prlimit", f"--nofile={most}", sys.executable, "-c", _LIMITED]
         answer = subprocess.run(
             [*words, "run", "brief", "--budget", "1s", "--archive", tmp_path / "archive"],
-            capture_output=True, text=True, timeout=100,
+            capture_output=True, text=True, timeout=patience(100),
         )  # fmt: skip
         said.append(answer.stderr)
 
@@ -303,7 +304,7 @@ def test_a_command_s_time_does_not_run_while_we_stand_still(tmp_path: Path) -> N
         monitor_runs.until(lambda: monitor_runs.state(stopped.pid) != "T", "its going on")
         time.sleep(0.3)  # in which it would find that its time is over
         (tmp_path / "gate").write_text("done\n")
-        assert stopped.communicate(timeout=60)[0] == "b'done\\n'\n"
+        assert stopped.communicate(timeout=patience(60))[0] == "b'done\\n'\n"
 
 
 @pytest.mark.program

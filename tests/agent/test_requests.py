@@ -16,6 +16,7 @@ from typing import Any
 
 import monitor_runs
 import pytest
+from patience import patience
 
 from steelyard.programs import built
 
@@ -53,7 +54,7 @@ class Agent:
     def finish(self, requests: str | bytes = b"") -> list[dict]:
         """The records that come after these last requests and the end of the stream."""
         output, self.complaints = self.process.communicate(
-            requests.encode() if isinstance(requests, str) else requests, timeout=60
+            requests.encode() if isinstance(requests, str) else requests, timeout=patience(60)
         )
         return [json.loads(line) for line in output.splitlines()]
 
@@ -91,7 +92,7 @@ def test_requests_behind_a_running_trial_wait_for_their_turn(
     assert ends == [("1", "timed out"), ("2", "ok")]
     assert sum(one["record"] == "clock" for one in records) == count
     assert agent.finish() == []
-    assert agent.process.wait(timeout=60) == 0
+    assert agent.process.wait(timeout=patience(60)) == 0
 
 
 def test_a_trial_is_stopped_though_much_waits_before_the_request(
@@ -190,7 +191,7 @@ def test_requests_that_end_in_the_midst_of_a_line_are_not_obeyed_by_half(
     assert [one["record"] for one in records] == ["hello", "clock", "error"]
     assert records[-1]["trial"] == "4"
     assert "ended within" in records[-1]["reason"]
-    assert agent.process.wait(timeout=60) == 0
+    assert agent.process.wait(timeout=patience(60)) == 0
 
 
 def test_when_the_requests_end_the_trials_that_wait_are_refused_each(
@@ -248,7 +249,10 @@ def test_a_stream_that_was_closed_before_is_taken_by_nothing_else(
     """A pipe to a trial's process that took its number would be closed or given away with it."""
     command = [built.load("glibc"), "run", "pipe_latency", "operations=1", "batches=1", "warmup_ns=0"]
     answer = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}>&-', "sh", *command], capture_output=True, text=True, timeout=60
+        ["sh", "-c", f'exec "$@" {closed}>&-', "sh", *command],
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
     )
 
     if closed == 1:
@@ -266,7 +270,7 @@ def test_a_full_disk_ends_it_with_a_sentence(verb: tuple[str, ...]) -> None:
     with open("/dev/full", "wb") as full:
         answer = subprocess.run(
             [built.load("glibc"), *verb], stdin=subprocess.PIPE, stdout=full, stderr=subprocess.PIPE,
-            timeout=60, check=False, text=True,
+            timeout=patience(60), check=False, text=True,
         )  # fmt: skip
 
     assert answer.returncode == 1
@@ -280,7 +284,7 @@ def test_when_nobody_reads_the_agent_ends_its_trials_and_says_so(
     agent.next("hello")
     agent.process.stdout.close()
     agent.send("clock\n" + f"trial 1 {SLOW}\n" * 3)
-    assert agent.process.wait(timeout=60) == 1
+    assert agent.process.wait(timeout=patience(60)) == 1
     assert agent.process.stderr.read() == b"steelyard-load: writing a record: Broken pipe\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -347,7 +351,7 @@ def test_an_interruption_of_any_call_changes_nothing(
         "system",
     ]  # fmt: skip
     assert records[-3]["status"] == "ok"
-    assert agent.process.wait(timeout=60) == 0
+    assert agent.process.wait(timeout=patience(60)) == 0
 
 
 @pytest.mark.strace
@@ -369,7 +373,7 @@ def test_a_call_that_fails_at_any_moment_is_said_and_leaves_nothing(
         assert [end["trial"] for end in ends] == ["1", "2"]
         assert {end["status"] for end in ends} <= {"ok", "failed"}
         said += sum(os.strerror(number) in (end["reason"] or "") for end in ends)
-        assert agent.process.wait(timeout=60) == 0
+        assert agent.process.wait(timeout=patience(60)) == 0
         assert list(tmp_path.iterdir()) == []
     assert said or call in ("clone", "fork")  # a libc makes processes by one of the two
 
@@ -397,7 +401,7 @@ def test_who_has_no_laboratory_leaves_no_directory_when_it_is_killed(
     monitor_runs.until(lambda: [one for one in tmp_path.rglob("*") if one.is_file()], "the trial's files")
     send = os.killpg if number in (signal.SIGKILL, signal.SIGINT) else os.kill  # as at a terminal
     send(started.pid, number)
-    started.communicate(timeout=60)
+    started.communicate(timeout=patience(60))
 
     assert started.returncode == -number
     monitor_runs.until(lambda: not list(tmp_path.iterdir()), "the removal of its directory")
@@ -413,7 +417,7 @@ def test_an_agent_without_a_laboratory_ends_with_its_far_end(tmp_path: Path, end
         start_new_session=True,
     )
     output, _ = started.communicate(
-        f"far 127.0.0.1 {'7' * 32}\n{'quit' if end == 'quit' else ''}\n".encode(), timeout=60
+        f"far 127.0.0.1 {'7' * 32}\n{'quit' if end == 'quit' else ''}\n".encode(), timeout=patience(60)
     )
 
     assert b'"record":"far"' in output

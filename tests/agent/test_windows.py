@@ -18,6 +18,7 @@ import c_programs
 import places
 import pytest
 import synthetic
+from patience import patience
 from ssh_hosts import ssh_server
 
 from steelyard import allowance, systems
@@ -53,7 +54,7 @@ def agent(running: Agent) -> Iterator[Agent]:
 
 def heard(agent: Agent, until: Callable[[dict[str, Any]], bool]) -> Records:
     found = []
-    for record in agent.records(time.monotonic() + 60):
+    for record in agent.records(time.monotonic() + patience(60)):
         found.append(record)
         if until(record):
             return found
@@ -293,7 +294,7 @@ def trial_processes(agent: Agent, verb: str = "trial-process") -> list[int]:
 
 def left_by_trials(agent: Agent) -> list[int]:
     """Wine's end of a process comes a moment before this kernel's, and a longer one on a busy machine."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while left := trial_processes(agent) + trial_processes(agent, "partner"):
         if time.monotonic() > deadline:
             break
@@ -304,7 +305,7 @@ def left_by_trials(agent: Agent) -> list[int]:
 def test_a_trial_process_that_vanishes_fails_its_trial_and_no_other(agent: Agent) -> None:
     agent.send("trial 1 sieve copies=2 warmup_ns=30000000000")
     heard(agent, lambda one: one["record"] == "begin")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while len(trial_processes(agent)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)
@@ -383,7 +384,7 @@ def test_the_layer_on_windows(tmp_path: Path, by_wine: list[str]) -> None:
         text=True,
         check=False,
         cwd=tmp_path,
-        timeout=120,
+        timeout=patience(120),
     )
     assert (answer.returncode, answer.stderr) == (0, "")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import c_programs
 import pytest
 from installed_command import COMMAND
+from patience import patience
 
 pytestmark = pytest.mark.program
 MOMENTS = [number / 20 for number in range(20)]
@@ -70,7 +71,7 @@ def test_a_request_to_end_is_obeyed_at_every_moment(
         wait_until_it_listens(process)
         time.sleep(moment)
         process.send_signal(number)
-        out, told = process.communicate(timeout=60)
+        out, told = process.communicate(timeout=patience(60))
 
         assert "Traceback" not in told + out, (moment, told)
         # Python gives up its handlers as it ends, when all has been said.
@@ -90,7 +91,7 @@ def test_ctrl_c_before_our_first_line_waits_for_it(tmp_path: Path) -> None:
         "print(os.environ['STEELYARD_HELD'] == str(os.getpid()), flush=True)\n"
     )
     process = started(["list", "studies"], tmp_path, PYTHONPATH=str(tmp_path))
-    out, told = process.communicate(timeout=60)
+    out, told = process.communicate(timeout=patience(60))
 
     assert (process.returncode, out, told) == (130, "True\nTrue\n", WORD)
 
@@ -106,7 +107,9 @@ def test_a_caller_who_holds_ctrl_c_back_goes_on_to(tmp_path: Path) -> None:
     )
     words = [c_programs.program("systems/steelyard-held"), sys.executable, "-c", script]
     said = [
-        subprocess.run(words, preexec_fn=before, capture_output=True, text=True, timeout=60).stdout.split()
+        subprocess.run(
+            words, preexec_fn=before, capture_output=True, text=True, timeout=patience(60)
+        ).stdout.split()
         for before in (None, lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]))
     ]
 
@@ -142,7 +145,7 @@ def test_a_request_during_an_import_waits_for_its_end(tmp_path: Path) -> None:
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=50
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=patience(50)
     )
 
     assert (done.stdout, done.stderr) == ("imported\nheard\n", "")

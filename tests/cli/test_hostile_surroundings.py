@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from installed_command import COMMAND, Run
 from monitor_runs import until
+from patience import patience
 from rich.table import Table
 from rich.text import Text
 
@@ -110,10 +111,12 @@ def test_a_run_goes_on_where_names_around_it_are_odd(
         env=environment,
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=patience(120),
     )
     assert done.returncode == 0, done.stderr
-    again = subprocess.run([COMMAND, "report"], env=environment, capture_output=True, check=False, timeout=60)
+    again = subprocess.run(
+        [COMMAND, "report"], env=environment, capture_output=True, check=False, timeout=patience(60)
+    )
     assert again.returncode == 0, again.stderr
 
 
@@ -131,9 +134,33 @@ def test_a_run_goes_on_on_a_host_whose_name_is_odd(write_study: WriteStudy, tmp_
         env=os.environ | {"STEELYARD_ARCHIVE": str(tmp_path / "archive")},
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=patience(120),
     )
     assert done.returncode == 0, done.stderr
+
+
+def as_nobody_known(*words: str, tmp: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user that this machine does not list, without HOME: as in many containers."""
+    right = "dac_read_search"  # to reach the program, wherever it is
+    keep = [f"--inh-caps=-all,+{right}", f"--ambient-caps=-all,+{right}"]
+    user = ["setpriv", "--reuid=1234567", "--regid=1234567", "--clear-groups", *keep]
+    tmp.chmod(0o777)
+    known = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp)} | environment
+    return subprocess.run([*user, COMMAND, *words], env=known, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.program
+@pytest.mark.root
+def test_without_a_home_directory_all_goes_that_needs_none(open_directory: Path) -> None:
+    archive = str(open_directory / "archive")
+    for words in (["list", "systems"], ["list", "studies"], ["watch", "--", "true"]):
+        done = as_nobody_known(*words, tmp=open_directory, STEELYARD_ARCHIVE=archive)
+        assert done.returncode == 0, done.stderr
+    for words in (["report"], ["archive", "list"], ["run", "pegasus", "--budget", "5s"]):
+        done = as_nobody_known(*words, tmp=open_directory)
+        assert done.returncode == 77
+        said = done.stderr.splitlines()[-1]
+        assert said.startswith("steelyard: user 1234567 has no home directory: HOME is not set")
 
 
 @pytest.mark.program
@@ -158,7 +185,7 @@ def test_where_nothing_could_be_kept_nothing_is_measured(
         env=os.environ | {"STEELYARD_ARCHIVE": str(tmp_path / "archive")},
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=patience(120),
     )
     assert done.returncode == 2
     assert is_a_sentence(done.stderr)
@@ -173,7 +200,7 @@ def test_a_page_may_have_any_name(write_study: WriteStudy, tmp_path: Path) -> No
         [COMMAND, "run", study, "--html", page, "--archive", tmp_path / "a b\n'", "--directory", tmp_path],
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=patience(120),
     )
     assert done.returncode == 0, done.stderr
     assert is_a_sentence(done.stderr)
@@ -246,7 +273,7 @@ def ended(words: list[str], redirection: str, archive: Path, **environment: str)
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=patience(120),
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -413,7 +440,7 @@ def test_a_monitor_that_is_killed_is_told_and_what_it_saw(tmp_path: Path) -> Non
         written = Path(f"/proc/{monitor}/fd/{int(words[words.index(b'--records') + 1])}")
         until(lambda: b'"record":"reading"' in written.read_bytes(), "what it sees")
         os.kill(monitor, signal.SIGKILL)
-        watching.wait(timeout=60)
+        watching.wait(timeout=patience(60))
     finally:
         os.killpg(watching.pid, signal.SIGKILL)
         watching.wait()

@@ -18,6 +18,7 @@ import monitor_runs
 import pytest
 import terminals
 from installed_command import COMMAND, Run
+from patience import patience
 
 pytestmark = pytest.mark.program
 
@@ -36,7 +37,7 @@ def begin(study: str, archive: Path, directory: Path, trials: int) -> subprocess
 
 def until(is_so: Callable[[], bool], running: subprocess.Popen[str]) -> None:
     """Waits, as long as it runs."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience(60)
     while not is_so():
         assert time.monotonic() < deadline
         assert running.poll() is None, running.communicate()
@@ -102,7 +103,7 @@ def test_one_ctrl_c_prints_what_is_known_and_the_same_command_goes_on(
     )
     until(lambda: len(kept(archive)) >= 16, running)
     running.send_signal(signal.SIGINT)
-    reported, said = running.communicate(timeout=60)
+    reported, said = running.communicate(timeout=patience(60))
     before = len(kept(archive))
 
     assert running.returncode == 130
@@ -130,7 +131,7 @@ def test_a_second_ctrl_c_ends_without_a_report(write_study: Write, archive: Path
     while "stopped; this is the interim result" not in running.stderr.readline():
         assert running.poll() is None
     running.send_signal(signal.SIGINT)
-    reported, said = running.communicate(timeout=60)
+    reported, said = running.communicate(timeout=patience(60))
 
     assert running.returncode == 130
     assert reported == ""
@@ -146,7 +147,7 @@ def test_who_asks_us_to_go_gets_no_report(
     study = write_study(systems=NOISY, workloads="syscall sieve", blocks=200)
     running = begin(study, archive, directory, trials=5)
     running.send_signal(number)
-    reported, said = running.communicate(timeout=60)
+    reported, said = running.communicate(timeout=patience(60))
 
     assert running.returncode == 130
     assert reported == ""
@@ -200,7 +201,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     study = write_study(systems=NOISY, workloads="syscall sieve", blocks=8)
     running = begin(study, archive, directory, trials=5)
     running.send_signal(number)
-    _, said = running.communicate(timeout=60)
+    _, said = running.communicate(timeout=patience(60))
     before = kept(archive)
 
     assert running.returncode == status
@@ -226,7 +227,7 @@ def test_a_hangup_that_the_caller_ignores_stays_ignored(
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: bool(kept(archive)), running)
     running.send_signal(signal.SIGHUP)
-    running.communicate(timeout=60)
+    running.communicate(timeout=patience(60))
 
     assert running.returncode == 0
 

@@ -10,6 +10,7 @@ import pytest
 from http_servers import server, whole
 from installed_command import Run
 from loads import CLOSED, loaded, loaded_until
+from patience import patience
 
 from steelyard.errors import SystemFailed
 from steelyard.programs import built
@@ -102,7 +103,7 @@ def client_under(limit: str, port: int, *words: str) -> tuple[dict, str]:
         ["sh", "-c", f'{limit}; exec "$@"', "sh", str(built.client()), *said],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=False,
     )
     records = [json.loads(line) for line in answer.stdout.splitlines()]
@@ -147,7 +148,7 @@ def test_ports_that_are_used_up_are_the_generators_own_limit() -> None:
         [*under, "python3", "-c", script, str(built.client()), *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=False,
     )
     if not answer.stdout:

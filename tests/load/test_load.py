@@ -14,6 +14,7 @@ import pytest
 from http_servers import BODY, Answer, server, whole
 from installed_command import COMMAND, Run
 from loads import CLOSED, loaded
+from patience import patience
 
 from steelyard import cli
 from steelyard.errors import SystemFailed, UsageError
@@ -245,7 +246,10 @@ def test_a_target_that_cannot_be_loaded_is_refused(url: str, sentence: str) -> N
 
 def test_the_program_itself_refuses_a_target_that_nobody_allowed() -> None:
     answer = subprocess.run(
-        [built.client(), "address=192.0.2.1", "window_ms=1"], capture_output=True, text=True, timeout=10
+        [built.client(), "address=192.0.2.1", "window_ms=1"],
+        capture_output=True,
+        text=True,
+        timeout=patience(10),
     )
 
     assert answer.returncode == 2
@@ -256,7 +260,7 @@ def test_the_program_itself_refuses_a_target_that_nobody_allowed() -> None:
     "word", ["clients=0", "clients=-1", "clients=1x", "port=65536", "nothing=1", "x", "think=often", "path=x"]
 )
 def test_a_wrong_word_is_quoted(word: str) -> None:
-    answer = subprocess.run([built.client(), word], capture_output=True, text=True, timeout=60)
+    answer = subprocess.run([built.client(), word], capture_output=True, text=True, timeout=patience(60))
 
     assert answer.returncode == 2
     assert word.partition("=")[2] in answer.stderr
@@ -385,7 +389,7 @@ def test_an_interrupted_load_says_what_it_has() -> None:
     with server(whole) as port:
         running = _begun(port)
         os.killpg(running.pid, signal.SIGINT)
-        text, _ = running.communicate(timeout=60)
+        text, _ = running.communicate(timeout=patience(60))
 
     assert running.returncode == 130
     assert "requests a second" in text
@@ -396,7 +400,7 @@ def test_a_killed_load_leaves_no_client_behind() -> None:
     with server(whole) as port:
         running = _begun(port)
         running.kill()
-        running.communicate(timeout=60)
+        running.communicate(timeout=patience(60))
 
     assert running.returncode == -signal.SIGKILL
 

@@ -18,6 +18,7 @@ import c_programs
 import monitor_runs
 import pytest
 from installed_command import Run
+from patience import patience
 
 BACKENDS = ("bpf", "perf", "taskstats", "ptrace", "proc")
 AHEAD_S = (500_000, -50)
@@ -234,7 +235,7 @@ def seen_as(before: Sequence[str], *options: str, command: Sequence[str]) -> lis
     with monitor_for_all() as program:
         done = subprocess.run(
             [*before, program, "--detail", "life", *options, "--", *command],
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=patience(60),
         )  # fmt: skip
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())
@@ -420,7 +421,7 @@ def test_an_ordinary_user_s_limit_of_processes_ends_it(options: tuple[str, ...],
             [*before, program, *options, "--", "true"],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=patience(30),
             check=False,
         )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from patience import patience
 
 from steelyard.analysis import evaluate
 from steelyard.analysis.model import Evaluation
@@ -231,7 +232,7 @@ def test_a_server_that_dies_fails_the_trial_with_the_reason(library: int) -> Non
 
 def _grandchild(process: int) -> int:
     """The server: the child of the trial's process, which is a child of that one."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + patience(20)
     while time.monotonic() < until:
         found = _children(process)
         servers = [grandchild for child in found for grandchild in _children(child)]

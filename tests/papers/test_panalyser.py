@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from installed_command import Run
+from patience import patience
 
 from steelyard.analysis import evaluate, usage
 from steelyard.archive import experiments as archives
@@ -52,7 +53,7 @@ def run_under(words: list[str], *settings: str) -> list[dict[str, object]]:
         stdin=subprocess.DEVNULL,
         check=False,
         env=os.environ | {"STEELYARD_UNDER": "\n".join(words)},
-        timeout=60,
+        timeout=patience(60),
     )
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
@@ -137,7 +138,7 @@ def test_a_trial_that_is_ended_takes_its_monitor_along(tmp_path: Path) -> None:
     end = run_under(["strace", "-f", "-c", "-o", seen], "known_calls", "share=1", "limit_ms=300")[-1]
 
     assert end["status"] == "timed out"
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + patience(5)
     while _naming(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -175,7 +176,7 @@ def perform(agent: Agent, workload: str) -> list[dict[str, object]]:
     """The records of a trial, up to its end."""
     agent.send(f"trial 1 {workload}")
     records = []
-    for record in agent.records(time.monotonic() + 30):
+    for record in agent.records(time.monotonic() + patience(30)):
         records.append(record)
         if record["record"] == "end":
             return records

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import places
 import pytest
+from patience import patience
 
 pytestmark = pytest.mark.program
 
@@ -108,7 +109,7 @@ def failures(folder: Path, *, deaf: bool = False, **modules: str) -> dict[str, s
         env=os.environ | {"PYTHONPATH": str(places.SUPPORT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         stdout=subprocess.DEVNULL,
         check=False,
-        timeout=120,
+        timeout=patience(120),
     )
     told: dict[str, str] = {}
     for case in ElementTree.parse(folder / "told.xml").iter("testcase"):

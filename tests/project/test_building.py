@@ -13,6 +13,7 @@ from pathlib import Path
 
 import places
 import pytest
+from patience import patience
 
 ROOT = places.ROOT
 SCRIPTS = ROOT / "scripts"
@@ -72,7 +73,7 @@ class Machine:
             capture_output=True,
             text=True,
             env=known,
-            timeout=30,
+            timeout=patience(30),
         )
 
     def only_needed(self) -> str:
@@ -213,7 +214,7 @@ def check_tools(folder: Path, name_of_python: str, **tools: str) -> Done:
         capture_output=True,
         text=True,
         env={"PATH": str(folder)},
-        timeout=30,
+        timeout=patience(30),
     )
 
 
@@ -294,7 +295,9 @@ def test_meson_looks_anew_when_something_has_come(tmp_path: Path) -> None:
     environment = os.environ | {"PATH": f"{tools}:{Path(sys.executable).parent}:/usr/bin:/bin"}
 
     def do(*words: str) -> None:
-        subprocess.run(words, cwd=source, check=True, env=environment, stdout=subprocess.DEVNULL, timeout=60)
+        subprocess.run(
+            words, cwd=source, check=True, env=environment, stdout=subprocess.DEVNULL, timeout=patience(60)
+        )
 
     def there() -> bool:
         read = json.loads((source / "build" / "there").read_text())
@@ -334,7 +337,7 @@ def tree(tmp_path: Path) -> Path:
 
 def begin(folder: Path) -> Done:
     return subprocess.run(
-        ["scripts/begin", sys.executable], cwd=folder, capture_output=True, text=True, timeout=30
+        ["scripts/begin", sys.executable], cwd=folder, capture_output=True, text=True, timeout=patience(30)
     )
 
 
@@ -400,7 +403,7 @@ def test_make_takes_no_jobs_from_another_make_and_gives_none(tmp_path: Path) -> 
 
     for jobs in ("-j2", "-j", "-j1"):
         done = subprocess.run(
-            ["make", jobs], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+            ["make", jobs], cwd=tmp_path, capture_output=True, text=True, timeout=patience(30), check=True
         )
         assert done.stdout == "flags: .\n"
 
@@ -409,7 +412,7 @@ def test_two_makes_at_once_wait_for_each_other(tmp_path: Path) -> None:
     words = [SCRIPTS / "alone", "sh", "-c", "echo begin >>log; sleep 0.3; echo end >>log"]
 
     running = [subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [one.communicate(timeout=30)[1] for one in running]
+    said = [one.communicate(timeout=patience(30))[1] for one in running]
 
     assert [one.returncode for one in running] == [0, 0]
     assert (tmp_path / "log").read_text().split() == ["begin", "end", "begin", "end"]
@@ -417,7 +420,9 @@ def test_two_makes_at_once_wait_for_each_other(tmp_path: Path) -> None:
 
 
 def test_help_names_every_target_that_a_person_gives() -> None:
-    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=patience(30)
+    )
 
     named = set(re.findall(r"^make ([a-z]+)", done.stdout, re.MULTILINE))
     makefile = (ROOT / "Makefile").read_text()
@@ -453,7 +458,11 @@ def _all_below(folder: Path) -> set[str]:
 
 def _install_into(*words: object, **how: int) -> Done:
     return subprocess.run(
-        [SCRIPTS / "install-into", *map(str, words)], capture_output=True, text=True, timeout=120, **how
+        [SCRIPTS / "install-into", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=patience(120),
+        **how,
     )
 
 
@@ -500,7 +509,12 @@ def test_a_build_names_each_part_that_it_lacks_why_and_what_brings_it(tmp_path: 
 
     def do(*words: object) -> str:
         done = subprocess.run(
-            [*map(str, words)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=170
+            [*map(str, words)],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=patience(170),
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -537,7 +551,7 @@ def test_the_summary_has_what_is_missing_and_one_command_for_all_of_it(tmp_path:
         env={"PATH": str(tmp_path), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
     )
 
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ import places
 import processes
 import pytest
 from monitor_runs import until
+from patience import patience
 
 PROGRAM = places.SUPPORT / "busy_host.py"
 # Its own turns are so rare that no check between two of them comes while a test waits.
@@ -106,4 +107,4 @@ def test_whose_parent_has_ended_takes_nothing() -> None:
     """It would be killed by nobody."""
     script = f"import os, busy_host; busy_host.take_away(0, {SHARE}, parent=os.getpid(), priority=0)"
 
-    subprocess.run([sys.executable, "-c", script], cwd=places.SUPPORT, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], cwd=places.SUPPORT, check=True, timeout=patience(60))

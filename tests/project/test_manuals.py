@@ -14,6 +14,7 @@ from pathlib import Path
 import places
 import pytest
 from installed_command import COMMAND
+from patience import patience
 
 from steelyard.cli import parser
 from steelyard.cli.verb import Verb, options_of
@@ -275,7 +276,7 @@ def test_zsh_completes_at_a_terminal(folder: Path, written: str, completed: str)
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
     )
 
     assert told.stdout == "found\n", told

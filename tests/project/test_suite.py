@@ -7,6 +7,7 @@ from pathlib import Path
 
 import places
 import pytest
+from patience import patience
 from suite import Failure, verdict
 
 WELL = """
@@ -61,7 +62,7 @@ def suite(folder: Path, **modules: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=150,
+        timeout=patience(150),
     )
     return ran.returncode, ran.stdout.rpartition("=\n")[2]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import patience
 from stand_in_monitor import FAKE_WATCH
 
 from steelyard.errors import Unsupported
@@ -209,7 +210,7 @@ def test_the_monitor_ends_when_the_laboratory_is_killed(log: Path, tmp_path: Pat
         assert laboratory.stdout is not None
         assert laboratory.stdout.readline() == b"up\n"
         laboratory.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while _told(log)[-1] != "end" and time.monotonic() < deadline:
         time.sleep(0.02)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from installed_command import COMMAND
+from patience import patience
 from processes import family
 
 from steelyard import standstill
@@ -137,7 +138,7 @@ def _lines(archive: Path) -> list[dict[str, Any]]:
 
 
 def _until(is_so: Callable[[], bool], running: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + patience(100)
     while not is_so():
         assert time.monotonic() < deadline
         assert running.poll() is None, running.communicate()
@@ -203,7 +204,7 @@ def test_a_stop_of_the_laboratory_fails_no_trial_and_is_not_charged(
     send(running.pid, signal.SIGCONT)
     _until(lambda: _trials(tmp_path / "archive")[-1]["began"] > continued, running)
     lines = _lines(tmp_path / "archive")
-    _, said = running.communicate(timeout=100)
+    _, said = running.communicate(timeout=patience(100))
 
     (stop,) = [line for line in lines if line["kind"] == "stop"]
     assert stop["reason"] == standstill.STOPPED
@@ -277,7 +278,7 @@ def test_ctrl_z_leaves_a_terminal_with_its_cursor_and_fg_draws_anew(tmp_path: Pa
 
 def _read_until(terminal: int, is_so: Callable[[bytes], bool]) -> bytes:
     """What is written to it until that is so of it."""
-    written, deadline = b"", time.monotonic() + 100
+    written, deadline = b"", time.monotonic() + patience(100)
     with selectors.DefaultSelector() as selector:
         selector.register(terminal, selectors.EVENT_READ)
         while not is_so(written):

@@ -21,6 +21,7 @@ import pytest
 import server_trials
 from http_servers import served
 from installed_command import COMMAND, Run
+from patience import patience
 from server_trials import Agent, false, working
 
 from steelyard.programs import built
@@ -138,7 +139,7 @@ def end(agent: Agent) -> None:
 def attacked(found: dict[str, list]) -> list[str]:
     """What another user achieves each time: another test's server may for a while listen at a port of the
     machine that has the same number."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while (achieved := attacked_once(found)) and time.monotonic() < deadline:
         time.sleep(0.5)
     return achieved
@@ -150,7 +151,7 @@ def attacked_once(found: dict[str, list]) -> list[str]:
         input=json.dumps(found),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=True,
         cwd="/",
     )
@@ -219,7 +220,7 @@ def test_another_user_reaches_nothing_of_a_server_and_nothing_of_it_is_root_s_or
 def settled_users(processes: list[int], root_s: set[str]) -> set[tuple[str, int]]:
     """The names and users of these processes, of which none but those named may be root's; one that takes
     another user's rights by itself may just have begun."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while True:
         users = {user for one in processes if (user := name_and_user(one))}
         if {name for name, user in users if user == 0} <= root_s:
@@ -248,7 +249,7 @@ def hba(answer: bytes) -> str:
 def ask_postgresql(port: int, role: str) -> str:
     """What it says to one who would log in by that role, and has no password."""
     words = b"user\0" + role.encode() + b"\0database\0postgres\0\0"
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
+    with socket.create_connection(("127.0.0.1", port), timeout=patience(60)) as one:
         one.sendall(struct.pack(">II", len(words) + 8, 196608) + words)
         return hba(one.recv(1024))
 
@@ -270,7 +271,7 @@ def test_where_no_network_of_its_own_can_be_made_postgresql_demands_a_password(
 
 def ask_mariadb(port: int, user: str) -> bytes:
     """What it says to one who would log in as that user, with the empty password."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
+    with socket.create_connection(("127.0.0.1", port), timeout=patience(60)) as one:
         one.recv(1024)
         words = struct.pack("<IIB23x", 1 << 9 | 1 << 15 | 1 << 19, 1 << 24, 33)
         words += user.encode() + b"\0\0mysql_native_password\0"

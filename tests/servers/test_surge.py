@@ -20,6 +20,7 @@ import pytest
 import server_trials
 from http_servers import served
 from installed_command import Run
+from patience import patience
 from scipy import stats
 
 from steelyard.errors import SystemFailed
@@ -45,7 +46,11 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 def model(*words: str, program: Path | None = None, emulator: str = "") -> dict[str, Any]:
     command = [*([emulator] if emulator else []), str(program or built.client()), "model=surge"]
     answer = subprocess.run(
-        [*command, f"describe={DRAWS}", *words], capture_output=True, text=True, check=True, timeout=120
+        [*command, f"describe={DRAWS}", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=patience(120),
     )
     found: dict[str, Any] = json.loads(answer.stdout)
     return found
@@ -406,7 +411,7 @@ def test_the_workload_asks_for_all_files_of_objects_in_the_sequence_s_order(tmp_
         [built.load("glibc"), "run", "web_users", f"server={text}", *asked_for],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
     )
     sequence = model("files=500", "size_most=1000000")["reference"]
     paths = [line for line in record.read_text().split() if line != "/page"]

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import pytest
 import surroundings
+from patience import patience
 
 LIMIT_S, SECOND_LIMIT_S, GRACE_S = 180, 20, 3
 COSTS = {
@@ -114,11 +115,11 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def _limited(item: pytest.Item) -> Generator[None, None, None]:
     """With an alarm that first kills what the test has started, so that no `with Popen` waits for it."""
     mark = item.get_closest_marker("limit")
-    limit_s = mark.args[0] if mark else LIMIT_S
+    limit_s = patience(mark.args[0] if mark else LIMIT_S)
 
     def too_late(number: int, frame: object) -> NoReturn:
         _kill(_processes_of(_name_of(item)))
-        pytest.fail(f"not done after {limit_s} s")
+        pytest.fail(f"not done after {limit_s:g} s")
 
     before = signal.signal(signal.SIGALRM, too_late)
     signal.setitimer(signal.ITIMER_REAL, limit_s, SECOND_LIMIT_S)
@@ -157,7 +158,7 @@ def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Gen
 
 def _end(*names: str) -> list[str]:
     """Kills what is left of those names, and says what it was; what is just leaving has time to."""
-    deadline = time.monotonic() + GRACE_S
+    deadline = time.monotonic() + patience(GRACE_S)
     while left := [one for name in names for one in _processes_of(name)]:
         if time.monotonic() > deadline:
             return _kill(left)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import places
 import pytest
+from patience import patience
 
 ROOT = places.ROOT
 BROKEN = "6.0.0-broken"  # a kernel without its initrd: it panics, for it has no root file system
@@ -140,21 +141,21 @@ def _build(folder: Path) -> None:
     words = ["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--format=null"]
     words += ["--dpkgopt=force-unsafe-io", '--aptopt=Acquire::Languages "none"', *left_out]
     words += [f"--include={_PACKAGES}", *hooks, "bookworm", "/dev/null"]
-    subprocess.run(words, check=True, timeout=1200)
+    subprocess.run(words, check=True, timeout=patience(1200))
     _make_bootable(image, folder)
     shutil.rmtree(folder / "libraries")
     with running(Disk(folder), folder, lasting=True) as machine:
         machine.await_boot("")
         machine.ssh("update-grub", check=True)
         machine.ssh("sync; systemctl --no-block poweroff")
-        machine.process.wait(timeout=120)
+        machine.process.wait(timeout=patience(120))
 
 
 def _libraries(folder: Path) -> None:
     """What Steelyard imports, for the disk's Python."""
     words = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, "--implementation=cp"]
     words += ["--python-version=3.11", "--only-binary=:all:", *_dependencies()]
-    subprocess.run(words, check=True, timeout=600)
+    subprocess.run(words, check=True, timeout=patience(600))
 
 
 def _dependencies() -> list[str]:
@@ -180,7 +181,7 @@ def product(folder: Path) -> Path:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     words += ["--config-settings=build-dir=build", "--config-settings=setup-args=-Dtests=true"]
-    subprocess.run([*words, "--target", tree, ROOT], check=True, env=environment, timeout=600)
+    subprocess.run([*words, "--target", tree, ROOT], check=True, env=environment, timeout=patience(600))
     subprocess.run([sys.executable, "-m", "compileall", "-q", tree], check=True)
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-m", "0", "-d", tree, image, "128m"], check=True)
     return image
@@ -213,7 +214,7 @@ class Machine:
     def boot(self) -> str:
         """Its identity; "" while nobody answers."""
         try:
-            return self.ssh("cat /proc/sys/kernel/random/boot_id", timeout=30).stdout.strip()
+            return self.ssh("cat /proc/sys/kernel/random/boot_id", timeout=patience(30)).stdout.strip()
         except subprocess.TimeoutExpired:
             return ""
 

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from patience import patience
+
 HOSTS = {"a": "10.79.1", "control": "10.79.2"}
 
 
@@ -42,7 +44,7 @@ def serve(directory: Path, name: str, network: str) -> subprocess.Popen[bytes]:
     assert server.stdin is not None
     server.stdin.write(b"go\n")
     server.stdin.close()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience(60)
     while time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex((f"{network}.2", 22)) == 0:

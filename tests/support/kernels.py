@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from steelyard.systems import initramfs
 
@@ -33,7 +34,7 @@ def _download(meta: str, cache: Path) -> str:
     try:
         depends = subprocess.run(["apt-cache", "depends", meta], capture_output=True, text=True, check=True)
         (name,) = re.findall(r"Depends: (linux-image-\S+)", depends.stdout)
-        subprocess.run(["apt-get", "-qq", "download", name], cwd=cache, check=True, timeout=300)
+        subprocess.run(["apt-get", "-qq", "download", name], cwd=cache, check=True, timeout=patience(300))
         for package in cache.glob("*.deb"):
             subprocess.run(["dpkg", "-x", package, cache], check=True)
             package.unlink()

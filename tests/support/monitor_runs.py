@@ -21,10 +21,11 @@ import c_programs
 import processes
 import pytest
 import surroundings
+from patience import patience
 
 from steelyard.programs import built
 
-ENOUGH_S = 60  # a watch in these tests lasts a second or two; one that hangs fails the test
+ENOUGH_S = patience(60)  # a watch in these tests lasts a second or two; one that hangs fails the test
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 

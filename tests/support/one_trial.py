@@ -2,6 +2,8 @@
 
 import time
 
+from patience import patience
+
 from steelyard.systems.agent import Agent
 
 
@@ -9,7 +11,7 @@ def run(agent: Agent, request: str) -> list[dict]:
     """The records of one trial."""
     agent.send(request)
     heard = []
-    for record in agent.records(time.monotonic() + 60):
+    for record in agent.records(time.monotonic() + patience(60)):
         heard.append(record)
         if record["record"] in ("end", "error"):
             return heard

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from patience import patience
+
 BROWSERS = ("chromium-headless-shell", "chromium")
 
 
@@ -75,7 +77,7 @@ def seen_in_browser(content: str, folder: Path) -> dict[str, object]:
         [*command, "--virtual-time-budget=30000", "--dump-dom", f"file://{probe}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patience(120),
         check=True,
     ).stdout
     found = re.search(r'<pre id="probe">(.*?)</pre>', told, re.DOTALL)

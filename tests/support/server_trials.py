@@ -11,6 +11,7 @@ from typing import Any
 import places
 import pytest
 from monitor_runs import until
+from patience import patience
 from processes import used_s
 
 from steelyard.programs import built
@@ -69,7 +70,7 @@ class Agent:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=patience(30))
 
     def begin(self, server: str, workload: str, *settings: str) -> None:
         assert self.process.stdin is not None

@@ -9,6 +9,7 @@ import debian_disk
 import pytest
 from debian_disk import BROKEN, Disk, Machine
 from installed_command import Run
+from patience import patience
 
 from steelyard.archive import experiments, reading
 from steelyard.running import continuation
@@ -96,7 +97,7 @@ def _start(machine: Machine, *kernels: str, study: str) -> str:
     """What the command says before it reboots the machine."""
     systems = " ".join(f"this:{kernel}" for kernel in kernels)
     command = f"steelyard compare {systems} --study {study}.toml --reboots --seed 1 --archive /root/{study}"
-    done = machine.ssh(command, timeout=300)
+    done = machine.ssh(command, timeout=patience(300))
     return done.stdout + done.stderr
 
 

@@ -17,6 +17,7 @@ import pytest
 import synthetic
 import userland_files
 from one_trial import run
+from patience import patience
 
 from steelyard import systems
 from steelyard.errors import SteelyardError, StudyError, Unsupported, UsageError
@@ -86,7 +87,7 @@ def left(directory: Path) -> list[str]:
 
 
 def wait_until_gone(directory: Path, limit_s: float = 15) -> None:
-    deadline = time.monotonic() + limit_s
+    deadline = time.monotonic() + patience(limit_s)
     while remains := left(directory):
         assert time.monotonic() < deadline, remains
         time.sleep(0.02)
@@ -267,7 +268,7 @@ def test_when_the_laboratory_is_killed_nothing_is_left(killed: str, place: Path)
             os.kill(guard, signal.SIGKILL)
         laboratory.kill()
     if "guard" in killed:
-        deadline = time.monotonic() + 20  # the kernel takes down what its processes held
+        deadline = time.monotonic() + patience(20)  # the kernel takes down what its processes held
         while left(place) and time.monotonic() < deadline:
             systems.scratch.clear(place)
             time.sleep(0.05)
@@ -376,7 +377,10 @@ except SteelyardError as error:
 def refusal(place: Path, *wrapper: str) -> str:
     """What the system says when it is started so."""
     answer = subprocess.run(
-        [*wrapper, sys.executable, "-c", REFUSE, str(place)], capture_output=True, text=True, timeout=60
+        [*wrapper, sys.executable, "-c", REFUSE, str(place)],
+        capture_output=True,
+        text=True,
+        timeout=patience(60),
     )
     assert answer.stderr == ""
     return answer.stdout

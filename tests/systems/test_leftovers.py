@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from installed_command import Run
+from patience import patience
 
 from steelyard.errors import Unsupported
 from steelyard.programs import built
@@ -90,7 +91,7 @@ def test_what_a_killed_laboratory_and_its_killed_guard_have_left_is_ended(tmp_pa
         os.kill(laboratory.pid, signal.SIGSTOP)
         for one in (guard, laboratory.pid):
             os.kill(one, signal.SIGKILL)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while any(tmp_path.iterdir()) and time.monotonic() < deadline:
         scratch.clear(tmp_path)
         time.sleep(0.02)
@@ -115,7 +116,7 @@ def test_all_that_came_of_a_marked_process_is_ended_too(tmp_path: Path) -> None:
         number = int(next(line for line in parent.stdout if line.strip()))
         scratch.clear(tmp_path)
 
-        assert parent.wait(timeout=10) == -signal.SIGKILL
+        assert parent.wait(timeout=patience(10)) == -signal.SIGKILL
         assert not is_running(number)
     assert not left.exists()
 
@@ -134,7 +135,7 @@ def test_who_starts_the_next_command_from_a_leftover_is_spared(tmp_path: Path) -
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=patience(30),
     )
 
     assert answer.stdout.split() == ["1", "alive"]
@@ -222,7 +223,9 @@ def test_a_link_that_comes_in_the_way_of_a_removal_leads_nowhere(tmp_path: Path,
         full(tree / "theirs", 1000)
         with exchanged(tree / "theirs", precious):
             if is_guards:
-                subprocess.run([built.load("glibc"), "guard", "0", tree, "true"], input=b"", timeout=30)
+                subprocess.run(
+                    [built.load("glibc"), "guard", "0", tree, "true"], input=b"", timeout=patience(30)
+                )
             else:
                 leftovers.remove(tree)
 
@@ -240,7 +243,7 @@ def test_a_directory_that_is_a_link_is_not_removed_through_it(tmp_path: Path, is
     (tmp_path / "link").symlink_to(precious)
     for one in (tree, tmp_path / "link"):
         if is_guards:
-            subprocess.run([built.load("glibc"), "guard", "0", one, "true"], input=b"", timeout=30)
+            subprocess.run([built.load("glibc"), "guard", "0", one, "true"], input=b"", timeout=patience(30))
         else:
             leftovers.remove(one)
 
@@ -262,7 +265,9 @@ def test_the_guard_removes_a_tree_that_is_deeper_than_it_may_have_files_open(tmp
     os.close(place)
     limit = 'ulimit -n 400 && exec "$@"'
     subprocess.run(
-        ["sh", "-c", limit, "sh", built.load("glibc"), "guard", "0", tree, "true"], input=b"", timeout=60
+        ["sh", "-c", limit, "sh", built.load("glibc"), "guard", "0", tree, "true"],
+        input=b"",
+        timeout=patience(60),
     )
 
     assert not tree.exists()

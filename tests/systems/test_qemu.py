@@ -14,6 +14,7 @@ import synthetic
 from installed_command import Run
 from kernels import debian_kernel
 from one_trial import run
+from patience import patience
 
 from steelyard import systems
 from steelyard.errors import StudyError, Unsupported, UsageError
@@ -141,7 +142,7 @@ def test_when_the_laboratory_is_killed_no_machine_is_left(kernel: Path, tmp_path
         members = descendants(laboratory.pid)
         laboratory.send_signal(signal.SIGKILL)
     assert len(members) >= 2
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while any(_runs(one) for one in members) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [one for one in members if _runs(one)] == []

@@ -15,6 +15,7 @@ import pytest
 import reboot_machine
 from installed_command import COMMAND, Run
 from kernels import downloaded
+from patience import patience
 from reboot_machine import Machine
 
 from steelyard.archive import experiments, reading
@@ -119,12 +120,14 @@ def test_an_interruption_while_the_machine_is_down_a_clock_that_jumps_and_anothe
         while len(machine.boots()) < 3:  # with that of the start
             time.sleep(0.1)
         laboratory.send_signal(signal.SIGINT)
-        _, said = laboratory.communicate(timeout=60)
+        _, said = laboratory.communicate(timeout=patience(60))
     assert laboratory.returncode == 130, said
     (asked,) = [line["system"] for line in _journal(archive)[-1:]]
     assert f"box may still be booting into {asked}" in said
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=patience(600)
+    )
 
     assert done.returncode == 1
     assert (

@@ -16,6 +16,7 @@ import pytest
 import synthetic
 from installed_command import Run
 from one_trial import run
+from patience import patience
 from ssh_hosts import ssh_server
 
 from steelyard import systems
@@ -142,7 +143,7 @@ def test_when_the_laboratory_is_killed_nothing_is_left(name: str, tmp_path: Path
         assert members != []
         laboratory.kill()
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience(10)
     while (left := [one for one in members if _alive(one)]) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []
@@ -349,7 +350,7 @@ def test_a_laboratory_that_is_killed_at_any_line_of_a_start_leaves_no_directory(
         [sys.executable, "-c", _KILLED_AT_EACH_LINE, str(tmp_path), str(first), str(every)],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience(600),
     )
 
     assert answer.stderr == ""

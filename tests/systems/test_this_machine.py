@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from installed_command import Run
+from patience import patience
 
 from steelyard import systems
 from steelyard.errors import Rebooting, Stuck, UsageError
@@ -148,6 +149,6 @@ def test_reboots_that_are_stopped_stop_the_laboratory_of_this_boot_and_no_other_
         assert not continuation.stop(replace(found, boot="an earlier one"))
         assert laboratory.poll() is None
         assert continuation.stop(found)
-        assert laboratory.wait(timeout=20) == -signal.SIGINT
+        assert laboratory.wait(timeout=patience(20)) == -signal.SIGINT
     assert not continuation.stop(found)
     assert not unit.exists()

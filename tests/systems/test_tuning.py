@@ -14,6 +14,7 @@ import pytest
 from definitions import definition
 from installed_command import COMMAND, Run
 from one_trial import run
+from patience import patience
 from processes import our_groups
 
 from steelyard import systems
@@ -59,7 +60,7 @@ def machine() -> tuple[str, str, list[Path], list[Path]]:
 
 
 def wait_for(true: Callable[[], bool], limit_s: float = 15) -> None:
-    deadline = time.monotonic() + limit_s
+    deadline = time.monotonic() + patience(limit_s)
     while not true() and time.monotonic() < deadline:
         time.sleep(0.02)
 
@@ -267,7 +268,7 @@ def begin(tuned: SystemDefinition, tmp_path: Path) -> tuple[subprocess.Popen[str
     )
     command = [COMMAND, "run", study, "--archive", tmp_path / "archive", "--directory", work]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience(60)
     while not any("trial" in one.read_text() for one in (tmp_path / "archive").glob("*/*/journal.jsonl")):
         assert running.poll() is None, running.communicate()
         assert time.monotonic() < deadline
@@ -320,7 +321,7 @@ def test_after_any_end_of_the_laboratory_all_is_back(
     assert len(our_groups(running.pid)) >= 2
     running.send_signal(number)
     running.send_signal(signal.SIGCONT)
-    running.communicate(timeout=30)
+    running.communicate(timeout=patience(30))
 
     wait_for(lambda: machine() == before and not left_of(tmp_path / "work"))
     assert machine() == before
@@ -342,7 +343,7 @@ def test_if_the_guards_are_killed_as_well_the_next_start_puts_all_back(
         os.kill(process, signal.SIGSTOP)
     for process in (running.pid, *guards):
         os.kill(process, signal.SIGKILL)
-    running.communicate(timeout=30)
+    running.communicate(timeout=patience(30))
     assert is_set(tuned)
     assert len(our_groups(running.pid)) >= 2
 

@@ -17,6 +17,7 @@ from typing import Any
 import monitor_records
 import monitor_runs
 import pytest
+from patience import patience
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -58,7 +59,7 @@ def metrics(of: tally.Totals) -> dict[str, Values]:
 
 def scraped(address: openmetrics.Address, *, path: str = "/metrics", accept: str = "*/*") -> bytes:
     asked = urllib.request.Request(f"http://{address}{path}", headers={"Accept": accept})
-    with urllib.request.urlopen(asked, timeout=60) as answer:
+    with urllib.request.urlopen(asked, timeout=patience(60)) as answer:
         content: bytes = answer.read()
     return content
 
@@ -329,14 +330,14 @@ def prometheus(target: openmetrics.Address, folder: Path) -> Iterator[str]:
         yield here
     finally:
         server.terminate()
-        server.wait(timeout=60)
+        server.wait(timeout=patience(60))
 
 
 def asked(here: str, query: str) -> dict[str, float]:
     """The query's answer by the label "call"; nothing while Prometheus has none."""
     address = f"http://{here}/api/v1/query?query={urllib.parse.quote(query)}"
     try:
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(address, timeout=patience(60)) as answer:
             found = json.load(answer)["data"]["result"]
     except OSError:
         return {}
@@ -344,7 +345,7 @@ def asked(here: str, query: str) -> dict[str, float]:
 
 
 def until(here: str, query: str, wanted: dict[str, float]) -> dict[str, float]:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patience(30)
     while (found := asked(here, query)) != wanted and time.monotonic() < deadline:
         time.sleep(0.1)
     return found

@@ -38,6 +38,7 @@ from known_records import (
     told,
     watch_of,
 )
+from patience import patience
 from processes import is_alive
 from scipy.stats import chi2 as scipy_chi2
 from scipy.stats import t as scipy_t
@@ -927,7 +928,7 @@ def test_a_watch_that_is_stopped_reports_all_the_same(program: Callable[..., str
             os.killpg(running.pid, number)
         else:
             os.kill(running.pid, number)
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=patience(60))
 
     assert running.returncode == 0
     assert "make[7]" in out
@@ -986,7 +987,7 @@ def test_where_nothing_can_watch_the_status_is_77(steelyard: Run, program: Calla
 def test_a_closed_pipe_ends_quietly(program: Callable[..., str], tmp_path: Path) -> None:
     fake = program(head(), *(process(pid) for pid in range(1, 2000)), end())
     words = f"TMPDIR={tmp_path} {COMMAND} watch --format csv --program {fake} -p {os.getpid()} | head -1"
-    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=patience(60))
 
     assert done.stdout.startswith("pid,")
     assert done.stderr == ""

@@ -18,6 +18,7 @@ import pytest
 from installed_command import COMMAND, Run
 from monitor_runs import until
 from pages import BROWSER, BROWSERS, json_of, seen_in_browser, text_of
+from patience import patience
 from rich.console import Console
 
 from steelyard.drawing import lanes
@@ -410,13 +411,13 @@ def test_metrics_are_served_while_the_watch_goes_on(program: Callable[..., str],
 
         def has_read() -> bool:
             nonlocal told
-            with urllib.request.urlopen(address, timeout=60) as answer:
+            with urllib.request.urlopen(address, timeout=patience(60)) as answer:
                 told = answer.read().decode()
             return 'call="read"' in told
 
         until(has_read, "its first figures")
         started.terminate()
-        started.communicate(timeout=60)
+        started.communicate(timeout=patience(60))
 
     assert f'steelyard_system_calls_total{{call="read",program="{monitor_records.HOSTILE}"}} 40.0' in told
     assert 'steelyard_monitor_cpu_seconds_total{part="watcher"}' in told
@@ -445,7 +446,7 @@ def test_the_commands_own_writing_is_shown_when_the_screen_has_gone(program: Cal
         drawn = b""
         while part := _read(ours):
             drawn += part
-        _, report = started.communicate(timeout=60)
+        _, report = started.communicate(timeout=patience(60))
     os.close(ours)
 
     screen, left, after = drawn.partition(b"\x1b[?1049l")

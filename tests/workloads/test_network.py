@@ -19,6 +19,7 @@ import places
 import pytest
 from installed_command import COMMAND, Run
 from network_ends import far_end, without_namespaces
+from patience import patience
 
 from steelyard import allowance, systems
 from steelyard.errors import StudyError, Unsupported, UsageError
@@ -37,7 +38,7 @@ HOSTS = places.SUPPORT / "hosts_in_namespaces.py"
 def perform(workload: str, *settings: str, under: tuple[str, ...] = ()) -> list[dict]:
     command = [*under, str(built.load("glibc")), "run", workload, *FEW, *settings]
     answer = subprocess.run(
-        command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, timeout=60
+        command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, timeout=patience(60)
     )
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
@@ -147,7 +148,7 @@ def test_the_private_network_is_seen_by_nobody_else_and_is_gone_after_a_kill(tmp
     command = [built.load("glibc"), "run", "tcp_request", "peer=namespace", "batches=10000"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}  # it cannot remove its directory
     trial = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patience(20)
     while len(seen()[1]) < len(before[1]) + 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     during = seen()
@@ -194,11 +195,11 @@ def test_a_far_end_that_dies_in_the_middle_fails_the_trial_with_a_sentence() -> 
         trial = subprocess.Popen(
             [*command, f"peer=127.0.0.1%20{found['port']}%20secret"], stdout=subprocess.PIPE, text=True
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patience(20)
         while not is_served(found["port"]) and time.monotonic() < deadline:
             time.sleep(0.01)
         agent.kill()
-        told, _ = trial.communicate(timeout=60)
+        told, _ = trial.communicate(timeout=patience(60))
 
     end = json.loads(told.splitlines()[-1])
     assert end["status"] == "failed"
@@ -276,7 +277,7 @@ def peak_kib(*settings: str) -> int:
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
     command = [sys.executable, "-c", code, program, "run", "tcp_request", *FEW, "latencies=10", *settings]
-    return int(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+    return int(subprocess.run(command, capture_output=True, check=True, timeout=patience(60)).stdout)
 
 
 @pytest.mark.program
@@ -520,7 +521,7 @@ def test_two_hosts_are_compared_with_a_third_as_their_far_end(
     answer = subprocess.run(
         ["unshare", "--net", sys.executable, HOSTS, tmp_path, *wanted,
          "--format", "json"],
-        capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, timeout=patience(120), stdin=subprocess.DEVNULL,
         env=os.environ | {"STEELYARD_ARCHIVE": str(archive)},
     )  # fmt: skip
 

@@ -21,6 +21,7 @@ import places
 import pytest
 from monitor_runs import until
 from network_ends import far_end, without_namespaces
+from patience import patience
 from processes import family, used_s
 
 from steelyard.programs import built
@@ -228,7 +229,9 @@ def test_a_thousand_silent_connections_keep_nobody_from_a_far_end() -> None:
         assert len(family(agent.pid)) <= 3  # with who removes its directory if it is killed
         command = [built.load("glibc"), "run", "tcp_request", "operations=100", "batches=2", "warmup_ns=0"]
         answer = subprocess.run(
-            [*command, f"peer=127.0.0.1%20{found['port']}%20secret"], capture_output=True, timeout=60
+            [*command, f"peer=127.0.0.1%20{found['port']}%20secret"],
+            capture_output=True,
+            timeout=patience(60),
         )
         for one in silent:
             one.close()
@@ -251,7 +254,7 @@ def test_a_network_of_the_trials_own_has_this_machines_settings(peer: str) -> No
         stdout=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
     ) as trial:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while len(seen) < 3 and time.monotonic() < deadline and trial.poll() is None:
             for one in family(trial.pid):
                 with suppress(OSError):

@@ -17,6 +17,7 @@ import places
 import pytest
 import synthetic
 from monitor_runs import until
+from patience import patience
 
 from steelyard.programs import built
 from steelyard.study.model import PEER
@@ -305,7 +306,7 @@ def test_a_number_that_changes_in_a_cached_file_fails_the_trial(
                 file.seek(8192 - 4 * 3)
                 file.write(b"\xff\x00\xff\x00")
                 time.sleep(0.01)
-        told = trial.communicate(timeout=60)[0]
+        told = trial.communicate(timeout=patience(60))[0]
 
     end = json.loads(told.splitlines()[-1])
     assert end["status"] == "failed"
