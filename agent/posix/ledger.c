@@ -130,7 +130,8 @@ static int is_on(const char *path, long first, long second)
 {
 	struct statfs disk;
 
-	return statfs(path, &disk) == 0 && (disk.f_type == first || disk.f_type == second);
+	return statfs(path, &disk) == 0 &&
+	       ((long)disk.f_type == first || (long)disk.f_type == second);
 }
 
 static int is_below_groups(const char *path)

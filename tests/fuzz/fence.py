@@ -123,7 +123,9 @@ def _memory_group() -> Iterator[Path | None]:
             (made,) = groups.of(tuning)
             remove_left_groups(made.path.parent)
             named = made.path.with_name(f"{_GROUPS}-{os.getpid()}-{made.path.name}")
-            groups.make(dataclasses.replace(made, path=named))
+            made = dataclasses.replace(made, path=named)
+            groups.make(made)
+            groups.limit(made)
         except Unsupported as error:
             why = str(error)
             with contextlib.suppress(OSError, UnboundLocalError):

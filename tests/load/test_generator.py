@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from http_servers import server, whole
 from installed_command import Run
-from loads import CLOSED, loaded, loaded_until
+from loads import CLOSED, answered, loaded, loaded_until
 from patience import patience
 
 from steelyard.errors import SystemFailed
@@ -85,7 +85,7 @@ def test_a_request_without_an_end_fails_and_the_load_goes_on(what: str) -> None:
     """After two fetches that are as they should be."""
     first, again, pause_s, _ = ENDLESS[what]
     with server(whole, sending(first, again, pause_s)) as port:
-        found = loaded(port, pattern(200), clients=2)
+        found = answered(lambda: loaded(port, pattern(200), clients=2))
 
     assert found.answers == 0
     assert set(kind for kind, count in found.failures.items() if count) <= {"timeout", "malformed"}

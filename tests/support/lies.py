@@ -291,7 +291,7 @@ LIES: dict[str, Lie] = {
     ),
     "endless records after the end": Lie(
         _after_end(*[b'{"record":"usage"' + b" " * (1 << 16) + b"}"] * 270),
-        "sent more than 16 MiB|it was still busy",
+        "sent more than 16 MiB|it was still busy|its record 'usage' cannot be right",
     ),
     "endless words after the end": Lie(_after_end(*[MIB] * 18), "sent more than 16 MiB"),
     "no end": Lie(_dropped("end"), "the agent did not answer", status="timed out"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from steelyard.errors import SystemFailed
 from steelyard.load import client
 from steelyard.load.model import Pattern, Trial
 from steelyard.servers.running import Target
@@ -17,6 +18,17 @@ def loaded(
     return client.run(
         target, pattern, clients=clients, threads=1, warmup_s=warmup_s, window_s=window_s, seed=1
     )
+
+
+def answered(load: Callable[[], Trial]) -> Trial:
+    """The first trial whose first fetch was answered: a busy host may let the server be silent that long."""
+    for _ in range(20):
+        try:
+            return load()
+        except SystemFailed as error:
+            if "it sent nothing within" not in str(error):
+                raise
+    return load()
 
 
 def loaded_until(is_enough: Callable[[Trial], bool], load: Callable[[], Trial]) -> Trial:

@@ -109,9 +109,9 @@ def main(words: Sequence[str]) -> int:
     """Run the suite between looks at what is left: by an earlier one that was killed, and by this one."""
     for done in surroundings.clear_all():
         print(f"left by an earlier suite: {done}", flush=True)
-    with surroundings.of_a_suite():
+    with surroundings.of_a_suite() as room:
         status = tested(words)
-    for done in surroundings.clear_all(patience_s=5.0):
+    for done in surroundings.clear_all(of=room):
         print(f"left by this suite: {done}", flush=True)
     return status
 

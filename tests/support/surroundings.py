@@ -60,6 +60,7 @@ class Room:
             lock = room.lock()
         assert lock is not None
         room.runtime.mkdir(mode=0o700)
+        (room.path / "suite").write_text(os.environ.get(CACHE, ""))
         return room, lock
 
     @property
@@ -76,22 +77,30 @@ class Room:
         """A suite's temporary directory: all users can reach it, as they can the machine's own."""
         return Path("/tmp") / f"steelyard-tests-{self.name}"
 
-    def lock(self, patience_s: float = 0.0) -> int | None:
+    @property
+    def cache(self) -> Path:
+        """A suite's, in place of the user's own."""
+        return self.files / "cache"
+
+    def lock(self) -> int | None:
         """The descriptor that locks it; None if another process has the lock, or if it is gone."""
-        deadline = time.monotonic() + patience_s
-        while True:
-            try:
-                file = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            except OSError:
-                return None
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return file
-            except BlockingIOError:
-                os.close(file)
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(0.02)
+        try:
+            file = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        return file
+
+    def is_of(self, suite: "Room") -> bool:
+        """Whether it is of a process of that suite."""
+        try:
+            return (self.path / "suite").read_text() == str(suite.cache)
+        except OSError:
+            return False
 
     def is_free(self) -> bool:
         """Whether its process and its guard have ended without clearing it."""
@@ -222,10 +231,9 @@ def of_a_suite() -> Iterator[Room]:
     room, lock = Room.make()
     room.files.mkdir(mode=0o755)
     room.files.chmod(0o1777)
-    cache = room.files / "cache"
-    cache.mkdir(mode=0o700)
+    room.cache.mkdir(mode=0o700)
     before = dict(os.environ)
-    os.environ |= {"TMPDIR": str(room.files), CACHE: str(cache)}
+    os.environ |= {"TMPDIR": str(room.files), CACHE: str(room.cache)}
     tempfile.tempdir = None
     try:
         yield room
@@ -237,12 +245,15 @@ def of_a_suite() -> Iterator[Room]:
         os.close(lock)
 
 
-def clear_all(patience_s: float = 0.0) -> list[str]:
-    """Clear what killed suites and workers of this user have left; returns a sentence for each thing done."""
+def clear_all(of: Room | None = None) -> list[str]:
+    """Clear what killed suites and workers of this user have left, or after a suite what its workers have;
+    returns a sentence for each thing done."""
     done = []
     for path in sorted(base().glob("*-*")) if base().is_dir() else ():
+        if of is not None and Room(path).is_of(of):
+            _await_guard(Room(path))
         with _locked("rooms.lock"):
-            lock = Room(path).lock(patience_s)
+            lock = Room(path).lock()
         if lock is None:
             continue  # its process or its guard lives
         words = [sys.executable, __file__, "clear", path]
@@ -250,6 +261,13 @@ def clear_all(patience_s: float = 0.0) -> list[str]:
         done += said.stdout.splitlines()
         os.close(lock)
     return done
+
+
+def _await_guard(room: Room) -> None:
+    """Its guard is about to clear it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while room.path.exists() and not room.is_free() and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 # Clearing

@@ -269,7 +269,7 @@ def begin(tuned: SystemDefinition, tmp_path: Path) -> tuple[subprocess.Popen[str
     command = [COMMAND, "run", study, "--archive", tmp_path / "archive", "--directory", work]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + patience(60)
-    while not any("trial" in one.read_text() for one in (tmp_path / "archive").glob("*/*/journal.jsonl")):
+    while not any("trial" in one.read_text() for one in (tmp_path / "archive").glob("*/[!.]*/journal.jsonl")):
         assert running.poll() is None, running.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -30,6 +30,7 @@ def _settings(prefix: Path) -> list[str]:
     for a program that crashes, and no offer to download what other programs need."""
     return [
         *("-u", "DISPLAY", "-u", "WAYLAND_DISPLAY"),
+        *("-u", "TMPDIR"),  # below which Debian's Wine would look for the socket that _keep_socket names
         f"WINEPREFIX={prefix}",
         "WINEDEBUG=-all",
         "WINEDLLOVERRIDES=winemenubuilder.exe,winedbg.exe,mscoree,mshtml=",
