@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ import surroundings
 
 UNSTEADY_MOST = 5
 LINES_MOST = 12  # of what a failure said, at the end
+FILES_MOST, FILE_SECONDS_LEAST = 25, 10  # of those that took longest
 RECORD = "--record-failures"  # how this program calls itself
 
 
@@ -36,18 +38,28 @@ class Failure:
 
 
 class Recorder:
-    """Appends each failure to a file, as a line of JSON; given to pytest as a plugin."""
+    """Appends each failure to a file, as a line of JSON, and says which files of tests took longest;
+    given to pytest as a plugin."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._seconds: Counter[str] = Counter()  # by file
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.location[0]] += report.duration
         if report.failed:
             self._append(report.nodeid, report.when or "call", report.longreprtext)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._append(report.nodeid, "collect", report.longreprtext)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        longest = [pair for pair in self._seconds.most_common(FILES_MOST) if pair[1] > FILE_SECONDS_LEAST]
+        if longest:
+            terminalreporter.section("longest files of tests")
+        for name, seconds in longest:
+            terminalreporter.write_line(f"{seconds:7.1f}s  {name}")
 
     def _append(self, name: str, stage: str, said: str) -> None:
         with self._path.open("a") as lines:
