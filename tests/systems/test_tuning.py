@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -382,6 +383,41 @@ def test_if_the_guard_alone_is_killed_the_laboratory_does_its_work(
         assert machine() != before
         os.kill(agent._process.pid, signal.SIGKILL)
     assert machine() == before
+
+
+@pytest.mark.program
+@pytest.mark.long
+def test_two_runs_that_tune_of_which_one_is_killed_again_and_again(
+    tuned: SystemDefinition, tmp_path: Path
+) -> None:
+    """Each waits for the other's trials; the one that is never killed ends well, and all is as it was."""
+    before, seed = machine(), random.randrange(1 << 30)
+    print("seed", seed)  # of the moments of the kills
+    moments = random.Random(seed)
+    running, _ = begin(tuned, tmp_path)
+    study = tmp_path / "other.toml"
+    study.write_text(
+        'name = "other"\ntitle = "t"\nsystems = ["native", "swapping"]\n[design]\nblocks = 4000\n'
+        '[system.swapping]\nbase = "native"\nsysctl = { "vm.swappiness" = 12 }\nmemory = "128M"\n'
+        '[[workload]]\nname = "sieve"\nbatches = 20\n'
+    )
+    other = [COMMAND, "run", study, "--archive", tmp_path / "other", "--directory", tmp_path / "work"]
+    for _ in range(10):
+        with subprocess.Popen(other, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as killed:
+            try:
+                killed.communicate(timeout=moments.uniform(0.3, 3))
+            except subprocess.TimeoutExpired:
+                killed.kill()
+            else:
+                raise AssertionError(killed.returncode)
+    assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=patience(60))
+
+    wait_for(lambda: machine() == before and not left_of(tmp_path / "work"))
+    assert machine() == before
+    assert left_of(tmp_path / "work") == []
+    assert "Traceback" not in said[1], said
 
 
 # Control groups of version 2, which this machine may not have: their files, as cgroups(7) has them
