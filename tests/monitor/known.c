@@ -578,16 +578,16 @@ static void sleep_and_go(long place)
 		CALL1(__NR_exit, 0);
 }
 
-/* So many times a storm, and quiet for two seconds; meanwhile somebody sleeps. 1 pipe, 1 close, and
- * by fork:
+/* So many times a storm, and quiet for forty pauses; meanwhile somebody sleeps. 1 pipe, 1 close,
+ * and by fork:
  * - one that leaves with 3: 1 close, 1 clone, 1 read until the end of all storms, 9 getgid, and its
  * thread;
  * - each time, one that leaves with 1: 1,200,000 getppid;
  * - each time, forty one after the other that leave with 2: 7 getuid; 1 nanosleep after each.
  * As many wait4. */
-static void tides(long count)
+static void tides(long count, long pause_ms)
 {
-	const long moment[2] = { 0, 50000000 };
+	const long pause[2] = { 0, pause_ms * 1000000 };
 	char       byte;
 	long       made, sleeper;
 
@@ -613,7 +613,7 @@ static void tides(long count)
 			}
 			wait_for(made);
 			if (i)
-				CALL2(__NR_nanosleep, moment, 0);
+				CALL2(__NR_nanosleep, pause, 0);
 		}
 	CALL1(__NR_close, pipe_ends[1]);
 	wait_for(sleeper);
@@ -758,7 +758,7 @@ _Noreturn void begin(long *stack);
 _Noreturn void begin(long *stack)
 {
 	char **words = (char **)(stack + 1);
-	long   count = stack[0], number;
+	long   count = stack[0], number, pause_ms;
 
 	if (count < 2)
 		leave(2);
@@ -780,12 +780,15 @@ _Noreturn void begin(long *stack)
 		tree();
 		leave(0);
 	}
+	if (is(words[1], "tides") && count == 4) {
+		number_of(words[3], &pause_ms);
+		tides(number, pause_ms);
+		leave(0);
+	}
 	if (is(words[1], "many"))
 		many(number);
 	else if (is(words[1], "at_once"))
 		at_once(number);
-	else if (is(words[1], "tides"))
-		tides(number);
 	else if (is(words[1], "named"))
 		named(words[2]);
 	else

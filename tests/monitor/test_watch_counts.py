@@ -136,9 +136,10 @@ TIDES = {
 def test_counting_one_by_one_ends_in_a_storm_and_begins_again_after_it(known: Path) -> None:
     """Who is said to have been counted one by one has been, and neither who slept through a storm nor who
     came after it is the worse for it. Which budget a storm exceeds depends on the machine, and whoever else
-    storms on it just then uses the same: then another time."""
-    for budget in ("20000", "10000", "5000", "10000", "5000"):
-        watched = monitor_runs.watch("--budget", budget, "--", known, "tides", "2")
+    storms on it just then uses the same: then another time. A monitor that did not get the processor in a
+    storm has overdrawn its credit, and needs a longer pause to regain it."""
+    for budget, pause_ms in (("20000", 50), ("10000", 50), ("5000", 50), ("10000", 150), ("5000", 150)):
+        watched = monitor_runs.watch("--budget", budget, "--", known, "tides", "2", str(pause_ms))
 
         by_time = sorted(watched.processes, key=lambda one: one["begin_ns"])
         assert len(by_time) == 84
