@@ -124,6 +124,16 @@ def test_a_parked_system_uses_no_processor_and_wakes_again(name: str, tmp_path: 
 
 
 @pytest.mark.program
+def test_parking_spares_a_process_with_the_id_of_one_that_has_ended(tmp_path: Path) -> None:
+    with Agent(systems.find("native"), directory=tmp_path) as agent:
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as stranger:
+            agent._signal(signal.SIGTERM, [stranger.pid])
+            stranger.communicate()
+        agent._signal(signal.SIGTERM, [stranger.pid])  # there is none now
+    assert stranger.returncode == 0
+
+
+@pytest.mark.program
 @pytest.mark.parametrize("name", HERE)
 def test_when_the_laboratory_is_killed_nothing_is_left(name: str, tmp_path: Path) -> None:
     """A laboratory that has started and parked the system is killed outright, and cannot clean up."""

@@ -92,6 +92,16 @@ def _read(path: str) -> str | None:
         return None
 
 
+@contextlib.contextmanager
+def _holding(process: int) -> Iterator[int]:
+    """The process by a descriptor. Raises ProcessLookupError if it has ended."""
+    held = os.pidfd_open(process)
+    try:
+        yield held
+    finally:
+        os.close(held)
+
+
 Hear = Callable[
     [Said, Said], None
 ]  # what a system said on standard output, besides records, and on the other
@@ -355,11 +365,12 @@ class Agent:
         self.parked = False
 
     def _signal(self, number: signal.Signals, processes: Iterable[int]) -> None:
+        """Signals those that are the system's. One that has ended since may have left its ID to a stranger."""
+        guard = self._process.pid
         for process in processes:
-            try:
-                os.kill(process, number)
-            except ProcessLookupError:
-                continue
+            with contextlib.suppress(ProcessLookupError), _holding(process) as held:
+                if process == guard or guard in leftovers.ancestors(process):
+                    signal.pidfd_send_signal(held, number)
 
     def close(self) -> None:
         """Ends the system: asks it to quit, and then lets the guard end whatever is left."""

@@ -130,7 +130,7 @@ def told(ended: Sequence[str]) -> list[str]:
 def _found(members: Sequence[Path], marks: Sequence[str], held: dict[int, int]) -> list[int]:
     """The processes that were not held yet; each is held from now on."""
     words = {f"{VARIABLE}={mark}".encode() for mark in marks}
-    spared = {os.getpid(), *_ancestors(os.getpid())}
+    spared = {os.getpid(), *ancestors(os.getpid())}
     found = []
 
     def hold(process: int, is_ours: Callable[[], bool]) -> None:
@@ -151,7 +151,7 @@ def _found(members: Sequence[Path], marks: Sequence[str], held: dict[int, int]) 
         for process in _processes():
             hold(process, lambda process=process: bool(words & _environment(process)))  # type: ignore[misc]
         for process in _processes() if held else ():
-            hold(process, lambda process=process: bool(held.keys() & set(_ancestors(process))))  # type: ignore[misc]
+            hold(process, lambda process=process: bool(held.keys() & set(ancestors(process))))  # type: ignore[misc]
     return found
 
 
@@ -173,7 +173,8 @@ def _environment(process: int) -> set[bytes]:
         return set()
 
 
-def _ancestors(process: int) -> list[int]:
+def ancestors(process: int) -> list[int]:
+    """The processes that it came of, the nearest first; none if it has ended."""
     found: list[int] = []
     with suppress(OSError, ValueError, IndexError):
         while process > 1 and process not in found[:-1]:
