@@ -365,7 +365,7 @@ class Agent:
         self.parked = False
 
     def _signal(self, number: signal.Signals, processes: Iterable[int]) -> None:
-        """Signals those that are the system's. One that has ended since may have left its ID to a stranger."""
+        """Signals those that are the system's. The ID of one that has ended may be a stranger's."""
         guard = self._process.pid
         for process in processes:
             with contextlib.suppress(ProcessLookupError), _holding(process) as held:
