@@ -18,7 +18,7 @@ import steelyard as package
 from steelyard import cli
 from steelyard.cli import parser
 from steelyard.cli.measuring import Choice
-from steelyard.errors import UsageError
+from steelyard.errors import SteelyardError, UsageError
 
 pytestmark = pytest.mark.program
 
@@ -478,3 +478,18 @@ def test_what_is_no_file_is_written_and_not_replaced(tmp_path: Path) -> None:
 
     assert (tmp_path / "place").is_symlink()
     assert (tmp_path / "place").is_char_device()
+
+
+def test_an_error_whose_causes_go_round_in_a_circle_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = SteelyardError("it answers with another key"), SteelyardError("it did not come up")
+    first.__cause__, second.__context__ = second, first
+
+    def fails() -> None:
+        raise first
+
+    monkeypatch.setattr(cli, "_put_in_order", fails)
+
+    assert cli.main(["list", "systems"]) == 1
+    assert capsys.readouterr().err == "steelyard: it answers with another key\n"
