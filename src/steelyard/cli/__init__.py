@@ -100,7 +100,7 @@ def entry() -> NoReturn:
 def _limit(error: BaseException | None) -> str:
     """The limit that the error, or its cause, has met, and how to raise it; "" for other errors."""
     seen: set[int] = set()
-    while error is not None and id(error) not in seen:  # causes and contexts can lead back to where they began
+    while error is not None and id(error) not in seen:  # causes can go round in a circle
         seen.add(id(error))
         if isinstance(error, OSError) and error.errno == errno.EMFILE:
             most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
