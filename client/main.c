@@ -58,18 +58,31 @@ static void *run_task(void *argument)
 	return NULL;
 }
 
+static void add_waits(struct waits *all, const struct waits *one)
+{
+	if (all->longest_ns < one->longest_ns)
+		all->longest_ns = one->longest_ns;
+	histogram_merge(&all->silences, &one->silences);
+	all->tally.connections += one->tally.connections;
+	all->tally.connecting_ns += one->tally.connecting_ns;
+	all->tally.closed += one->tally.closed;
+	all->tally.resent += one->tally.resent;
+	if (all->tally.stalled_ns < one->tally.stalled_ns)
+		all->tally.stalled_ns = one->tally.stalled_ns; /* they may be one and the same */
+}
+
 static void add(struct result *all, const struct result *one)
 {
 	all->answers += one->answers;
 	all->bytes += one->bytes;
 	all->verified += one->verified;
-	all->connections += one->connections;
 	all->requests += one->requests;
 	all->started += one->started;
 	all->unsent += one->unsent;
 	all->waited += one->waited;
 	all->user_ns += one->user_ns;
 	all->system_ns += one->system_ns;
+	add_waits(&all->waits, &one->waits);
 	for (int i = 0; i < FAILURES; i++)
 		all->failures[i] += one->failures[i];
 	for (int i = 0; i < OWN_LIMITS; i++)

@@ -214,7 +214,6 @@ static void go_on(struct loop *loop)
 		int got;
 
 		exchanges->now = clock_ns();
-		window_look(&loop->window, exchanges);
 		if (exchanges->options->rate != 0)
 			arrive(loop);
 		wake(loop);
@@ -274,6 +273,7 @@ static int prepare(struct loop *loop, const struct options *options, unsigned fi
 			                              (double)(options->think_ns + spread)),
 			           i);
 	}
+	exchanges_resume(&loop->exchanges);
 	loop->arrives = loop->exchanges.now = loop->window.began;
 	return 0;
 }
@@ -319,10 +319,12 @@ int loop_perform(struct loop *loop, uint64_t requests)
 
 	loop->window.result->broken = 0;
 	loop->left = requests;
-	exchanges->now = loop->arrives = clock_ns();
+	window_resume(&loop->window, exchanges);
+	loop->arrives = exchanges->now;
 	while (exchanges->options->rate == 0 && loop->free_count && loop->left)
 		begin(loop, &exchanges->all[loop->free[--loop->free_count]], exchanges->now);
 	go_on(loop);
+	window_pause(&loop->window, exchanges);
 	return loop->window.result->broken;
 }
 

@@ -50,6 +50,7 @@ struct probe {
 	double rate, answered; /* a second */
 	double server_ns, client_ns, seconds, requests, wait_ns, late_ns;
 	double latency_50_ns, latency_99_ns;
+	struct web_waits waits;
 };
 
 static struct {
@@ -89,6 +90,7 @@ static int load(double rate, uint64_t seed, struct probe *probe)
 		.late_ns = (double)histogram_quantile(&found->lag, 0.99),
 		.latency_50_ns = (double)histogram_quantile(&found->intended, 0.5),
 		.latency_99_ns = (double)histogram_quantile(&found->intended, 0.99),
+		.waits = web_waits_of(found, options.window_ns),
 	};
 	return server_check() ? OUTCOME_FAILED : web_own_limit(found);
 }
@@ -194,6 +196,12 @@ static int report_99(uint64_t operations)
 	return report_ns(s.held.latency_99_ns);
 }
 
+static int report_connections(uint64_t operations)
+{
+	(void)operations;
+	return web_report_waits(s.held.waits);
+}
+
 static int report_beyond_server(uint64_t operations)
 {
 	(void)operations;
@@ -224,6 +232,7 @@ static const struct phase phases[] = {
 	REPORT_PER("client", report_client_time, "request"),
 	REPORT_PER("latency_50", report_median, "request"),
 	REPORT_PER("latency_99", report_99, "request"),
+	WEB_REPORTS(report_connections, "request"),
 	REPORT_PER("beyond_server", report_beyond_server, "second"),
 	REPORT_PER("beyond_client", report_beyond_client, "second"),
 	REPORT_PER("beyond_wait", report_beyond_wait, "request"),
