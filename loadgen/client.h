@@ -76,7 +76,7 @@ struct tally {
 	uint64_t connections;   /* opened, */
 	uint64_t connecting_ns; /* in so much time together, which is in their requests' latency */
 	uint64_t closed;        /* by the server, though they were to be kept */
-	uint64_t resent;        /* requests that went once more, for such a one was lost with them */
+	uint64_t resent; /* requests that went once more, for such a one was lost with them */
 	uint64_t stalled_ns;
 };
 
@@ -107,15 +107,15 @@ struct second {
  * time was in the window: of a server that hangs there is nothing else. A request that the own side
  * could not make is in no count but its own. */
 struct result {
-	uint64_t    answers, bytes, failures[FAILURES], verified;
-	uint64_t    lacked[OWN_LIMITS]; /* what the failures of the own side were for */
-	const char *malformed; /* what the first answer was that is no HTTP: "sent ..."; or NULL */
-	uint64_t    requests;   /* that ended at any time, before and after the window too */
-	uint64_t    started;    /* requests whose time was in the window */
-	uint64_t    unsent;     /* more of these, for which no client was free until the end */
-	uint64_t    waited;     /* and those that had to wait for a free client */
-	uint64_t    latency_ns; /* of all that latency counts, together */
-	uint64_t    user_ns, system_ns;
+	uint64_t     answers, bytes, failures[FAILURES], verified;
+	uint64_t     lacked[OWN_LIMITS]; /* what the failures of the own side were for */
+	const char  *malformed; /* what the first answer was that is no HTTP: "sent ..."; or NULL */
+	uint64_t     requests;  /* that ended at any time, before and after the window too */
+	uint64_t     started;   /* requests whose time was in the window */
+	uint64_t     unsent;    /* more of these, for which no client was free until the end */
+	uint64_t     waited;    /* and those that had to wait for a free client */
+	uint64_t     latency_ns; /* of all that latency counts, together */
+	uint64_t     user_ns, system_ns;
 	struct waits waits;
 	struct histogram latency;  /* from the moment when it was sent */
 	struct histogram intended; /* from the moment when it was to be sent; of one unsent, to the

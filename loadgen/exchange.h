@@ -26,7 +26,7 @@ struct exchange {
 	uint32_t    earlier, later;     /* in the order of their beginning, of those under way */
 	const char *request;
 	uint32_t    request_length, sent;
-	uint32_t    what; /* for who uses it, as is_pausing */
+	uint32_t    what;                        /* for who uses it, as is_pausing */
 	uint64_t    intended, started, connects; /* since when it connects */
 	uint64_t expected; /* the body's length, if the caller knows it: only makes reading cheap */
 	int      lacked;   /* of one that ended by FAILURE_OWN: which of own_limits */

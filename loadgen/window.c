@@ -123,15 +123,14 @@ static int is_answer(enum failure failure)
 static void count_wait(struct window *window, const struct exchanges *exchanges,
                        const struct exchange *exchange, enum failure failure)
 {
-	uint64_t since = exchange->started, waited = exchanges->came - exchange->intended;
+	uint64_t  since = exchange->started, waited = exchanges->came - exchange->intended;
 	uint64_t *longest = &window->result->waits.longest_ns;
 
 	if (waited > *longest && window_has_any(window, exchange, exchanges)) {
 		waited -= stalls_within(&exchanges->stalls, exchange->intended, exchanges->came);
 		*longest = waited > *longest ? waited : *longest;
 	}
-	if (exchanges->first < exchanges->count &&
-	    exchanges->all[exchanges->first].started < since)
+	if (exchanges->first < exchanges->count && exchanges->all[exchanges->first].started < since)
 		since = exchanges->all[exchanges->first].started;
 	if (window->owed < since)
 		since = window->owed;

@@ -10,7 +10,7 @@ struct window {
 	uint64_t began, opens, closes;
 	uint64_t drains; /* until then a request is still sent that waited for a client when it
 	                    closed */
-	int      has_seconds;
+	int has_seconds;
 	int has_failed; /* some request in it; where every one must be answered, that is the end */
 	_Atomic uint64_t *answered; /* when the last answer arrived; of several loops, the same */
 	_Atomic uint64_t  own_answered;

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from http_servers import BODY, Answer, server, whole
 from installed_command import COMMAND, Run
-from loads import CLOSED, loaded
+from loads import CALM, CLOSED, loaded
 from patience import patience
 
 from steelyard import cli
@@ -363,11 +363,12 @@ def test_costs_are_of_a_request() -> None:
             empty,
             empty,
             empty,
+            CALM,
             costs,
         )
 
     (level,) = trials.levels(
-        [trial({"cpu_user_ns": 250_000, "switches": 5}), trial({"cpu_user_ns": 250_000})]
+        [trial({"cpu_user_ns": 250_000, "switches": 5}), trial({"cpu_user_ns": 250_000})], CLOSED
     )
 
     assert {name: one.value for name, one in level.costs.items()} == {"cpu_user_ns": 2000.0}
@@ -410,9 +411,13 @@ SAYS = {
     "load": {
         **dict.fromkeys(("answers", "bytes", "verified", "requests", "started", "waited", "unsent"), 1),
         "window_ns": 10**9, "body_fixed": True, "failures": {}, "own_limits": {}, "malformed": None,
-        "user_ns": 1, "system_ns": 1, "busy_most": 0.5,
+        "user_ns": 1, "system_ns": 1, "busy_most": 0.5, "elapsed_ns": 10**9,
+        **dict.fromkeys(("connections", "connecting_ns", "closed", "resent", "longest_ns", "stalled_ns"), 1),
     },
-    **{name: {"of": name, "values_ns": [1], "counts": [1]} for name in ("latency", "intended", "lag")},
+    **{
+        name: {"of": name, "values_ns": [1], "counts": [1]}
+        for name in ("latency", "intended", "lag", "silences")
+    },
 }  # fmt: skip
 
 

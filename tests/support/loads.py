@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 from steelyard.errors import SystemFailed
 from steelyard.load import client
-from steelyard.load.model import Pattern, Trial
+from steelyard.load.model import Histogram, Pattern, Trial, Waits
 from steelyard.servers.running import Target
 
+# Four connections for a hundred requests, and nothing to tell of.
+CALM = Waits(4, 400_000, 0, 0, 5_000_000, Histogram({}), 0, 1_000_000_000)
 CLOSED = Pattern("keep-alive", None, "constant", 0, "constant", 1.0, 1000)
 
 

@@ -182,8 +182,8 @@ struct web_waits web_waits_of(const struct result *found, uint64_t span_ns)
 	return (struct web_waits){
 		.connections = (uint64_t)((double)found->waits.tally.connections * 1000 / requests +
 		                          0.5),
-		.connecting_ns =
-			(uint64_t)((double)found->waits.tally.connecting_ns / requests + 0.5),
+		.connecting_ns = (uint64_t)((double)found->waits.tally.connecting_ns / requests +
+		                            0.5),
 		.longest_ns = found->waits.longest_ns,
 		.silent = silent < 1000 ? (uint64_t)(silent + 0.5) : 1000,
 	};

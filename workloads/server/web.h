@@ -42,11 +42,11 @@ int web_report_longest(uint64_t operations);
 int web_report_silent(uint64_t operations);
 #define WEB_FIGURE(name, function, unit_) \
 	{ .metric = (name), .run = (function), .reported = &reported_ns, .unit = (unit_) }
-#define WEB_REPORTS(first, per)                                                        \
-	WEB_FIGURE("connections", first, "connections per 1,000 requests"),            \
-		REPORT_PER("connecting", web_report_connecting, per),                  \
-		REPORT_PER("longest_wait", web_report_longest, per),                   \
-		WEB_FIGURE("silent", web_report_silent,                                \
+#define WEB_REPORTS(first, per)                                             \
+	WEB_FIGURE("connections", first, "connections per 1,000 requests"), \
+		REPORT_PER("connecting", web_report_connecting, per),       \
+		REPORT_PER("longest_wait", web_report_longest, per),        \
+		WEB_FIGURE("silent", web_report_silent,                     \
 	                   "per mille of the time without any answer")
 
 /* What a load of this group's own needs: the server's address and the document's path, and what to

@@ -47,9 +47,9 @@ static const char *const what_gave_way[] = {
 
 /* What came of one load. */
 struct probe {
-	double rate, answered; /* a second */
-	double server_ns, client_ns, seconds, requests, wait_ns, late_ns;
-	double latency_50_ns, latency_99_ns;
+	double           rate, answered; /* a second */
+	double           server_ns, client_ns, seconds, requests, wait_ns, late_ns;
+	double           latency_50_ns, latency_99_ns;
 	struct web_waits waits;
 };
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.analysis import concurrent_runs, loads
 from steelyard.analysis.concurrent_runs import DERIVED, ConcurrentRun
-from steelyard.analysis.remarks import GaveWay, NotAboveOverhead, Timeless, Trouble
+from steelyard.analysis.remarks import GaveWay, NotAboveOverhead, Remark, Timeless, Trouble
 from steelyard.analysis.rows import Rows, UsageRow, ValueRow
 from steelyard.analysis.trials import Trials
 from steelyard.archive.experiments import Experiment
@@ -301,6 +301,17 @@ class Observations:
         cell, metric = key
         numbers = (list(self._by_block(cell, one, system).values()) for one in loads.BEYOND)
         return loads.gave_way(system, metric, *(float(np.median(one)) if one else None for one in numbers))
+
+    def waits(self, cell: str, system: str) -> Iterable[Remark]:
+        """What the quantiles of a load on a web server do not show."""
+        of = self.cells[cell]
+        are_kept = of.workload in loads.KEEPING and dict(of.parameters).get("connection", 0) == 0
+        closed = loads.closed(system, self._by_block(cell, loads.CONNECTIONS, system))
+        if closed and are_kept:
+            yield closed
+        figures = (self._by_block(cell, one, system) for one in (loads.SILENT, loads.LONGEST, "latency_99"))
+        if stood := loads.stood_still(system, *figures):
+            yield stood
 
     def _by_block(self, cell: str, metric: str, system: str) -> dict[int, float]:
         lens = self.lens(cell)

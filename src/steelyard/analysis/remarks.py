@@ -121,6 +121,24 @@ class GaveWay(Remark):
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionsClosed(Remark):
+    """A server closed connections that were to be kept, so that the figures are those of connecting, too."""
+
+    system: str
+    opened: float  # connections for 1,000 requests
+
+
+@dataclass(frozen=True, slots=True)
+class StoodStill(Remark):
+    """A server answered nothing for a share of the time, which the quantiles of its latencies hide."""
+
+    system: str
+    share: float  # of the time in which requests waited
+    longest_ns: float  # that one waited
+    tail_ns: float  # that 99 % of them do not exceed
+
+
+@dataclass(frozen=True, slots=True)
 class Disturbed(Remark):
     """Other work disturbed some of the blocks. The verdict without them is the same, another, or cannot be
     had because there are no others."""

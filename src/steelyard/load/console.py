@@ -26,12 +26,15 @@ from steelyard.load.trials import WARMUP_SHARE
 from steelyard.quantities import digits, interval, number_of, size_bytes, time_ns
 from steelyard.servers.running import Target
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.terminal import Console
 from steelyard.text import shown
 
 _TAIL = 0.99  # the quantile of the answer
 _STALLED_LEAST = 0.01  # of the time: less is not said
 
+_ADVICE = (
+    " A client that waits sends no requests, so the quantiles hide it: a fixed rate (--rate) shows what "
+    "independent users see."
+)
 _KEPT_LEAST = 10  # requests on a connection: of fewer, it is said before any figure that it was closed
 
 _COST_WORDS = {
@@ -139,11 +142,15 @@ def print_saturation_json(result: Saturation, server: Target) -> None:
 
 
 def _first(levels: Sequence[Level], pattern: Pattern) -> list[str]:
-    """What must be known before any figure: they do not show it, or are of something else than was asked for."""
+    """What must be known before any figure: none shows it, or all are of another thing than was asked for."""
     hidden = [one for one in levels if one.waits.are_hidden]
     closed = [one for one in levels if _are_anew(one.waits)]
     return [
-        *([_hidden(max(hidden, key=lambda one: one.waits.longest_ns), pattern)] if hidden else []),
+        *(
+            [_hidden(max(hidden, key=lambda one: (one.waits.silent_share, one.waits.longest_ns)), pattern)]
+            if hidden
+            else []
+        ),
         *([_closed(max(closed, key=lambda one: one.waits.closed), pattern)] if closed else []),
     ]
 
@@ -156,13 +163,7 @@ def _are_anew(waits: WaitLevel) -> bool:
 def _hidden(level: Level, pattern: Pattern) -> str:
     where, tail = f"With {_clients(level.clients, pattern)}", level.latency_ns[_TAIL].value
     quantile = f"although 99 % of requests took at most {time_ns(tail)}"
-    advice = (
-        ""
-        if pattern.rate
-        else " Who waits sends no requests, so the quantiles hide it: a fixed rate (--rate) shows what independent "
-        "users see."
-    )
-    return f"{where}, {_waited(level.waits)}, {quantile}.{advice}"
+    return f"{where}, {_waited(level.waits)}, {quantile}.{'' if pattern.rate else _ADVICE}"
 
 
 def _waited(waits: WaitLevel) -> str:
@@ -273,9 +274,9 @@ def _waits_table(levels: Sequence[Level], pattern: Pattern) -> Table:
             _percent(waits.silent_share),
         )
     table.caption = (
-        "Connections opened, warm-up included, and the mean time of opening one, which is in the latencies. The "
-        "longest wait for an answer. The share of the time in which requests waited and none was answered, in "
-        "pauses longer than 10 ms and ten times the median latency."
+        "Connections opened, warm-up included, and the mean time of opening one, which is in the latencies. "
+        "The longest wait for an answer. The share of the time in which requests waited and none was "
+        "answered, in pauses longer than 10 ms and ten times the median latency."
     )
     table.caption_justify = "left"
     return table
@@ -322,9 +323,9 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
             )
         if waits.stalled_share >= _STALLED_LEAST:
             notes.append(
-                f"{where}, the load generator itself did not run for {_percent(waits.stalled_share)} of the time: "
-                "something else had its processor. The longest wait and the time without an answer are without "
-                "that."
+                f"{where}, the load generator itself did not run for {_percent(waits.stalled_share)} of the "
+                "time: something else had its processor. That is in neither the longest wait nor the time "
+                "without an answer."
             )
         if level.own_limits:
             notes.append(

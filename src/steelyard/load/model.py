@@ -134,7 +134,7 @@ class Waits:
     closed: int  # by the server, though they were to be kept
     resent: int  # requests sent once more, because the server closed their connection meanwhile
     longest_ns: int  # of a request of which any time was in the window, from when it was due
-    silences: Histogram  # times in the window in which requests waited and nothing was answered, from 10 ms on
+    silences: Histogram  # spans of the window from 10 ms on in which requests waited, and none was answered
     stalled_ns: int  # in which the load generator itself did not run: in neither of the two before
     elapsed_ns: int  # of the whole load
 
@@ -193,8 +193,8 @@ class WaitLevel:
     silent_share: float  # of the windows: in silences that are longer than this
     silent_least_ns: float
     stalled_share: float  # of the time: in which the load generator itself did not run
-    # Clients and the quantiles tell of something else: some waited long for a share of the time that is larger
-    # than that of the requests which took longer than the quantile.
+    # The quantiles hide waits: more of the time than of the requests lies beyond them, or one request waited
+    # for a large part of a window.
     are_hidden: bool
 
 
@@ -214,7 +214,7 @@ def wait_level(trials: Sequence[Trial], *, is_closed: bool) -> WaitLevel:
     is_long = longest_ns >= _LONG_OF_WINDOW * trials[0].window_ns
     return WaitLevel(
         connections=connections,
-        connection_requests=sum(one.requests - FETCHES for one in trials),
+        connection_requests=sum(max(0, one.requests - FETCHES) for one in trials),
         connecting_ns=sum(one.connecting_ns for one in waits) / connections if connections else None,
         closed=sum(one.closed for one in waits),
         resent=sum(one.resent for one in waits),
