@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from steelyard.errors import SystemFailed, UsageError
 from steelyard.shapes import Wrong
@@ -115,7 +115,7 @@ def _address_6(url: str, host: str) -> tuple[str, Sequence[str]]:
     has none."""
     text, percent, zone = host.partition("%")
     if zone.startswith("25") and len(zone) > 2:
-        zone = unquote(zone[2:])
+        zone = zone[2:]
     try:
         address = ipaddress.IPv6Address(text)
     except ValueError as error:
@@ -136,9 +136,9 @@ def _address_6(url: str, host: str) -> tuple[str, Sequence[str]]:
     return f"[{text}]", [f"{plain}%{zone}" if percent else plain]
 
 
-def _plain(found: tuple[str | int, ...]) -> str:
+def _plain(found: Sequence[object]) -> str:
     """The address of what was found for a name."""
-    address, zone = ipaddress.ip_address(str(found[0]).partition("%")[0]), found[3] if len(found) > 2 else 0
+    address, zone = ipaddress.ip_address(str(found[0]).partition("%")[0]), found[3] if len(found) > 3 else 0
     if isinstance(address, ipaddress.IPv6Address):
         return str(address.ipv4_mapped or address) + (f"%{zone}" if zone else "")
     return str(address)
