@@ -6,14 +6,15 @@
  *              requests by their number: its inverse is the throughput. The latencies are of single
  *              requests: the median, and what 90, 99 and 99.9 of 100 do not exceed. "server" is the
  *              processor time of all the server's processes a request, "client" that of the load
- *              generator. "connections" are those opened, "connecting" the time a request in which
- *              they were, "longest_wait" the longest time of a request, and "silent" the share of
- *              the time in which requests waited and none was answered. With `rate`, so many
- * requests are sent a second, whatever the server does, and latencies count from the moment at
- * which each was to be sent. Leaves out   the network between machines: client and server share a
- * loopback interface and the processors. The disk: the file is in memory after the first request.
- * Encryption. Beware       the client takes processor time of the same machine: where its time a
- * request comes near "time", the client is what limits. A batch ends when its last request does, so
+ *              generator. "connections" are those opened, "connecting" the time in which that was
+ *              done, "longest_wait" is the longest time of a request, and "silent" the share of the
+ *              time in which requests waited and none was answered. With `rate`, so many requests
+ *              are sent a second, whatever the server does, and latencies count from the moment at
+ *              which each was to be sent.
+ * Leaves out   the network between machines: client and server share a loopback interface and the
+ *              processors. The disk: the file is in memory after the first request. Encryption.
+ * Beware       the client takes processor time of the same machine: where its time a request comes
+ *              near "time", the client is what limits. A batch ends when its last request does, so
  *              batches must be long against a request: batch_ns=100000000. The server's processor
  *              time has the resolution of the system's own account, which is 10 ms inside gVisor.
  *              All answers' lengths are checked, and 1 body in 100 to its last byte; one request

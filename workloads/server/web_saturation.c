@@ -6,12 +6,12 @@
  *              `steps` open loads of `step_ms`, at random moments, halve the range between a rate
  *              that is held and one that is not. The metric "request" is the time from one request
  *              to the next at the rate that is found: its inverse is the rate. The latencies,
- *              "server" and "client" (the processor time a request) are of the highest rate that
- *              was held. What gave way is told by the lowest one that was not: "beyond_server" and
- *              "beyond_client" are the processor time that the server and the load generator used
- *              in each second, "beyond_wait" how long a request waited for a free connection, in
- *              the mean, and "beyond_late" how late one in a hundred left although one was free, if
- *              that is what gave way.
+ *              "server" and "client" (the processor time a request), and "connections",
+ *              "connecting", "longest_wait" and "silent", as web_requests has them, are of the
+ *              highest rate that was held. What gave way is told by the lowest one that was not:
+ * "beyond_server" and "beyond_client" are the processor time that the server and the load generator
+ * used in each second, "beyond_wait" how long a request waited for a free connection, in the mean,
+ * and "beyond_late" how late one in a hundred left although one was free, if that is what gave way.
  * Leaves out   what web_requests leaves out.
  * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last
  *              halves a range of 3 %. Its scatter is the trials', which give the interval.

@@ -317,9 +317,6 @@ class _Comparing:
         for system in both:
             if found := self.observations.gave_way(draft.key, system):
                 yield found
-        if loads.depends_on_client(draft.key[1]):
-            for system in both:
-                yield from self.observations.waits(label, system)
         yield from self._disturbance(draft, word, margin)
         yield from self._tail(draft, word, margin, judged.noise)
         yield from self._limited(draft)

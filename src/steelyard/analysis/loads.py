@@ -45,14 +45,18 @@ def gave_way(
     return GaveWay(system, server / 1e9 if server else None, client / 1e9, wait or None)
 
 
-def closed(system: str, connections: Mapping[int, float]) -> ConnectionsClosed | None:
+def closed(system: str, cell: str, connections: Mapping[int, float]) -> ConnectionsClosed | None:
     """The fact that a server closes the connections which a load would keep; None if it keeps them."""
     opened = mean(connections.values()) if connections else 0.0
-    return ConnectionsClosed(system, opened) if opened >= _CLOSED_LEAST else None
+    return ConnectionsClosed(system, cell, 1, opened) if opened >= _CLOSED_LEAST else None
 
 
 def stood_still(
-    system: str, silent: Mapping[int, float], longest: Mapping[int, float], tail: Mapping[int, float]
+    system: str,
+    cell: str,
+    silent: Mapping[int, float],
+    longest: Mapping[int, float],
+    tail: Mapping[int, float],
 ) -> StoodStill | None:
     """The fact that a server answered nothing for a share of the time that its quantiles hide; None if they
     do not. One trial of many counts, so the share is the mean."""
@@ -61,7 +65,7 @@ def stood_still(
         return None
     if max(longest.values()) < _LONG_TIMES * median(tail.values()):
         return None
-    return StoodStill(system, share / 1000, max(longest.values()), median(tail.values()))
+    return StoodStill(system, cell, 1, share / 1000, max(longest.values()), median(tail.values()))
 
 
 def depends_on_client(metric: str) -> bool:

@@ -121,24 +121,6 @@ class GaveWay(Remark):
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionsClosed(Remark):
-    """A server closed connections that were to be kept, so that the figures are those of connecting, too."""
-
-    system: str
-    opened: float  # connections for 1,000 requests
-
-
-@dataclass(frozen=True, slots=True)
-class StoodStill(Remark):
-    """A server answered nothing for a share of the time, which the quantiles of its latencies hide."""
-
-    system: str
-    share: float  # of the time in which requests waited
-    longest_ns: float  # that one waited
-    tail_ns: float  # that 99 % of them do not exceed
-
-
-@dataclass(frozen=True, slots=True)
 class Disturbed(Remark):
     """Other work disturbed some of the blocks. The verdict without them is the same, another, or cannot be
     had because there are no others."""
@@ -303,6 +285,28 @@ class SharedNetwork(Remark):
     system: str
     servers: tuple[str, ...]
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionsClosed(Remark):
+    """A server closed connections that were to be kept, so that the figures are those of connecting, too."""
+
+    system: str
+    cell: str  # where it did so most
+    cells: int  # where it did so
+    opened: float  # connections for 1,000 requests, in that cell
+
+
+@dataclass(frozen=True, slots=True)
+class StoodStill(Remark):
+    """A server answered nothing for a share of the time, which the quantiles of its latencies hide."""
+
+    system: str
+    cell: str  # where it did so most
+    cells: int  # where it did so
+    share: float  # of the time in which requests waited, in that cell
+    longest_ns: float  # that one waited
+    tail_ns: float  # that 99 % of them do not exceed
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -82,6 +82,8 @@ def print_saturation(result: Saturation, server: Target) -> None:
     console = terminal.console()
     limit, url = result.limit, shown(server.url)
     within = f"{100 * limit.share:g} % of requests within {time_ns(limit.latency_ns)}"
+    for sentence in _first_of_search(result):
+        console.print(Text(sentence))
     if result.rate is None:
         console.print(Text(f"{url}: no search was done before the interruption"))
     elif result.below is None and result.is_client_limited:
@@ -104,7 +106,8 @@ def print_saturation(result: Saturation, server: Target) -> None:
         best = result.below
         busy = f"the load generator was busy {best.trial.busy_most:.0%} of the time{_server_busy(best.trial)}"
         console.print(Text(f"At the highest rate held, {digits(best.rate)} a second, {busy}."))
-        waits = wait_level([best.trial], is_closed=False)
+        waits = _held_waits(result)
+        assert waits is not None
         connections = number_of(waits.connections, "connection was", "connections were")
         console.print(
             Text(
@@ -112,6 +115,21 @@ def print_saturation(result: Saturation, server: Target) -> None:
                 f"{number_of(waits.connection_requests, 'request')}."
             )
         )
+
+
+def _held_waits(result: Saturation) -> WaitLevel | None:
+    """What was waited at the highest rate that was held."""
+    return wait_level([result.below.trial], is_closed=False) if result.below else None
+
+
+def _first_of_search(result: Saturation) -> Iterable[str]:
+    where, waits = "At the highest rate held", _held_waits(result)
+    if result.below is None or waits is None:
+        return
+    if waits.are_hidden:
+        yield _hidden(where, waits, result.below.trial.intended.quantile(_TAIL) or 0.0)
+    if _are_anew(waits):
+        yield _closed(where, waits)
 
 
 def _own_limit(result: Saturation) -> str:
@@ -136,6 +154,7 @@ def print_saturation_json(result: Saturation, server: Target) -> None:
         "rate": dataclasses.asdict(result.rate) if result.rate else None,
         "searches": result.ends,
         "gave_way": dict(result.gave_way),
+        "held_waits": dataclasses.asdict(held) if (held := _held_waits(result)) else None,
         "probes": [dataclasses.asdict(one) for one in result.probes],
     }
     _write(record)
@@ -147,11 +166,11 @@ def _first(levels: Sequence[Level], pattern: Pattern) -> list[str]:
     closed = [one for one in levels if _are_anew(one.waits)]
     return [
         *(
-            [_hidden(max(hidden, key=lambda one: (one.waits.silent_share, one.waits.longest_ns)), pattern)]
+            [_hidden_at(max(hidden, key=lambda one: (one.waits.silent_share, one.waits.longest_ns)), pattern)]
             if hidden
             else []
         ),
-        *([_closed(max(closed, key=lambda one: one.waits.closed), pattern)] if closed else []),
+        *([_closed_at(max(closed, key=lambda one: one.waits.closed), pattern)] if closed else []),
     ]
 
 
@@ -160,10 +179,13 @@ def _are_anew(waits: WaitLevel) -> bool:
     return waits.closed * _KEPT_LEAST > waits.connection_requests
 
 
-def _hidden(level: Level, pattern: Pattern) -> str:
-    where, tail = f"With {_clients(level.clients, pattern)}", level.latency_ns[_TAIL].value
-    quantile = f"although 99 % of requests took at most {time_ns(tail)}"
-    return f"{where}, {_waited(level.waits)}, {quantile}.{'' if pattern.rate else _ADVICE}"
+def _hidden_at(level: Level, pattern: Pattern) -> str:
+    where, tail_ns = f"With {_clients(level.clients, pattern)}", level.latency_ns[_TAIL].value
+    return f"{_hidden(where, level.waits, tail_ns)}{'' if pattern.rate else _ADVICE}"
+
+
+def _hidden(where: str, waits: WaitLevel, tail_ns: float) -> str:
+    return f"{where}, {_waited(waits)}, although 99 % of requests took at most {time_ns(tail_ns)}."
 
 
 def _waited(waits: WaitLevel) -> str:
@@ -177,11 +199,14 @@ def _percent(share: float) -> str:
     return f"{digits(100 * share, count=2)} %" if share else "0 %"
 
 
-def _closed(level: Level, pattern: Pattern) -> str:
-    waits = level.waits
+def _closed_at(level: Level, pattern: Pattern) -> str:
+    return _closed(f"With {_clients(level.clients, pattern)}", level.waits)
+
+
+def _closed(where: str, waits: WaitLevel) -> str:
     connections = number_of(waits.connections, "connection was", "connections were")
     sentence = (
-        f"With {_clients(level.clients, pattern)}, the server closed connections that were to be kept: "
+        f"{where}, the server closed connections that were to be kept: "
         f"{connections} opened for {number_of(waits.connection_requests, 'request')}"
     )
     if waits.connecting_ns is not None:
@@ -315,7 +340,7 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
             )
         waits = level.waits
         if waits.closed and not _are_anew(waits):
-            notes.append(_closed(level, pattern))
+            notes.append(_closed_at(level, pattern))
         if waits.resent:
             notes.append(
                 f"{where}, {number_of(waits.resent, 'request')} went twice, because the server closed the "

@@ -1,5 +1,6 @@
 """What is asked of a load, and what was seen of it. Times are ns, rates a second."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -18,7 +19,7 @@ FETCHES = 2  # requests before each load, by connections of their own
 # A silence is longer than ten slow answers: a server whose every answer takes long does not stand still.
 _SILENCE_LEAST_NS, _SILENCE_TIMES = 10_000_000, 10
 # From where on waiting contradicts the quantiles.
-_LONG_TIMES = 10  # times what 99 % of requests took
+_LONG_TIMES = 10  # times what 99 % of requests took, and as long as a silence
 _LONG_SHARE = 0.01  # of the time: as large as the share of requests beyond that quantile
 _LONG_OF_WINDOW = 0.1  # by a single request
 
@@ -208,9 +209,10 @@ def wait_level(trials: Sequence[Trial], *, is_closed: bool) -> WaitLevel:
     least_ns = max(float(_SILENCE_LEAST_NS), _SILENCE_TIMES * usual)
     longest_ns = max(one.longest_ns for one in waits)
     silent_share = min(1.0, reduce(add, (one.silences for one in waits)).above(least_ns) / windows_ns)
+    long_ns = max(_SILENCE_LEAST_NS, _LONG_TIMES * (math.inf if tail is None else tail))
     # In an open load requests do not wait for each other, so the sum of their latencies is no time.
-    long_ns = latency.above(_LONG_TIMES * tail) if is_closed and tail is not None else 0
-    long_share = max(silent_share, long_ns / (latency.above(-1) or 1))
+    clients_ns = sum(one.clients * one.window_ns for one in trials)
+    long_share = max(silent_share, latency.above(long_ns) / clients_ns if is_closed else 0.0)
     is_long = longest_ns >= _LONG_OF_WINDOW * trials[0].window_ns
     return WaitLevel(
         connections=connections,
@@ -222,9 +224,7 @@ def wait_level(trials: Sequence[Trial], *, is_closed: bool) -> WaitLevel:
         silent_share=silent_share,
         silent_least_ns=least_ns,
         stalled_share=min(1.0, sum(one.stalled_ns for one in waits) / sum(one.elapsed_ns for one in waits)),
-        are_hidden=tail is not None
-        and longest_ns >= _LONG_TIMES * tail
-        and (long_share >= _LONG_SHARE or is_long),
+        are_hidden=longest_ns >= long_ns and (long_share >= _LONG_SHARE or is_long),
     )
 
 

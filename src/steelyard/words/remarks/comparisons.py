@@ -79,23 +79,6 @@ def _(one: remarks.GaveWay, alike: Sequence[remarks.GaveWay]) -> str:
 
 
 @said.register
-def _(one: remarks.ConnectionsClosed, alike: Sequence[remarks.ConnectionsClosed]) -> str:
-    opened = span((each.opened for each in alike), lambda number: f"{number:.0f}")
-    return f"the server on {one.system} closed connections that were to be kept: {opened} for 1,000 requests"
-
-
-@said.register
-def _(one: remarks.StoodStill, alike: Sequence[remarks.StoodStill]) -> str:
-    share = span((100 * each.share for each in alike), lambda percent: f"{percent:.2g}", "%")
-    longest = span((each.longest_ns for each in alike), time_ns)
-    tail = span((each.tail_ns for each in alike), time_ns)
-    return (
-        f"the server on {one.system} answered nothing for {share} of the time (longest wait {longest}), "
-        f"although 99% of requests took at most {tail}: a load at a fixed rate shows what users see"
-    )
-
-
-@said.register
 def _(one: remarks.Disturbed, alike: Sequence[remarks.Disturbed]) -> str:
     disturbed = f"{disturbed_blocks(alike)} of {all_blocks(alike)} blocks disturbed by other work"
     return (
