@@ -111,13 +111,15 @@ static void add(struct result *all, const struct result *one)
 static int run(const struct options *options, const struct reference *reference,
                const struct users *users)
 {
-	struct result *results = calloc(options->threads + 1, sizeof(*results));
-	struct result *all;
-	struct task    tasks[THREADS_MOST];
-	pthread_t      threads[THREADS_MOST];
-	unsigned       begun = 0;
-	uint64_t       began, elapsed;
-	double         busy_most = 0;
+	struct result   *results = calloc(options->threads + 1, sizeof(*results));
+	struct result   *all;
+	struct options   shared = *options;
+	_Atomic uint64_t answered;
+	struct task      tasks[THREADS_MOST];
+	pthread_t        threads[THREADS_MOST];
+	unsigned         begun = 0;
+	uint64_t         began, elapsed;
+	double           busy_most = 0;
 
 	if (!results) {
 		perror("steelyard-client");
@@ -125,12 +127,14 @@ static int run(const struct options *options, const struct reference *reference,
 	}
 	all = &results[options->threads];
 	began = clock_ns();
+	atomic_init(&answered, began);
+	shared.answered = options->threads > 1 ? &answered : NULL;
 	for (; begun < options->threads; begun++) {
 		unsigned first = (unsigned)((uint64_t)options->clients * begun / options->threads);
 		unsigned end = (unsigned)((uint64_t)options->clients * (begun + 1) /
 		                          options->threads);
 
-		tasks[begun] = (struct task){ options,     reference, users,          first,
+		tasks[begun] = (struct task){ &shared,     reference, users,          first,
 			                      end - first, began,     &results[begun] };
 		errno = pthread_create(&threads[begun], NULL, run_task, &tasks[begun]);
 		if (errno) {

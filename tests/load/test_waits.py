@@ -162,17 +162,17 @@ def test_the_time_in_which_nothing_is_answered_is_counted(
     pattern: Pattern, number: int, threads: int
 ) -> None:
     def load() -> Trial:
-        with server(whole, Standing(number, 0.4)) as port:
+        with server(whole, Standing(number, 0.6)) as port:
             return loaded(port, pattern, clients=4, warmup_s=0, window_s=1.0, threads=threads)
 
     found = loaded_until(lambda one: one.answers > number, load)
 
     known_ns = found.waits.stalled_ns + 10 * MS  # a silence of less would not be one
-    assert found.waits.longest_ns + known_ns >= 380 * MS
-    assert found.waits.silences.above(300 * MS - known_ns) + known_ns >= 380 * MS
+    assert found.waits.longest_ns + known_ns >= 580 * MS
+    assert 580 * MS - known_ns <= found.waits.silences.above(0) <= 1.1 * S  # of all threads together
     if pattern is CLOSED:
         (level,) = levels([found], CLOSED)
-        assert level.waits.are_hidden or level.latency_ns[0.99].value > 38 * MS
+        assert level.waits.are_hidden or level.latency_ns[0.99].value > 58 * MS
 
 
 def test_a_server_that_stands_still_to_the_end_is_told() -> None:

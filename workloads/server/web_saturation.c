@@ -9,9 +9,10 @@
  *              "server" and "client" (the processor time a request), and "connections",
  *              "connecting", "longest_wait" and "silent", as web_requests has them, are of the
  *              highest rate that was held. What gave way is told by the lowest one that was not:
- * "beyond_server" and "beyond_client" are the processor time that the server and the load generator
- * used in each second, "beyond_wait" how long a request waited for a free connection, in the mean,
- * and "beyond_late" how late one in a hundred left although one was free, if that is what gave way.
+ *              "beyond_server" and "beyond_client" are the processor time that the server and the
+ *              load generator used in each second, "beyond_wait" how long a request waited for a
+ *              free connection, in the mean, and "beyond_late" how late one in a hundred left
+ *              although one was free, if that is what gave way.
  * Leaves out   what web_requests leaves out.
  * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last
  *              halves a range of 3 %. Its scatter is the trials', which give the interval.
