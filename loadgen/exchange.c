@@ -66,7 +66,8 @@ void exchange_disconnect(struct exchange *exchange)
 
 static void end(struct exchanges *exchanges, struct exchange *exchange, enum failure failure)
 {
-	int is_closed = exchange->response.closes || exchange->is_ended;
+	int is_closed = exchange->response.closes || exchange->is_ended ||
+	                failure == FAILURE_CLOSED;
 	int is_kept = exchanges->options->connection == CONNECTION_KEEP;
 
 	exchanges->tally.closed += is_closed && is_kept;

@@ -149,7 +149,8 @@ static void arrive(struct loop *loop)
 
 				loop->backlog[last % BACKLOG_MOST] = intended;
 			} else {
-				window_count_unsent(&loop->window, intended, loop->window.drains);
+				window_count_unsent(&loop->window, &loop->exchanges, intended,
+				                    loop->window.drains);
 			}
 		}
 		/* Each loop has its share of the rate. */
@@ -219,7 +220,7 @@ static void go_on(struct loop *loop)
 		wake(loop);
 		if (exchanges->now >= loop->window.drains)
 			for (; loop->backlog_count; loop->backlog_count--)
-				window_count_unsent(&loop->window, next_in_backlog(loop),
+				window_count_unsent(&loop->window, exchanges, next_in_backlog(loop),
 				                    exchanges->now);
 		exchanges_give_up_overdue(exchanges);
 		if (is_over(loop))

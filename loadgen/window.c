@@ -119,17 +119,25 @@ static int is_answer(enum failure failure)
 	return failure == FAILURES || (failure >= FAILURE_REDIRECT && failure < SERVER_FAILURES);
 }
 
+static void count_longest(struct window *window, const struct exchanges *exchanges, uint64_t from,
+                          uint64_t to)
+{
+	uint64_t *longest = &window->result->waits.longest_ns;
+
+	if (to - from > *longest)
+		to -= stalls_within(&exchanges->stalls, from, to);
+	if (to - from > *longest)
+		*longest = to - from;
+}
+
 /* What its end says of how long clients wait. */
 static void count_wait(struct window *window, const struct exchanges *exchanges,
                        const struct exchange *exchange, enum failure failure)
 {
-	uint64_t  since = exchange->started, waited = exchanges->came - exchange->intended;
-	uint64_t *longest = &window->result->waits.longest_ns;
+	uint64_t since = exchange->started;
 
-	if (waited > *longest && window_has_any(window, exchange, exchanges)) {
-		waited -= stalls_within(&exchanges->stalls, exchange->intended, exchanges->came);
-		*longest = waited > *longest ? waited : *longest;
-	}
+	if (window_has_any(window, exchange, exchanges))
+		count_longest(window, exchanges, exchange->intended, exchanges->came);
 	if (exchanges->first < exchanges->count && exchanges->all[exchanges->first].started < since)
 		since = exchanges->all[exchanges->first].started;
 	if (window->owed < since)
@@ -178,13 +186,13 @@ void window_count(struct window *window, const struct exchanges *exchanges,
 	second->bytes += exchange->response.received;
 }
 
-void window_count_unsent(struct window *window, uint64_t intended, uint64_t now)
+void window_count_unsent(struct window *window, const struct exchanges *exchanges,
+                         uint64_t intended, uint64_t now)
 {
 	if (!window_has(window, intended))
 		return;
 	window->result->unsent++;
-	if (now - intended > window->result->waits.longest_ns)
-		window->result->waits.longest_ns = now - intended;
+	count_longest(window, exchanges, intended, now);
 	histogram_add(&window->result->intended, now - intended);
 }
 

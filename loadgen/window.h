@@ -35,7 +35,8 @@ void window_count(struct window *window, const struct exchanges *exchanges,
                   const struct exchange *exchange, enum failure failure);
 /* Counts a request for which no client was free by now: it takes at least as long as it has
  * waited. */
-void window_count_unsent(struct window *window, uint64_t intended, uint64_t now);
+void window_count_unsent(struct window *window, const struct exchanges *exchanges,
+                         uint64_t intended, uint64_t now);
 /* The load is over: what the thread used, and what its connections were. */
 void window_end(struct window *window, const struct exchanges *exchanges);
 

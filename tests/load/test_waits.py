@@ -177,11 +177,12 @@ def test_the_time_in_which_nothing_is_answered_is_counted(
 
 def test_a_server_that_stands_still_to_the_end_is_told() -> None:
     """Its answers never come within the window; the requests fail after it."""
-    with server(whole, Standing(200, 30)) as port:
-        found = loaded_until(
-            lambda one: one.answers > 50,
-            lambda: loaded(port, replace(CLOSED, timeout_ms=400), warmup_s=0, window_s=0.6),
-        )
+
+    def load() -> Trial:
+        with server(whole, Standing(200, 30)) as port:
+            return loaded(port, replace(CLOSED, timeout_ms=400), warmup_s=0, window_s=0.6)
+
+    found = loaded_until(lambda one: one.answers > 50, load)
 
     assert found.failures["timeout"] > 0
     assert found.waits.longest_ns + found.waits.stalled_ns >= 390 * MS
