@@ -100,7 +100,11 @@ def test_a_trial_says_that_its_server_closes_connections(workload: str, tmp_path
         whole(connection, number)
         return False
 
-    search = ("steps=2", "step_ms=20", "limit_us=600000000") if workload == "web_saturation" else ()
+    search = (
+        ("steps=2", "step_ms=20", "limit_us=600000000", "share_permille=1")
+        if workload == "web_saturation"
+        else ()
+    )
     with server(closing) as port, Agent(tmp_path) as agent:
         lines = description.read(f"http://127.0.0.1:{port}/").lines()
         found = figures(agent.perform(lines, workload, *(search or SHORT), "clients=2"))
