@@ -271,7 +271,7 @@ def _load(options: LoadOptions) -> int:
             "takes time besides its load; give a longer --for, or fewer --trials"
         )
     show = console.print_json if options.format == "json" else console.print_levels
-    show(trials.levels(done), order.server, pattern)
+    show(trials.levels(done, pattern), order.server, pattern)
     return status if any(one.answers for one in done) else status or 1
 
 
