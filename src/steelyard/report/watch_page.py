@@ -296,10 +296,10 @@ def _calls_of(one: Process, account: Account) -> str:
         for call in one.calls.values()
     ]
     known = [value for value in values if value is not None]
-    if len(known) == len(values):
+    if len(known) == len(values) and (detail == "budget" or one.exact is not False):
         return ("≈ " if detail == "budget" and not one.exact else "") + count(round(sum(known)))
     total = sum(call.calls or 0 for call in one.calls.values())
-    return f"≥ {count(total)}" if detail == "budget" and total else NOTHING
+    return f"≥ {count(total)}" if detail != "profile" and total else NOTHING
 
 
 def _left_out(rest: Sequence[Process]) -> str:
