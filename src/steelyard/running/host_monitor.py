@@ -34,11 +34,15 @@ class Difference:
 
     figures: tuple[Figure, ...]
     calls: tuple[Called, ...] | None
+    is_whole: bool = True  # False: the monitor lost something meanwhile
 
 
 def between(before: Mark, after: Mark) -> Difference:
-    """The difference of two marks of one watch. What either does not know is left out, never 0."""
+    """The difference of two marks of one watch. What either does not know is left out, never 0; so is all
+    between two marks of which the monitor has lost something: what is left would pass for the whole."""
     more = {SPAN: after.at_ns - before.at_ns}
+    if (after.lost or 0) > (before.lost or 0):
+        return Difference(tuple(Figure(name, value) for name, value in more.items()), None, is_whole=False)
     for name, value in after.figures.items():
         first = before.figures.get(name)
         if value is not None and first is not None:
