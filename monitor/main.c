@@ -663,5 +663,10 @@ int main(int count, char *words[])
 		account.total.figure[memory_peak] = command_peak_of_all();
 	command_check(&order, &account, backend->has_own_counters);
 	write_end(&account, stopped_by);
+	if (write_is_broken() && record_error() != EPIPE) /* a reader that has gone knows of it */
+		fprintf(stderr,
+		        "steelyard-watch: the records cannot be written: %s (steelyard watch has them in "
+		        "a file in TMPDIR, or /tmp)\n",
+		        strerror(record_error()));
 	return write_is_broken() ? FAILED : status_of_command();
 }

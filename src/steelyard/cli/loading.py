@@ -1,5 +1,6 @@
 """load: a server of one's own under load."""
 
+import os
 import random
 import stat
 from collections.abc import Iterator
@@ -401,7 +402,7 @@ def _users(options: LoadOptions) -> "Users | None":
 
 def _directory(text: str) -> str:
     path = Path(text)
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise UsageError(
             f"--content is {quoted(text)}, which is no directory: name one that the server serves"
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from steelyard import streams
+from steelyard import destination
 from steelyard.drawing import charts, lanes, watch_figures
 from steelyard.drawing.charts import Spec
 from steelyard.drawing.watch_figures import COLOURS, OTHERS, OTHERS_COLOUR
@@ -55,7 +55,7 @@ class SeriesChart:
 
 def write(path: Path, account: Account, *, watched: str) -> None:
     """Writes the page to the path, whole or not at all. Raises OSError."""
-    streams.write_whole(path, html(account, watched=watched))
+    destination.write(path, html(account, watched=watched))
 
 
 @charts.unvalidated

@@ -6,11 +6,10 @@ A guest is its host processes here: what one of its operations costs is what tho
 import os
 import selectors
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard import standstill
+from steelyard import home, standstill
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.events import CALLS, LIFE, OF_SERVER, SPAN, SYSTEM, USER, Called, Figure
 from steelyard.programs import built
@@ -127,7 +126,7 @@ class HostMonitor:
         reading, self._control = os.pipe()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._read_end, selectors.EVENT_READ)
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
+        self._errors = home.unnamed_file()  # closed in close()
         try:
             self._process = subprocess.Popen(
                 [words[0], *self._tells, "--control", str(reading), "--records", str(writing), *words[1:]],
