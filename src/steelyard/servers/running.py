@@ -103,7 +103,7 @@ def _addresses(url: str, host: str, port: int) -> tuple[str, Sequence[str]]:
         four = socket.inet_ntoa(socket.inet_aton(host))  # 127.1, 0x7f.1 and 2130706433 are 127.0.0.1
         return four, [four]
     try:
-        named = host.encode("idna").decode()
+        named = host.encode("idna").decode("ascii")
         found = socket.getaddrinfo(named, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"{quoted(url)}: host {quoted(host)} cannot be found: {error}") from error
