@@ -101,7 +101,7 @@ def test_a_trial_says_that_its_server_closes_connections(workload: str, tmp_path
         return False
 
     search = (
-        ("steps=2", "step_ms=20", "limit_us=600000000", "share_permille=1")
+        ("steps=2", "step_ms=1000", "limit_us=600000000", "share_permille=1")
         if workload == "web_saturation"
         else ()
     )
