@@ -60,41 +60,92 @@ def perform(
     is_watched: bool = False,
 ) -> Outcome:
     """The outcome of the trial as the agent tells it; failed, where that cannot be right. Raises
-    SystemFailed, or Silent if it tells nothing.
+    SystemFailed, or Silent if it tells nothing."""
+    led = Led(agent, trial, plan, boot=boot, is_timed=is_timed, is_watched=is_watched)
+    try:
+        led.ask()
+        led.listen()
+        return led.outcome()
+    except RefusedRequest as refusal:
+        return led.refused(refusal)
+
+
+class Led:
+    """A trial on its agent, from the request to the outcome. What cannot be right raises RefusedRequest; an
+    agent that ends SystemFailed; one that tells nothing in time Silent.
 
     Both clocks are read before and after, when nothing runs: then the answer comes at once, and what the
     two clocks differ by over the trial is not the asking's fault. Where it `is_watched`, a monitor adds what
     the system used to what the surroundings say of our own work.
     """
-    began = time.time()
-    wanted = plan.settings(trial)
-    parser = TrialParser(_expectation(agent, trial, wanted, is_timed=is_timed))
-    deadline = standstill.clock() + plan.study.design.trial_limit_s + GRACE_S
-    try:
-        for record in agent.records(0.0):
+
+    def __init__(
+        self,
+        agent: AgentLike,
+        trial: Trial,
+        plan: Plan,
+        *,
+        boot: int,
+        is_timed: bool = True,
+        is_watched: bool = False,
+    ) -> None:
+        self.agent, self.trial, self._boot, self._is_watched = agent, trial, boot, is_watched
+        self._began = time.time()
+        self._wanted = plan.settings(trial)
+        self._parser = TrialParser(_expectation(agent, trial, self._wanted, is_timed=is_timed))
+        self._deadline = standstill.clock() + plan.study.design.trial_limit_s + GRACE_S
+        self._before: ClockReading | None = None
+        self._state_before: machine_state.StateReading | None = None
+        self.is_over = False  # its last record has come
+
+    def ask(self) -> None:
+        """Send the request."""
+        for record in self.agent.records(0.0):
             raise RefusedRequest(f"it sent '{record['record']}' before any request")
-        before = _read_clocks(agent, deadline)
-        is_here = agent.process is not None
-        state_before = _state(agent, is_before=True, is_watched=is_watched) if is_here else None
-        agent.send(request(trial, wanted))
-        if not any(parser.ends_with(record) for record in agent.records(deadline)):
-            raise Silent
-        if parser.refusal is not None:
-            return records.failed(trial, boot, parser.refusal, began=began)
-        state_after = _state(agent, is_before=False, is_watched=is_watched) if is_here else None
-        after = _read_clocks(agent, deadline)
-        outcome = parser.outcome(boot, began=began, before=before, after=after)
-        if state_before is None or state_after is None:
+        self._before = _read_clocks(self.agent, self._deadline)
+        self._state_before = self._state(is_before=True)
+        self.agent.send(request(self.trial, self._wanted))
+
+    def listen(self, kind: str | None = None) -> Record | None:
+        """Hear its records, until one of that kind comes, which is returned; or the last of all."""
+        if not self.is_over:
+            for record in self.agent.records(self._deadline):
+                self.is_over = self._parser.ends_with(record)
+                if self.is_over:
+                    break
+                if record["record"] == kind:
+                    return record
+            else:
+                raise Silent
+        return None
+
+    def outcome(self) -> Outcome:
+        """What came of it, when it is over."""
+        assert self._before is not None
+        if self._parser.refusal is not None:
+            return records.failed(self.trial, self._boot, self._parser.refusal, began=self._began)
+        state_after = self._state(is_before=False)
+        after = _read_clocks(self.agent, self._deadline)
+        outcome = self._parser.outcome(self._boot, began=self._began, before=self._before, after=after)
+        if self._state_before is None or state_after is None:
             return outcome
-        state = machine_state.between(state_before, state_after)
+        state = machine_state.between(self._state_before, state_after)
         return replace(
             outcome,
-            pressure=machine_state.waited(state_before, state_after, "cpu"),
-            surroundings=state if is_watched else _with_used(state, outcome),
+            pressure=machine_state.waited(self._state_before, state_after, "cpu"),
+            surroundings=state if self._is_watched else _with_used(state, outcome),
         )
-    except RefusedRequest as refusal:
-        _come_to_rest(agent, trial, refusal)
-        return records.failed(trial, boot, str(refusal), began=began)
+
+    def refused(self, refusal: RefusedRequest) -> Outcome:
+        """End it, for that reason. Raises SystemFailed if it does not end."""
+        _come_to_rest(self.agent, self.trial, refusal)
+        return records.failed(self.trial, self._boot, str(refusal), began=self._began)
+
+    def _state(self, *, is_before: bool) -> machine_state.StateReading | None:
+        active = self.agent.process
+        if active is None:
+            return None
+        return machine_state.read(is_before=is_before, active=active, with_active=not self._is_watched)
 
 
 def with_costs(outcome: Outcome, costs: tuple[Figure, ...]) -> Outcome:
@@ -105,10 +156,6 @@ def with_costs(outcome: Outcome, costs: tuple[Figure, ...]) -> Outcome:
         own_ns = None if run_ns is None else state.own_ns + run_ns
         state = _with_used(replace(state, own_ns=own_ns), outcome)
     return replace(outcome, costs=costs, surroundings=state)
-
-
-def _state(agent: AgentLike, *, is_before: bool, is_watched: bool) -> machine_state.StateReading:
-    return machine_state.read(is_before=is_before, active=agent.process, with_active=not is_watched)
 
 
 def _expectation(
