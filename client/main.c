@@ -58,18 +58,31 @@ static void *run_task(void *argument)
 	return NULL;
 }
 
+static void add_waits(struct waits *all, const struct waits *one)
+{
+	if (all->longest_ns < one->longest_ns)
+		all->longest_ns = one->longest_ns;
+	histogram_merge(&all->silences, &one->silences);
+	all->tally.connections += one->tally.connections;
+	all->tally.connecting_ns += one->tally.connecting_ns;
+	all->tally.closed += one->tally.closed;
+	all->tally.resent += one->tally.resent;
+	if (all->tally.stalled_ns < one->tally.stalled_ns)
+		all->tally.stalled_ns = one->tally.stalled_ns; /* they may be one and the same */
+}
+
 static void add(struct result *all, const struct result *one)
 {
 	all->answers += one->answers;
 	all->bytes += one->bytes;
 	all->verified += one->verified;
-	all->connections += one->connections;
 	all->requests += one->requests;
 	all->started += one->started;
 	all->unsent += one->unsent;
 	all->waited += one->waited;
 	all->user_ns += one->user_ns;
 	all->system_ns += one->system_ns;
+	add_waits(&all->waits, &one->waits);
 	for (int i = 0; i < FAILURES; i++)
 		all->failures[i] += one->failures[i];
 	for (int i = 0; i < OWN_LIMITS; i++)
@@ -98,13 +111,15 @@ static void add(struct result *all, const struct result *one)
 static int run(const struct options *options, const struct reference *reference,
                const struct users *users)
 {
-	struct result *results = calloc(options->threads + 1, sizeof(*results));
-	struct result *all;
-	struct task    tasks[THREADS_MOST];
-	pthread_t      threads[THREADS_MOST];
-	unsigned       begun = 0;
-	uint64_t       began, elapsed;
-	double         busy_most = 0;
+	struct result   *results = calloc(options->threads + 1, sizeof(*results));
+	struct result   *all;
+	struct options   shared = *options;
+	_Atomic uint64_t answered;
+	struct task      tasks[THREADS_MOST];
+	pthread_t        threads[THREADS_MOST];
+	unsigned         begun = 0;
+	uint64_t         began, elapsed;
+	double           busy_most = 0;
 
 	if (!results) {
 		perror("steelyard-client");
@@ -112,12 +127,14 @@ static int run(const struct options *options, const struct reference *reference,
 	}
 	all = &results[options->threads];
 	began = clock_ns();
+	atomic_init(&answered, began);
+	shared.answered = options->threads > 1 ? &answered : NULL;
 	for (; begun < options->threads; begun++) {
 		unsigned first = (unsigned)((uint64_t)options->clients * begun / options->threads);
 		unsigned end = (unsigned)((uint64_t)options->clients * (begun + 1) /
 		                          options->threads);
 
-		tasks[begun] = (struct task){ options,     reference, users,          first,
+		tasks[begun] = (struct task){ &shared,     reference, users,          first,
 			                      end - first, began,     &results[begun] };
 		errno = pthread_create(&threads[begun], NULL, run_task, &tasks[begun]);
 		if (errno) {

@@ -67,7 +67,12 @@ void write_load(const struct options *options, const struct reference *reference
 	record_number("verified", all->verified);
 	record_truth("body_fixed", reference->is_fixed);
 	record_number("body_bytes", reference->length);
-	record_number("connections", all->connections);
+	record_number("connections", all->waits.tally.connections);
+	record_number("connecting_ns", all->waits.tally.connecting_ns);
+	record_number("closed", all->waits.tally.closed);
+	record_number("resent", all->waits.tally.resent);
+	record_number("longest_ns", all->waits.longest_ns);
+	record_number("stalled_ns", all->waits.tally.stalled_ns);
 	record_number("requests", all->requests + REFERENCE_REQUESTS);
 	record_number("started", all->started);
 	record_number("waited", all->waited);
@@ -89,6 +94,7 @@ void write_load(const struct options *options, const struct reference *reference
 	write_histogram("latency", &all->latency);
 	write_histogram("intended", &all->intended);
 	write_histogram("lag", &all->lag);
+	write_histogram("silences", &all->waits.silences);
 	write_series(options, all);
 	if (users)
 		write_objects(options, users, all);

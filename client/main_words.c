@@ -1,14 +1,13 @@
 /* main_words.c -- see main_words.h. */
 #include "main_words.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/numbers.h"
+#include "../loadgen/address.h"
 
 enum { CLIENTS_MOST = 1000000, CHOICES_MOST = 3, MS_NS = 1000000, DATA_MOST = 16 << 20 };
 
@@ -29,7 +28,8 @@ static const struct word {
 	uint64_t    *number, least, most;
 	const char  *choices[CHOICES_MOST + 1];
 } table[] = {
-	{ "address", "the server, by number (IPv4 or IPv6)", .text = &address },
+	{ "address", "the server, by number (IPv4, or IPv6, with %ZONE if it needs one)",
+	  .text = &address },
 	{ "port", "its port", NULL, &port, 1, 65535, { NULL } },
 	{ "allow", "an address that is not loopback, once more", .text = &allow },
 	{ "host", "for the Host header", .text = &host },
@@ -205,24 +205,13 @@ static int is_clean(const char *text)
 
 static int read_address(struct options *options)
 {
-	struct sockaddr_in  *four = (struct sockaddr_in *)&options->address;
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&options->address;
-	int                  is_loopback;
+	int kind = address_read(address, (uint16_t)port, options);
 
-	if (inet_pton(AF_INET, address, &four->sin_addr) == 1) {
-		four->sin_family = AF_INET;
-		four->sin_port = htons((uint16_t)port);
-		options->address_length = sizeof(*four);
-		is_loopback = ntohl(four->sin_addr.s_addr) >> 24 == 127;
-	} else if (inet_pton(AF_INET6, address, &six->sin6_addr) == 1) {
-		six->sin6_family = AF_INET6;
-		six->sin6_port = htons((uint16_t)port);
-		options->address_length = sizeof(*six);
-		is_loopback = IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-	} else {
+	if (kind == ADDRESS_NONE)
 		return refuse("address=%s is no IPv4 or IPv6 address", address);
-	}
-	if (!is_loopback && strcmp(allow, address) != 0)
+	if (kind == ADDRESS_NO_ZONE)
+		return refuse("address=%s has a zone that is no network interface here", address);
+	if (kind != ADDRESS_LOOPBACK && strcmp(allow, address) != 0)
 		return refuse(
 			"address=%s is not loopback: a load on another host must be allowed by "
 			"allow=ADDRESS with that same address",

@@ -7,6 +7,7 @@
 #ifndef STEELYARD_CLIENT_H
 #define STEELYARD_CLIENT_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -36,6 +37,8 @@ struct options {
 	enum spread             arrivals;
 	double                  verified; /* share of the bodies that are compared byte by byte */
 	uint64_t                seed;
+	/* When the last answer to any of the load's loops arrived; NULL if there is one loop. */
+	_Atomic uint64_t *answered;
 };
 
 /* The body that every answer must have; without one (it changes) only its length may be known. */
@@ -67,6 +70,33 @@ extern const char *const failure_names[FAILURES];
 enum { DRAIN_PART = 4 };
 enum { SECONDS_MOST = 3600, REFERENCE_REQUESTS = 2, REQUEST_MOST = 8192 };
 
+/* What connections a load needed, and how long the load generator did not run; before and after the
+ * window too. */
+struct tally {
+	uint64_t connections;   /* opened, */
+	uint64_t connecting_ns; /* in so much time together, which is in their requests' latency */
+	uint64_t closed;        /* by the server, though they were to be kept */
+	uint64_t resent; /* requests that went once more, for such a one was lost with them */
+	uint64_t stalled_ns;
+};
+
+/* What quantiles do not show. Quantiles count requests, and who waits makes none. */
+struct waits {
+	/* The longest of a request of which any time was in the window, from when it was to be sent
+	 * to its end, or so far; and the silences of at least SILENCE_LEAST_NS: in which requests
+	 * waited, and nothing was answered. Both without the time in which the load generator did
+	 * not run. */
+	uint64_t         longest_ns;
+	struct histogram silences;
+	uint64_t         span_ns; /* of a load by number: its time */
+	struct tally     tally;
+};
+
+/* A silence is known to within TOGETHER_NS: answers that follow each other so closely are one. With
+ * several loops, one begins when the request was sent whose answer ends it, or an earlier one of
+ * the same loop. */
+enum { SILENCE_LEAST_NS = 10000000, TOGETHER_NS = 1000000 };
+
 /* What one second of the window saw. */
 struct second {
 	uint64_t answers, bytes, failures;
@@ -77,16 +107,16 @@ struct second {
  * time was in the window: of a server that hangs there is nothing else. A request that the own side
  * could not make is in no count but its own. */
 struct result {
-	uint64_t    answers, bytes, failures[FAILURES], verified;
-	uint64_t    lacked[OWN_LIMITS]; /* what the failures of the own side were for */
-	const char *malformed; /* what the first answer was that is no HTTP: "sent ..."; or NULL */
-	uint64_t    connections;
-	uint64_t    requests;   /* that ended at any time, before and after the window too */
-	uint64_t    started;    /* requests whose time was in the window */
-	uint64_t    unsent;     /* more of these, for which no client was free until the end */
-	uint64_t    waited;     /* and those that had to wait for a free client */
-	uint64_t    latency_ns; /* of all that latency counts, together */
-	uint64_t    user_ns, system_ns;
+	uint64_t     answers, bytes, failures[FAILURES], verified;
+	uint64_t     lacked[OWN_LIMITS]; /* what the failures of the own side were for */
+	const char  *malformed; /* what the first answer was that is no HTTP: "sent ..."; or NULL */
+	uint64_t     requests;  /* that ended at any time, before and after the window too */
+	uint64_t     started;   /* requests whose time was in the window */
+	uint64_t     unsent;    /* more of these, for which no client was free until the end */
+	uint64_t     waited;    /* and those that had to wait for a free client */
+	uint64_t     latency_ns; /* of all that latency counts, together */
+	uint64_t     user_ns, system_ns;
+	struct waits waits;
 	struct histogram latency;  /* from the moment when it was sent */
 	struct histogram intended; /* from the moment when it was to be sent; of one unsent, to the
 	                              end */
@@ -117,6 +147,10 @@ int reference_fetch(const struct options *options, struct reference *reference, 
                     size_t room);
 
 /* Runs clients `first` to `first + count - 1` from `began` on until the window is over. */
+/* The time in silences that are longer than a slow answer: than SILENCE_LEAST_NS, and ten times the
+ * median latency. A server whose every answer takes long does not stand still. */
+uint64_t result_silent_ns(const struct result *result);
+
 void loop_run(const struct options *options, const struct reference *reference, unsigned first,
               unsigned count, uint64_t began, struct result *result);
 

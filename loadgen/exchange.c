@@ -66,9 +66,13 @@ void exchange_disconnect(struct exchange *exchange)
 
 static void end(struct exchanges *exchanges, struct exchange *exchange, enum failure failure)
 {
-	if (failure != FAILURES || exchange->response.closes ||
-	    exchange->sent < exchange->request_length ||
-	    exchanges->options->connection != CONNECTION_KEEP)
+	int is_closed = exchange->response.closes || exchange->is_ended ||
+	                failure == FAILURE_CLOSED;
+	int is_kept = exchanges->options->connection == CONNECTION_KEEP;
+
+	exchanges->tally.closed += is_closed && is_kept;
+	if (failure != FAILURES || is_closed || exchange->sent < exchange->request_length ||
+	    !is_kept)
 		exchange_disconnect(exchange);
 	exchange->is_reused = 1;
 	exchange->state = EXCHANGE_IDLE;
@@ -128,14 +132,14 @@ static void connect_to_server(struct exchanges *exchanges, struct exchange *exch
 	setsockopt(exchange->file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(exchange->file, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one));
 	exchange->state = EXCHANGE_CONNECTING;
-	exchange->is_reused = 0;
+	exchange->connects = exchanges->now;
+	exchange->is_reused = exchange->is_ended = 0;
 	if (choose_source(exchanges, exchange) ||
 	    (connect(exchange->file, (const struct sockaddr *)&options->address,
 	             options->address_length) &&
 	     errno != EINPROGRESS) ||
 	    register_file(exchanges, exchange, EPOLL_CTL_ADD))
 		return end_by(exchanges, exchange, errno, FAILURE_CONNECT);
-	exchanges->connections++;
 }
 
 /* A server may close a connection that was used before at the moment when it is used again: then
@@ -148,6 +152,8 @@ static void lose_connection(struct exchanges *exchanges, struct exchange *exchan
 		return end_by(exchanges, exchange, error, FAILURE_CONNECT);
 	if (!exchange->is_reused || response->state != RESPONSE_HEAD || response->head_length)
 		return end(exchanges, exchange, FAILURE_CLOSED);
+	exchanges->tally.closed++;
+	exchanges->tally.resent++;
 	exchange_disconnect(exchange);
 	exchange->sent = 0;
 	connect_to_server(exchanges, exchange);
@@ -274,6 +280,7 @@ static int read_once(struct exchanges *exchanges, struct exchange *exchange)
 	if (exchange->state != EXCHANGE_WAITING && exchange->state != EXCHANGE_SENDING) {
 		/* Nobody asked: the server has closed an idle connection, or talks out of turn. */
 		exchange_disconnect(exchange);
+		exchanges->tally.closed++;
 		return 0;
 	}
 	if (exchanges->came > exchanges->now || exchanges->came < exchange->started)
@@ -320,12 +327,16 @@ void exchanges_handle(struct exchanges *exchanges, const struct epoll_event *eve
 		return; /* it was given up while its event waited to be read */
 	if (exchange->state == EXCHANGE_CONNECTING && (event->events & (EPOLLERR | EPOLLHUP)))
 		return end_by(exchanges, exchange, error_of(exchange), FAILURE_CONNECT);
+	if ((event->events & EPOLLOUT) && exchange->state == EXCHANGE_CONNECTING) {
+		exchanges->tally.connections++;
+		exchanges->tally.connecting_ns += exchanges->now - exchange->connects;
+	}
 	if ((event->events & EPOLLOUT) &&
 	    (exchange->state == EXCHANGE_CONNECTING || exchange->state == EXCHANGE_SENDING))
 		send_request(exchanges, exchange);
 	if (exchange->connection != (uint32_t)event->data.u64)
 		return;
-	exchange->response.closes |= (event->events & EPOLLRDHUP) != 0;
+	exchange->is_ended |= (event->events & EPOLLRDHUP) != 0;
 	if (event->events & ~(uint32_t)EPOLLOUT)
 		read_answer(exchanges, exchange);
 }
@@ -372,16 +383,25 @@ static void rest(struct exchanges *exchanges, uint64_t until)
 	nanosleep(&(struct timespec){ 0, (long)(ends - exchanges->now) }, NULL);
 }
 
+void exchanges_resume(struct exchanges *exchanges)
+{
+	exchanges->now = exchanges->waited = clock_ns();
+}
+
 int exchanges_wait(struct exchanges *exchanges, struct epoll_event *events, uint64_t until)
 {
 	struct timespec wall;
 	uint64_t        now;
 	int             got;
 
+	stalls_note(&exchanges->stalls, exchanges->waited, exchanges->now);
 	if (exchanges->may_gather)
 		rest(exchanges, until);
+	if (until > exchanges->now + HEARTBEAT_NS)
+		until = exchanges->now + HEARTBEAT_NS;
 	got = wait_for_events(exchanges, events, until);
 	now = clock_ns();
+	stalls_note(&exchanges->stalls, until > exchanges->now ? until : exchanges->now, now);
 	clock_gettime(CLOCK_REALTIME, &wall);
 	exchanges->ahead = timespec_ns(wall) - now;
 	exchanges->got = got > 0 ? (unsigned)got : 0;

@@ -10,6 +10,7 @@
 
 #include "client.h"
 #include "response.h"
+#include "stalls.h"
 
 enum { EVENTS_MOST = 256, READ_MOST = 65536 };
 
@@ -20,12 +21,13 @@ struct exchange {
 	enum exchange_state state;
 	uint8_t             is_compared, differs, is_pausing;
 	uint8_t             is_reused;  /* the connection has carried an answer before */
+	uint8_t             is_ended;   /* the server has ended it, perhaps after an answer */
 	uint32_t            connection; /* counts them, so that a late event is known as such */
 	uint32_t    earlier, later;     /* in the order of their beginning, of those under way */
 	const char *request;
 	uint32_t    request_length, sent;
-	uint32_t    what; /* for who uses it, as is_pausing */
-	uint64_t    intended, started;
+	uint32_t    what;                        /* for who uses it, as is_pausing */
+	uint64_t    intended, started, connects; /* since when it connects */
 	uint64_t expected; /* the body's length, if the caller knows it: only makes reading cheap */
 	int      lacked;   /* of one that ended by FAILURE_OWN: which of own_limits */
 	struct response response;
@@ -35,7 +37,9 @@ struct exchanges {
 	const struct options *options;
 	struct exchange      *all;
 	unsigned              count, under_way;
-	uint64_t              now, connections;
+	uint64_t              now;
+	struct tally          tally; /* but for stalled_ns */
+	struct stalls         stalls;
 	uint64_t came;        /* when the ending request ended; for an answer, when it arrived */
 	uint64_t ahead;       /* how far the clock of the kernel's stamps is ahead of ours */
 	int      are_stamped; /* the kernel stamps arrivals */
@@ -62,6 +66,9 @@ struct exchanges {
 /* Returns 0, or an errno. The three functions and `context` are the caller's to set. */
 int exchanges_make(struct exchanges *exchanges, const struct options *options, unsigned count);
 void exchanges_free(struct exchanges *exchanges);
+
+/* From now on the caller waits: it did something else before. */
+void exchanges_resume(struct exchanges *exchanges);
 
 /* Sends that request, which must stay where it is until it has ended. */
 void exchange_begin(struct exchanges *exchanges, struct exchange *exchange, const char *request,

@@ -149,7 +149,8 @@ static void arrive(struct loop *loop)
 
 				loop->backlog[last % BACKLOG_MOST] = intended;
 			} else {
-				window_count_unsent(&loop->window, intended, loop->window.drains);
+				window_count_unsent(&loop->window, &loop->exchanges, intended,
+				                    loop->window.drains);
 			}
 		}
 		/* Each loop has its share of the rate. */
@@ -214,13 +215,12 @@ static void go_on(struct loop *loop)
 		int got;
 
 		exchanges->now = clock_ns();
-		window_look(&loop->window, exchanges);
 		if (exchanges->options->rate != 0)
 			arrive(loop);
 		wake(loop);
 		if (exchanges->now >= loop->window.drains)
 			for (; loop->backlog_count; loop->backlog_count--)
-				window_count_unsent(&loop->window, next_in_backlog(loop),
+				window_count_unsent(&loop->window, exchanges, next_in_backlog(loop),
 				                    exchanges->now);
 		exchanges_give_up_overdue(exchanges);
 		if (is_over(loop))
@@ -274,6 +274,7 @@ static int prepare(struct loop *loop, const struct options *options, unsigned fi
 			                              (double)(options->think_ns + spread)),
 			           i);
 	}
+	exchanges_resume(&loop->exchanges);
 	loop->arrives = loop->exchanges.now = loop->window.began;
 	return 0;
 }
@@ -319,10 +320,12 @@ int loop_perform(struct loop *loop, uint64_t requests)
 
 	loop->window.result->broken = 0;
 	loop->left = requests;
-	exchanges->now = loop->arrives = clock_ns();
+	window_resume(&loop->window, exchanges);
+	loop->arrives = exchanges->now;
 	while (exchanges->options->rate == 0 && loop->free_count && loop->left)
 		begin(loop, &exchanges->all[loop->free[--loop->free_count]], exchanges->now);
 	go_on(loop);
+	window_pause(&loop->window, exchanges);
 	return loop->window.result->broken;
 }
 

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "../base/numbers.h"
+#include "../base/posix/timespec.h"
 #include "../base/record.h"
 #include "command.h"
+#include "kernel/processors.h"
 #include "kernel/procfs.h"
 #include "kernel/snapshot.h"
 #include "monitor.h"
@@ -382,6 +384,7 @@ static const struct backend *begin(char why[WHY_ROOM])
 			return backends[i];
 		if (order.backend || !is_there())
 			return NULL;
+		memset(lost, 0, sizeof lost); /* by that one */
 		memcpy(refusals[i], why, WHY_ROOM);
 		why[0] = '\0';
 	}
@@ -416,7 +419,7 @@ static void write_beginning(const struct backend *backend, uint64_t began_ns)
 	write_refusals();
 	record_real("began", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
 	record_number("began_ns", began_ns);
-	record_number("processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+	record_number("processors", processors_on(NULL, 0));
 	write_known("every_ns", order.every_ns ? order.every_ns : UNKNOWN);
 	record_number("children", order.children);
 	write_known("seed", order.children > 1 ? order.seed : UNKNOWN);
@@ -443,6 +446,7 @@ static void write_mark(const struct backend *backend, const char *id)
 	record_text("id", id);
 	record_number("at_ns", boottime_ns());
 	record_number("processes", processes);
+	record_number("lost", losses());
 	write_figures(total.figure, SUMS);
 	if (total.calls_known)
 		write_calls_briefly(&total, NULL);
@@ -534,11 +538,6 @@ static uint64_t memory_of(const char *field)
 	return kib == UNKNOWN ? UNKNOWN : 1024 * kib;
 }
 
-static uint64_t ns_of(struct timeval time)
-{
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
-}
-
 static void write_end(const struct account *account, const char *stopped_by)
 {
 	int           known = account->hits != UNKNOWN && account->hook_ns != UNKNOWN;
@@ -547,8 +546,8 @@ static void write_end(const struct account *account, const char *stopped_by)
 	getrusage(RUSAGE_SELF, &ours);
 	record_open("end");
 	record_number("at_ns", boottime_ns());
-	record_number("cpu_user_ns", ns_of(ours.ru_utime));
-	record_number("cpu_system_ns", ns_of(ours.ru_stime));
+	record_number("cpu_user_ns", timeval_ns(ours.ru_utime));
+	record_number("cpu_system_ns", timeval_ns(ours.ru_stime));
 	/* Without pages of files: those of the maps are in maps_bytes, and the program's own are
 	 * anybody's. */
 	write_known("memory_bytes", memory_of("RssAnon"));
@@ -560,7 +559,8 @@ static void write_end(const struct account *account, const char *stopped_by)
 	write_known("bpf_ns", known ? account->hits * account->hook_ns : UNKNOWN);
 	write_known("lost_slots", account->lost_slots);
 	write_known("lost_calls", account->lost_calls);
-	write_known("lost_events", account->lost_events);
+	write_known("lost_events", losses());
+	write_losses();
 	write_known("unfollowed", account->unfollowed);
 	if (account->unfollowed && account->unfollowed != UNKNOWN) {
 		record_object("unfollowed_figures");
@@ -661,6 +661,12 @@ int main(int count, char *words[])
 	 * seen. */
 	if (account.total.figure[memory_peak] == UNKNOWN)
 		account.total.figure[memory_peak] = command_peak_of_all();
+	command_check(&order, &account, backend->has_own_counters);
 	write_end(&account, stopped_by);
+	if (write_is_broken() && record_error() != EPIPE) /* a reader that has gone knows of it */
+		fprintf(stderr,
+		        "steelyard-watch: the records cannot be written: %s (steelyard watch has them in "
+		        "a file in TMPDIR, or /tmp)\n",
+		        strerror(record_error()));
 	return write_is_broken() ? FAILED : status_of_command();
 }

@@ -67,6 +67,8 @@ extern const struct declaration {
 void figures_forget(uint64_t figure[FIGURES], unsigned kinds);
 /* Copies those that are known. */
 void figures_take(uint64_t figure[FIGURES], const uint64_t from[FIGURES], unsigned kinds);
+/* Copies those that are larger. */
+void figures_raise(uint64_t figure[FIGURES], const uint64_t to[FIGURES], unsigned kinds);
 /* Sums, and of levels the larger. Unknown and known give the known: a part that was not seen is
  * said elsewhere. */
 void figures_add(uint64_t sum[FIGURES], const uint64_t part[FIGURES], unsigned kinds);
@@ -166,12 +168,26 @@ struct account {
 	uint64_t       maps_bytes;  /* of the kernel's memory, for us */
 	uint64_t       lost_slots;  /* processes and threads that found no slot: in totals only */
 	uint64_t       lost_calls;  /* calls that were not counted at all */
-	uint64_t       lost_events; /* anything else that was dropped */
 	uint64_t       unfollowed;  /* children that --children left out */
 	uint64_t       unfollowed_figure[FIGURES]; /* what those cost all the same */
 	struct process total; /* everything, with what found no slot; calls_known 0: the calls are
 	                         not known */
 };
+
+/* What was dropped or not seen, other than slots and calls: counted where it is found out, by any
+ * part. What has no sentence of its own is a number in the report. */
+enum loss {
+	LOST_EVENTS,
+	LOST_AT_EXEC,    /* processes that perf's events were taken from at an exec */
+	LOST_FROM_SIGHT, /* processes that /proc does not show any more, though they run */
+	LOST_FROM_GROUP, /* processes of the watched control group that are not watched */
+	LOST_PROCESSORS, /* that nobody listened on */
+	LOST_END,        /* the command's own, which wait4 has told and the backend has not */
+	LOST_COSTS,      /* of the command and the children it waited for: wait4 has told more */
+	LOSSES
+};
+extern uint64_t lost[LOSSES];
+uint64_t losses(void); /* all of them */
 
 /* How a wait ended. */
 enum woken {
@@ -183,6 +199,7 @@ enum woken {
 
 struct backend {
 	const char *name;
+	int has_own_counters; /* of faults: they leave out some that the kernel's own have */
 	/* 0 if it works here and can do what is asked; else -1, with a sentence in `why`. Changes
 	 * nothing. */
 	int (*probe)(const struct order *order, char *why, size_t why_room);
@@ -238,6 +255,9 @@ uint64_t boottime_ns(void); /* of the kernel's CLOCK_BOOTTIME: see kernel/clocks
 _Noreturn void no_memory(void);
 /* The list, made larger if it has no room for one more. Never NULL. */
 void *list_grow(void *list, size_t count, size_t *room, size_t size);
+
+/* The list "missing" of what was found to be missing while watching, a sentence each. */
+void write_losses(void);
 
 /* Records, a JSON object a line, as docs/explanation/monitor.md has them. */
 void write_process(const struct process *process);

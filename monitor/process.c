@@ -44,6 +44,13 @@ void figures_take(uint64_t figure[FIGURES], const uint64_t from[FIGURES], unsign
 			figure[i] = from[i];
 }
 
+void figures_raise(uint64_t figure[FIGURES], const uint64_t to[FIGURES], unsigned kinds)
+{
+	for (int i = 0; i < FIGURES; i++)
+		if (figures[i].kind & kinds)
+			figure[i] = larger(figure[i], to[i]);
+}
+
 void figures_add(uint64_t total[FIGURES], const uint64_t part[FIGURES], unsigned kinds)
 {
 	for (int i = 0; i < FIGURES; i++)

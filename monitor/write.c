@@ -17,6 +17,7 @@ static int         records_file = 1;
 static enum detail written_detail;
 static int         is_broken;
 static int         marks_only;
+static uint64_t    processes; /* of which there were records */
 
 void write_to(int file, enum detail detail)
 {
@@ -139,7 +140,7 @@ static void write_calls(const struct process *process)
 {
 	int has_windows = written_detail == BUDGET && process->calls_known;
 
-	if (has_windows)
+	if (has_windows || process->is_missed)
 		record_truth("exact", !process->is_missed);
 	else
 		record_null("exact");
@@ -194,8 +195,14 @@ static void write_members(const struct process *process)
 	write_calls(process);
 }
 
+uint64_t write_processes(void)
+{
+	return processes;
+}
+
 void write_process(const struct process *process)
 {
+	processes += !process->thread;
 	if (marks_only)
 		return;
 	record_open("process");

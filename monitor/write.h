@@ -9,6 +9,8 @@ void write_to(int file, enum detail detail);
 /* From now on nothing is written of single processes: marks say what all cost, and nobody has to
  * read meanwhile. */
 void write_marks_only(void);
+/* Processes of which there were records so far. */
+uint64_t write_processes(void);
 /* Whether a record could not be written: nobody reads them, or the disk is full. */
 int write_is_broken(void);
 /* Ends the record that record_open has begun. */

@@ -6,7 +6,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -95,9 +95,11 @@ def steelyard(archive: Path, starter: Starter) -> Run:
     """The installed command, with an archive of the test's own. A test of all that it says also gives it a
     TMPDIR of its own: what another test's killed run has left there is removed, and this is said."""
 
-    def run(*arguments: str, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, timeout: float = 120, without: Sequence[tuple[str, str]] = (), **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         known = os.environ | {"STEELYARD_ARCHIVE": str(archive)} | environment
-        return starter.run(arguments, environment=known, timeout=patience(timeout))
+        return starter.run(arguments, environment=known, timeout=patience(timeout), without=without)
 
     return run
 

@@ -16,6 +16,7 @@
 #endif
 
 #include "../../workloads/api/mounts.h"
+#include "../../base/numbers.h"
 #include "../../base/record.h"
 #include "../../workloads/api/system.h"
 
@@ -237,6 +238,12 @@ static void facts_device(const char *root, const char *number, const char *sourc
 	char              device[512], path[PATH_MAX], real[PATH_MAX], fact[FACT_ROOM];
 	const char       *base = strrchr(source, '/'), *name = NULL, *value;
 
+	if (!*number) { /* the mount is unknown, and so is what it is on */
+		record_null("device");
+		record_null("device_scheduler");
+		record_null("device_write_cache");
+		return;
+	}
 	snprintf(device, sizeof(device), "/sys/dev/block/%s", number);
 	snprintf(path, sizeof(path), "%s%s", root, device);
 	if (!realpath(path, real) && base && !strncmp(source, "/dev/", 5)) {
@@ -273,19 +280,25 @@ void facts_file_system(const char *directory, const char *root)
 	facts_device(root, mount.device, mount.source);
 }
 
+/* A size of /proc/meminfo, "NAME: NUMBER kB". */
+static void fact_of_memory(const char *key, const char *root, const char *name)
+{
+	char     value[FACT_ROOM], *unit;
+	uint64_t kb;
+
+	if (line_value(root, "/proc/meminfo", name, value, sizeof(value)) &&
+	    (unit = strstr(value, " kB")) && (*unit = 0, !parse_number(value, &kb)))
+		record_number(key, kb * 1024);
+	else
+		record_null(key);
+}
+
 void facts_memory(const char *root)
 {
-	char value[FACT_ROOM];
 	long page = sysconf(_SC_PAGESIZE);
 
-	if (line_value(root, "/proc/meminfo", "MemTotal", value, sizeof(value)))
-		record_number("memory_bytes", strtoull(value, NULL, 10) * 1024);
-	else
-		record_null("memory_bytes");
-	if (line_value(root, "/proc/meminfo", "SwapTotal", value, sizeof(value)))
-		record_number("swap_bytes", strtoull(value, NULL, 10) * 1024);
-	else
-		record_null("swap_bytes");
+	fact_of_memory("memory_bytes", root, "MemTotal");
+	fact_of_memory("swap_bytes", root, "SwapTotal");
 	if (page > 0)
 		record_number("page_bytes", (uint64_t)page);
 	else
@@ -311,7 +324,7 @@ void facts_caches(const char *root)
 		if (!read_fact(root, path, kind, sizeof(kind)) || !strcmp(kind, "Instruction"))
 			continue;
 		snprintf(path, sizeof(path), "%s%d/size", place, i);
-		if (!read_fact(root, path, size, sizeof(size)))
+		if (!read_fact(root, path, size, sizeof(size)) || *size < '0' || *size > '9')
 			continue;
 		bytes = strtoull(size, NULL, 10) << (strchr(size, 'K')   ? 10
 		                                     : strchr(size, 'M') ? 20
@@ -322,8 +335,8 @@ void facts_caches(const char *root)
 		read_fact(root, path, line, sizeof(line));
 	}
 	record_object_close();
-	if (*line)
-		record_number("cache_line_bytes", strtoull(line, NULL, 10));
+	if (!parse_number(line, &bytes))
+		record_number("cache_line_bytes", bytes);
 	else
 		record_null("cache_line_bytes");
 }

@@ -182,16 +182,21 @@ static const struct kind *kind_of(char *line, char **value)
 	return NULL;
 }
 
+static const char boot_id[] = "/proc/sys/kernel/random/boot_id";
+
+/* Below 0 where the kernel does not tell: then what the ledger says may hold, or not. */
 static int is_of_this_boot(const struct ledger *ledger)
 {
 	char    now[64];
-	int     file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	int     file = open(boot_id, O_RDONLY | O_CLOEXEC);
 	ssize_t got = file < 0 ? -1 : read(file, now, sizeof(now) - 1);
 
 	if (file >= 0)
 		close(file);
-	if (got <= 0)
-		return 0;
+	if (got <= 0) {
+		errno = got ? errno : ENODATA;
+		return -1;
+	}
 	now[got] = 0;
 	now[strcspn(now, "\n")] = 0;
 	for (int i = 0; i < ledger->count; i++) {
@@ -448,7 +453,7 @@ int ledger_verb(int argc, char *argv[])
 {
 	struct ledger ledger;
 	uint64_t      file;
-	int           status = 0;
+	int           status = 0, is_current;
 
 	if (argc != 2 || parse_number(argv[1], &file) ||
 	    (strcmp(argv[0], "read") && strcmp(argv[0], "restore"))) {
@@ -457,7 +462,10 @@ int ledger_verb(int argc, char *argv[])
 	}
 	if (ledger_read((int)file, &ledger))
 		return refused("reading", "the ledger") ? 1 : 0;
-	if (!is_of_this_boot(&ledger))
+	is_current = is_of_this_boot(&ledger);
+	if (is_current < 0)
+		status = refused("whether it is of this boot is unknown:", boot_id) ? 1 : 0;
+	else if (!is_current)
 		status = OTHER_BOOT;
 	else if (!strcmp(argv[0], "restore"))
 		restore((int)file, &ledger, stdout);

@@ -280,7 +280,6 @@ static void go_on(struct crowd *crowd)
 
 	for (;;) {
 		exchanges->now = clock_ns();
-		window_look(&crowd->window, exchanges);
 		wake(crowd);
 		exchanges_give_up_overdue(exchanges);
 		if (is_over(crowd))
@@ -364,6 +363,7 @@ static int prepare(struct crowd *crowd, const struct options *options, unsigned 
 		           crowd->window.began + users_rest_ns(crowd->users, &user->random),
 		           i * crowd->parallel);
 	}
+	exchanges_resume(&crowd->exchanges);
 	crowd->exchanges.now = crowd->window.began;
 	return 0;
 }
@@ -410,7 +410,9 @@ int users_perform(struct crowd *crowd, uint64_t files)
 {
 	crowd->window.result->broken = 0;
 	crowd->due = crowd->ended + files;
+	window_resume(&crowd->window, &crowd->exchanges);
 	go_on(crowd);
+	window_pause(&crowd->window, &crowd->exchanges);
 	return crowd->window.result->broken;
 }
 

@@ -8,6 +8,8 @@
 
 #include "command.h"
 #include "draw.h"
+#include "kernel/cgroup.h"
+#include "kernel/procfs.h"
 #include "kernel/snapshot.h"
 
 enum { BUCKETS = 4096, THREADS_MOST = 4096 };
@@ -154,6 +156,18 @@ void family_thread_ends(struct member *member, uint64_t at_ns)
 		member->dead_ns = at_ns;
 }
 
+void family_check_cgroup(const char *directory)
+{
+	pid_t *pids;
+	size_t count = directory ? cgroup_members(directory, &pids) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!family_find(pids[i]) && pids[i] != excepted && pids[i] != getpid())
+			lost[LOST_FROM_GROUP]++;
+	if (directory)
+		free(pids);
+}
+
 int family_awaits_account(const struct member *member)
 {
 	return member->process.pid == outside.command && !outside.command_ended;
@@ -161,9 +175,15 @@ int family_awaits_account(const struct member *member)
 
 void family_write(struct member *member)
 {
-	if (member->process.pid == outside.command && outside.command_ended)
-		command_complete(&member->process);
 	member->process.end_ns = member->dead_ns != UNKNOWN ? member->dead_ns : member->gone_ns;
+	if (member->process.pid == outside.command && outside.command_ended) {
+		command_complete(&member->process);
+		if (command_failure()) { /* no program of theirs has run */
+			members--;
+			drop(member);
+			return;
+		}
+	}
 	if (member->left_out) {
 		ours->unfollowed++;
 		figures_add(ours->unfollowed_figure, member->process.figure, SUMS);
@@ -189,6 +209,8 @@ struct member *family_attach(struct exits *exits, pid_t pid)
 	}
 	count = snapshot_threads(pid, threads, THREADS_MOST);
 	member->running = count;
+	if (count == THREADS_MOST)
+		lost[LOST_EVENTS]++; /* there may be more */
 	for (size_t i = 0; i < count && exits->file >= 0; i++) {
 		struct task_account account;
 
@@ -336,6 +358,19 @@ void family_sum_up(struct member *member)
 	}
 }
 
+void family_take_sum(struct member *member)
+{
+	struct process *process = &member->process;
+	uint64_t        since[FIGURES];
+
+	memcpy(since, member->account.figure, sizeof since);
+	figures_subtract(since, member->base, SUMS);
+	for (int i = 0; i < FIGURES; i++)
+		if (since[i] != UNKNOWN && figures[i].kind & (SUMS | PEAK))
+			process->at_least &= ~(UINT32_C(1) << i);
+	take_accounts_of(member, member->account.figure);
+}
+
 int family_is_dead(struct member *member, int checks_proc)
 {
 	struct process now;
@@ -346,6 +381,15 @@ int family_is_dead(struct member *member, int checks_proc)
 	if (member->running && !checks_proc)
 		return 0;
 	process_clear(&now);
+	if (procfs_hides(member->process.pid)) {
+		if (!member->running)
+			member->running = 1;
+		if (!member->process.is_missed)
+			lost[LOST_FROM_SIGHT]++;
+		member->process.is_missed = 1;
+		member->dead_ns = member->gone_ns = UNKNOWN;
+		return 0;
+	}
 	if (!snapshot_of(member->process.pid, &now) && is_same(member, &now)) {
 		if (!member->running)
 			member->running = snapshot_threads(member->process.pid, threads, 64);

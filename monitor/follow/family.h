@@ -48,9 +48,14 @@ int family_refresh(struct exits *exits, struct member *member);
 /* The figures of one that has ended, from its accounts if all of them have come; else all
  * UNKNOWN. */
 void family_sum_up(struct member *member);
+/* The same where all of them have come and figures are there that the accounts do not have: those
+ * stay. */
+void family_take_sum(struct member *member);
 /* True once exit messages have come for all its threads; with `checks_proc` also some time after
  * /proc has shown it gone: messages can be lost. */
 int family_is_dead(struct member *member, int checks_proc);
+/* Who is in the control group by now and is not watched: LOST_FROM_GROUP. NULL: nobody. */
+void family_check_cgroup(const char *directory);
 /* It is the command, and is being taken down still: what it has cost in all is not told to us
  * yet. */
 int family_awaits_account(const struct member *member);

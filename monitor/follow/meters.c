@@ -1,6 +1,7 @@
 /* meters.c -- see meters.h. */
 #include "follow/meters.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,7 +112,8 @@ void meter_begin_thread(struct thread_meter *thread, uint64_t now, int is_new)
 /* The program that it runs, from its beginning on: name, threads and memory. */
 static void begin_program(struct meter *process, int directory)
 {
-	procfs_program(directory, process->record.program);
+	if (procfs_program(directory, process->record.program))
+		snprintf(process->record.program, sizeof process->record.program, "?");
 	figures_begin(process->record.figure);
 	if (directory >= 0)
 		close(directory);
@@ -139,7 +141,9 @@ void meter_exec(struct meter *process)
 	       sizeof process->record.program);
 	for (struct thread_meter *thread = process->threads; thread; thread = thread->next)
 		meter_read_thread(thread);
-	process->record.at_least = 0; /* that was another program's memory */
+	for (int i = 0; i < FIGURES; i++) /* that was another program's memory */
+		if (figures[i].kind & LEVELS)
+			process->record.at_least &= ~(UINT32_C(1) << i);
 	begin_program(process, procfs_open(process->record.pid, 0));
 }
 
@@ -158,7 +162,9 @@ int meter_read_thread(struct thread_meter *thread)
 		close(directory);
 		return -1;
 	}
-	procfs_io(directory, thread->last);
+	/* Those of a program that may not be dumped are for those alone who may trace it: after an
+	 * exec, or setuid(2), the last ones that we saw remain. */
+	thread->has_old_io = procfs_io(directory, thread->last) && thread->last[reads] != UNKNOWN;
 	figures_take(thread->process->record.figure, thread->last, END | PEAK);
 	if (s.write_threads) {
 		procfs_program(directory, thread->record.program);
@@ -186,6 +192,15 @@ static void reckon_thread(struct thread_meter *thread, uint64_t now)
 		return;
 	busy = figure[run_ns] + figure[wait_ns];
 	figure[blocked_ns] = life > busy ? life - busy : 0;
+}
+
+void meter_hide(struct meter *process)
+{
+	if (!process->is_hidden)
+		lost[LOST_FROM_SIGHT]++;
+	process->is_hidden = 1;
+	process->record.is_missed = 1;
+	process_cut_short(&process->record, ALL);
 }
 
 void meter_age(struct meter *process, uint64_t now)
@@ -239,6 +254,7 @@ void meter_end_thread(struct thread_meter *thread, uint64_t end_ns, int status)
 
 	reckon_thread(thread, end_ns == UNKNOWN ? boottime_ns() : end_ns);
 	figures_add(process->ended, thread->record.figure, THREADS);
+	process->ended_has_old_io |= thread->has_old_io;
 	if (s.write_threads && process->has_begun && !process->is_unfollowed) {
 		thread->record.parent = process->record.parent;
 		thread->record.generation = process->record.generation;
@@ -274,6 +290,8 @@ void meter_end(struct meter *process, uint64_t end_ns, int status)
 {
 	while (process->threads)
 		meter_end_thread(process->threads, end_ns, status);
+	for (int i = reads; process->ended_has_old_io && i <= bytes_cancelled; i++)
+		process->record.at_least |= UINT32_C(1) << i;
 	process->record.end_ns = end_ns;
 	process->record.status = status;
 	if (process->has_begun && !process->is_unfollowed) {

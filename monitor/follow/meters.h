@@ -19,6 +19,7 @@ struct thread_meter {
 	uint64_t             first[FIGURES]; /* what it had cost when it began to be watched */
 	uint64_t             last[FIGURES];
 	uint64_t             our_switches; /* voluntary ones that are our doing */
+	int                  has_old_io;   /* it may not be read any more */
 };
 
 struct meter {
@@ -29,9 +30,11 @@ struct meter {
 	int                  was_read;
 	struct thread_meter *threads;
 	uint64_t             ended[FIGURES]; /* of threads that have ended */
+	int                  ended_has_old_io;
 	uint64_t first[FIGURES]; /* what the process had cost when it began to be watched */
 	int      has_begun;      /* not the command before its exec */
 	int      is_unfollowed;  /* it is in no record and no sum */
+	int      is_hidden;      /* once it could not be read */
 };
 
 /* All that there are now. */
@@ -57,6 +60,8 @@ void meter_age(struct meter *process, uint64_t now);
  * is as it was. */
 int meter_read(struct meter *process, uint64_t now);
 void meter_write_reading(struct meter *process, uint64_t now);
+/* It can no longer be read, though it runs on: what is known of it is a lower bound. */
+void meter_hide(struct meter *process);
 /* Takes it out; it counts from now on as it was last read. Writes its record if threads are to
  * be. */
 void meter_end_thread(struct thread_meter *thread, uint64_t end_ns, int status);

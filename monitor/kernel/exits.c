@@ -1,6 +1,7 @@
 /* exits.c -- see exits.h. The protocol is that of Documentation/accounting/taskstats.rst. */
 #include "kernel/exits.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -10,8 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "kernel/processors.h"
+
 /* Some 20,000 ended tasks between two readings. */
 enum { SOCKET_BUFFER = 16 << 20, MESSAGE_ROOM = 4096 };
+enum { LIST_ROOM = 4096 }; /* of the numbers of processors */
 /* Of an attribute and of a message of generic netlink; both are aligned already. */
 enum {
 	ATTRIBUTE_HEAD = sizeof(struct nlattr),
@@ -21,7 +25,7 @@ enum {
 struct message {
 	struct nlmsghdr   netlink;
 	struct genlmsghdr generic;
-	char              attributes[256];
+	char              attributes[LIST_ROOM + 64];
 };
 
 static int say(char *why, size_t room, const char *what)
@@ -141,24 +145,51 @@ static int find_family(struct exits *exits)
 	return 0;
 }
 
-/* The processors that there may be: the kernel wants a list of them that it knows. */
-static int all_processors(char *list, size_t room)
+/* The processors that there may be, as /sys has them; "" without. */
+static void possible_processors(char *list, size_t room)
 {
 	FILE *file = fopen("/sys/devices/system/cpu/possible", "re");
-	int   read = file && fgets(list, (int)room, file);
 
+	if (!file || !fgets(list, (int)room, file) || !isdigit((unsigned char)*list))
+		*list = '\0';
 	if (file)
 		fclose(file);
-	if (!read)
-		return -1;
 	list[strcspn(list, "\n")] = '\0';
-	return 0;
+}
+
+static int listen_on(struct exits *exits, const char *processors)
+{
+	char nothing[8];
+
+	return tell(exits->file, exits->family, TASKSTATS_CMD_GET,
+	            TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, processors, strlen(processors) + 1) ||
+	                       answer_of(exits->file, nothing, 0) < 0
+	               ? -1
+	               : 0;
+}
+
+/* On those that there may be and those that are on: either list may be masked. The kernel refuses
+ * all if it knows one of them not. */
+static int listen_on_all(struct exits *exits)
+{
+	char   list[LIST_ROOM];
+	size_t length;
+
+	possible_processors(list, sizeof list / 2);
+	length = strlen(list);
+	if (length)
+		list[length++] = ',';
+	if (!processors_text(list + length, sizeof list - length) && !listen_on(exits, list))
+		return 0;
+	if (!length)
+		return -1;
+	list[length - 1] = '\0';
+	return listen_on(exits, list);
 }
 
 int exits_open(struct exits *exits, char *why, size_t why_room)
 {
-	int  size = SOCKET_BUFFER;
-	char processors[128], nothing[8];
+	int size = SOCKET_BUFFER;
 
 	*exits = (struct exits){ .file = -1, .asking = -1 };
 	exits->file = open_netlink();
@@ -167,15 +198,10 @@ int exits_open(struct exits *exits, char *why, size_t why_room)
 		say(why, why_room, "netlink socket");
 	else if (find_family(exits))
 		say(why, why_room, "the kernel has no taskstats");
-	else if (all_processors(processors, sizeof processors))
-		say(why, why_room, "/sys/devices/system/cpu/possible");
 	else {
 		if (setsockopt(exits->file, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
 			setsockopt(exits->file, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-		if (!tell(exits->file, exits->family, TASKSTATS_CMD_GET,
-		          TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, processors,
-		          strlen(processors) + 1) &&
-		    answer_of(exits->file, nothing, 0) >= 0)
+		if (!listen_on_all(exits))
 			return 0;
 		say(why, why_room, "taskstats, which needs CAP_NET_ADMIN in the first namespaces");
 	}
@@ -204,7 +230,7 @@ static void take(const void *from, size_t length, struct task_account *account)
 	account->thread = (pid_t)raw.ac_pid;
 	account->pid = raw.version >= 12 ? (pid_t)raw.ac_tgid : 0;
 	account->exit_code = (int)raw.ac_exitcode;
-	memcpy(account->program, raw.ac_comm, sizeof account->program - 1);
+	snprintf(account->program, sizeof account->program, "%.15s", raw.ac_comm);
 	/* What the names promise is the other way round: "real" is the ticks, "virtual" the
 	 * scheduler's ns. */
 	account->figure[run_ns] = raw.cpu_run_virtual_total;
@@ -256,7 +282,7 @@ int exits_next(struct exits *exits, struct task_account *account)
 		const struct nlmsghdr *head = (const void *)buffer;
 
 		if (count < 0 && errno == ENOBUFS) {
-			exits->lost++;
+			lost[LOST_EVENTS]++;
 			continue;
 		}
 		if (count < 0 && errno == EINTR)

@@ -5,7 +5,7 @@
  * the machine that ends is queued, ours or not.
  *
  * Costs    a message to us for every task that ends anywhere on the machine.
- * Loses    messages, when we are too slow for the socket's buffer; counted.
+ * Loses    messages, when we are too slow for the socket's buffer; in lost[LOST_EVENTS], at least.
  */
 #ifndef STEELYARD_EXITS_H
 #define STEELYARD_EXITS_H
@@ -20,7 +20,6 @@ struct exits {
 	int      file;   /* readable when a task has ended; -1: not open */
 	int      asking; /* for questions, apart from what comes by itself */
 	uint16_t family; /* the number that generic netlink has given taskstats */
-	uint64_t lost;   /* messages, at least */
 };
 
 /* What is known of one thread, or the sum of several. */

@@ -284,6 +284,15 @@ int procfs_status_of(pid_t pid, struct procfs_status *status)
 	return answer;
 }
 
+int procfs_hides(pid_t pid)
+{
+	struct procfs_stat stat;
+	uint64_t           clocks[FIGURES];
+
+	return procfs_stat_of(pid, 0, &stat) && !procfs_clocks(pid, clocks) &&
+	       procfs_stat_of(pid, 0, &stat);
+}
+
 int procfs_schedstat(int directory, uint64_t figure[FIGURES])
 {
 	char        room[FILE_ROOM];

@@ -47,6 +47,9 @@ int procfs_stat(int directory, struct procfs_stat *stat, uint64_t figure[FIGURES
  * none. */
 int procfs_stat_of(pid_t pid, pid_t thread, struct procfs_stat *stat);
 int procfs_status_of(pid_t pid, struct procfs_status *status);
+/* Whether there is a process of that number which /proc does not show to us: as with the mount's
+ * option hidepid, of another user's. */
+int procfs_hides(pid_t pid);
 /* Of a process. A first thread may have ended before the others: then it waits for them as a
  * zombie. */
 static inline int procfs_has_ended(const struct procfs_stat *stat)

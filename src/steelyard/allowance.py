@@ -110,7 +110,7 @@ def groups(controller: str, *, proc: Path = _PROC) -> tuple[LimitedGroup, ...]:
     try:
         own = dict(own_groups(proc))
         mounted = list(hierarchies(proc))
-    except (OSError, ValueError):
+    except (OSError, ValueError, IndexError):
         return ()
     found: dict[Path, LimitedGroup] = {}
     for version, mount, root, options in mounted:
@@ -119,12 +119,26 @@ def groups(controller: str, *, proc: Path = _PROC) -> tuple[LimitedGroup, ...]:
             continue
         place = mount / below(name, root)
         while True:
-            if place.is_dir():
+            if os.path.isdir(place):
                 found.setdefault(place, LimitedGroup(version, place))
             if place == mount or mount not in place.parents:
                 break
             place = place.parent
     return tuple(found.values())
+
+
+LIMITS_FROM = "/proc/self/cgroup, or the place where they are mounted,"
+
+
+def tells_limits(*, proc: Path = _PROC) -> bool:
+    """Whether the kernel says which groups this process is in, and they can be seen: else a limit may hold
+    that nobody knows of."""
+    try:
+        own = dict(own_groups(proc))
+    except (OSError, ValueError):
+        return False
+    limiting = {CPU, MEMORY} if own.keys() == {""} else {CPU, MEMORY} & own.keys()
+    return all(groups(one, proc=proc) for one in limiting)
 
 
 def _quota_of(group: LimitedGroup) -> float | None:

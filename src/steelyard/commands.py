@@ -7,12 +7,11 @@ import select
 import selectors
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from steelyard import standstill
+from steelyard import home, standstill
 
 SAID_MOST = 64 << 20  # bytes of each stream that are kept; the rest is read and let go
 _LOOK_S = 0.1  # so soon it is noticed that a command has ended which left its streams to others
@@ -118,7 +117,7 @@ def _input(content: bytes) -> Iterator[int | IO[bytes]]:
     if not content:
         yield subprocess.DEVNULL
         return
-    with tempfile.TemporaryFile() as file:
+    with home.unnamed_file() as file:
         file.write(content)
         file.seek(0)
         yield file

@@ -15,6 +15,7 @@ A trial that fails is not among them: that is an outcome, and data.
 """
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,7 +87,15 @@ def starting(program: str | Path, *, raises: type[SteelyardError] = SystemFailed
     try:
         yield
     except OSError as error:
-        raise raises(f"{Path(program).name} cannot be started: {error.strerror or error}") from error
+        raise raises(f"{Path(program).name} cannot be started: {why_not(error, program)}") from error
+
+
+def why_not(error: OSError, program: str | Path) -> str:
+    """The kernel's words on a program that it did not start, with the file where that is another: the program
+    itself may lack nothing."""
+    words = error.strerror or str(error)
+    file = os.fsdecode(error.filename or program)
+    return words if file == os.fsdecode(program) else f"{quoted(file)}: {words}"
 
 
 class BootFailed(SteelyardError):

@@ -92,7 +92,8 @@ def _try(names: tuple[str, ...]) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (_TRIED_CPU_S, _TRIED_CPU_S))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDWR), 2)
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_RDWR), 2)
         _import(names)
         if "duckdb" in sys.modules:
             sys.modules["duckdb"].connect().execute("SELECT 1")  # starts its threads, with their stacks

@@ -4,8 +4,6 @@ import contextlib
 import io
 import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any, TextIO
 
 from steelyard import text
@@ -34,32 +32,26 @@ def put_in_order() -> None:
         except OSError:
             # Else the next file to be opened would be what we, or those whom we start, print into. One that
             # can only be read refuses what is written as a closed one does.
-            os.set_inheritable(os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY), True)
+            os.set_inheritable(_nowhere() if number == 2 else _ended(), True)
     sys.stdout = _stream(sys.stdout, 1, _Output)
     sys.stderr = _stream(sys.stderr, 2, _Errors)
 
 
-def write_whole(path: Path, content: str) -> None:
-    """Writes the text to the file, whole or not at all; or to the device or pipe that the path names. Raises
-    OSError."""
-    if path.exists() and not path.is_file():
-        path.write_text(content, encoding="utf-8", errors="replace")
-        return
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def _ended() -> int:
+    """A new descriptor that has nothing to be read, and takes nothing."""
+    end, other = os.pipe()
+    os.close(other)
+    return end
+
+
+def _nowhere() -> int:
+    """A new descriptor that takes what nobody will read."""
+    with contextlib.suppress(OSError):
+        return os.open(os.devnull, os.O_WRONLY)
     try:
-        with open(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+        return os.memfd_create("nowhere")
+    except OSError:
+        return _ended()
 
 
 def finish() -> int:
@@ -80,7 +72,7 @@ class _Output(io.FileIO):
             return super().write(part) or 0
         except OSError as error:
             # Said once: what is still to be written goes nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.dup2(_nowhere(), 1)
             if isinstance(error, BrokenPipeError):
                 raise
             raise SteelyardError(f"standard output cannot be written: {error.strerror}") from error

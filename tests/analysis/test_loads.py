@@ -101,6 +101,47 @@ def test_what_a_server_holds_is_compared_and_what_gave_way_is_told(
     assert all("was late" in flag for flag in limits) == (share < 0.8)
 
 
+def waiting(trial: Trial, figures: dict[str, float]) -> Outcome:
+    """On b the server closes connections, and stands still in one trial of four."""
+    scatter = 1 + 1e-4 * (trial.block % 5)
+    told = {"time": 1e5 * scatter, "latency_99": 1e5, "connections": 0, "longest_wait": 4e5, "silent": 0}
+    if trial.system == "b":
+        told |= {"connections": 990, "connecting": 3e4}
+        told |= figures if trial.block % 4 == 1 else {}
+    made = synthetic.outcome(trial, metrics=tuple(told), operations=1, batches=1)
+    samples = [replace(one, durations_ns=(round(told[one.metric]),)) for one in made.samples]
+    return replace(made, samples=tuple(samples))
+
+
+@pytest.mark.parametrize(
+    ("figures", "is_told"),
+    [
+        ({"silent": 300, "longest_wait": 3e8}, True),
+        ({"silent": 300, "longest_wait": 9e5}, False),  # less than ten times what 99 % take
+        ({"silent": 30, "longest_wait": 3e8}, False),  # less than 1 % of the time of all trials
+    ],
+)
+def test_what_the_quantiles_of_a_server_hide_is_told(
+    figures: dict[str, float], is_told: bool, tmp_path: Path
+) -> None:
+    found = synthetic.experiment(
+        tmp_path, synthetic.plan("web_series", blocks=12), lambda trial: waiting(trial, figures)
+    )
+    evaluation = evaluate.of(found)
+    comparisons = {one.metric: one for one in evaluation.comparisons}
+    texts = remarks.texts(evaluation.remarks)
+
+    assert evaluation.troubles == ()
+    assert set(comparisons) == {"time", "latency_99"}  # the others are told, and not judged
+    closed = "the server on b closed connections that were to be kept, 990 for 1,000 requests"
+    assert f"web_series: {closed}" in texts
+    told = (
+        "web_series: the server on b answered nothing for 7.5 % of the time (longest wait 300 ms), although"
+    )
+    assert any(text.startswith(told) for text in texts) == is_told
+    assert not any("on a" in text for text in texts)
+
+
 def bucket(value: int) -> int:
     """The least value of the load program's bucket."""
     return value >> (width := max(value.bit_length() - 7, 4)) << width

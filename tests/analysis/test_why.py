@@ -64,6 +64,7 @@ class FakeWatching:
         self.exits: list[Process] = []
         self.marks = 0
         self.last = 1 << 30  # the last mark that it gives
+        self.loses = 0  # so much from mark to mark
         self.closed = 0
 
     def mark(self) -> Mark | None:
@@ -73,7 +74,7 @@ class FakeWatching:
             return None
         figures = {"cpu_user_ns": 100 * self.marks, "wait_ns": None}
         calls = {"getppid": (7 * self.marks, 0)} if self.name.endswith("calls") else None
-        return Mark(str(self.marks), 10 * self.marks, 1, figures, calls)
+        return Mark(str(self.marks), 10 * self.marks, 1, figures, calls, lost=self.loses * self.marks)
 
     def close(self) -> None:
         self.closed += 1
@@ -87,6 +88,7 @@ class Monitors:
         self.laboratory = laboratory
         self.refuse: Callable[[str, str], str | None] = lambda system, detail: None
         self.last = 1 << 30
+        self.loses = 0
         self.made: list[FakeWatching] = []
 
     def __call__(self, system: str, agent: object, detail: str) -> FakeWatching:
@@ -97,6 +99,7 @@ class Monitors:
             raise Unsupported(why)
         self.made.append(FakeWatching(self.laboratory, system, detail))
         self.made[-1].last = self.last
+        self.made[-1].loses = self.loses
         return self.made[-1]
 
 
@@ -157,6 +160,16 @@ def test_every_trial_is_between_two_marks_of_its_system_s_monitor(
         if line.startswith("trial") and number > _last(lines, "calls"):
             system = line.removeprefix("trial ")
             assert lines[number - 1] == lines[number + 1] == f"mark {system} life"
+
+
+def test_where_a_monitor_lost_something_a_trial_s_costs_are_unknown(
+    laboratory: Laboratory, monitors: Monitors
+) -> None:
+    monitors.loses = 1
+    events = _run(laboratory, synthetic.plan(systems=("a", "b"), blocks=3), monitors)
+
+    assert {one.costs for one in _of(events, Outcome)} == {(Figure("span_ns", 10),)}
+    assert _of(events, Accounted) == []
 
 
 def test_timed_trials_are_never_watched_call_by_call(laboratory: Laboratory, monitors: Monitors) -> None:

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import re
 import subprocess
 import sys
 import time
@@ -666,8 +668,12 @@ def test_an_export_of_another_ending_is_refused(tmp_path: Path, name: str) -> No
 def test_an_export_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     found = _experiment(tmp_path)
 
-    with pytest.raises(ArchiveError, match=r"nowhere/samples\.csv"):
-        reading.export(found, "samples", tmp_path / "nowhere" / "samples.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "samples.csv").mkdir()
+    for name in ("nowhere/samples.csv", "pipe.csv", "samples.csv"):
+        with pytest.raises(UsageError, match=rf"{re.escape(name)}' cannot be written"):
+            reading.export(found, "samples", tmp_path / name)
+    assert sorted(path.name for path in tmp_path.glob("*.csv")) == ["pipe.csv", "samples.csv"]
 
 
 # A glob's characters, too: DuckDB takes a path with them for a pattern.

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,40 @@ def put(root: Path, path: str, text: str) -> None:
     (root / path).write_text(text)
 
 
-def test_where_nothing_is_told_nothing_is_said(tmp_path: Path) -> None:
-    assert found(tmp_path, cpu_count=1) == {}
+UNTOLD = {
+    "other work": "/proc/pressure/cpu or /proc/loadavg",
+    "other laboratory": "/proc/net/unix",
+    "memory": "/proc/meminfo",
+    "limits": "/proc/self/cgroup",
+}
+
+
+def test_where_nothing_is_told_nothing_counts_as_quiet(tmp_path: Path) -> None:
+    said = found(tmp_path, cpu_count=1)
+
+    assert said.keys() == UNTOLD.keys()
+    assert all("unknown: " in one.says and UNTOLD[name] in one.says for name, one in said.items())
+    assert not any(one.good for one in said.values())
+
+
+@pytest.mark.parametrize("text", ["", "\0", "-1 nan", "x" * 100, "\n\n", "cpu  a b c d e f g h\n"])
+def test_whatever_a_file_says_it_is_read_or_is_unknown(tmp_path: Path, text: str) -> None:
+    for path in ("stat", "meminfo", "loadavg", "pressure/cpu", "self/cgroup", "self/mountinfo"):
+        put(tmp_path, f"proc/{path}", text)
+        (tmp_path / "proc" / path).write_bytes(text.encode() + b"\xff")
+
+    said = found(tmp_path, hypervisor="KVM")
+
+    assert all("unknown: " in said[name].says for name in ("virtual machine", "other work", "memory"))
+
+
+def test_limits_are_unknown_where_the_groups_cannot_be_seen(tmp_path: Path) -> None:
+    grouped(tmp_path, {"cpu.max": "30000 100000\n"})
+    assert "limits" not in found(tmp_path)
+    shutil.rmtree(tmp_path / "fs")
+    assert not found(tmp_path)["limits"].good
+    put(tmp_path, "proc/self/cgroup", "")  # of a kernel without groups
+    assert "limits" not in found(tmp_path)
 
 
 @pytest.mark.parametrize(("governor", "good"), [("performance", True), ("powersave", False)])
@@ -179,7 +212,7 @@ def test_without_its_monitor_doctor_says_so_and_goes_on(steelyard: Run, tmp_path
 
     assert done.returncode == 0
     (monitor,) = (row for row in json.loads(done.stdout) if row["part"] == "monitor")
-    assert "the monitor is not built" in monitor["says"]
+    assert monitor["says"].startswith(f"STEELYARD_WATCH is '{tmp_path / 'none'}', but must be a program")
 
 
 def grouped(root: Path, files: dict[str, str]) -> None:

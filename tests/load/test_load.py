@@ -13,15 +13,14 @@ import numpy as np
 import pytest
 from http_servers import BODY, Answer, server, whole
 from installed_command import COMMAND, Run
-from loads import CLOSED, loaded
+from loads import CALM, CLOSED, loaded
 from patience import patience
 
 from steelyard import cli
-from steelyard.errors import SystemFailed, UsageError
+from steelyard.errors import SystemFailed
 from steelyard.load import client, trials
 from steelyard.load.model import Histogram, Pattern, Trial
 from steelyard.programs import built
-from steelyard.servers import running
 from steelyard.servers.running import Target
 
 pytestmark = pytest.mark.program
@@ -228,32 +227,27 @@ def test_a_body_that_changes_is_not_checked_and_that_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "sentence"),
+    ("word", "status", "sentence"),
     [
-        ("http://192.0.2.1/", "is not this machine's loopback"),
-        ("https://127.0.0.1/", "must be of the form http://HOST"),
-        ("127.0.0.1", "must be of the form"),
-        ("http://127.0.0.1:99999/", "is no URL"),
-        ("http://user:word@127.0.0.1/", "neither a user nor"),
-        ("http://127.0.0.1/a b", "printable ASCII"),
-        ("http://127.0.0.1/\u00e9", "printable ASCII"),
+        ("address=192.0.2.1", 2, "is not loopback"),
+        ("address=::ffff:192.0.2.1", 2, "is not loopback"),
+        ("address=0.0.0.0", 2, "is not loopback"),
+        ("address=fe80::1%lo", 2, "is not loopback"),
+        ("address=fe80::1%nowhere", 2, "a zone that is no network interface here"),
+        ("address=127.1", 2, "is no IPv4 or IPv6 address"),
+        ("address=::ffff:127.0.0.1", 1, "the server does not answer"),
+        ("address=::1", 1, "the load generator's own limit|the server does not answer"),
     ],
 )
-def test_a_target_that_cannot_be_loaded_is_refused(url: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
-        running.target(url, is_allowed=False)
-
-
-def test_the_program_itself_refuses_a_target_that_nobody_allowed() -> None:
+def test_the_program_itself_refuses_a_target_that_nobody_allowed(
+    word: str, status: int, sentence: str
+) -> None:
     answer = subprocess.run(
-        [built.client(), "address=192.0.2.1", "window_ms=1"],
-        capture_output=True,
-        text=True,
-        timeout=patience(10),
+        [built.client(), word, "port=1", "window_ms=1"], capture_output=True, text=True, timeout=patience(10)
     )
 
-    assert answer.returncode == 2
-    assert "is not loopback" in answer.stderr
+    assert answer.returncode == status
+    assert re.search(sentence, answer.stderr)
 
 
 @pytest.mark.parametrize(
@@ -302,6 +296,8 @@ def test_levels_and_costs_are_said(steelyard: Run) -> None:
     for level in found["levels"]:
         assert level["rate"]["value"] > 0
         assert list(level["latency_ns"]) == ["0.5", "0.9", "0.99", "0.999"]
+        assert level["waits"]["connections"] == 2 * level["clients"]
+        assert level["waits"]["longest_ns"] > 0
 
 
 def test_a_server_that_hangs_has_served_nothing(steelyard: Run) -> None:
@@ -363,11 +359,12 @@ def test_costs_are_of_a_request() -> None:
             empty,
             empty,
             empty,
+            CALM,
             costs,
         )
 
     (level,) = trials.levels(
-        [trial({"cpu_user_ns": 250_000, "switches": 5}), trial({"cpu_user_ns": 250_000})]
+        [trial({"cpu_user_ns": 250_000, "switches": 5}), trial({"cpu_user_ns": 250_000})], CLOSED
     )
 
     assert {name: one.value for name, one in level.costs.items()} == {"cpu_user_ns": 2000.0}
@@ -410,9 +407,13 @@ SAYS = {
     "load": {
         **dict.fromkeys(("answers", "bytes", "verified", "requests", "started", "waited", "unsent"), 1),
         "window_ns": 10**9, "body_fixed": True, "failures": {}, "own_limits": {}, "malformed": None,
-        "user_ns": 1, "system_ns": 1, "busy_most": 0.5,
+        "user_ns": 1, "system_ns": 1, "busy_most": 0.5, "elapsed_ns": 10**9,
+        **dict.fromkeys(("connections", "connecting_ns", "closed", "resent", "longest_ns", "stalled_ns"), 1),
     },
-    **{name: {"of": name, "values_ns": [1], "counts": [1]} for name in ("latency", "intended", "lag")},
+    **{
+        name: {"of": name, "values_ns": [1], "counts": [1]}
+        for name in ("latency", "intended", "lag", "silences")
+    },
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
+from loads import CALM
 
 from steelyard.load import console as load_console
 from steelyard.load import saturation, trials
@@ -52,6 +53,7 @@ def trial(rate: float, latency_ns: int, **changes: object) -> Trial:
         latency=Histogram({latency_ns: answers}),
         intended=Histogram({latency_ns: answers}),
         lag=Histogram({1000: answers}),
+        waits=CALM,
         costs=None,
     )
     return replace(found, **changes)  # type: ignore[arg-type]

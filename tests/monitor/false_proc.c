@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "kernel/cgroup.h"
+#include "kernel/processors.h"
 #include "kernel/procfs.h"
 #include "kernel/snapshot.h"
 #include "monitor.h"
@@ -322,6 +323,25 @@ static void find_a_cgroup(void)
 	CHECK(cgroup_find("/nowhere", &key, why, sizeof why) && strstr(why, "No such file"));
 }
 
+/* Those that /proc names besides our own; the sum of all has no number, and another file's line
+ * says nothing. */
+static void find_processors(void)
+{
+	static int numbers[PROCESSOR_NUMBERS];
+	char       text[256];
+	size_t     before, after;
+
+	write_text("stat", "cpu  9 0 0\nintr 7\n");
+	before = processors_on(numbers, PROCESSOR_NUMBERS);
+	CHECK(before >= 1 && numbers[before - 1] < 4000);
+	write_text("stat", "cpu  9 0 0\ncpu4000 1 2 3\ncpu4001 1 2 3\ncpu99999 1\ncpu-1 1\ncpux\n");
+	after = processors_on(numbers, PROCESSOR_NUMBERS);
+	CHECK(after == before + 2 && numbers[after - 2] == 4000 && numbers[after - 1] == 4001);
+	CHECK(processors_on(numbers, 1) == after);
+	CHECK(!processors_text(text, sizeof text) && strstr(text, ",4000-4001"));
+	CHECK(processors_text(text, 4));
+}
+
 /* -- proc -- */
 
 static void watch(void)
@@ -351,7 +371,7 @@ static void watch(void)
 	write_process_files(42, 1, "another");
 	clock_ns[42] = 5;
 	proc_backend.end(&account);
-	CHECK(account.lost_events == 3); /* 43, which was never there, and the ends of 41 and 42 */
+	CHECK(lost[LOST_EVENTS] == 3); /* 43, which was never there, and the ends of 41 and 42 */
 	CHECK(account.total.figure[run_ns] == 5000 + 1000000042);
 }
 
@@ -366,6 +386,7 @@ int main(void)
 	list_processes_and_children();
 	take_a_snapshot();
 	find_a_cgroup();
+	find_processors();
 	watch();
 	return 0;
 }

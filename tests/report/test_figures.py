@@ -12,6 +12,7 @@ import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from known_records import account_of, as_json, as_text, end, head, process, reading
+from loads import CALM, CLOSED
 
 from steelyard import quantities
 from steelyard.analysis import evaluate, spending
@@ -258,10 +259,10 @@ def test_bytes_and_requests_of_a_load_are_by_one_estimator() -> None:
         nothing = Histogram({1000: 1})
         return Trial(
             1, 10**9, answers, answers * 1024, 0, True, answers, answers, 0, 0, {}, 1, 0.1, nothing, nothing,
-            nothing, None,
+            nothing, CALM, None,
         )  # fmt: skip
 
-    (level,) = trials.levels([trial(answers) for answers in (1000, 6580, 9000)])
+    (level,) = trials.levels([trial(answers) for answers in (1000, 6580, 9000)], CLOSED)
 
     assert level.bytes_rate == pytest.approx(level.rate.value * 1024)
 

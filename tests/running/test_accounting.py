@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,17 @@ def test_what_is_not_known_is_left_out_and_never_0() -> None:
     assert host_monitor.between(before, after) == host_monitor.Difference((Figure("span_ns", 1),), None)
     counted = host_monitor.between(_mark(0, {}), _mark(1, {"read": (1, None)}))
     assert counted.calls == (Called("read", 1, None),)
+
+
+def test_of_what_the_monitor_lost_something_nothing_but_the_time_is_known() -> None:
+    before = replace(_mark(100, {"read": (10, 1)}, cpu_user_ns=5), lost=2)
+    after = replace(_mark(400, {"read": (15, 1)}, cpu_user_ns=25), lost=3)
+
+    found = host_monitor.between(before, after)
+
+    assert found == host_monitor.Difference((Figure("span_ns", 300),), None, is_whole=False)
+    assert host_monitor.between(before, replace(after, lost=2)).is_whole
+    assert host_monitor.between(replace(before, lost=None), replace(after, lost=None)).is_whole
 
 
 def test_a_split_of_run_time_that_shifted_keeps_its_sum() -> None:
@@ -148,7 +159,7 @@ def test_where_no_backend_works_the_reason_is_told(log: Path, monkeypatch: pytes
 def test_without_the_monitor_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELYARD_WATCH", "/nowhere/steelyard-watch")
 
-    with pytest.raises(Unsupported, match="the monitor is not built"):
+    with pytest.raises(Unsupported, match="STEELYARD_WATCH is '/nowhere/steelyard-watch'"):
         HostMonitor(os.getpid(), detail="life", may_stop=True)
 
 

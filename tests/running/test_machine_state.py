@@ -177,7 +177,7 @@ def test_two_laboratories_know_of_each_other(write_study: Callable[..., str], st
         other.stdout.readline()
         study = write_study(systems={"a": "", "b": ""}, blocks=4)
         answer = steelyard("run", study, "--format", "json")
-        examined = steelyard("doctor", "--format", "json")
+        examined = steelyard("doctor", "--no-start", "--format", "json")
         before = laboratories.others()
         other.stdin.close()
         other.wait()
@@ -207,7 +207,7 @@ def test_an_inherited_priority_is_part_of_the_state(write_study: Callable[..., s
         assert done.returncode == 0, done.stderr
         assert f"all ran {said}" in json.loads(done.stdout)["care"]
     doctor = subprocess.run(
-        ["nice", "-n", "7", COMMAND, "doctor"], capture_output=True, text=True, check=False
+        ["nice", "-n", "7", COMMAND, "doctor", "--no-start"], capture_output=True, text=True, check=False
     )
     assert "this process runs at nice 7" in " ".join(doctor.stdout.split())
 

@@ -466,7 +466,9 @@ def test_a_page_that_cannot_be_written_any_more_is_said_once_and_ends_nothing(tm
         clock.now += 100
         seen.event(Look(1, ()))
 
-    assert file.getvalue().count("cannot write the page: No such file or directory") == 1
+    assert (
+        file.getvalue().count(f"cannot write the page '{folder}/page.html': No such file or directory") == 1
+    )
     assert "Still being measured" in (folder / "page.html").read_text()
 
 

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,49 @@ def test_a_running_server_is_loaded_and_its_process_watched(tmp_path: Path) -> N
     assert unwatched["latency_50"] <= unwatched["latency_99"]
     assert "server" not in unwatched
     assert watched["server"] > 0
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("workload", ["web_requests", "web_saturation"])
+def test_a_trial_says_that_its_server_closes_connections(workload: str, tmp_path: Path) -> None:
+    def closing(connection: socket.socket, number: int) -> bool:
+        whole(connection, number)
+        return False
+
+    search = (
+        ("steps=2", "step_ms=20", "limit_us=600000000", "share_permille=1")
+        if workload == "web_saturation"
+        else ()
+    )
+    with server(closing) as port, Agent(tmp_path) as agent:
+        lines = description.read(f"http://127.0.0.1:{port}/").lines()
+        found = figures(agent.perform(lines, workload, *(search or SHORT), "clients=2"))
+
+    assert found["connections"] >= 1000
+    assert found["connecting"] > 0
+
+
+@pytest.mark.program
+def test_a_trial_says_that_its_server_stood_still(tmp_path: Path) -> None:
+    """For a fifth of a second, twice in 40 requests; after the two that fetch the body and 200 before."""
+    numbers = count()
+
+    def standing(connection: socket.socket, number: int) -> bool:
+        if (done := next(numbers)) >= 202 and done % 20 == 10:
+            time.sleep(0.2)
+        return whole(connection, number)
+
+    with server(whole, standing) as port, Agent(tmp_path) as agent:
+        lines = description.read(f"http://127.0.0.1:{port}/").lines()
+        words = ("clients=1", "batches=2", "operations=20", "warmup_ns=0")
+        for _ in range(20):  # a host may take the load generator away for most of a pause: that is not in it
+            found = figures(agent.perform(lines, "web_requests", *words))
+            numbers = count()
+            if found["longest_wait"] > 150_000_000:
+                break
+
+    assert found["longest_wait"] > 150_000_000
+    assert 500 < found["silent"] <= 1000
 
 
 @pytest.mark.program

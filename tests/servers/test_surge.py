@@ -373,6 +373,9 @@ def test_real_servers_are_visited_by_users(server: str, build: str, open_directo
         assert found["latency_50"] <= found["latency_90"] <= found["latency_99"] <= found["latency_99_9"]
         # 50 users, a file set of which 100 files are asked for 482 times in 290 objects, a pause of 60 ms.
         assert found["offered"] == pytest.approx(0.06 / 50 * 290 / 482 * 1e9, abs=1)
+        # Of 600 files, at most 50 are under way when a batch begins or ends.
+        assert abs(found["connections"] - 1000) <= 84 if connection else 0 < found["connections"] < 1000
+        assert found["longest_wait"] > 0
     assert list(open_directory.iterdir()) == []
 
 

@@ -14,6 +14,7 @@ from server_trials import Agent, descended, false, figures, running, until_loade
 pytestmark = pytest.mark.program
 
 METRICS = ["time", "server", "client", "latency_50", "latency_90", "latency_99", "latency_99_9"]
+WAITS = ["connections", "longest_wait", "silent"]  # and "connecting", if any connection was opened
 SERVERS = ("nginx", "apache-prefork", "apache-event")
 SHORT = ("batches=2", "operations=200", "warmup_ns=0")
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc\n"
@@ -27,7 +28,7 @@ def test_a_real_server_serves_many_clients(server: str, build: str, open_directo
             agent.perform(server_trials.described(server), "web_requests", "clients=8", "size=20000", *SHORT)
         )
 
-        assert list(found) == METRICS
+        assert list(found) == METRICS + WAITS
         assert found["latency_50"] <= found["latency_90"] <= found["latency_99"] <= found["latency_99_9"]
         assert descended(open_directory) == []
     assert list(open_directory.iterdir()) == []
@@ -43,6 +44,9 @@ def test_connections_are_kept_or_made_anew(connection: int, open_directory: Path
         )
 
     assert found["server"] > 0
+    assert found["connections"] == (1000 if connection else 0)
+    assert ("connecting" in found) == bool(connection)
+    assert found["longest_wait"] > 0
 
 
 def test_a_series_is_as_long_as_its_requests(open_directory: Path) -> None:
@@ -90,7 +94,7 @@ def test_a_search_finds_what_a_server_holds(open_directory: Path) -> None:
     with Agent(open_directory) as agent:
         found = figures(agent.perform(server_trials.described("nginx"), *SEARCH, "limit_us=600000000"))
 
-    assert {"request", "server", "client", "latency_50", "latency_99"} <= set(found)
+    assert {"request", "server", "client", "latency_50", "latency_99", *WAITS} <= set(found)
     assert found["latency_50"] <= found["latency_99"]
     assert found["request"] > found["client"] > 0
 

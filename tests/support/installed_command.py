@@ -19,6 +19,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import taken_away
+
 COMMAND = Path(sys.executable).with_name("steelyard")
 _OWN = (
     "STEELYARD_",
@@ -46,14 +48,27 @@ class Starter:
         self._server.wait()
 
     def run(
-        self, arguments: Sequence[str], *, environment: Mapping[str, str], timeout: float
+        self,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        timeout: float,
+        without: Sequence[tuple[str, str]] = (),
     ) -> subprocess.CompletedProcess[str]:
+        """`without` are files and directories of this machine that the command shall not have, and the way in
+        which it has not (taken_away)."""
         if _inherited(environment) != self._environment:
+            assert not without, "only the starter's own environment goes with what is taken away"
             return subprocess.run(
                 [COMMAND, *arguments], env=environment, timeout=timeout, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
-        asked = {"words": [str(COMMAND), *arguments], "environment": dict(environment), "place": os.getcwd()}
+        asked = {
+            "words": [str(COMMAND), *arguments],
+            "environment": dict(environment),
+            "place": os.getcwd(),
+            "without": list(without),
+        }
         with open(os.devnull) as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             streams = [nothing.fileno(), out.fileno(), errors.fileno()]
             socket.send_fds(self._socket, [json.dumps(asked).encode()], streams)
@@ -112,6 +127,10 @@ def _become(asked: dict[str, object], streams: Sequence[int]) -> None:
         os.dup2(stream, number)
         os.close(stream)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if asked["without"]:
+        taken_away.alone()
+        for path, how in asked["without"]:  # type: ignore[attr-defined]
+            taken_away.take(path, how)
     os.environ.clear()
     os.environ.update(asked["environment"])  # type: ignore[call-overload]
     tempfile.tempdir = None  # which was that of the process that forked

@@ -372,6 +372,12 @@ RELATIONS: dict[str, dict[str, Lie]] = {
         "buckets that are none": Lie(
             _changed("histogram", values_ns=[1025, 1 << 20]), r"values_ns\[0\] is 1025, .* a multiple of 16"
         ),
+        "a wait longer than the trial": _reports(
+            "longest_wait", 1 << 40, "durations_ns is .* as its trial took"
+        ),
+        "silence for more than all of the time": _reports(
+            "silent", 1001, r"durations_ns \(per mille of the time .*\) is 1001, .* at most 1000"
+        ),
         "99 % sooner than half": _reports("latency_99", 1025, "latency_99 is 1025, .* which is latency_90"),
         "99.9 % sooner than 99 %": _reports("latency_99_9", 1040, "latency_99_9 is 1040, .* latency_99"),
         "a median beyond the histogram's": _reports("latency_50", 2000, "latency_5?9?0? is .*"),

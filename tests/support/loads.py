@@ -4,19 +4,27 @@ from collections.abc import Callable
 
 from steelyard.errors import SystemFailed
 from steelyard.load import client
-from steelyard.load.model import Pattern, Trial
+from steelyard.load.model import Histogram, Pattern, Trial, Waits
 from steelyard.servers.running import Target
 
+# Four connections for a hundred requests, and nothing to tell of.
+CALM = Waits(4, 400_000, 0, 0, 5_000_000, Histogram({}), 0, 1_000_000_000)
 CLOSED = Pattern("keep-alive", None, "constant", 0, "constant", 1.0, 1000)
 
 
 def loaded(
-    port: int, pattern: Pattern = CLOSED, *, clients: int = 4, warmup_s: float = 0.1, window_s: float = 1.0
+    port: int,
+    pattern: Pattern = CLOSED,
+    *,
+    clients: int = 4,
+    warmup_s: float = 0.1,
+    window_s: float = 1.0,
+    threads: int = 1,
 ) -> Trial:
     """A host that takes the processor for some tenths of a second leaves enough of that window."""
     target = Target("x", "127.0.0.1", port, "localhost", "/", False)
     return client.run(
-        target, pattern, clients=clients, threads=1, warmup_s=warmup_s, window_s=window_s, seed=1
+        target, pattern, clients=clients, threads=threads, warmup_s=warmup_s, window_s=window_s, seed=1
     )
 
 

@@ -41,6 +41,7 @@ GROUPS = {
     "disktest": "file",
     "web_requests": "server",
     "web_saturation": "server",
+    "web_series": "server",
 }
 METRICS = {
     "disktest": ("write", "read"),
@@ -51,11 +52,17 @@ METRICS = {
     "memory_used": ("count",),
     "web_requests": ("time", "server", "client"),
     "web_saturation": ("request", "beyond_server", "beyond_client", "beyond_wait", "beyond_late"),
+    "web_series": ("time", "latency_99", "connections", "connecting", "longest_wait", "silent"),
 }
 REPORTED = {
     ("web_requests", "server"),
     ("web_requests", "client"),
     *(("web_saturation", metric) for metric in METRICS["web_saturation"]),
+    *(("web_series", metric) for metric in METRICS["web_series"][1:]),
+}
+UNITS = {
+    ("web_series", "connections"): "connections per 1,000 requests",
+    ("web_series", "silent"): "per mille of the time without any answer",
 }
 PER = {("web_saturation", "request"): "request"}
 LESS = {("context_switch", "switch"): "overhead"}
@@ -264,6 +271,7 @@ def details(boot_systems: Sequence[str] = ()) -> dict[str, Any]:
                         "less": LESS.get((name, one)),
                         "reported": (name, one) in REPORTED,
                         "per": PER.get((name, one)),
+                        "unit": UNITS.get((name, one), "ns"),
                     }
                     for one in metrics_of(name)
                 ],

@@ -30,7 +30,12 @@ CELLS = {
 }
 MILLISECOND = 1_000_000
 REPORTED = {"server": 20_000, "client": 10_000, "latency_50": 1030, "latency_90": 1039, "latency_99": 1 << 20,
-            "latency_99_9": 1 << 20}  # fmt: skip
+            "latency_99_9": 1 << 20, "connections": 0, "connecting": 30_000, "longest_wait": 1 << 20,
+            "silent": 0}  # fmt: skip
+UNITS = {
+    "connections": "connections per 1,000 requests",
+    "silent": "per mille of the time without any answer",
+}
 
 
 def _of_a_server() -> Conversation:
@@ -54,7 +59,7 @@ def _of_a_server() -> Conversation:
     (timed,) = (one for one in told if one["record"] == "samples")
     (used,) = (one for one in told if one["record"] == "usage")
     more: list[Record] = [
-        timed | {"metric": metric, "operations": 1, "durations_ns": [figure]}
+        timed | {"metric": metric, "unit": UNITS.get(metric, "ns"), "operations": 1, "durations_ns": [figure]}
         for metric, figure in REPORTED.items()
     ]
     more += [used | {"metric": metric, "operations": 1} for metric in REPORTED]

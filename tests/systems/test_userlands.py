@@ -25,7 +25,7 @@ from steelyard.study.model import SystemDefinition, Tuning
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
-pytestmark = [pytest.mark.root, pytest.mark.quiet]
+pytestmark = pytest.mark.root
 
 
 def userland(kind: str, root: Path, name: str = "other") -> System:

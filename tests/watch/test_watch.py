@@ -772,6 +772,38 @@ def test_what_was_lost_and_left_out_is_said() -> None:
     assert "swap is not seen" in text
 
 
+def test_what_was_found_to_be_missing_is_said_and_nothing_is_called_exact() -> None:
+    account = account_of(
+        head(), process(calls={"read": call(5)}), end(lost_events=1, missing=["1 process was not seen"])
+    )
+
+    text, found = as_text(account), as_json(account)
+    assert "note: 1 process was not seen" in text
+    assert "nothing lost" not in text
+    assert "1 process was not seen" in found["monitor"]["missing"]
+    assert [one["exact"] for one in found["processes"]] == [True]
+    assert found["totals"]["exact"] is False
+
+
+@pytest.mark.parametrize("detail", ["life", "calls", "latency"])
+def test_a_process_that_was_not_seen_whole_is_not_called_exact(detail: str) -> None:
+    calls = None if detail == "life" else {"read": call(5, 1), "close": call(2)}
+    torn = process(7, exact=False, calls=calls, run_ns=10, at_least=["run_ns"])
+    account = account_of(head(detail=detail), torn, process(8, calls=calls), end())
+
+    found = as_json(account)
+    assert [one["exact"] for one in found["processes"]] == [False, None if detail == "life" else True]
+    assert found["totals"]["exact"] is False
+    assert "sums over all processes are lower bounds" in as_text(account)
+    if calls:
+        reads = [one["calls"]["read"] for one in found["processes"]]
+        assert [(one["calls"], one["seen"]) for one in reads] == [(None, 5), (5, 5)]
+        assert found["totals"]["calls"]["read"]["calls"] is None
+        assert found["totals"]["calls"]["read"]["seen"] == 10
+        assert re.search(r"make\[7\].* ≥ 7 ", as_text(account))
+        assert re.search(r"read +≥ 10 ", as_text(account))
+
+
 def test_a_killed_monitor_is_said_and_what_it_wrote_is_shown() -> None:
     account = account_of(
         head(every_ns=SECOND), process(7, cpu_user_ns=5), reading(1, 8, cpu_user_ns=9), reading(2, 8, reads=4)

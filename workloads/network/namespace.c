@@ -177,7 +177,8 @@ static int make_pair(pid_t far_end)
 
 /* ---- What the wire is like ---- */
 
-/* Ticks of the packet scheduler in a microsecond: the file has both in hexadecimal, as a ratio. */
+/* Ticks of the packet scheduler in a microsecond: the file has both in hexadecimal, as a ratio. 0
+ * where the kernel does not tell: a wire that is another than asked for would be measured. */
 static double ticks_in_us(void)
 {
 	unsigned ticks = 0, microseconds = 0;
@@ -187,7 +188,7 @@ static double ticks_in_us(void)
 		ticks = 0;
 	if (file)
 		fclose(file);
-	return ticks && microseconds ? (double)ticks / (double)microseconds : 1;
+	return ticks && microseconds ? (double)ticks / (double)microseconds : 0;
 }
 
 static int begin_queue(struct message *message, const char *kind)
@@ -270,6 +271,10 @@ static int settle(const char *v4, const char *v6, const struct wire *wire)
 	if ((outcome = set_link(end_name, wire->mtu)) || (outcome = add_address(AF_INET, v4, 24)) ||
 	    (outcome = add_address(AF_INET6, v6, 64)))
 		return outcome;
+	if ((wire->delay_us || wire->rate_mbit) && ticks_in_us() <= 0)
+		return unsupported(
+			"a wire needs the packet scheduler's clock, and /proc/net/psched "
+			"does not tell it: leave out delay_us and rate_mbit");
 	if (wire->delay_us || wire->loss_ppm)
 		return set_netem(wire);
 	return wire->rate_mbit ? set_rate(wire->rate_mbit) : 0;

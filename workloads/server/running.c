@@ -1,14 +1,13 @@
 /* running.c -- see running.h. */
 #include "running.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/numbers.h"
+#include "../../loadgen/address.h"
 #include "../api/workload.h"
 #include "description.h"
 #include "server.h"
@@ -36,29 +35,19 @@ static const char *argument_of(const char *kind)
 
 static int read_address(void)
 {
-	struct sockaddr_in  *four = (struct sockaddr_in *)&s.options.address;
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s.options.address;
-	const char          *address = argument_of("running");
-	uint64_t             port;
-	int                  is_loopback;
+	const char *address = argument_of("running");
+	uint64_t    port;
+	int         kind;
 
 	if (parse_number(argument_of("port"), &port) || port < 1 || port > 65535)
 		return fail_check("the server's port is '%.20s', and must be 1 to 65535",
 		                  argument_of("port"));
-	if (inet_pton(AF_INET, address, &four->sin_addr) == 1) {
-		four->sin_family = AF_INET;
-		four->sin_port = htons((uint16_t)port);
-		s.options.address_length = sizeof(*four);
-		is_loopback = ntohl(four->sin_addr.s_addr) >> 24 == 127;
-	} else if (inet_pton(AF_INET6, address, &six->sin6_addr) == 1) {
-		six->sin6_family = AF_INET6;
-		six->sin6_port = htons((uint16_t)port);
-		s.options.address_length = sizeof(*six);
-		is_loopback = IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-	} else {
+	kind = address_read(address, (uint16_t)port, &s.options);
+	if (kind == ADDRESS_NONE)
 		return fail_check("'%.60s' is no IPv4 or IPv6 address", address);
-	}
-	return is_loopback || !strcmp(argument_of("allow"), address)
+	if (kind == ADDRESS_NO_ZONE)
+		return fail_check("'%.60s' has a zone that is no network interface here", address);
+	return kind == ADDRESS_LOOPBACK || !strcmp(argument_of("allow"), address)
 	               ? 0
 	               : fail_check("%.60s is not loopback: a load on another host must be allowed",
 	                            address);

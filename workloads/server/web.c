@@ -19,6 +19,7 @@ static struct {
 	struct reference reference;
 	struct result   *found; /* since batches have their present size */
 	struct loop     *loop;
+	struct web_waits waits;
 } s;
 
 void web_options(struct options *options, const char *path)
@@ -156,7 +157,11 @@ int web_setup(void)
 
 int web_before(uint64_t operations)
 {
-	reports_before(operations);
+	if (reports_before(operations)) {
+		s.found->waits = (struct waits){ 0 };
+		s.found->requests = 0;
+		s.found->latency = (struct histogram){ 0 };
+	}
 	return 0;
 }
 
@@ -166,6 +171,54 @@ int web_fetch(uint64_t operations, uint64_t requests)
 
 	reports_after(operations * requests);
 	return outcome;
+}
+
+struct web_waits web_waits_of(const struct result *found, uint64_t span_ns)
+{
+	double requests = (double)(found->requests ? found->requests : 1);
+	double span = (double)(span_ns ? span_ns : 1);
+	double silent = (double)result_silent_ns(found) * 1000 / span;
+
+	return (struct web_waits){
+		.connections = (uint64_t)((double)found->waits.tally.connections * 1000 / requests +
+		                          0.5),
+		.connecting_ns = (uint64_t)((double)found->waits.tally.connecting_ns / requests +
+		                            0.5),
+		.longest_ns = found->waits.longest_ns,
+		.silent = silent < 1000 ? (uint64_t)(silent + 0.5) : 1000,
+	};
+}
+
+int web_report_waits(struct web_waits waits)
+{
+	s.waits = waits;
+	reported_ns = waits.connections;
+	return 0;
+}
+
+int web_report_connections(uint64_t operations)
+{
+	(void)operations;
+	return web_report_waits(web_waits_of(s.found, s.found->waits.span_ns));
+}
+
+int web_report_connecting(uint64_t operations)
+{
+	(void)operations;
+	return report_ns((double)s.waits.connecting_ns);
+}
+
+int web_report_longest(uint64_t operations)
+{
+	(void)operations;
+	return report_ns((double)s.waits.longest_ns);
+}
+
+int web_report_silent(uint64_t operations)
+{
+	(void)operations;
+	reported_ns = s.waits.silent;
+	return 0;
 }
 
 void web_teardown(void)

@@ -25,10 +25,33 @@ extern struct web_order {
 		NUMBER("timeout_ms", "after which a request has failed", &web_order.timeout_ms, 1, \
 	               600000)
 
+/* What connections a load needed, and how it waited beside its quantiles. */
+struct result;
+struct web_waits {
+	uint64_t connections; /* per 1,000 requests */
+	uint64_t connecting_ns, longest_ns;
+	uint64_t silent; /* per mille of that span */
+};
+struct web_waits web_waits_of(const struct result *found, uint64_t span_ns);
+
+/* The first of these metrics' functions ends with web_report_waits; `per` as in REPORTS_PER. */
+int web_report_waits(struct web_waits waits);
+int web_report_connections(uint64_t operations); /* of web_fetch */
+int web_report_connecting(uint64_t operations);
+int web_report_longest(uint64_t operations);
+int web_report_silent(uint64_t operations);
+#define WEB_FIGURE(name, function, unit_) \
+	{ .metric = (name), .run = (function), .reported = &reported_ns, .unit = (unit_) }
+#define WEB_REPORTS(first, per)                                             \
+	WEB_FIGURE("connections", first, "connections per 1,000 requests"), \
+		REPORT_PER("connecting", web_report_connecting, per),       \
+		REPORT_PER("longest_wait", web_report_longest, per),        \
+		WEB_FIGURE("silent", web_report_silent,                     \
+	                   "per mille of the time without any answer")
+
 /* What a load of this group's own needs: the server's address and the document's path, and what to
  * return after requests that may have failed. */
 struct options;
-struct result;
 void web_options(struct options *options, const char *path);
 int web_outcome(const struct result *found, uint64_t asked);
 /* The same of what the load generator lacked, alone. */

@@ -6,8 +6,11 @@
  *              requests by their number: its inverse is the throughput. The latencies are of single
  *              requests: the median, and what 90, 99 and 99.9 of 100 do not exceed. "server" is the
  *              processor time of all the server's processes a request, "client" that of the load
- *              generator. With `rate`, so many requests are sent a second, whatever the server
- *              does, and latencies count from the moment at which each was to be sent.
+ *              generator. "connections" are those opened, "connecting" the time in which that was
+ *              done, "longest_wait" is the longest time of a request, and "silent" the share of the
+ *              time in which requests waited and none was answered. With `rate`, so many requests
+ *              are sent a second, whatever the server does, and latencies count from the moment at
+ *              which each was to be sent.
  * Leaves out   the network between machines: client and server share a loopback interface and the
  *              processors. The disk: the file is in memory after the first request. Encryption.
  * Beware       the client takes processor time of the same machine: where its time a request comes
@@ -27,6 +30,7 @@ static int run(uint64_t operations)
 
 static const struct phase phases[] = { { .metric = "time", .run = run },
 	                               REPORTS(report_server),
+	                               WEB_REPORTS(web_report_connections, NULL),
 	                               { 0 } };
 
 static const struct parameter parameters[] = {

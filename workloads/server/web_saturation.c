@@ -6,12 +6,13 @@
  *              `steps` open loads of `step_ms`, at random moments, halve the range between a rate
  *              that is held and one that is not. The metric "request" is the time from one request
  *              to the next at the rate that is found: its inverse is the rate. The latencies,
- *              "server" and "client" (the processor time a request) are of the highest rate that
- *              was held. What gave way is told by the lowest one that was not: "beyond_server" and
- *              "beyond_client" are the processor time that the server and the load generator used
- *              in each second, "beyond_wait" how long a request waited for a free connection, in
- *              the mean, and "beyond_late" how late one in a hundred left although one was free, if
- *              that is what gave way.
+ *              "server" and "client" (the processor time a request), and "connections",
+ *              "connecting", "longest_wait" and "silent", as web_requests has them, are of the
+ *              highest rate that was held. What gave way is told by the lowest one that was not:
+ *              "beyond_server" and "beyond_client" are the processor time that the server and the
+ *              load generator used in each second, "beyond_wait" how long a request waited for a
+ *              free connection, in the mean, and "beyond_late" how late one in a hundred left
+ *              although one was free, if that is what gave way.
  * Leaves out   what web_requests leaves out.
  * Beware       one search is rough: a step of 200 ms has some thousand requests, and the last
  *              halves a range of 3 %. Its scatter is the trials', which give the interval.
@@ -47,9 +48,10 @@ static const char *const what_gave_way[] = {
 
 /* What came of one load. */
 struct probe {
-	double rate, answered; /* a second */
-	double server_ns, client_ns, seconds, requests, wait_ns, late_ns;
-	double latency_50_ns, latency_99_ns;
+	double           rate, answered; /* a second */
+	double           server_ns, client_ns, seconds, requests, wait_ns, late_ns;
+	double           latency_50_ns, latency_99_ns;
+	struct web_waits waits;
 };
 
 static struct {
@@ -89,6 +91,7 @@ static int load(double rate, uint64_t seed, struct probe *probe)
 		.late_ns = (double)histogram_quantile(&found->lag, 0.99),
 		.latency_50_ns = (double)histogram_quantile(&found->intended, 0.5),
 		.latency_99_ns = (double)histogram_quantile(&found->intended, 0.99),
+		.waits = web_waits_of(found, options.window_ns),
 	};
 	return server_check() ? OUTCOME_FAILED : web_own_limit(found);
 }
@@ -194,6 +197,12 @@ static int report_99(uint64_t operations)
 	return report_ns(s.held.latency_99_ns);
 }
 
+static int report_connections(uint64_t operations)
+{
+	(void)operations;
+	return web_report_waits(s.held.waits);
+}
+
 static int report_beyond_server(uint64_t operations)
 {
 	(void)operations;
@@ -224,6 +233,7 @@ static const struct phase phases[] = {
 	REPORT_PER("client", report_client_time, "request"),
 	REPORT_PER("latency_50", report_median, "request"),
 	REPORT_PER("latency_99", report_99, "request"),
+	WEB_REPORTS(report_connections, "request"),
 	REPORT_PER("beyond_server", report_beyond_server, "second"),
 	REPORT_PER("beyond_client", report_beyond_client, "second"),
 	REPORT_PER("beyond_wait", report_beyond_wait, "request"),

@@ -19,6 +19,7 @@ static int run(uint64_t operations)
 static const struct phase phases[] = {
 	{ .metric = "time", .run = run },
 	REPORTS_PER(report_server, "request"),
+	WEB_REPORTS(web_report_connections, "request"),
 	{ 0 },
 };
 

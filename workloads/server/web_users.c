@@ -8,7 +8,8 @@
  *              is larger, the server holds its users up. "latency_mean" is of single files; the
  *              other latencies are of objects, while files of them were under way. "server" is the
  *              processor time of all the server's processes a file, "client" that of the load
- *              generator.
+ *              generator. "connections" (most of them a session's), "connecting", "longest_wait"
+ *              and "silent" are as in web_requests.
  * Leaves out   the network between machines, the disk (the files are in memory once they are
  *              written) and encryption, as web_requests does.
  * Beware       `off_permille` scales the pauses: at 1000 a user asks for an object in 3 s, and it
@@ -94,8 +95,11 @@ static int setup(void)
 
 static int before(uint64_t operations)
 {
-	if (reports_before(operations))
+	if (reports_before(operations)) {
 		s.found->latency_ns = s.found->requests = 0;
+		s.found->waits = (struct waits){ 0 };
+		s.found->latency = (struct histogram){ 0 };
+	}
 	return 0;
 }
 
@@ -131,6 +135,12 @@ static int report_latency_mean(uint64_t operations)
 	return report_ns((double)s.found->latency_ns / (double)s.found->requests);
 }
 
+static int report_connections(uint64_t operations)
+{
+	(void)operations;
+	return web_report_waits(web_waits_of(s.found, s.found->waits.span_ns));
+}
+
 static const struct phase phases[] = {
 	{ .metric = "time", .run = run },
 	REPORT("offered", report_offered),
@@ -141,6 +151,7 @@ static const struct phase phases[] = {
 	REPORT_PER("latency_90", report_latency_90, "object"),
 	REPORT_PER("latency_99", report_latency_99, "object"),
 	REPORT_PER("latency_99_9", report_latency_99_9, "object"),
+	WEB_REPORTS(report_connections, NULL),
 	{ 0 },
 };
 

@@ -297,6 +297,36 @@ static __always_inline void enrol(struct task_struct *task, struct tag *tag, s32
 	__sync_fetch_and_add(&enrolled, 1);
 }
 
+enum { CGROUPS_DEEP = 32 }; /* in one another; what is deeper is not ours */
+
+/* Whether it is the control group that is watched, or one below that. */
+static __always_inline bool is_watched(struct cgroup *cgroup)
+{
+	if (cgroup->root->hierarchy_id != cgroup_hierarchy)
+		return false;
+	for (int i = 0; i < CGROUPS_DEEP && cgroup; i++) {
+		if (cgroup->kn->id == cgroup_id)
+			return true;
+		cgroup = cgroup->self.parent ? cgroup->self.parent->cgroup : NULL;
+	}
+	return false;
+}
+
+/* A process may be made into the control group that is watched, by one outside it. */
+static void take_in_newborn(struct task_struct *parent, struct task_struct *child)
+{
+	struct tag *tag;
+
+	if (!cgroup_id || cgroup_hierarchy || !is_watched(child->cgroups->dfl_cgrp) ||
+	    child->tgid == excepted[0] || child->tgid == excepted[1])
+		return;
+	tag = bpf_task_storage_get(&tags, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!tag)
+		__sync_fetch_and_add(&lost_tasks, 1);
+	else if (tag->kind == TAG_NONE)
+		enrol(child, tag, parent->tgid, true);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -304,6 +334,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	bool        is_thread = child->tgid == parent->tgid;
 	bool        follow;
 
+	if (!mine && !is_thread)
+		take_in_newborn(parent, child);
 	if (!mine || mine->kind == TAG_HELD)
 		return 0;
 	if (mine->kind == TAG_NONE) {
@@ -957,7 +989,7 @@ int BPF_PROG(on_cgroup, struct cgroup *cgroup, const char *path, struct task_str
 	u32         slot;
 	struct row *row;
 
-	if (cgroup->kn->id != cgroup_id || cgroup->root->hierarchy_id != cgroup_hierarchy)
+	if (!is_watched(cgroup))
 		return 0;
 	tag = bpf_task_storage_get(&tags, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tag) {

@@ -172,6 +172,7 @@ static uint64_t total(struct process *sum)
 {
 	gather_refresh();
 	gather_ended();
+	lost[LOST_EVENTS] = hooks_lost_events();
 	return gather_total(sum);
 }
 
@@ -205,7 +206,7 @@ static void end(struct account *account)
 	for (size_t i = 0; i < sum.call_count; i++)
 		account->hits += sum.calls[i].calls == UNKNOWN ? 0 : sum.calls[i].calls;
 	hooks_account(account);
-	account->lost_events += gather_unfinished() + hooks_unfinished();
+	lost[LOST_EVENTS] = hooks_lost_events() + gather_unfinished() + hooks_unfinished();
 	account->total = sum;
 	gather_rest();
 	hooks_off();

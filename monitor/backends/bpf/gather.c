@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "hooks.h"
 
 /* A watched process. `kept` holds its identity, the costs of its ended threads, and its calls as
@@ -324,6 +325,8 @@ static void missed_into(uint32_t slot, struct process *process)
 	int                  is_missed;
 	uint64_t             missed_run_ns;
 
+	if (!has_calls())
+		return;
 	missed_in_pause(slot, &is_missed, &missed_run_ns);
 	process->is_missed |= thread->is_missed || is_missed || row->late ||
 	                      row->end_ns >= s.stopped_ns;
@@ -440,9 +443,16 @@ static void add_costs(struct process *total, const struct process *process)
 	process_add(total, &costs);
 }
 
+static void complete_command(struct process *process)
+{
+	if (process->pid == outside.command && outside.command_ended)
+		command_complete(process);
+}
+
 static void conclude(struct member *member)
 {
 	complete(&member->kept, member);
+	complete_command(&member->kept);
 	write_process(&member->kept);
 	add_costs(&s.total, &member->kept);
 	forget(member);
@@ -853,6 +863,7 @@ void gather_rest(void)
 			member->child_count += row->children;
 		}
 		complete(&last, member);
+		complete_command(&last);
 		write_process(&last);
 		process_free_calls(&last);
 		forget(member);

@@ -259,17 +259,19 @@ static int sample_processors(char *why, size_t why_room)
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = SAMPLE_NS,
 	};
-	int count = (int)sysconf(_SC_NPROCESSORS_CONF);
 
-	s.samples = calloc((size_t)count, sizeof *s.samples);
+	s.samples = calloc(PROCESSORS, sizeof *s.samples);
 	if (!s.samples)
 		no_memory();
-	for (int i = 0; i < count; i++) {
+	/* The kernel itself says where they end: /sys may be hidden. */
+	for (int i = 0; i < PROCESSORS; i++) {
 		int file = (int)syscall(SYS_perf_event_open, &clock, -1, i, -1,
 		                        PERF_FLAG_FD_CLOEXEC);
 
 		if (file < 0 && errno == ENODEV)
 			continue; /* that processor is off */
+		if (file < 0 && errno == EINVAL && s.sample_count)
+			break;
 		if (file >= 0)
 			s.samples[s.sample_count] = bpf_program__attach_perf_event(
 				s.skeleton->progs.on_sample, file);
@@ -675,6 +677,26 @@ int hooks_lost_slots(void)
 	return s.skeleton->bss->lost_slots > 0;
 }
 
+/* How often a program was not run because it was running already on that processor: what it would
+ * have seen then, nobody has. */
+static uint64_t misses_of(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	u32                  size = sizeof info;
+	int                  file = bpf_program__fd(program);
+
+	return file < 0 || bpf_obj_get_info_by_fd(file, &info, &size) ? 0 : info.recursion_misses;
+}
+
+uint64_t hooks_lost_events(void)
+{
+	const struct accounting *skeleton = s.skeleton;
+
+	return skeleton->bss->lost_tasks + misses_of(skeleton->progs.on_fork) +
+	       misses_of(skeleton->progs.on_exec) + misses_of(skeleton->progs.on_exit) +
+	       misses_of(skeleton->progs.on_free) + misses_of(skeleton->progs.on_signal);
+}
+
 int hooks_call_of(uint32_t cell, enum abi *abi, uint32_t *number)
 {
 	if (cell == CELL_OTHER) {
@@ -707,7 +729,6 @@ void hooks_account(struct account *account)
 	account->hook_ns = hooks.hook_ns;
 	account->maps_bytes = hooks.maps_bytes;
 	account->lost_slots = s.skeleton->bss->lost_slots;
-	account->lost_events = s.skeleton->bss->lost_tasks;
 	account->lost_calls = 0;
 	account->hits_of_all = s.detail == BUDGET ? hooks_hits() : UNKNOWN;
 	account->unfollowed = s.skeleton->bss->unfollowed;

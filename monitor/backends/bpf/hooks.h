@@ -72,6 +72,8 @@ void hooks_retire(uint32_t slot);
 uint32_t hooks_slots_highest(void);
 /* Whether anybody has found no slot. */
 int hooks_lost_slots(void);
+/* Tasks and moments that the programs have not seen, so far. */
+uint64_t hooks_lost_events(void);
 /* How many rows were ever given to somebody. */
 uint32_t hooks_enrolled(void);
 /* The slots that the last walk found changed; NULL if there were too many. */

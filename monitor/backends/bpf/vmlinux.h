@@ -118,9 +118,21 @@ struct cgroup_root {
 	int hierarchy_id;
 };
 
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup              *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
 struct cgroup {
-	struct kernfs_node *kn;
-	struct cgroup_root *root;
+	struct cgroup_subsys_state self;
+	struct kernfs_node        *kn;
+	struct cgroup_root        *root;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
 };
 
 struct task_struct {
@@ -148,6 +160,7 @@ struct task_struct {
 	struct sched_entity       se;
 	struct sched_info         sched_info;
 	struct task_io_accounting ioac;
+	struct css_set           *cgroups;
 };
 
 struct linux_binprm;

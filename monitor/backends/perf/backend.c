@@ -16,11 +16,13 @@
  *          for the rest; a kernel whose READ records work: before Linux 5.13 they were written
  *          without that lock, and from then on not at all, until commit c418d8b4d7a4 (6.19, and the
  *          stable ones since December 2025).
- * Costs    each counter, at each context switch and birth of a watched task; at CALLS, a tracepoint
+ * Costs    each counter, at each context switch and birth of a watched task; a record of each
+ *          piece of code that a program maps; at CALLS, a tracepoint
  *          at each system call, with a filter for its errors. By-standers pay for the tracepoint
  *          being there.
  * Loses    records for which a ring has no room: in lost_events; a process whose counts were in
- *          them says nothing of itself.
+ *          them says nothing of itself. Who executes a program that changes rights or may not be
+ *          read, from then on: see unseen.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +72,8 @@ static const char *const *missing(const struct order *order)
 		sentences[count++] =
 			"Counts of a process that was made, or made a thread, while its counters were being opened.";
 	if (order->cgroup)
-		sentences[count++] = "Processes moved into the control group while it is watched.";
+		sentences[count++] =
+			"Processes that come into the control group from outside while it is watched.";
 	sentences[count] = NULL;
 	return sentences;
 }
@@ -167,6 +170,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	char unheard[WHY];
 
 	memset(&perf.account, 0, sizeof perf.account);
+	perf.cgroup = order->cgroup;
 	family_begin(order, &perf.account, sizeof(struct relative));
 	allow_many_files();
 	exits_open(&perf.exits, unheard, sizeof unheard);
@@ -206,15 +210,21 @@ static void read_all(uint64_t at_ns)
 /* The counters' own sums, of all there was. */
 static uint64_t total(struct process *sum)
 {
-	uint64_t counts[KINDS_MOST] = { 0 }, processes;
+	uint64_t counts[KINDS_MOST] = { 0 }, of_processes[FIGURES], processes;
 
 	shares_take(0);
 	processes = family_total(sum, refresh);
+	memcpy(of_processes, sum->figure, sizeof of_processes);
 	for (size_t i = 0; i < perf.roots; i++)
 		root_read(&perf.root[i], counts);
 	kinds_tell(sum, counts);
 	if (sum->figure[switches_voluntary] != UNKNOWN)
 		sum->figure[switches_voluntary] += perf.ended;
+	sum->is_missed = lost[LOST_AT_EXEC] > 0; /* a share may be lost, and the sum whole */
+	if (sum->is_missed) {
+		figures_raise(sum->figure, of_processes, SUMS);
+		process_cut_short(sum, ALL);
+	}
 	/* Of some processes these are known, and of others not: no split of what all had. */
 	if (perf.exits.file < 0 && processes > 1)
 		sum->figure[cpu_user_ns] = sum->figure[cpu_system_ns] = UNKNOWN;
@@ -262,18 +272,20 @@ static void end(struct account *account)
 	struct process sum;
 
 	family_wait_for_the_last(shares_take, is_waited_for);
-	process_clear(&sum);
-	total(&sum);
 	shares_take(1);
+	family_check_cgroup(perf.cgroup);
 	while ((member = family_first())) {
 		if (refresh(member))
 			shares_finish(relative(member));
 		else
 			family_write(member);
 	}
+	/* Last, so that no process's own row has more. */
+	process_clear(&sum);
+	total(&sum);
+	lost[LOST_PROCESSORS] = roots_unheard();
 	leave_closing_to_a_child();
 	roots_close();
-	perf.account.lost_events += perf.exits.lost;
 	exits_close(&perf.exits);
 	perf.account.hook_ns = perf.account.hits = perf.account.hits_of_all = UNKNOWN;
 	perf.account.total = sum;
@@ -301,6 +313,7 @@ static int sees_less(const struct order *order, char *why, size_t why_room)
 
 const struct backend perf_backend = {
 	.name = "perf",
+	.has_own_counters = 1,
 	.probe = probe,
 	.sees_less = sees_less,
 	.missing = missing,

@@ -18,8 +18,16 @@ struct event {
 static struct {
 	struct event *list;
 	size_t        count, room;
+	int           has_lost;     /* records: that none has come says nothing from then on */
 	int64_t       suspended_ns; /* of CLOCK_BOOTTIME, to the clock of the rings */
 } s;
+
+static uint64_t last_word(const union raw *raw)
+{
+	size_t words = raw->header.size / 8, most = sizeof raw->words / sizeof *raw->words;
+
+	return raw->words[(words < most ? words : most) - 1];
+}
 
 static void keep_event(const union raw *raw)
 {
@@ -27,7 +35,8 @@ static void keep_event(const union raw *raw)
 	uint64_t     mono_ns = raw->task.at_ns;
 
 	if (event.type == PERF_RECORD_LOST) {
-		perf.account.lost_events += raw->lost.lost;
+		lost[LOST_EVENTS] += raw->lost.lost;
+		s.has_lost = 1;
 		return;
 	}
 	if (event.type == PERF_RECORD_COMM) {
@@ -38,7 +47,10 @@ static void keep_event(const union raw *raw)
 		event.pid = (pid_t)raw->task.pid;
 		event.thread = (pid_t)raw->task.parent;
 		snprintf(event.name, sizeof event.name, "%.15s", name);
-		mono_ns = raw->words[raw->header.size / 8 - 1];
+		mono_ns = last_word(raw);
+	} else if (event.type == PERF_RECORD_MMAP) {
+		event.pid = (pid_t)raw->task.pid;
+		mono_ns = last_word(raw);
 	} else if (event.type == PERF_RECORD_FORK || event.type == PERF_RECORD_EXIT) {
 		event.pid = (pid_t)raw->task.pid;
 		event.parent = (pid_t)raw->task.parent;
@@ -142,6 +154,20 @@ static void take_name(const struct event *event)
 		by_exec = 0;
 	}
 	family_program(member, event->name, by_exec);
+	if (event->misc & PERF_RECORD_MISC_COMM_EXEC)
+		relative(member)->is_starting = 1;
+}
+
+/* A new program has taken its name and maps its code next. Where it ends in between, that is no
+ * end: the kernel takes the events away from whoever executes a program that changes rights or may
+ * not be read (begin_new_exec: perf_event_exit_task unless the new memory may be dumped), whoever
+ * watches. */
+static void take_end(struct relative *one, uint64_t at_ns)
+{
+	if (one->is_starting && !s.has_lost)
+		unseen_begin(one);
+	else
+		family_thread_ends(&one->member, at_ns);
 }
 
 static void take_event(const struct event *event)
@@ -155,10 +181,15 @@ static void take_event(const struct event *event)
 	case PERF_RECORD_COMM:
 		take_name(event);
 		break;
+	case PERF_RECORD_MMAP:
+		one = relative(family_find(event->pid));
+		if (one)
+			one->is_starting = 0;
+		break;
 	default:
 		one = ours(event->pid, event->at_ns);
-		if (one)
-			family_thread_ends(&one->member, event->at_ns);
+		if (one && !one->is_unseen)
+			take_end(one, event->at_ns);
 	}
 }
 

@@ -36,6 +36,8 @@ struct relative {
 	uint64_t       reports;            /* counters of ended threads that have come, */
 	uint64_t       counts[KINDS_MOST]; /* and their sums */
 	int            is_partial;         /* it has not all counters */
+	int            is_starting; /* it executes a program, of which nothing is mapped yet */
+	int            is_unseen;   /* it runs without events: see unseen.c */
 };
 
 extern struct perf {
@@ -48,8 +50,10 @@ extern struct perf {
 	struct account account;
 	uint64_t       attached_ns; /* when all counters were there; 0: from the first moment */
 	uint64_t       ended;       /* processes */
+	uint64_t       unseen;      /* that live without events */
 	pid_t          command;
 	int            command_runs; /* its own program, not yet ours */
+	const char    *cgroup;       /* that is watched; NULL */
 	const char    *failed;       /* what could not be opened */
 } perf;
 
@@ -67,7 +71,10 @@ static inline int is_origin(const struct relative *one)
 int probe(const struct order *order, char *why, size_t why_room);
 
 /* roots.c */
-void roots_find_processors(void);
+/* Returns 0, or -1 with a sentence. */
+int roots_find_processors(char *why, size_t why_room);
+/* Processors that have come since. */
+uint64_t roots_unheard(void);
 /* Opens a thread's counters, off until its exec if it `is_held`. Returns 0, or -1 with errno and
  * `failed`. */
 int root_open(struct origin *origin, pid_t thread, int is_held);
@@ -79,6 +86,13 @@ void root_read(const struct root *root, uint64_t counts[KINDS_MOST]);
 
 /* events.c: births, execs and ends, up to that moment. */
 void events_take(uint64_t until_ns);
+
+/* unseen.c: processes that the kernel has taken the events from, and their children. */
+void unseen_begin(struct relative *one);
+/* Looks at all of them in /proc, and says of those that have gone that they are dead. */
+void unseen_look(void);
+/* What is known of one at its end: lower bounds. */
+void unseen_finish(struct relative *one);
 
 /* shares.c: what each process has counted, and when all of that is known. */
 /* The first one's own share, as long as nothing that it made has yet to say what it did; else

@@ -87,8 +87,9 @@ static int paranoia(void)
 	return value;
 }
 
-/* Whether we may count, and whether of the kernel too. */
-static int may_count(char *why, size_t why_room)
+/* A counter, if we may count; whether of the kernel too is then known. The kernel waits for a grace
+ * period at its first counter: so this one stays open while others are tried. */
+static int try_counter(char *why, size_t why_room)
 {
 	struct opening opening = { .type = PERF_TYPE_SOFTWARE,
 		                   .config = PERF_COUNT_SW_TASK_CLOCK,
@@ -104,13 +105,10 @@ static int may_count(char *why, size_t why_room)
 		kinds.is_user_only = 1;
 		file = counter_open(&opening);
 	}
-	if (file >= 0) {
-		close(file);
-		return 0;
-	}
-	snprintf(why, why_room, "perf_event_open: %s (kernel.perf_event_paranoid is %d)",
-	         strerror(errno), paranoia());
-	return -1;
+	if (file < 0)
+		snprintf(why, why_room, "perf_event_open: %s (kernel.perf_event_paranoid is %d)",
+		         strerror(errno), paranoia());
+	return file;
 }
 
 static int refuse(const struct order *order, char *why, size_t why_room)
@@ -132,12 +130,9 @@ static int refuse(const struct order *order, char *why, size_t why_room)
 	return because ? -1 : 0;
 }
 
-int probe(const struct order *order, char *why, size_t why_room)
+static int try_all(const struct order *order, char *why, size_t why_room)
 {
-	if (refuse(order, why, why_room))
-		return -1;
-	roots_find_processors();
-	if (may_count(why, why_room))
+	if (roots_find_processors(why, why_room))
 		return -1;
 	if (kinds_choose(order->detail)) {
 		snprintf(why, why_room,
@@ -156,4 +151,15 @@ int probe(const struct order *order, char *why, size_t why_room)
 		return -1;
 	}
 	return is_reported_at_end(why, why_room) ? 0 : -1;
+}
+
+int probe(const struct order *order, char *why, size_t why_room)
+{
+	int file, answer;
+
+	if (refuse(order, why, why_room) || (file = try_counter(why, why_room)) < 0)
+		return -1;
+	answer = try_all(order, why, why_room);
+	close(file);
+	return answer;
 }

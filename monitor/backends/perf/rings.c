@@ -29,6 +29,7 @@ int counter_open(const struct opening *opening)
 		attribute.task = 1;
 		attribute.comm = 1;
 		attribute.comm_exec = 1;
+		attribute.mmap = 1;
 		attribute.sample_id_all = 1;
 		attribute.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
 	}
@@ -65,15 +66,19 @@ int ring_next(struct ring *ring, union raw *record)
 	uint64_t                 head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t                 tail = ring->page->data_tail;
 	struct perf_event_header header;
-	size_t                   length;
+	size_t                   length, behind;
 
 	if (tail == head)
 		return 0;
 	/* Records are multiples of 8 bytes, as their headers are: those do not wrap. */
 	memcpy(&header, data + (tail & (ring->size - 1)), sizeof header);
 	length = header.size < sizeof *record ? header.size : sizeof *record;
-	for (size_t i = 0; i < length; i += 8)
-		memcpy((char *)record + i, data + ((tail + i) & (ring->size - 1)), 8);
+	behind = header.size - length;
+	for (size_t i = 0; i < length; i += 8) {
+		uint64_t from = tail + i + (i >= length - RING_LAST ? behind : 0);
+
+		memcpy((char *)record + i, data + (from & (ring->size - 1)), 8);
+	}
 	__atomic_store_n(&ring->page->data_tail, tail + header.size, __ATOMIC_RELEASE);
 	return header.size >= sizeof header;
 }

@@ -51,7 +51,9 @@ int counter_open(const struct opening *opening);
 /* As many pages as there may be, down to one; -1 with errno if not even that. */
 int ring_map(int file, size_t pages, struct ring *ring);
 void ring_unmap(struct ring *ring);
-/* The next record, copied. Returns 0 if there is none. */
+enum { RING_LAST = 16 }; /* bytes: of what identifies every record, who and when */
+/* The next record, copied: of one that is too long, a part in the middle is left out. Returns 0 if
+ * there is none. */
 int ring_next(struct ring *ring, union raw *record);
 
 #endif

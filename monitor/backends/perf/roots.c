@@ -8,9 +8,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "kernel/processors.h"
 #include "perf.h"
 
-enum { TASK_PAGES = 16 }; /* at most, of a processor's births and deaths */
+/* Pages of a processor's births, programs and deaths, and of all of these rings, at most. */
+enum { TASK_PAGES = 64, ALL_TASK_PAGES = 8192 };
 
 struct perf perf = { .exits = { .file = -1, .asking = -1 } };
 
@@ -76,6 +78,10 @@ static int open_kind(struct root *root, size_t kind, int is_held)
  * will do. */
 static int open_tasks(struct root *root)
 {
+	size_t pages = TASK_PAGES;
+
+	while (pages > 1 && pages * perf.processors > ALL_TASK_PAGES)
+		pages /= 2;
 	root->task_file = malloc(perf.processors * sizeof *root->task_file);
 	if (!root->task_file)
 		no_memory();
@@ -96,7 +102,7 @@ static int open_tasks(struct root *root)
 		if (root->task_file[i] < 0)
 			return fail("perf_event_open");
 		if (!perf.tasks[i].page) {
-			if (map(root->task_file[i], TASK_PAGES, &perf.tasks[i]))
+			if (map(root->task_file[i], pages, &perf.tasks[i]))
 				return fail("a ring of perf");
 			first_task_file[i] = root->task_file[i];
 		} else if (ioctl(root->task_file[i], PERF_EVENT_IOC_SET_OUTPUT,
@@ -172,21 +178,60 @@ void root_read(const struct root *root, uint64_t counts[KINDS_MOST])
 	}
 }
 
-void roots_find_processors(void)
+/* Whether the kernel knows a processor of that number: what names them may be another machine's
+ * view, as a container's is. */
+static int is_known(int number)
 {
-	FILE *file = fopen("/sys/devices/system/cpu/online", "re");
-	int   first, last;
+	struct opening opening = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.processor = number,
+		.group = -1,
+		.off = 1,
+	};
+	int file = counter_open(&opening);
+
+	if (file >= 0)
+		close(file);
+	return file >= 0 || (errno != EINVAL && errno != ENODEV);
+}
+
+int roots_find_processors(char *why, size_t why_room)
+{
+	static int number[PROCESSOR_NUMBERS];
+	size_t     count = processors_on(number, PROCESSOR_NUMBERS);
 
 	perf.processors = 0;
-	while (file && fscanf(file, "%d", &first) == 1) {
-		last = first;
-		if (fscanf(file, "-%d", &last) < 0)
-			last = first;
-		for (; first <= last && perf.processors < PROCESSORS_MOST; first++)
-			processor[perf.processors++] = first;
-		if (fgetc(file) != ',')
-			break;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_known(number[i]))
+			continue;
+		if (perf.processors == PROCESSORS_MOST) {
+			snprintf(
+				why, why_room,
+				"births and ends are heard on at most %d processors, and this machine "
+				"has more",
+				PROCESSORS_MOST);
+			return -1;
+		}
+		processor[perf.processors++] = number[i];
 	}
-	if (file)
-		fclose(file);
+	if (perf.processors)
+		return 0;
+	snprintf(why, why_room, "%s", processors_unknown);
+	return -1;
+}
+
+uint64_t roots_unheard(void)
+{
+	static int number[PROCESSOR_NUMBERS];
+	size_t     count = processors_on(number, PROCESSOR_NUMBERS), heard = 0;
+	uint64_t   unheard = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		while (heard < perf.processors && processor[heard] < number[i])
+			heard++;
+		unheard += (heard == perf.processors || processor[heard] != number[i]) &&
+		           is_known(number[i]);
+	}
+	return unheard;
 }

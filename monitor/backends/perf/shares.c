@@ -32,7 +32,7 @@ static void take_reads(uint64_t now)
 			while (perf.root[i].ring[kind].page &&
 			       ring_next(&perf.root[i].ring[kind], &raw)) {
 				if (raw.header.type == PERF_RECORD_LOST) {
-					perf.account.lost_events += raw.lost.lost;
+					lost[LOST_EVENTS] += raw.lost.lost;
 					origin->is_torn = 1;
 				}
 				/* What its own threads counted remains its own. */
@@ -49,7 +49,7 @@ static void take_reads(uint64_t now)
 }
 
 /* To the processes that they are of, whose births may be told later. */
-static void deal_reads(uint64_t now)
+static void deal_reads(uint64_t now, int is_last)
 {
 	size_t kept = 0;
 
@@ -60,10 +60,10 @@ static void deal_reads(uint64_t now)
 		if (one && one->origin && !is_origin(one)) {
 			one->counts[report->kind] += report->value;
 			one->reports++;
-		} else if (now - report->came_ns < SWEEP_NS) {
+		} else if (!is_last && now - report->came_ns < SWEEP_NS) {
 			s.list[kept++] = *report;
 		} else {
-			perf.account.lost_events++;
+			lost[LOST_EVENTS]++;
 		}
 	}
 	s.count = kept;
@@ -97,6 +97,8 @@ static int is_complete(const struct relative *one)
 
 	if (perf.exits.file >= 0 && member->accounts < member->exits)
 		return 0;
+	if (one->is_unseen)
+		return 1;
 	if (one->is_partial)
 		return boottime_ns() - member->dead_ns > 4 * PACE_NS && member->dead_ns != UNKNOWN;
 	return is_origin(one) ? !one->origin->open : one->reports >= member->exits * kinds.count;
@@ -108,8 +110,15 @@ void shares_finish(struct relative *one)
 	struct process *process = &member->process;
 	uint64_t        counts[KINDS_MOST];
 
-	family_sum_up(member);
-	if (is_origin(one)) {
+	if (!one->is_unseen)
+		family_sum_up(member);
+	if (one->is_unseen) {
+		unseen_finish(one);
+		if (is_origin(one))
+			one->origin->member = NULL;
+		else
+			one->origin->open--;
+	} else if (is_origin(one)) {
 		if (!shares_own(one->origin, counts))
 			kinds_tell(process, counts);
 		one->origin->member = NULL;
@@ -119,7 +128,8 @@ void shares_finish(struct relative *one)
 		if (!one->is_partial && member->exits && one->reports >= due) {
 			kinds_tell(process, one->counts);
 		} else if (!one->is_partial) {
-			perf.account.lost_events += due > one->reports ? due - one->reports : 1;
+			lost[LOST_EVENTS] += due > one->reports ? due - one->reports : 1;
+			process->is_missed = 1;
 			one->origin->is_torn = 1;
 		}
 		one->origin->open--;
@@ -127,7 +137,8 @@ void shares_finish(struct relative *one)
 	/* The last switch of all, which a process makes once it is dead, finds no counter. (Those
 	 * of its other threads come after their counts were added to its own: the kernel forgets
 	 * them too.) */
-	if (!kinds.is_user_only && process->figure[switches_voluntary] != UNKNOWN)
+	if (!one->is_unseen && !kinds.is_user_only &&
+	    process->figure[switches_voluntary] != UNKNOWN)
 		process->figure[switches_voluntary]++;
 	if (process->pid == outside.command && outside.command_ended)
 		process->status = outside.command_status;
@@ -145,7 +156,8 @@ void shares_take(int is_last)
 	take_reads(now);
 	events_take(is_last ? UNKNOWN : now - LATE_NS);
 	family_take_accounts(&perf.exits);
-	deal_reads(now);
+	deal_reads(now, is_last);
+	unseen_look();
 	if (is_sweep)
 		s.swept_ns = now;
 	/* The youngest stand first: what a process has made is finished before it. */

@@ -45,7 +45,7 @@ static struct {
 	const struct order *order;
 	pid_t               command;
 	uint64_t            next_pass_ns; /* UNKNOWN: the readings are the passes */
-	uint64_t            lost_events, unfollowed, born;
+	uint64_t            unfollowed, born;
 	char                our_program[16];
 } s;
 
@@ -178,7 +178,7 @@ static void compare_with_children(struct subject *process)
 	if (!process->has_lost_child && !process->meter.record.attached && s.order->children == 1 &&
 	    !procfs_stat(process->directory, &stat, NULL) &&
 	    stat.children_faults_minor > process->children_faults)
-		s.lost_events++;
+		lost[LOST_EVENTS]++;
 }
 
 static void finish(struct subject *process, uint64_t end_ns, int status)
@@ -196,7 +196,8 @@ static void lose(struct subject *process, uint64_t now)
 {
 	if (!process->meter.is_unfollowed) {
 		if (!process->is_zombie)
-			s.lost_events++;
+			lost[LOST_EVENTS]++;
+		process->meter.record.is_missed |= !process->is_zombie;
 		tell_parent(process);
 		process_cut_short(&process->meter.record, process->is_zombie ? LEVELS : ALL);
 	}
@@ -204,6 +205,18 @@ static void lose(struct subject *process, uint64_t now)
 }
 
 /* -- Passes -- */
+
+/* It cannot be read: because it has gone, or because it is hidden from us. Returns whether it is
+ * still there. */
+static int miss(struct subject *process, uint64_t now)
+{
+	if (!procfs_hides(process->meter.record.pid)) {
+		lose(process, now);
+		return 0;
+	}
+	meter_hide(&process->meter);
+	return 1;
+}
 
 /* Returns whether it is still there. */
 static int refresh(struct subject *process, uint64_t now)
@@ -218,17 +231,13 @@ static int refresh(struct subject *process, uint64_t now)
 	/* One that has not run has done nothing, and made no child. */
 	if (process->meter.is_unfollowed || clocks[run_ns] == process->run_ns)
 		return 1;
-	if (procfs_stat(process->directory, &stat, NULL)) {
-		lose(process, now); /* its number is another's now */
-		return 0;
-	}
+	if (procfs_stat(process->directory, &stat, NULL))
+		return miss(process, now); /* or its number is another's now */
 	process->run_ns = clocks[run_ns];
 	if (stat.threads != 1 || !process->meter.threads || process->meter.threads->next)
 		refresh_threads(process, now);
-	if (meter_read(&process->meter, now)) {
-		lose(process, now);
-		return 0;
-	}
+	if (meter_read(&process->meter, now))
+		return miss(process, now);
 	if (stat.state == 'Z') {
 		process->is_zombie = 1;
 		compare_with_children(process);
@@ -267,19 +276,24 @@ static void take_end(const siginfo_t *info, int status)
 	struct subject *process = find(info->si_pid);
 	uint64_t        now = boottime_ns();
 
-	if (!process) {
+	if (!process && find(s.command)) {
 		add_new_child(info->si_pid, find(s.command));
 		process = find(info->si_pid);
 	}
 	if (!process)
 		return;
-	if (!process->meter.is_unfollowed && !meter_read(&process->meter, now)) {
+	if (process->meter.is_unfollowed) {
+		/* in no record */
+	} else if (!meter_read(&process->meter, now)) {
 		process->is_zombie = 1;
 		compare_with_children(process);
+	} else {
+		meter_hide(&process->meter);
 	}
 	/* A zombie has no memory: it was read when the process ran. */
 	process_cut_short(&process->meter.record, LEVELS);
 	if (info->si_pid == s.command) {
+		process->meter.record.end_ns = now;
 		command_look();
 		command_complete(&process->meter.record);
 	}
@@ -342,7 +356,7 @@ static int begin(const struct order *order, pid_t child, char *why, size_t why_r
 	for (size_t i = 0; i < order->pid_count; i++)
 		if (order->pids[i] != order->except && !find(order->pids[i]) &&
 		    !add(order->pids[i], NULL, 0))
-			s.lost_events++; /* it has ended since it was named */
+			lost[LOST_EVENTS]++; /* it has ended since it was named */
 	if (!meters_first) {
 		snprintf(why, why_room, "process %d has ended, or is hidden from us",
 		         (int)order->pids[0]);
@@ -399,7 +413,6 @@ static void end(struct account *account)
 	account->hits = 0;
 	account->maps_bytes = 0;
 	account->lost_slots = 0;
-	account->lost_events = s.lost_events;
 	account->unfollowed = s.unfollowed;
 }
 

@@ -136,7 +136,7 @@ static void attach_child(pid_t pid, void *context)
 		if (attach(pid, family->parent))
 			family->added++;
 		else if (errno != ESRCH)
-			tracer.lost_events++;
+			lost[LOST_EVENTS]++;
 	} else {
 		tracer.unfollowed++;
 	}
@@ -208,7 +208,7 @@ int attach_pids(const struct order *order, char *why, size_t why_room)
 				release(meters_first);
 			return -1;
 		}
-		tracer.lost_events++; /* it has ended since it was named */
+		lost[LOST_EVENTS]++; /* it has ended since it was named */
 	}
 	if (!meters_first)
 		return say_why(order->pids[0], ESRCH, why, why_room);

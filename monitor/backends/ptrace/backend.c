@@ -178,7 +178,6 @@ static void end(struct account *account)
 	account->maps_bytes = 0;
 	account->lost_slots = 0;
 	account->lost_calls = 0;
-	account->lost_events = tracer.lost_events;
 	account->unfollowed = tracer.unfollowed;
 }
 

@@ -1,5 +1,7 @@
 /* births.c -- see ptrace.h. */
+#include <errno.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "draw.h"
@@ -57,6 +59,17 @@ static void place_newborn(pid_t thread, struct meter *parent, int is_thread)
 	}
 }
 
+/* Without /proc, which may hide it. */
+static int is_thread_of(pid_t thread, const struct meter *process)
+{
+	return !syscall(SYS_tgkill, process->record.pid, thread, 0) || errno == EPERM;
+}
+
+static int is_hidden(pid_t thread, const struct meter *process)
+{
+	return is_thread_of(thread, process) || procfs_hides(thread);
+}
+
 void birth_at_stop(struct tracee *tracee)
 {
 	struct procfs_status status = { 0 };
@@ -69,13 +82,14 @@ void birth_at_stop(struct tracee *tracee)
 	if (known && known->meter.process)
 		return;
 	/* Killed before it did anything, it may have gone by now. */
-	if (procfs_status_of((pid_t)born, &status) || status.tracer != getpid()) {
+	if (procfs_status_of((pid_t)born, &status) ? !is_hidden((pid_t)born, tracee->meter.process)
+	                                           : status.tracer != getpid()) {
 		tracee->meter.process->record.children++;
-		tracer.lost_events++;
+		lost[LOST_EVENTS]++;
 		return;
 	}
 	place_newborn((pid_t)born, tracee->meter.process,
-	              status.group == tracee->meter.process->record.pid);
+	              is_thread_of((pid_t)born, tracee->meter.process));
 }
 
 static void place_orphan(struct tracee *early, void *context)
@@ -84,8 +98,12 @@ static void place_orphan(struct tracee *early, void *context)
 	struct meter        *process = context;
 
 	if (procfs_status_of(early->thread, &status)) {
-		tracee_drop_early(early);
-		tracer.lost_events++;
+		if (!is_hidden(early->thread, process)) {
+			tracee_drop_early(early);
+			lost[LOST_EVENTS]++;
+		} else if (is_thread_of(early->thread, process) || !meters_first->next) {
+			place_newborn(early->thread, process, is_thread_of(early->thread, process));
+		}
 	} else if (status.group == process->record.pid || status.parent == process->record.pid ||
 	           !meter_find(status.parent)) {
 		place_newborn(early->thread, process, status.group == process->record.pid);

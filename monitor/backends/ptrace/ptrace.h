@@ -30,7 +30,7 @@ extern struct tracer {
 	const struct order *order;
 	int                 counts_calls;
 	size_t              tracees, early; /* `early`: of those, without a process */
-	uint64_t            lost_events, unfollowed, hits, born;
+	uint64_t            unfollowed, hits, born;
 } tracer;
 
 /* tracees.c: who they are, by number. */

@@ -73,20 +73,27 @@ static void stopped_at_end(struct tracee *tracee)
 	tracee_resume(tracee, 0);
 }
 
+/* Only root may read a zombie's, and at its stop it was final. */
+static void keep_io_of_the_stop(struct tracee *tracee, int had_old_io)
+{
+	if (tracee->is_ending)
+		tracee->meter.has_old_io = had_old_io;
+}
+
 /* A zombie, not reaped yet: all figures are final. */
 static void take_end(const siginfo_t *info)
 {
 	struct tracee *tracee = tracee_find(info->si_pid);
 	struct meter  *process;
 	uint64_t       now = boottime_ns();
-	int            status = info->si_status << 8;
+	int            status = info->si_status << 8, had_old_io;
 
 	if (!tracee)
 		return;
 	process = tracee->meter.process;
 	if (!process) {
 		tracee_drop_early(tracee);
-		tracer.lost_events++;
+		lost[LOST_EVENTS]++;
 		return;
 	}
 	if (info->si_code != CLD_EXITED)
@@ -96,16 +103,21 @@ static void take_end(const siginfo_t *info)
 	/* Killed without a stop, it may have had more since it was read. */
 	if (!tracee->is_ending)
 		process_cut_short(&process->record, LEVELS);
+	had_old_io = tracee->meter.has_old_io;
 	if (tracee->thread != process->record.pid) {
 		meter_read_thread(&tracee->meter);
+		keep_io_of_the_stop(tracee, had_old_io);
 		meter_end_thread(&tracee->meter, now, status);
 		return;
 	}
 	/* Death by SIGKILL is a signal that shows in no stop. */
 	if (info->si_code != CLD_EXITED && info->si_status == SIGKILL)
 		tracee->meter.record.figure[signals]++;
-	meter_read(process, now);
+	if (meter_read(process, now))
+		meter_hide(process);
+	keep_io_of_the_stop(tracee, had_old_io);
 	if (info->si_pid == outside.command) {
+		process->record.end_ns = now;
 		command_look();
 		command_complete(&process->record);
 	}

@@ -42,6 +42,7 @@ static struct {
 	pid_t          command;
 	int            command_runs; /* its own program, not yet ours */
 	const char    *command_name; /* as the kernel will have it */
+	const char    *cgroup;       /* that is watched; NULL */
 } s = { .exits = { .file = -1, .asking = -1 }, .events = -1 };
 
 /* -- The proc connector -- */
@@ -54,7 +55,7 @@ static int next_event(struct proc_event *event)
 		const struct cn_msg *message = (const void *)(buffer + NLMSG_HDRLEN);
 
 		if (count < 0 && errno == ENOBUFS) {
-			s.account.lost_events++;
+			lost[LOST_EVENTS]++;
 			continue;
 		}
 		if (count < 0 && errno == EINTR)
@@ -209,9 +210,10 @@ static void take_events(void)
 static void finish(struct member *member)
 {
 	if (!member->exits)
-		s.account.lost_events++;
+		lost[LOST_EVENTS]++;
 	else if (member->accounts < member->exits)
-		s.account.lost_events += member->exits - member->accounts;
+		lost[LOST_EVENTS] += member->exits - member->accounts;
+	member->process.is_missed |= !member->exits || member->accounts < member->exits;
 	family_sum_up(member);
 	/* The account is as old as the last tick. */
 	member->process.at_least |= UINT32_C(1) << cpu_user_ns | UINT32_C(1) << cpu_system_ns |
@@ -293,7 +295,7 @@ static const char *const *missing(const struct order *order)
 	};
 	if (order->cgroup)
 		sentences[sizeof sentences / sizeof *sentences - 2] =
-			"Processes moved into the control group while it is watched.";
+			"Processes that come into the control group from outside while it is watched.";
 	return sentences;
 }
 
@@ -316,6 +318,7 @@ static void attach_cgroup(const char *directory)
 static int begin(const struct order *order, pid_t child, char *why, size_t why_room)
 {
 	memset(&s.account, 0, sizeof s.account);
+	s.cgroup = order->cgroup;
 	family_begin(order, &s.account, sizeof(struct member));
 	if (exits_open(&s.exits, why, why_room))
 		return -1;
@@ -374,13 +377,13 @@ static void end(struct account *account)
 	total(&sum);
 	family_wait_for_the_last(take_all, is_waited_for);
 	take_all(1);
+	family_check_cgroup(s.cgroup);
 	while ((member = family_first())) {
 		if (refresh(member))
 			finish(member);
 		else
 			family_write(member);
 	}
-	s.account.lost_events += s.exits.lost;
 	exits_close(&s.exits);
 	close_events();
 	s.account.hook_ns = s.account.hits = s.account.hits_of_all = s.account.maps_bytes = UNKNOWN;

@@ -20,8 +20,8 @@ from steelyard.statistics import verdict
 OTHERS, STOLEN, QUOTA = "other work", "host", "processor quota"
 MEMORY, LIMIT, SWAP = "memory", "memory limit", "swap"
 STORAGE, HEAT = "storage", "heat"
-LABORATORY, PRIORITY = "another laboratory", "priority"
-KINDS = (OTHERS, STOLEN, QUOTA, MEMORY, LIMIT, SWAP, STORAGE, HEAT, LABORATORY, PRIORITY)
+LABORATORY, PRIORITY, UNTOLD = "another laboratory", "priority", "unknown use"
+KINDS = (OTHERS, STOLEN, QUOTA, MEMORY, LIMIT, SWAP, STORAGE, HEAT, LABORATORY, PRIORITY, UNTOLD)
 
 # From which share on a condition is worth a word. Quiet machines stay below a third of each.
 WAITED = 0.1  # of the time: a process waits for a processor; and others must use ...
@@ -94,7 +94,8 @@ def state_of(
     if not trials:
         return None
     state = _judged(_summed(trials, header.get("allowance") or {}))
-    worst = _judged(_summed([one for one in trials if one.cell in unsettled], {})).conditions
+    theirs = _judged(_summed([one for one in trials if one.cell in unsettled], {})).conditions
+    worst = [one for one in theirs if one.kind != UNTOLD]
     return replace(state, likeliest=worst[0].kind if worst and state.conditions else None)
 
 
@@ -165,3 +166,5 @@ def _conditions(state: MachineState) -> Iterable[Condition]:
         yield Condition(LABORATORY, others)
     if not allowance.is_usual(state.nice, state.policy):
         yield Condition(PRIORITY, 0.0)
+    if state.trials and state.others is None:
+        yield Condition(UNTOLD, 0.0)

@@ -114,6 +114,7 @@ def of(
         remarks=(
             *_of_absent(observations),
             *map(Damage, read.remarks),
+            *observations.waits(),
             *_of_left_out(left_out, experiment.header),
             *_of_machines(
                 facts, observations.baseline, _here(experiment.header), _machines(experiment.header)

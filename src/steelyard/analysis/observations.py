@@ -8,14 +8,22 @@ unit of replication.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from steelyard.analysis import concurrent_runs, loads
 from steelyard.analysis.concurrent_runs import DERIVED, ConcurrentRun
-from steelyard.analysis.remarks import GaveWay, NotAboveOverhead, Timeless, Trouble
+from steelyard.analysis.remarks import (
+    ConnectionsClosed,
+    GaveWay,
+    NotAboveOverhead,
+    Remark,
+    StoodStill,
+    Timeless,
+    Trouble,
+)
 from steelyard.analysis.rows import Rows, UsageRow, ValueRow
 from steelyard.analysis.trials import Trials
 from steelyard.archive.experiments import Experiment
@@ -301,6 +309,27 @@ class Observations:
         cell, metric = key
         numbers = (list(self._by_block(cell, one, system).values()) for one in loads.BEYOND)
         return loads.gave_way(system, metric, *(float(np.median(one)) if one else None for one in numbers))
+
+    def waits(self) -> Iterable[Remark]:
+        """What the quantiles of loads on web servers do not show: of each system and kind, the worst cell."""
+        for system in self.names:
+            closed = [one for cell in self.cells for one in self._closed(cell, system)]
+            stood = [one for cell in self.cells for one in self._stood_still(cell, system)]
+            if closed:
+                yield replace(max(closed, key=lambda one: one.opened), cells=len(closed))
+            if stood:
+                yield replace(max(stood, key=lambda one: one.share), cells=len(stood))
+
+    def _closed(self, cell: str, system: str) -> Iterable[ConnectionsClosed]:
+        of = self.cells[cell]
+        found = loads.closed(system, cell, self._by_block(cell, loads.CONNECTIONS, system))
+        if found and of.workload in loads.KEEPING and dict(of.parameters).get("connection", 0) == 0:
+            yield found
+
+    def _stood_still(self, cell: str, system: str) -> Iterable[StoodStill]:
+        figures = (self._by_block(cell, one, system) for one in (loads.SILENT, loads.LONGEST, "latency_99"))
+        if found := loads.stood_still(system, cell, *figures):
+            yield found
 
     def _by_block(self, cell: str, metric: str, system: str) -> dict[int, float]:
         lens = self.lens(cell)

@@ -288,6 +288,28 @@ class SharedNetwork(Remark):
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionsClosed(Remark):
+    """A server closed connections that were to be kept, so that the figures are those of connecting, too."""
+
+    system: str
+    cell: str  # where it did so most
+    cells: int  # where it did so
+    opened: float  # connections for 1,000 requests, in that cell
+
+
+@dataclass(frozen=True, slots=True)
+class StoodStill(Remark):
+    """A server answered nothing for a share of the time, which the quantiles of its latencies hide."""
+
+    system: str
+    cell: str  # where it did so most
+    cells: int  # where it did so
+    share: float  # of the time in which requests waited, in that cell
+    longest_ns: float  # that one waited
+    tail_ns: float  # that 99 % of them do not exceed
+
+
+@dataclass(frozen=True, slots=True)
 class BootsUnlike(Remark):
     """A fact changed from boot to boot of one system."""
 

@@ -174,7 +174,7 @@ def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
 def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
     """The experiment of that name, or whose directory that is; the newest one for None. Calls `tell` for
     others that cannot be read. Raises UnknownName, ArchiveError."""
-    if name is not None and (Path(name) / HEADER).exists():
+    if name is not None and os.path.exists(Path(name) / HEADER):
         return at(Path(name))
     entries = experiments(root, tell)
     if name is None and entries:

@@ -10,24 +10,30 @@ from typing import Any
 
 import duckdb
 
+from steelyard import destination
 from steelyard.archive import files
 from steelyard.archive.schema import JSON, quoted
 from steelyard.archive.tables import Connection, path_of
 from steelyard.errors import ArchiveError, UsageError
 from steelyard.text import cell
+from steelyard.text import quoted as quoted_path
 
 _FORMS = {".csv": "", ".json": "FORMAT json, ARRAY true", ".parquet": "FORMAT parquet"}
 _ROWS_ONCE, _BYTES_ONCE = 10_000, 1 << 20
 
 
 def check(file: Path) -> None:
-    """Raises UsageError unless the file's ending says what is to be written."""
+    """Raises UsageError unless the file's ending says what is to be written, and it can be a file."""
     if file.suffix not in _FORMS:
-        raise UsageError(f"'{file}' does not end in any of {', '.join(_FORMS)}")
+        raise UsageError(f"{quoted_path(file)} does not end in any of {', '.join(_FORMS)}")
+    why = destination.why_not(file)
+    if why or not destination.is_file(file):
+        raise UsageError(f"{quoted_path(file)} cannot be written: {why or 'it is no plain file'}")
 
 
 def write(database: Connection, table: str, file: Path) -> None:
     """Writes the table into the file, in the form of its ending. Raises ArchiveError."""
+    file = Path(os.path.realpath(file))
     draft = file.with_name(f".{file.name}")
     try:
         if file.suffix == ".csv":

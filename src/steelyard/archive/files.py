@@ -153,7 +153,7 @@ def _clear(folder: Path) -> None:
 
 def make_directories(path: Path) -> None:
     """Makes the directory and those that it is in, where they are not there. Raises OSError."""
-    if path.is_dir():
+    if os.path.isdir(path):
         return
     make_directories(path.parent)
     with contextlib.suppress(FileExistsError):
@@ -172,7 +172,7 @@ def directories(folder: Path) -> tuple[list[Path], list[str]]:
     """The entries of the folder without those that begin with a dot: directories by name, and sentences on
     entries that are not directories. Empty if there is no such folder. Raises ArchiveError.
     """
-    if folder.is_symlink():
+    if os.path.islink(folder):
         raise ArchiveError(f"{folder} is a link, and links are not followed")
     paths: list[Path] = []
     others: list[str] = []

@@ -21,7 +21,7 @@ def merge(root: Path, source: Path, tell: Tell = experiments.refuse) -> int:
     Each is copied beside its place and renamed into it. `tell` receives what is left out, and what is not
     simply copied. Raises ArchiveError if `source` is no archive, or while something is measured into a part.
     """
-    if not any((source / name).is_dir() for name in ("experiments", "watches")):
+    if not any(os.path.isdir(source / name) for name in ("experiments", "watches")):
         raise ArchiveError(f"'{source}' is not an archive: it has no directory 'experiments'")
     missing, done = [], 0
     for theirs in experiments.experiments(source, tell):
@@ -69,7 +69,7 @@ def _is_same(ours: Path, theirs: Path) -> bool:
     try:
         return filecmp.cmp(ours, theirs, shallow=False)
     except FileNotFoundError:
-        return ours.exists() == theirs.exists()
+        return os.path.exists(ours) == os.path.exists(theirs)
     except OSError:
         return False
 

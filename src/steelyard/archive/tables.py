@@ -7,7 +7,6 @@ an archive holds.
 
 import json
 import os
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
@@ -16,7 +15,7 @@ from typing import IO, Any
 
 import duckdb
 
-from steelyard import shapes
+from steelyard import home, shapes
 from steelyard.archive import files, schema
 from steelyard.archive.schema import JSON, KNOWN, TABLES, ArchiveTable, Line, Row, quoted, text
 from steelyard.errors import ArchiveError
@@ -99,7 +98,7 @@ def _unnamed() -> IO[bytes]:
     try:
         return os.fdopen(os.memfd_create("steelyard"), "w+b")
     except OSError:
-        return tempfile.TemporaryFile()
+        return home.unnamed_file()
 
 
 def _as_json(value: object) -> bytes:
@@ -186,7 +185,7 @@ def of_files(directory: Path, *, absent: Collection[str], known: schema.Known) -
         damage: list[str] = []
         for name, table in TABLES.items():
             path = directory / f"{name}.parquet"
-            if name in absent and not path.exists():
+            if name in absent and not os.path.lexists(path):
                 database.execute(f"CREATE TABLE {quoted(name)} ({_declared(table)})")
                 continue
             handle = held.enter_context(files.descriptor(path))

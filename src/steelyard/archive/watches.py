@@ -236,6 +236,7 @@ def _names(kept: Iterable[str] | None) -> tuple[str, ...] | None:
 
 
 def _monitor(record: Mapping[str, Any]) -> Monitor:
+    record = dict(record) | {"missing": tuple(record.get("missing") or ())}
     total = record["total"]
     if total is None:
         return Monitor(**record)
@@ -245,7 +246,7 @@ def _monitor(record: Mapping[str, Any]) -> Monitor:
     }
     figures = {name: total["figures"].get(name) for name in FIGURES}
     more = {"calls": calls, "figures": figures, "at_least": _names(total.get("at_least"))}
-    return Monitor(**dict(record) | {"total": Process(**total | more)})
+    return Monitor(**record | {"total": Process(**total | more)})
 
 
 class _Readings:

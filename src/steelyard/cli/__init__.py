@@ -11,15 +11,14 @@ import errno
 import os
 import resource
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import NoReturn
 
-from steelyard import interruption, libraries, standstill, streams
+from steelyard import home, interruption, libraries, standstill, streams
 from steelyard.cli import output, parser
-from steelyard.cli.verb import output_of
+from steelyard.cli.verb import written_by
 from steelyard.errors import SteelyardError, Unsupported
 from steelyard.text import quoted
 
@@ -32,10 +31,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         verb, options = parser.read(sys.argv[1:] if argv is None else argv)
         _need_proc()
         _put_in_order()
+        files = written_by(options)
+        for flag, path in files.items():
+            output.may_be_written(flag, path)
         with interruption.told_apart():
             if verb.shares_output:  # with a command, which has standard output for itself
                 return verb.run(options)
-            with output.directed(output_of(options)):
+            with output.directed(files.get("--output")):
                 return verb.run(options)
     except SystemExit as leaving:  # argparse has printed its help or its complaint
         return int(leaving.code or 0)
@@ -61,10 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _need_proc() -> None:
     """Raises Unsupported where processes and open files cannot be looked at: so systems could not be parked,
     and tables not be read."""
-    if not Path("/proc/self/fd").is_dir():
+    if not os.path.lexists("/proc/self/fd/2"):  # which there is: streams.put_in_order
         raise Unsupported(
-            "'/proc' is not mounted, or belongs to another process namespace, and nothing works without "
-            "it: mount -t proc proc /proc"
+            "'/proc' is not mounted, may not be read, or belongs to another process namespace, and nothing "
+            "works without it: mount -t proc proc /proc"
         )
 
 
@@ -118,5 +120,8 @@ def _put_in_order() -> None:
     from steelyard.systems import ledger, scratch
 
     restored = ledger.put_back_leftovers()
-    for sentence in (*restored.done, *restored.left, *scratch.clear(Path(tempfile.gettempdir()))):
+    cleared: list[str] = []
+    with suppress(Unsupported):  # most commands need no temporary directory
+        cleared = scratch.clear(home.temporary())
+    for sentence in (*restored.done, *restored.left, *cleared):
         streams.tell(sentence)

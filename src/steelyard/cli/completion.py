@@ -71,7 +71,7 @@ def _watches(given: argparse.Namespace) -> Iterator[str]:
 def _in_archive(given: argparse.Namespace, folder: str) -> Iterator[str]:
     """The newest first. Their names are enough: nothing is read."""
     place = output.archive(getattr(given, "archive", None)) / folder
-    found = [one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith(".")]
+    found = [one.name for one in place.iterdir() if os.path.isdir(one) and not one.name.startswith(".")]
     return iter(sorted(found, reverse=True))
 
 

@@ -1,13 +1,13 @@
 """gate: whether a change made anything slower, as an exit status."""
 
-import tempfile
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard import streams
+from steelyard import home, streams
 from steelyard.cli import measuring, output
 from steelyard.cli.verb import Verb, archive_option, option, output_option, part
 from steelyard.errors import UsageError
@@ -120,7 +120,7 @@ def exit_status(decided: "Gate", *, lenient: bool, bisect: bool) -> int:
 def _sides(options: GateOptions) -> Iterator[OwnWork]:
     """What is compared, for as long as it is measured. Raises UsageError."""
     if not options.command and not (
-        len(options.sides) == 2 and all(Path(one).is_file() for one in options.sides)
+        len(options.sides) == 2 and all(os.path.isfile(one) for one in options.sides)
     ):
         raise UsageError("gate needs a command after --: steelyard gate OLD NEW -- ./bench")
     if options.surroundings.place is not None:
@@ -140,12 +140,12 @@ def _sides(options: GateOptions) -> Iterator[OwnWork]:
     paths = [Path(one).absolute() for one in options.sides]
     by_name = dict(zip(_names([path.name for path in paths]), paths, strict=True))
     here = replace(shared, directory=str(Path.cwd()))
-    if all(path.is_dir() for path in paths):
+    if all(os.path.isdir(path) for path in paths):
         yield _treated(shared, _in(by_name, words), options)
-    elif all(path.is_file() for path in paths):
+    elif all(os.path.isfile(path) for path in paths):
         programs = {name: Command((str(path), *words)) for name, path in by_name.items()}
         yield _treated(here, programs, options)
-    elif any(path.exists() for path in paths):
+    elif any(os.path.exists(path) for path in paths):
         raise UsageError(
             f"{' and '.join(map(quoted, options.sides))} must be two directories, two programs or two systems"
         )
@@ -178,7 +178,7 @@ def _worktrees(options: GateOptions) -> Iterator[dict[str, Path]]:
     from steelyard.systems import scratch
 
     assert options.base is not None
-    place = scratch.make(Path(tempfile.gettempdir()))
+    place = scratch.make(home.temporary())
     try:
         wanted = {"base": options.base, "head": options.head}
         with commits.checked_out(Path.cwd(), wanted, place.path) as directories:

@@ -1,5 +1,6 @@
 """load: a server of one's own under load."""
 
+import os
 import random
 import stat
 from collections.abc import Iterator
@@ -271,7 +272,7 @@ def _load(options: LoadOptions) -> int:
             "takes time besides its load; give a longer --for, or fewer --trials"
         )
     show = console.print_json if options.format == "json" else console.print_levels
-    show(trials.levels(done), order.server, pattern)
+    show(trials.levels(done, pattern), order.server, pattern)
     return status if any(one.answers for one in done) else status or 1
 
 
@@ -401,7 +402,7 @@ def _users(options: LoadOptions) -> "Users | None":
 
 def _directory(text: str) -> str:
     path = Path(text)
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise UsageError(
             f"--content is {quoted(text)}, which is no directory: name one that the server serves"
         )

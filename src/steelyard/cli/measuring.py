@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard import libraries, standstill, streams
+from steelyard import destination, libraries, standstill, streams
 from steelyard.cli import output
 from steelyard.cli.verb import (
     Verb,
@@ -340,8 +340,6 @@ def _measure(
 
     for sentence in scratch.clear(Path(measuring.directory)) if measuring.directory else []:
         streams.tell(sentence)
-    if reporting.html:
-        output.may_be_written("--html", reporting.html)
     done = carry_out(
         order.Order(
             study=study,
@@ -467,7 +465,8 @@ def _print_report(experiment: "Experiment", options: Reporting) -> "Evaluation":
 
         with output.writing("--html", options.html):
             page.write(options.html, result, tables=published)
-        streams.tell(f"the report is in {options.html}")
+        if destination.is_file(options.html):
+            streams.tell(f"the report is in {options.html}")
     if unread is not None:
         raise unread
     return result

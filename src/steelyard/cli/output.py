@@ -1,12 +1,11 @@
 """Output of the command line: data to standard output, progress and advice to standard error."""
 
 import io
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
-from steelyard import streams
+from steelyard import destination
 from steelyard.errors import UsageError
 from steelyard.text import quoted
 
@@ -26,33 +25,31 @@ def writing(option: str, path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{option} is {quoted(path)}, which cannot be written: {error.strerror}") from error
+        raise UsageError(
+            f"{option} is {quoted(path)}, which cannot be written: {error.strerror or error}"
+        ) from error
 
 
 def may_be_written(option: str, path: Path) -> None:
-    """Raises UsageError where a file is to be made that cannot be: better now than when all is measured."""
-    if path.exists() and not path.is_dir() and not path.is_file():  # a pipe, a device
-        return
-    folder = path.absolute().parent
-    for wrong, why in (
-        (not folder.is_dir(), "no such directory"),
-        (path.is_dir(), "it is a directory"),
-        (not os.access(folder, os.W_OK), "its directory is not writable"),
-    ):
-        if wrong:
-            raise UsageError(f"{option} is {quoted(path)}, which cannot be written: {why}")
+    """Raises UsageError where nothing can be written: better now than when all is measured."""
+    if why := destination.why_not(path):
+        raise UsageError(f"{option} is {quoted(path)}, which cannot be written: {why}")
+
+
+def write(option: str, path: Path, content: str) -> None:
+    """Writes the text to what the option names. Raises UsageError where it cannot be written."""
+    with writing(option, path):
+        destination.write(path, content)
 
 
 @contextmanager
 def directed(path: Path | None) -> Iterator[None]:
     """Lets what is printed go into that file, if there is one, whole or not at all. Raises UsageError where
     it cannot be written."""
-    if path is None:
+    if path is None or destination.descriptor(path) == 1:
         yield
         return
-    may_be_written("--output", path)
     written = io.StringIO()
     with redirect_stdout(written):
         yield
-    with writing("--output", path):
-        streams.write_whole(path, written.getvalue())
+    write("--output", path, written.getvalue())

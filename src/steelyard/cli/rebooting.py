@@ -1,5 +1,6 @@
 """reboots: an experiment that reboots this machine: where it stands, its end; a boot into a kernel."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,11 @@ def _reboots(options: RebootsOptions) -> int:
         return 0
     run = continuation.standing()
     if run is None:
-        told = f"; the output of the last one is in {continuation.LOG}" if continuation.LOG.exists() else ""
+        told = (
+            f"; the output of the last one is in {continuation.LOG}"
+            if os.path.exists(continuation.LOG)
+            else ""
+        )
         print(f"no experiment reboots this machine{told}")
         return 0
     if options.what == "stop":

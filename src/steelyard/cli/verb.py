@@ -15,6 +15,7 @@ from typing import Any
 from steelyard.quantities import parsed
 
 FORMATS = ("text", "json", "csv")
+WRITTEN = ("output", "html")  # the options that name a file to be written
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def output_option(group: str = "") -> Any:
         group=group,
         type=Path,
         metavar="FILE",
-        help="write the output to this file, complete or not at all (default: standard output)",
+        help="write the output to this file, complete or not at all; - is standard output (default: that)",
     )
 
 
@@ -165,11 +166,13 @@ def given_to_steer(options: Any) -> list[str]:
     ]
 
 
-def output_of(options: Any) -> Path | None:
-    """The value of --output, in whichever table it is."""
+def written_by(options: Any) -> dict[str, Path]:
+    """The files that are to be written, by their flags, in whichever table these are."""
+    found: dict[str, Path] = {}
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
-        found = output_of(value) if "table" in field.metadata else value if field.name == "output" else None
-        if isinstance(found, Path):
-            return found
-    return None
+        if "table" in field.metadata:
+            found |= written_by(value)
+        elif field.name in WRITTEN and value is not None:
+            found[f"--{field.name}"] = value
+    return found

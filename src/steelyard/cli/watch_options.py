@@ -1,6 +1,7 @@
 """The options of `steelyard watch`, and the `Order` that they mean, or a sentence about what is wrong."""
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from steelyard.cli.verb import archive_option, format_option, option
 from steelyard.errors import UnknownName, UsageError
 from steelyard.quantities import parse_duration, parse_share, parse_whole, parsed
 from steelyard.shapes import Wrong
-from steelyard.text import quoted
+from steelyard.text import of_file, quoted
 from steelyard.watch.order import BACKENDS, DETAILS, USUAL_BUDGET, WatchOrder
 
 _MOST_PIDS = 4096
@@ -267,19 +268,26 @@ def _check_what(options: WatchOptions) -> None:
         raise UsageError(f"--seed is {options.seed}, but it needs --children")
     if pids and cgroup:
         raise UsageError(f"-p {pids[0]} and --cgroup {cgroup} cannot be combined; give one of them")
-    if cgroup and not (Path(cgroup) / "cgroup.procs").exists():
+    if cgroup and not os.path.exists(Path(cgroup) / "cgroup.procs"):
         raise UsageError(f"--cgroup is {quoted(Path(cgroup))}, which is not a control group's directory")
 
 
 def process(option: str, text: str) -> int:
     """The number of a process that runs, and of no thread. Raises UsageError."""
     pid = parsed(option, partial(parse_whole, most=_MOST), text)
+    file = Path(f"/proc/{pid}/status")
     try:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = of_file(file).splitlines()
         status = {name: value for name, _, value in (line.partition(":") for line in lines)}
         group, state, threads = int(status["Tgid"]), status["State"].strip()[:1], int(status["Threads"])
-    except (OSError, KeyError, ValueError):
-        raise UsageError(f"{option} is {quoted(text)}, but there is no such process") from None
+    except (OSError, KeyError, ValueError) as error:
+        if not _lives(pid):
+            raise UsageError(f"{option} is {quoted(text)}, but there is no such process") from None
+        why = getattr(error, "strerror", None) or "it says something else"
+        raise UsageError(
+            f"{option} is {quoted(text)}, a process that this user cannot look at: {file}: {why} (proc(5), "
+            "hidepid)"
+        ) from None
     if group != pid:
         raise UsageError(
             f"{option} is {quoted(text)}, which is a thread of process {group}; watch -p {group}"
@@ -287,6 +295,17 @@ def process(option: str, text: str) -> int:
     if state in "ZX" and threads <= 1:
         raise UsageError(f"{option} is {quoted(text)}, which has ended; its parent has not waited for it yet")
     return pid
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process, whatever /proc shows."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _pids(texts: Sequence[str]) -> tuple[int, ...]:

@@ -1,14 +1,14 @@
 """watch: accounts for processes. What reckons and draws is imported before the watch begins."""
 
+import io
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from steelyard import libraries, streams
+from steelyard import destination, libraries, streams
 from steelyard.cli import output, watch_options
 from steelyard.cli.verb import Verb, given_to_steer
 from steelyard.cli.watch_options import WatchOptions
@@ -26,8 +26,6 @@ def _watch(options: WatchOptions) -> int:
             f"{quoted(options.words[0])} stands before any --; a command is written after it: "
             f"steelyard watch -- {shlex.join(options.words)}"
         )
-    if options.html:
-        output.may_be_written("--html", options.html)
     if options.kept:
         return _report_kept(options, options.kept)
     return _measure(options)
@@ -39,18 +37,16 @@ def _measure(options: WatchOptions) -> int:
     from steelyard.watch import monitor, sentences, session, views
 
     order = watch_options.order(options)
-    opened = _report_file(options)
     with (
         views.open_all(order, live=options.live, openmetrics=options.openmetrics, say=streams.tell) as shown,
         monitor.start(order, program=options.program, output=shown.output) as running,
-        opened as file,
     ):
         with shown.over(running) as onlookers:
             session.wait(running, order, onlookers=onlookers, look_s=shown.look_s)
         watch, status = running.finish()
         # A command that could not be executed is no process: the monitor has said why.
         if watch is not None and (watch.processes or status <= 0):
-            _report(watch, sentences.subject(order), options, file=file)
+            _report(watch, sentences.subject(order), options)
     if status < 0:
         left = " before it began" if watch is None else ": the report has what it recorded until then"
         raise SystemFailed(f"the monitor was killed by signal {-status}{left}")
@@ -63,17 +59,8 @@ def _report_kept(options: WatchOptions, name: str) -> int:
     if also := [*(["a command"] if options.command else []), *given_to_steer(options)]:
         raise UsageError(f"--kept reports a finished watch, and cannot be combined with {also[0]}")
     entry = watches.find(output.archive(options.archive), name, streams.tell)
-    with _report_file(options) as file:
-        _report(watches.read(entry), entry.header["watched"], options, file=file)
+    _report(watches.read(entry), entry.header["watched"], options)
     return 0
-
-
-def _report_file(options: WatchOptions) -> AbstractContextManager[TextIO]:
-    """The destination of the report: a command keeps standard output for itself."""
-    if options.output is None:
-        return nullcontext(sys.stderr if options.command else sys.stdout)
-    with output.writing("--output", options.output):
-        return open(options.output, "w", encoding="utf-8")
 
 
 def _reporting(options: WatchOptions) -> list[str]:
@@ -89,7 +76,7 @@ def _reporting(options: WatchOptions) -> list[str]:
     ]
 
 
-def _report(watch: "Watch", watched: str, options: WatchOptions, *, file: TextIO) -> None:
+def _report(watch: "Watch", watched: str, options: WatchOptions) -> None:
     """Keep the watch, print the report and draw the page, in this order: the measurement exists nowhere else,
     and a page takes long. A failure of one does not prevent the others.
     """
@@ -107,7 +94,7 @@ def _report(watch: "Watch", watched: str, options: WatchOptions, *, file: TextIO
             is_front_end=not options.kept,
         )
 
-    steps: list[Callable[[], str]] = [lambda: _print(account(), watched, options, file=file)]
+    steps: list[Callable[[], str]] = [lambda: _print(account(), watched, options)]
     if options.keep:
         steps.insert(0, lambda: _keep(watch, watched, options))
     if page := options.html:
@@ -133,9 +120,12 @@ def _keep(watch: "Watch", watched: str, options: WatchOptions) -> str:
     return f"the watch is kept as {entry.name} in {root}"
 
 
-def _print(account: "Account", watched: str, options: WatchOptions, *, file: TextIO) -> str:
+def _print(account: "Account", watched: str, options: WatchOptions) -> str:
+    """Prints the report: a command keeps standard output for itself."""
     from steelyard.watch import console, plain
 
+    written = io.StringIO()
+    file: TextIO = written if options.output else sys.stderr if options.command else sys.stdout
     if options.format == "json":
         plain.print_json(account, file)
     elif options.format == "csv":
@@ -143,6 +133,8 @@ def _print(account: "Account", watched: str, options: WatchOptions, *, file: Tex
     else:
         console.print_account(account, file, watched=watched, top=options.top)
     file.flush()  # its reader need not wait for the page
+    if options.output:
+        output.write("--output", options.output, written.getvalue())
     return ""
 
 
@@ -151,7 +143,7 @@ def _draw(account: "Account", watched: str, page: Path) -> str:
 
     with output.writing("--html", page):
         watch_page.write(page, account, watched=watched)
-    return f"the page is in {page}"
+    return f"the page is in {page}" if destination.is_file(page) else ""
 
 
 WATCH = Verb(

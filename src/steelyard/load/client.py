@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from steelyard import commands, shapes
 from steelyard.errors import SystemFailed
 from steelyard.last_words import last_line
-from steelyard.load.model import Histogram, Objects, Pattern, Trial, Users
+from steelyard.load.model import Histogram, Objects, Pattern, Trial, Users, Waits
 from steelyard.programs import built
 from steelyard.servers.running import Target
 from steelyard.shapes import WHOLE_MOST, Check, Length, Name, OneOf, Range, checker
@@ -102,6 +102,13 @@ class _Load:
     started: int
     waited: int
     unsent: int
+    connections: int
+    connecting_ns: int
+    closed: int
+    resent: int
+    longest_ns: int
+    stalled_ns: int
+    elapsed_ns: Annotated[int, Range(1, WHOLE_MOST)]
     user_ns: int
     system_ns: int
     window_ns: Annotated[int, Range(1, WHOLE_MOST)]
@@ -114,7 +121,7 @@ class _Load:
 
 @dataclass(frozen=True, slots=True)
 class _Histogram:
-    of: Annotated[str, OneOf(("latency", "intended", "lag", "object"))]
+    of: Annotated[str, OneOf(("latency", "intended", "lag", "silences", "object"))]
     values_ns: _Buckets
     counts: _Buckets
 
@@ -190,6 +197,16 @@ def _trial(clients: int, output: bytes) -> Trial:
         latency=_histogram(records, "latency"),
         intended=_histogram(records, "intended"),
         lag=_histogram(records, "lag"),
+        waits=Waits(
+            connections=load["connections"],
+            connecting_ns=load["connecting_ns"],
+            closed=load["closed"],
+            resent=load["resent"],
+            longest_ns=load["longest_ns"],
+            silences=_histogram(records, "silences"),
+            stalled_ns=load["stalled_ns"],
+            elapsed_ns=load["elapsed_ns"],
+        ),
         costs=None,
         objects=Objects(
             digest=surge["digest"],

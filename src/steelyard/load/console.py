@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -17,17 +17,25 @@ from steelyard.load.model import (
     ObjectLevel,
     Pattern,
     Trial,
+    WaitLevel,
     limit_words,
+    wait_level,
 )
 from steelyard.load.saturation import Saturation
 from steelyard.load.trials import WARMUP_SHARE
 from steelyard.quantities import digits, interval, number_of, size_bytes, time_ns
 from steelyard.servers.running import Target
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.terminal import Console
 from steelyard.text import shown
 
 _TAIL = 0.99  # the quantile of the answer
+_STALLED_LEAST = 0.01  # of the time: less is not said
+
+_ADVICE = (
+    " A client that waits sends no requests, so the quantiles hide it: a fixed rate (--rate) shows what "
+    "independent users see."
+)
+_KEPT_LEAST = 10  # requests on a connection: of fewer, it is said before any figure that it was closed
 
 _COST_WORDS = {
     "cpu_user_ns": "user mode",
@@ -39,9 +47,12 @@ _COST_WORDS = {
 def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
     """Prints the levels for people."""
     console = terminal.console()
-    console.print(Text(_answer(levels, server, pattern)))
+    for sentence in (*_first(levels, pattern), _answer(levels, server, pattern)):
+        console.print(Text(sentence))
     console.print()
     console.print(_table(levels, pattern))
+    console.print()
+    console.print(_waits_table(levels, pattern))
     for sentence in _notes(levels, pattern):
         console.print(Text(sentence))
 
@@ -68,9 +79,11 @@ _GAVE_WAY = {
 
 def print_saturation(result: Saturation, server: Target) -> None:
     """Prints the rate for people, and what gave way beyond it."""
-    console = Console()
+    console = terminal.console()
     limit, url = result.limit, shown(server.url)
     within = f"{100 * limit.share:g} % of requests within {time_ns(limit.latency_ns)}"
+    for sentence in _first_of_search(result):
+        console.print(Text(sentence))
     if result.rate is None:
         console.print(Text(f"{url}: no search was done before the interruption"))
     elif result.below is None and result.is_client_limited:
@@ -93,6 +106,30 @@ def print_saturation(result: Saturation, server: Target) -> None:
         best = result.below
         busy = f"the load generator was busy {best.trial.busy_most:.0%} of the time{_server_busy(best.trial)}"
         console.print(Text(f"At the highest rate held, {digits(best.rate)} a second, {busy}."))
+        waits = _held_waits(result)
+        assert waits is not None
+        connections = number_of(waits.connections, "connection was", "connections were")
+        console.print(
+            Text(
+                f"There {_waited(waits)}; {connections} opened for "
+                f"{number_of(waits.connection_requests, 'request')}."
+            )
+        )
+
+
+def _held_waits(result: Saturation) -> WaitLevel | None:
+    """What was waited at the highest rate that was held."""
+    return wait_level([result.below.trial], is_closed=False) if result.below else None
+
+
+def _first_of_search(result: Saturation) -> Iterable[str]:
+    where, waits = "At the highest rate held", _held_waits(result)
+    if result.below is None or waits is None:
+        return
+    if waits.are_hidden:
+        yield _hidden(where, waits, result.below.trial.intended.quantile(_TAIL) or 0.0)
+    if _are_anew(waits):
+        yield _closed(where, waits)
 
 
 def _own_limit(result: Saturation) -> str:
@@ -117,9 +154,64 @@ def print_saturation_json(result: Saturation, server: Target) -> None:
         "rate": dataclasses.asdict(result.rate) if result.rate else None,
         "searches": result.ends,
         "gave_way": dict(result.gave_way),
+        "held_waits": dataclasses.asdict(held) if (held := _held_waits(result)) else None,
         "probes": [dataclasses.asdict(one) for one in result.probes],
     }
     _write(record)
+
+
+def _first(levels: Sequence[Level], pattern: Pattern) -> list[str]:
+    """What must be known before any figure: none shows it, or all are of another thing than was asked for."""
+    hidden = [one for one in levels if one.waits.are_hidden]
+    closed = [one for one in levels if _are_anew(one.waits)]
+    return [
+        *(
+            [_hidden_at(max(hidden, key=lambda one: (one.waits.silent_share, one.waits.longest_ns)), pattern)]
+            if hidden
+            else []
+        ),
+        *([_closed_at(max(closed, key=lambda one: one.waits.closed), pattern)] if closed else []),
+    ]
+
+
+def _are_anew(waits: WaitLevel) -> bool:
+    """Whether the server closed so many connections that the figures are those of connecting, too."""
+    return waits.closed * _KEPT_LEAST > waits.connection_requests
+
+
+def _hidden_at(level: Level, pattern: Pattern) -> str:
+    where, tail_ns = f"With {_clients(level.clients, pattern)}", level.latency_ns[_TAIL].value
+    return f"{_hidden(where, level.waits, tail_ns)}{'' if pattern.rate else _ADVICE}"
+
+
+def _hidden(where: str, waits: WaitLevel, tail_ns: float) -> str:
+    return f"{where}, {_waited(waits)}, although 99 % of requests took at most {time_ns(tail_ns)}."
+
+
+def _waited(waits: WaitLevel) -> str:
+    longest = f"the longest wait was {time_ns(waits.longest_ns)}"
+    if not waits.silent_share:
+        return longest
+    return f"the server answered nothing for {_percent(waits.silent_share)} of the time, and {longest}"
+
+
+def _percent(share: float) -> str:
+    return f"{digits(100 * share, count=2)} %" if share else "0 %"
+
+
+def _closed_at(level: Level, pattern: Pattern) -> str:
+    return _closed(f"With {_clients(level.clients, pattern)}", level.waits)
+
+
+def _closed(where: str, waits: WaitLevel) -> str:
+    connections = number_of(waits.connections, "connection was", "connections were")
+    sentence = (
+        f"{where}, the server closed connections that were to be kept: "
+        f"{connections} opened for {number_of(waits.connection_requests, 'request')}"
+    )
+    if waits.connecting_ns is not None:
+        sentence += f", each in {time_ns(waits.connecting_ns)}, which is in the latencies"
+    return sentence + "."
 
 
 def _write(record: Mapping[str, object]) -> None:
@@ -191,6 +283,30 @@ def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
     return table
 
 
+def _waits_table(levels: Sequence[Level], pattern: Pattern) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("users" if pattern.users else "clients", justify="right")
+    for title in ("connections", "for requests", "connecting", "longest wait", "no answer"):
+        table.add_column(title, justify="right")
+    for level in levels:
+        waits = level.waits
+        table.add_row(
+            f"{level.clients:,}",
+            f"{waits.connections:,}",
+            f"{waits.connection_requests:,}",
+            time_ns(waits.connecting_ns) if waits.connecting_ns is not None else "–",
+            time_ns(waits.longest_ns),
+            _percent(waits.silent_share),
+        )
+    table.caption = (
+        "Connections opened, warm-up included, and the mean time of opening one, which is in the latencies. "
+        "The longest wait for an answer. The share of the time in which requests waited and none was "
+        "answered, in pauses longer than 10 ms and ten times the median latency."
+    )
+    table.caption_justify = "left"
+    return table
+
+
 def _object_rates(objects: ObjectLevel) -> tuple[str, str]:
     share = f"{objects.rate.value / objects.offered:.0%}" if objects.offered else "–"
     return _with(objects.rate, digits), share
@@ -221,6 +337,20 @@ def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
             notes.append(
                 f"{where}, {sum(level.failures.values()):,} of {number_of(level.requests, 'request')} "
                 f"failed: {kinds}" + (f" (the server {level.malformed})." if level.malformed else ".")
+            )
+        waits = level.waits
+        if waits.closed and not _are_anew(waits):
+            notes.append(_closed_at(level, pattern))
+        if waits.resent:
+            notes.append(
+                f"{where}, {number_of(waits.resent, 'request')} went twice, because the server closed the "
+                "connection while it was used."
+            )
+        if waits.stalled_share >= _STALLED_LEAST:
+            notes.append(
+                f"{where}, the load generator itself did not run for {_percent(waits.stalled_share)} of the "
+                "time: something else had its processor. That is in neither the longest wait nor the time "
+                "without an answer."
             )
         if level.own_limits:
             notes.append(

@@ -1,7 +1,10 @@
 """What is asked of a load, and what was seen of it. Times are ns, rates a second."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 
 from steelyard.analysis.loads import BUSY_MOST
 from steelyard.statistics.signed_rank import Estimate
@@ -10,6 +13,15 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 # So late may one request in a hundred leave before the schedule counts as slipped.
 LAG_MOST_NS = 1_000_000
+
+FETCHES = 2  # requests before each load, by connections of their own
+
+# A silence is longer than ten slow answers: a server whose every answer takes long does not stand still.
+_SILENCE_LEAST_NS, _SILENCE_TIMES = 10_000_000, 10
+# From where on waiting contradicts the quantiles.
+_LONG_TIMES = 10  # times what 99 % of requests took, and as long as a silence
+_LONG_SHARE = 0.01  # of the time: as large as the share of requests beyond that quantile
+_LONG_OF_WINDOW = 0.1  # by a single request
 
 OWN_LIMIT = "the load generator's own limit"
 # What the load generator may lack, by the error's name (loadgen/limits.c).
@@ -90,6 +102,10 @@ class Histogram:
                 return float(value)
         return None
 
+    def above(self, value: float) -> int:
+        """The sum of what is longer than that."""
+        return sum(each * count for each, count in self.counts.items() if each > value)
+
     def __add__(self, other: "Histogram") -> "Histogram":
         keys = self.counts.keys() | other.counts.keys()
         return Histogram({key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in keys})
@@ -107,6 +123,21 @@ class Objects:
     lost: int  # for want of something on the load generator's side
     sequence_permille: int  # of the sequence of references, gone through so far
     latency: Histogram  # while files of an object were under way
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """What connections a load needed, and how long it waited. Quantiles count requests, and who waits makes
+    none."""
+
+    connections: int  # opened, at any time of the load: in its warm-up, too
+    connecting_ns: int  # all that took together; it is in the latency of the requests that needed them
+    closed: int  # by the server, though they were to be kept
+    resent: int  # requests sent once more, because the server closed their connection meanwhile
+    longest_ns: int  # of a request of which any time was in the window, from when it was due
+    silences: Histogram  # spans of the window from 10 ms on in which requests waited, and none was answered
+    stalled_ns: int  # in which the load generator itself did not run: in neither of the two before
+    elapsed_ns: int  # of the whole load
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +160,7 @@ class Trial:
     latency: Histogram  # from the sending
     intended: Histogram  # from the moment when it was to be sent
     lag: Histogram  # from that moment to the sending, where a client was free
+    waits: Waits
     costs: Mapping[str, int] | None  # of the watched server, for all requests, by figure; None: not watched
     objects: Objects | None = None  # of SURGE
     # Requests that could not be made, by what the load generator lacked: an error's name.
@@ -147,6 +179,53 @@ class Trial:
         return (
             bool(self.own_limits) or self.busy_most > BUSY_MOST or (late is not None and late > LAG_MOST_NS)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitLevel:
+    """What all trials at one level say of connections and of waiting."""
+
+    connections: int  # opened
+    connection_requests: int  # that they were opened for
+    connecting_ns: float | None  # the mean of one; None: none was opened
+    closed: int  # by the server, though they were to be kept
+    resent: int  # requests sent once more, because the server closed their connection meanwhile
+    longest_ns: int
+    silent_share: float  # of the windows: in silences that are longer than this
+    silent_least_ns: float
+    stalled_share: float  # of the time: in which the load generator itself did not run
+    # The quantiles hide waits: more of the time than of the requests lies beyond them, or one request waited
+    # for a large part of a window.
+    are_hidden: bool
+
+
+def wait_level(trials: Sequence[Trial], *, is_closed: bool) -> WaitLevel:
+    """Of at least one trial."""
+    waits = [one.waits for one in trials]
+    connections = sum(one.connections for one in waits)
+    windows_ns = sum(one.window_ns for one in trials)
+    latency = reduce(add, (one.latency for one in trials))
+    usual, tail = latency.quantile(0.5) or 0.0, reduce(add, (one.intended for one in trials)).quantile(0.99)
+    least_ns = max(float(_SILENCE_LEAST_NS), _SILENCE_TIMES * usual)
+    longest_ns = max(one.longest_ns for one in waits)
+    silent_share = min(1.0, reduce(add, (one.silences for one in waits)).above(least_ns) / windows_ns)
+    long_ns = max(_SILENCE_LEAST_NS, _LONG_TIMES * (math.inf if tail is None else tail))
+    # In an open load requests do not wait for each other, so the sum of their latencies is no time.
+    clients_ns = sum(one.clients * one.window_ns for one in trials)
+    long_share = max(silent_share, latency.above(long_ns) / clients_ns if is_closed else 0.0)
+    is_long = longest_ns >= _LONG_OF_WINDOW * trials[0].window_ns
+    return WaitLevel(
+        connections=connections,
+        connection_requests=sum(max(0, one.requests - FETCHES) for one in trials),
+        connecting_ns=sum(one.connecting_ns for one in waits) / connections if connections else None,
+        closed=sum(one.closed for one in waits),
+        resent=sum(one.resent for one in waits),
+        longest_ns=longest_ns,
+        silent_share=silent_share,
+        silent_least_ns=least_ns,
+        stalled_share=min(1.0, sum(one.stalled_ns for one in waits) / sum(one.elapsed_ns for one in waits)),
+        are_hidden=longest_ns >= long_ns and (long_share >= _LONG_SHARE or is_long),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,4 +262,5 @@ class Level:
     client_limited: int  # trials
     client_us: float  # the client's processor time a request
     costs: Mapping[str, Estimate]  # of the server's processes, a request, by figure
+    waits: WaitLevel
     objects: ObjectLevel | None = None

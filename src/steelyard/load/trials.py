@@ -14,7 +14,7 @@ from steelyard import standstill, streams
 from steelyard.errors import SystemFailed
 from steelyard.events import LIFE
 from steelyard.load import client
-from steelyard.load.model import QUANTILES, Histogram, Level, ObjectLevel, Pattern, Trial
+from steelyard.load.model import QUANTILES, Histogram, Level, ObjectLevel, Pattern, Trial, wait_level
 from steelyard.running.host_monitor import HostMonitor, between
 from steelyard.servers.running import Target
 from steelyard.statistics import order_statistics
@@ -134,15 +134,15 @@ def _performed(order: Order, clients: int, seed: int, watch: HostMonitor | None)
     return replace(trial, costs={one.figure: one.value for one in between(before, after).figures})
 
 
-def levels(trials: Sequence[Trial]) -> tuple[Level, ...]:
+def levels(trials: Sequence[Trial], pattern: Pattern) -> tuple[Level, ...]:
     """Each level's trials together, in the order of their clients."""
     return tuple(
-        _level([one for one in trials if one.clients == clients])
+        _level([one for one in trials if one.clients == clients], pattern)
         for clients in sorted({one.clients for one in trials})
     )
 
 
-def _level(trials: Sequence[Trial]) -> Level:
+def _level(trials: Sequence[Trial], pattern: Pattern) -> Level:
     return Level(
         clients=trials[0].clients,
         trials=len(trials),
@@ -161,6 +161,7 @@ def _level(trials: Sequence[Trial]) -> Level:
         client_limited=sum(one.is_client_limited for one in trials),
         client_us=sum(one.cpu_ns for one in trials) / 1000 / sum(one.requests for one in trials),
         costs=_costs(trials),
+        waits=wait_level(trials, is_closed=pattern.rate is None),
         objects=_objects(trials),
     )
 

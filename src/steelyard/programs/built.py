@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import commands, home
-from steelyard.errors import SystemFailed, Unsupported
+from steelyard.errors import SystemFailed, Unsupported, why_not
 from steelyard.last_words import last_line
+from steelyard.text import quoted
 
 _LIMIT_S = 60  # a program that is asked for a fact or for one short trial
 
@@ -107,19 +108,25 @@ def load(build: str) -> Path:
     Raises Unsupported."""
     if build not in _FILES:
         path = build_place(build)
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise Unsupported(f"there is no build '{build}'; {_how_to_make(build)}")
         return path
     path = _built("agent", _FILES[build])
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise Unsupported(f"the load program for {build} is not built; {_ADVICE[build]}")
     return path
 
 
 def monitor() -> Path:
     """The program that watches processes; STEELYARD_WATCH names another one. Raises Unsupported."""
-    path = Path(os.environ.get("STEELYARD_WATCH") or _built("monitor", "steelyard-watch"))
-    if not path.is_file():
+    if given := os.environ.get("STEELYARD_WATCH"):
+        if not _is_program(Path(given)):
+            raise Unsupported(
+                f"STEELYARD_WATCH is {quoted(Path(given))}, but must be a program that can be started"
+            )
+        return Path(given)
+    path = _built("monitor", "steelyard-watch")
+    if not os.path.isfile(path):
         raise Unsupported("the monitor is not built; build Steelyard again: make")
     return path
 
@@ -127,7 +134,7 @@ def monitor() -> Path:
 def client() -> Path:
     """The program that loads servers. Raises Unsupported."""
     path = _built("client", "steelyard-client")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise Unsupported("the load generator is not built; build Steelyard again: make")
     return path
 
@@ -135,7 +142,7 @@ def client() -> Path:
 def uml_registers() -> Path:
     """The library that User-mode Linux needs on processors with AMX. Raises Unsupported."""
     path = _built("systems", "steelyard-uml-registers.so")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise Unsupported(
             "what User-mode Linux needs on a processor with AMX is not built; build again: make"
         )
@@ -146,7 +153,7 @@ def _root() -> Path:
     """The source tree, or what of it was installed: the same names stand below."""
     package = Path(str(resources.files("steelyard")))
     tree = package.parents[1]
-    return tree if (tree / "meson.build").is_file() else package / "programs"
+    return tree if os.path.isfile(tree / "meson.build") else package / "programs"
 
 
 def _built(folder: str, name: str) -> Path:
@@ -172,13 +179,20 @@ def build_place(name: str) -> Path:
 
 def builds() -> tuple[str, ...]:
     """The names of all builds for this kernel. Builds for Windows are not among them."""
-    own = [name for name, file in _FILES.items() if name != "windows" and _built("agent", file).is_file()]
+    own = [
+        name for name, file in _FILES.items() if name != "windows" and os.path.isfile(_built("agent", file))
+    ]
     try:
         root = build_place("x").parent
     except Unsupported:  # nobody can have made one there
         return tuple(own)
-    others = sorted(path.name for path in root.iterdir() if path.is_file()) if root.is_dir() else []
-    return (*own, *others)
+    with contextlib.suppress(OSError):  # it is not there, or nobody else's business
+        return (*own, *sorted(path.name for path in root.iterdir() if _is_program(path)))
+    return tuple(own)
+
+
+def _is_program(path: Path) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def native_builds() -> tuple[str, ...]:
@@ -214,7 +228,7 @@ def answer_of(program: Path, *words: str | Path) -> bytes:
     except subprocess.TimeoutExpired:
         raise SystemFailed(f"{what} did not end within {_LIMIT_S} s") from None
     except OSError as error:
-        raise SystemFailed(f"{what} cannot be started: {error.strerror}") from error
+        raise SystemFailed(f"{what} cannot be started: {why_not(error, program)}") from error
     if answer.returncode:
         raise SystemFailed(f"{what} failed ({answer.returncode}): {_reason(answer)}")
     return answer.stdout

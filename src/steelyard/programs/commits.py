@@ -1,5 +1,6 @@
 """Builds two commits of the user's repository, each in a worktree of its own below a scratch directory."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -37,7 +38,7 @@ def _forget_killed(repository: Path) -> None:
     user's own stay, also those on a disk that is not mounted now."""
     for line in _git(repository, "worktree", "list", "--porcelain").splitlines():
         path = Path(line.removeprefix("worktree "))
-        if line.startswith("worktree ") and re.match(_OURS, path.parent.name) and not path.exists():
+        if line.startswith("worktree ") and re.match(_OURS, path.parent.name) and not os.path.exists(path):
             _git(repository, "worktree", "remove", "--force", str(path))
 
 

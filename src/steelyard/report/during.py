@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from steelyard import events, standstill
+from steelyard import destination, events, standstill
 from steelyard.analysis.interim import Judge
 from steelyard.analysis.model import Comparison
 from steelyard.errors import Ended
@@ -19,7 +19,7 @@ from steelyard.running import order, runner
 from steelyard.running.progress import MakeOnlooker, RunState
 from steelyard.study.plan import Plan
 from steelyard.terminal import Console
-from steelyard.text import shortened
+from steelyard.text import quoted, shortened
 from steelyard.words import care, wording
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ShownSoFar:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self.screen = Screen(self.state, know=self._know, console=self._console, clock=clock)
         self.page: PageSoFar | None = None
-        if html:
+        if html and destination.is_file(html):  # what is no file takes the page at its end alone
             from steelyard.report import so_far  # imports charts, and only for this
 
             self.page = so_far.PageSoFar(html, self.state, clock=clock)
@@ -89,7 +89,7 @@ class ShownSoFar:
                 "steelyard report shows what there is."
             )
         if kind is not None and self.page and self._is_written:
-            self._try_to_write(self.page.stop)
+            self._try_to_write(self.page, self.page.stop)
 
     def begins(self, what: str, system: str) -> None:
         self.state.begins(what, system)
@@ -158,12 +158,12 @@ class ShownSoFar:
         else:
             self._say_line()
         if self.page and self.page.is_due():
-            self._try_to_write(self.page.write)
+            self._try_to_write(self.page, self.page.write)
 
     def _know(self) -> tuple[Answer, ...]:
         return answers.all_of(self.state.judge.evaluation())
 
-    def _try_to_write(self, write: Callable[[], None]) -> None:
+    def _try_to_write(self, page: "PageSoFar", write: Callable[[], None]) -> None:
         """Write the page at a look. It is a convenience: the run continues without it."""
         try:
             write()
@@ -171,7 +171,7 @@ class ShownSoFar:
         except OSError as error:
             if ("page", "") not in self._complained:
                 self._complained.add(("page", ""))
-                self._say(f"cannot write the page: {error.strerror}")
+                self._say(f"cannot write the page {quoted(page.path)}: {error.strerror}")
 
     def _say_line(self) -> None:
         """A line a look; where looks come faster than people read, only those with news, and one at times."""

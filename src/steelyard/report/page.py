@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from steelyard import streams
+from steelyard import destination
 from steelyard.analysis.model import HARDWARE, Comparison, Evaluation, Gain, Index, Multiprogramming
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL
 from steelyard.drawing import charts, marks, study_figures
@@ -37,7 +37,7 @@ _LENSES = {
 
 def write(path: Path, evaluation: Evaluation, *, tables: Sequence[Printed]) -> None:
     """Writes the page to the path, whole or not at all. Raises OSError."""
-    streams.write_whole(path, html(evaluation, tables=tables))
+    destination.write(path, html(evaluation, tables=tables))
 
 
 @charts.unvalidated

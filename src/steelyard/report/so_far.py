@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from steelyard import streams
+from steelyard import destination
 from steelyard.analysis.model import Evaluation
 from steelyard.drawing import charts
 from steelyard.quantities import clock_text
@@ -21,7 +21,7 @@ class PageSoFar:
 
     def __init__(self, path: Path, state: RunState, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.writing_s, self.written = 0.0, 0  # what it has cost, and how often
-        self._path = path
+        self.path = path
         self._state = state
         self._clock = clock
         self._next = 0.0
@@ -33,7 +33,7 @@ class PageSoFar:
     def write(self) -> None:
         """Writes the page, whole or not at all. Raises OSError."""
         begun = self._clock()
-        streams.write_whole(self._path, html(self._state.judge.evaluation(), self._state))
+        destination.write(self.path, html(self._state.judge.evaluation(), self._state))
         now = self._clock()
         self.writing_s, self.written = self.writing_s + now - begun, self.written + 1
         self._next = now + (now - begun) / _SHARE
@@ -41,7 +41,7 @@ class PageSoFar:
     def stop(self) -> None:
         """The last page of a run that is not reported any more: it waits for nothing. Raises OSError."""
         evaluation = self._state.judge.evaluation()
-        streams.write_whole(self._path, html(evaluation, self._state, is_over=True))
+        destination.write(self.path, html(evaluation, self._state, is_over=True))
 
 
 def html(evaluation: Evaluation, state: RunState, *, is_over: bool = False) -> str:

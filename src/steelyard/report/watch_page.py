@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from steelyard import streams
+from steelyard import destination
 from steelyard.drawing import charts, lanes, watch_figures
 from steelyard.drawing.charts import Spec
 from steelyard.drawing.watch_figures import COLOURS, OTHERS, OTHERS_COLOUR
@@ -55,7 +55,7 @@ class SeriesChart:
 
 def write(path: Path, account: Account, *, watched: str) -> None:
     """Writes the page to the path, whole or not at all. Raises OSError."""
-    streams.write_whole(path, html(account, watched=watched))
+    destination.write(path, html(account, watched=watched))
 
 
 @charts.unvalidated
@@ -296,10 +296,10 @@ def _calls_of(one: Process, account: Account) -> str:
         for call in one.calls.values()
     ]
     known = [value for value in values if value is not None]
-    if len(known) == len(values):
+    if len(known) == len(values) and (detail == "budget" or one.exact is not False):
         return ("≈ " if detail == "budget" and not one.exact else "") + count(round(sum(known)))
     total = sum(call.calls or 0 for call in one.calls.values())
-    return f"≥ {count(total)}" if detail == "budget" and total else NOTHING
+    return f"≥ {count(total)}" if detail != "profile" and total else NOTHING
 
 
 def _left_out(rest: Sequence[Process]) -> str:

@@ -33,6 +33,7 @@ _EVENTS = ("faults_minor", "faults_major", "switches_voluntary", "switches_invol
            "blocks_read", "blocks_written")  # fmt: skip
 _GROUP_TIMES = ("asked_ns", "began_ns", "ended_ns", "reaped_ns")
 _PROCESSOR_TIMES = ("server", "client", "processor", "machine", "demand", "near", "far", "rest")
+_WITHIN_TRIAL = ("latency_mean", "round_trip", "connecting", "longest_wait")
 _HUNDREDTHS = 10_000  # of a percent
 
 
@@ -250,7 +251,7 @@ def _reported(request: Expectation, one: Record, heard: Heard) -> None:
         most, why = _described_most(request, metric.unit, heard)
     elif metric.per == "second":
         most, why = _PROCESSORS_MOST * 10**9, "as much as the processors have in a second"
-    elif relations.quantile_of(metric.name) or metric.name in ("latency_mean", "round_trip"):
+    elif relations.quantile_of(metric.name) or metric.name in _WITHIN_TRIAL:
         # fio's quantiles are the upper ends of buckets.
         most, why = heard.trial_ns + heard.trial_ns // 32, "as its trial took"
     else:

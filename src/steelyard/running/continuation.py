@@ -59,7 +59,7 @@ def _beginning(process: int) -> str:
     """The process's start in ticks since the machine's (proc(5)); nothing if there is no such process."""
     try:
         return of_file(Path(f"/proc/{process}/stat")).rpartition(")")[2].split()[19]
-    except OSError:
+    except (OSError, IndexError):
         return ""
 
 
@@ -145,7 +145,7 @@ def stop(found: Continuation) -> bool:
 def remove() -> None:
     """Nothing is gone on with after the next boot."""
     file = _UNITS / NAME
-    if file.exists():
+    if os.path.exists(file):
         this_machine.do("systemctl", "disable", NAME)
         file.unlink(missing_ok=True)
         this_machine.do("systemctl", "daemon-reload")

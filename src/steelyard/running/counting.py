@@ -158,6 +158,8 @@ class Counting:
             if before is None or after is None:
                 return
             difference = host_monitor.between(before, after)
+            if not difference.is_whole:
+                return
             calls = difference.calls
             if calls is not None and has_server:
                 calls = host_monitor.apart(calls, counting.exits)

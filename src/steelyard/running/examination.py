@@ -2,20 +2,21 @@
 
 import json
 import math
-import tempfile
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median, stdev
 from typing import Any
 
-from steelyard import allowance, standstill, systems
+from steelyard import allowance, home, standstill, systems
 from steelyard.errors import SteelyardError
 from steelyard.programs import built
 from steelyard.quantities import counted_processors, digits, size_bytes, time_ns
 from steelyard.running import laboratories
 from steelyard.statistics import student
 from steelyard.systems.agent import Agent
+from steelyard.text import of_file
 from steelyard.watch import monitor
 from steelyard.watch.order import DETAILS
 
@@ -24,6 +25,9 @@ CLOCK, NOISE, RESOLUTION = "clock", "noise", "resolution"
 _QUIET_SOURCES = ("tsc", "kvm-clock", "arch_sys_counter")  # read without entering the kernel
 _PRESSURE_LEAST = 1.0  # percent of ten seconds
 _STOLEN_LEAST = 0.1  # percent of the time since boot
+_STOLEN = 7  # of the counts in the first line of /proc/stat
+_SIZE = re.compile(r"^(MemTotal|MemAvailable):\s+([0-9]+) kB$", re.MULTILINE)
+_BEGINNING = re.compile(r"[0-9]{1,9}(\.[0-9]+)?(?!\S)")
 _SHORT_OF_MEMORY = 0.1
 _STARTS_MOST_S = 90.0  # for the starts of all systems together
 STARTED, NOT_TRIED = "started", "not tried"
@@ -50,7 +54,7 @@ def examine(*, start: bool = True) -> Iterator[Diagnosis]:
     """All there is to say, in the order of a report; what cannot be found out is left out, or says so. Each
     system is started once, unless `start` is False: then only what it needs is looked for."""
     try:
-        fingerprint = _record_of("describe", tempfile.gettempdir())
+        fingerprint = _record_of("describe", str(home.temporary()))
     except SteelyardError as error:
         yield Diagnosis(MACHINE, "programs", False, str(error))
         return
@@ -82,7 +86,7 @@ def _machine(fingerprint: Record) -> str:
 
 def _systems(*, start: bool) -> Iterator[Diagnosis]:
     """Each built-in system, started once where it has what it needs: only that shows that it works here."""
-    directory, left_s = Path(tempfile.gettempdir()), _STARTS_MOST_S
+    directory, left_s = home.temporary(), _STARTS_MOST_S
     for system in systems.BUILT_IN:
         reason = systems.refusal(system)
         says = NOT_TRIED
@@ -144,7 +148,9 @@ def noise(fingerprint: Record, root: Path = Path("/")) -> Iterator[Diagnosis]:
         says = f"only {usable} of {online} may be used by this process (taskset, or a cpuset)"
         yield Diagnosis(NOISE, "processors", False, says)
     quota = allowance.quota(proc=root / "proc")
-    if quota is not None:
+    if not allowance.tells_limits(proc=root / "proc"):
+        yield _unknown("limits", "whether control groups limit this process", allowance.LIMITS_FROM)
+    elif quota is not None:
         says = (
             f"control group {quota.group} has a quota of {digits(quota.processors)} processors: "
             "once it is used up, all its processes stop until the next period"
@@ -166,26 +172,37 @@ def _frequency(governor: str | None, root: Path) -> Iterator[Diagnosis]:
 
 
 def _virtual(hypervisor: str, root: Path) -> Diagnosis:
-    counts = [int(one) for one in (_text(root / "proc/stat") or "").partition("\n")[0].split()[1:9]]
-    total = sum(counts)
-    stolen = 100 * counts[7] / total if total else 0.0
+    name, *counts = [*(_text(root / "proc/stat") or "").partition("\n")[0].split(), ""]
+    known = [int(one) for one in counts[: _STOLEN + 1] if one.isdecimal()]
+    if name != "cpu" or len(known) <= _STOLEN or not any(known):
+        return _unknown("virtual machine", f"{hypervisor} guest; CPU time stolen by the host", "/proc/stat")
+    stolen = 100 * known[_STOLEN] / sum(known)
     says = f"{hypervisor} guest; {digits(stolen)} % of CPU time stolen by the host since boot"
     return Diagnosis(NOISE, "virtual machine", stolen < _STOLEN_LEAST, says)
 
 
+def _unknown(name: str, what: str, files: str) -> Diagnosis:
+    """What could disturb, and cannot be told: so nobody takes silence for quiet."""
+    return Diagnosis(NOISE, name, False, f"{what} is unknown: {files} does not tell here")
+
+
 def _other_load(processors: int, root: Path) -> Iterator[Diagnosis]:
-    pressure = (_text(root / "proc/pressure/cpu") or "").partition("avg10=")[2].split()
-    if pressure:
-        waited = float(pressure[0])
+    waited = _number((_text(root / "proc/pressure/cpu") or "").partition("avg10=")[2])
+    running = _number(_text(root / "proc/loadavg") or "")
+    if waited is not None:
         says = f"in {digits(waited)} % of the last 10 s a process waited for a processor"
         yield Diagnosis(NOISE, "other work", waited < _PRESSURE_LEAST, says)
-    if laboratories.others(proc=root / "proc"):
-        says = "another laboratory measures on this machine now: each disturbs the other"
-        yield Diagnosis(NOISE, "other laboratory", False, says)
-    if not pressure and (load := _text(root / "proc/loadavg")):
-        running = float(load.split()[0])
+    elif running is not None:
         says = f"{digits(running)} processes ran or waited, on average over a minute"
         yield Diagnosis(NOISE, "other work", running < 0.1 * processors, says)
+    else:
+        yield _unknown("other work", "it", "/proc/pressure/cpu or /proc/loadavg")
+    others = laboratories.others(proc=root / "proc")
+    if others is None:
+        yield _unknown("other laboratory", "whether one measures here", "/proc/net/unix")
+    elif others:
+        says = "another laboratory measures on this machine now: each disturbs the other"
+        yield Diagnosis(NOISE, "other laboratory", False, says)
 
 
 def _priority() -> Iterator[Diagnosis]:
@@ -198,10 +215,10 @@ def _priority() -> Iterator[Diagnosis]:
 
 def _memory(root: Path) -> Iterator[Diagnosis]:
     """The available memory, by the machine's count or by the tightest control group's."""
-    lines = (_text(root / "proc/meminfo") or "").splitlines()
-    sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
+    sizes = {name: int(kb) * 1024 for name, kb in _SIZE.findall(_text(root / "proc/meminfo") or "")}
     available, total = sizes.get("MemAvailable"), sizes.get("MemTotal")
-    if available is None or total is None:
+    if available is None or not total:
+        yield _unknown("memory", "how much is available", "/proc/meminfo")
         return
     says = f"{size_bytes(available)} of {size_bytes(total)} available"
     limit = allowance.memory(proc=root / "proc")
@@ -213,9 +230,15 @@ def _memory(root: Path) -> Iterator[Diagnosis]:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return of_file(path).strip()
     except OSError:
         return None
+
+
+def _number(text: str) -> float | None:
+    """The number that the text begins with."""
+    found = _BEGINNING.match(text)
+    return float(found[0]) if found else None
 
 
 def _resolutions() -> Iterator[Diagnosis]:

@@ -7,14 +7,13 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import steelyard
-from steelyard import allowance, standstill, streams
+from steelyard import allowance, home, standstill, streams
 from steelyard.analysis import interim
 from steelyard.archive import closing, experiments
 from steelyard.archive.experiments import Experiment
@@ -122,7 +121,7 @@ def carry_out(
             raise
         except SteelyardError:
             experiments.discard_if_empty(experiment)
-            if experiment.path.exists():
+            if os.path.exists(experiment.path):
                 streams.tell(
                     f"what was measured is kept as {experiment.name}, and the same command resumes "
                     f"it; output of the systems: steelyard archive show {experiment.name} --words"
@@ -215,8 +214,8 @@ def _are_watched(members: Mapping[str, System]) -> bool:
 
 
 def _directory(order: Order) -> Path:
-    directory = Path(order.directory or tempfile.gettempdir()).absolute()
-    if not directory.is_dir() or not os.access(directory, os.W_OK):
+    directory = Path(order.directory or home.temporary()).absolute()
+    if not os.path.isdir(directory) or not os.access(directory, os.W_OK):
         raise UsageError(f"--directory is {quoted(directory)}, but must be a directory that can be written")
     if any(ord(character) < 32 for character in str(directory)):  # a tab or a line end ends it in the ledger
         raise UsageError(f"--directory is {quoted(directory)}, but must be one without control characters")

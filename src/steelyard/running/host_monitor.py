@@ -6,11 +6,10 @@ A guest is its host processes here: what one of its operations costs is what tho
 import os
 import selectors
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard import standstill
+from steelyard import home, standstill
 from steelyard.errors import SteelyardError, SystemFailed, Unsupported
 from steelyard.events import CALLS, LIFE, OF_SERVER, SPAN, SYSTEM, USER, Called, Figure
 from steelyard.programs import built
@@ -34,11 +33,15 @@ class Difference:
 
     figures: tuple[Figure, ...]
     calls: tuple[Called, ...] | None
+    is_whole: bool = True  # False: the monitor lost something meanwhile
 
 
 def between(before: Mark, after: Mark) -> Difference:
-    """The difference of two marks of one watch. What either does not know is left out, never 0."""
+    """The difference of two marks of one watch. What either does not know is left out, never 0; so is all
+    between two marks of which the monitor has lost something: what is left would pass for the whole."""
     more = {SPAN: after.at_ns - before.at_ns}
+    if (after.lost or 0) > (before.lost or 0):
+        return Difference(tuple(Figure(name, value) for name, value in more.items()), None, is_whole=False)
     for name, value in after.figures.items():
         first = before.figures.get(name)
         if value is not None and first is not None:
@@ -123,7 +126,7 @@ class HostMonitor:
         reading, self._control = os.pipe()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._read_end, selectors.EVENT_READ)
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
+        self._errors = home.unnamed_file()  # closed in close()
         try:
             self._process = subprocess.Popen(
                 [words[0], *self._tells, "--control", str(reading), "--records", str(writing), *words[1:]],

@@ -274,6 +274,8 @@ class RunningSystems:
         watching = self._monitors.get(trial.system)
         before = watching.mark() if watching else None
         is_watched = before is not None and before.figures.get(RUN) is not None
+        # One that reads /proc now and then sees no process to its end: our own reading is better than none.
+        is_watched = is_watched and watching is not None and watching.head.backend != "proc"
         outcome = dialogue.perform(agent, trial, plan, boot=boot, is_watched=is_watched)
         after = watching.mark() if watching and before else None
         if before is None or after is None:

@@ -4,6 +4,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -55,37 +56,96 @@ class Running:
 
 def is_url(name: str) -> bool:
     """Whether a server's name is the address of one that runs."""
-    return name.startswith(("http://", "https://"))
+    return name.lower().startswith(("http://", "https://"))
 
 
 def target(url: str, *, is_allowed: bool) -> Target:
     """The server that the URL names. Raises UsageError unless it is http and either loopback or allowed."""
     try:
         parts = urlsplit(url)
-        port = parts.port or 80
     except ValueError as error:
         raise UsageError(f"{quoted(url)} is no URL: {error}") from error
     if parts.scheme != "http" or not parts.hostname:
         raise UsageError(f"{quoted(url)} must be of the form http://HOST[:PORT]/PATH")
-    if parts.username or parts.password or parts.fragment:
+    if "@" in parts.netloc or parts.fragment:
         raise UsageError(f"{quoted(url)} must have neither a user nor a fragment")
     try:
-        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise UsageError(f"{quoted(url)}: host {quoted(parts.hostname)} cannot be found: {error}") from error
-    addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
-    others = [one for one in addresses if not ipaddress.ip_address(one).is_loopback]
+        port = 80 if parts.port is None else parts.port
+    except ValueError:
+        port = 0
+    if not port:
+        raise UsageError(f"{quoted(url)} has a port that is none: allowed are the numbers 1 to 65535")
+    named, addresses = _addresses(url, parts.hostname, port)
+    others = [one for one in addresses if not _is_loopback(one)]
     if others and not is_allowed:
+        is_any = ipaddress.ip_address(others[0]).is_unspecified
         raise UsageError(
-            f"{quoted(url)} is {others[0]}, which is not this machine's loopback: a load may disturb others; "
-            "give --allow-remote if that host is yours to load"
+            f"{quoted(url)} is {others[0]}, which is not this machine's loopback: "
+            + (
+                "it stands for all of a machine's addresses; write 127.0.0.1 or [::1]"
+                if is_any
+                else "a load may disturb others; give --allow-remote if that host is yours to load"
+            )
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or not path.isprintable() or " " in path:
         raise UsageError(f"{quoted(url)}: write the path in printable ASCII, everything else as %XX")
-    named = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     host = named if port == 80 else f"{named}:{port}"
     return Target(url, _answering(url, addresses, port), port, host, path, is_allowed)
+
+
+def _addresses(url: str, host: str, port: int) -> tuple[str, Sequence[str]]:
+    """How the Host header names it, and its numeric addresses; a zone follows an address behind %. Raises
+    UsageError."""
+    if ":" in host:
+        return _address_6(url, host)
+    with suppress(OSError):
+        four = socket.inet_ntoa(socket.inet_aton(host))  # 127.1, 0x7f.1 and 2130706433 are 127.0.0.1
+        return four, [four]
+    try:
+        named = host.encode("idna").decode("ascii")
+        found = socket.getaddrinfo(named, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{quoted(url)}: host {quoted(host)} cannot be found: {error}") from error
+    return named, list(dict.fromkeys(_plain(one[4]) for one in found))
+
+
+def _address_6(url: str, host: str) -> tuple[str, Sequence[str]]:
+    """The same of an IPv6 address, with its zone as RFC 6874 writes it (%25lo) or plain (%lo). The header
+    has none."""
+    text, percent, zone = host.partition("%")
+    if zone.startswith("25") and len(zone) > 2:
+        zone = zone[2:]
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError as error:
+        raise UsageError(f"{quoted(url)} has no IPv6 address in brackets: {error}") from error
+    if percent and not address.is_link_local:
+        raise UsageError(
+            f"{quoted(url)}: {address} has the zone {quoted(zone)}; only link-local addresses (fe80::/10) "
+            "have one: leave it out"
+        )
+    interfaces = {name: str(index) for index, name in socket.if_nameindex()}
+    if address.is_link_local and zone not in (*interfaces, *interfaces.values()):
+        what = f"there is no zone {quoted(zone)}" if percent else f"{address} is link-local, and needs a zone"
+        raise UsageError(
+            f"{quoted(url)}: {what}: write [{address}%25ZONE] with one of this machine's network interfaces: "
+            f"{', '.join(interfaces)}"
+        )
+    plain = str(address.ipv4_mapped or address)
+    return f"[{text}]", [f"{plain}%{zone}" if percent else plain]
+
+
+def _plain(found: Sequence[object]) -> str:
+    """The address of what was found for a name."""
+    address, zone = ipaddress.ip_address(str(found[0]).partition("%")[0]), found[3] if len(found) > 3 else 0
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(address.ipv4_mapped or address) + (f"%{zone}" if zone else "")
+    return str(address)
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address).is_loopback
 
 
 def _answering(url: str, addresses: Sequence[str], port: int) -> str:

@@ -4,6 +4,7 @@ in several directories) on one system. It is the text of a study's file, so that
 
 import hashlib
 import json
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ class OwnWork:
         for each in (self.command, *(command for _, command in self.treatments)):
             words, directory = each.words or self.command.words, each.directory or self.command.directory
             path = Path(directory) / words[0] if words and "/" in words[0] else None
-            if path and path.is_file():
+            if path and os.path.isfile(path):
                 with suppress(OSError), open(path, "rb") as file:
                     found[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
         return found

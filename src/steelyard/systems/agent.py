@@ -5,15 +5,14 @@ import os
 import selectors
 import signal
 import subprocess
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from steelyard import last_words, standstill
-from steelyard.errors import SteelyardError, SystemFailed, Unsupported
+from steelyard import home, last_words, standstill
+from steelyard.errors import SteelyardError, SystemFailed, Unsupported, why_not
 from steelyard.last_words import Said
 from steelyard.programs import built
 from steelyard.systems import leftovers, protocol, scratch
@@ -155,7 +154,7 @@ class Agent:
             raise
         lifeline, self._lifeline = os.pipe()
         self._console = console
-        self._errors = console or tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
+        self._errors = console or home.unnamed_file()  # closed in close()
         try:
             self._process = self._start(["guard", str(lifeline), str(place.scratch), *command], lifeline)
         except OSError as error:  # a sandbox or a limit may refuse any fork
@@ -163,7 +162,7 @@ class Agent:
             self._errors.close()
             self._scratch.close()
             self._tuned.close()
-            raise self._failure(f"could not start a process: {error.strerror}") from error
+            raise self._failure(f"could not start a process: {why_not(error, program)}") from error
         finally:
             os.close(lifeline)
         assert self._process.stdin is not None

@@ -4,10 +4,9 @@ of the study's. A kernel that panics says why on its console, and nowhere else."
 import os
 import shlex
 import subprocess
-import tempfile
 from pathlib import Path
 
-from steelyard import last_words
+from steelyard import home, last_words
 from steelyard.errors import BootFailed, Stuck
 from steelyard.programs import built
 from steelyard.study.model import Machine
@@ -25,7 +24,7 @@ class MachineConsole:
     def __init__(self, machine: Machine, *, directory: Path) -> None:
         """Starts the machine's command, if it has one. Raises Stuck if it cannot be started."""
         self._words = machine.console
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in close()
+        self._file = home.unnamed_file()  # closed in close()
         self._process: subprocess.Popen[bytes] | None = None
         if self._words:
             self._scratch = scratch.make(directory)

@@ -22,7 +22,7 @@ from steelyard.quantities import parse_size
 from steelyard.study.model import FileSystem
 from steelyard.systems import native
 from steelyard.systems.system import Place, System
-from steelyard.text import quoted
+from steelyard.text import of_file, quoted
 
 SIZE = "1GiB"
 LABEL = "steelyardtmp"  # on a user's device: marks a file system that may be overwritten
@@ -164,9 +164,9 @@ def _ready(base: System, wish: FileSystem) -> None:
         raise Unsupported(f"{start}mkfs.{wish.kind} is not installed{advice}")
     if wish.device:
         _check_device(base.name, wish)
-    elif not Path("/dev/loop-control").exists():
+    elif not os.path.exists("/dev/loop-control"):
         raise Unsupported(f"{start}this machine has no loop devices (/dev/loop-control)")
-    elif wish.image_directory and not Path(wish.image_directory).is_dir():
+    elif wish.image_directory and not os.path.isdir(wish.image_directory):
         raise UsageError(
             f"system {quoted(base.name)}: image_directory is {quoted(wish.image_directory)}, but must be a "
             "directory; a block device is named by device"
@@ -175,7 +175,7 @@ def _ready(base: System, wish: FileSystem) -> None:
 
 def _kernel_has(kind: str) -> bool:
     try:
-        listed = Path("/proc/filesystems").read_text(encoding="ascii", errors="replace").split()
+        listed = of_file(Path("/proc/filesystems")).split()
     except OSError:  # a container may hide it: then the mount says so
         return True
     return kind in listed or (

@@ -51,7 +51,7 @@ def limit(group: ControlGroup) -> dict[str, int]:
     limits = {}
     try:
         for name, value in group.limits.items():
-            if not (group.path / name).exists():
+            if not os.path.exists(group.path / name):
                 raise Unsupported(_missing(name))
             (group.path / name).write_bytes(value.encode())
             limits[name] = int((group.path / name).read_bytes())
@@ -104,8 +104,14 @@ def _parent(controller: str, controllers: list[str], proc: Path) -> tuple[int, P
     """Version and directory of the group below which one with that controller can be made: the laboratory's
     own, so that limits upon it hold; with version 2, where a group that holds processes can pass no
     controller on, the nearest above it that does."""
-    own = dict(allowance.own_groups(proc))
-    for version, mount, root, options in allowance.hierarchies(proc):
+    try:
+        own = dict(allowance.own_groups(proc))
+        hierarchies = list(allowance.hierarchies(proc))
+    except (OSError, ValueError, IndexError) as error:
+        raise Unsupported(
+            f"a limit needs control groups, and {allowance.LIMITS_FROM} does not tell of them: {error}"
+        ) from error
+    for version, mount, root, options in hierarchies:
         if version == 1 and controller in options and controller in own:
             return 1, mount / allowance.below(own[controller], root)
         if version == 2 and "" in own and controller in _words(mount / "cgroup.controllers"):

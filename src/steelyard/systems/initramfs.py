@@ -83,7 +83,7 @@ def modules_for(kernel: Path, wanted: Iterable[str]) -> list[Path]:
         root / "modules" / version
         for root in (kernel.parent.parent / "lib", kernel.parent.parent / "usr/lib", Path("/lib"))
     ]
-    folder = next((one for one in folders if one.is_dir()), None)
+    folder = next((one for one in folders if os.path.isdir(one)), None)
     if folder is None:
         raise Unsupported(f"the modules of kernel {version} are not found in {folders[-1]}")
     builtin = {_name(Path(line)) for line in of_file(folder / "modules.builtin").splitlines()}

@@ -36,19 +36,22 @@ class Ledger:
     """The ledger of one running system, locked as long as this process or a guard that inherits it lives."""
 
     def __init__(self, directory_of_system: Path, *, mark: str) -> None:
-        place = directory()
-        try:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise Unsupported(f"cannot record the changed settings in {place}: {error.strerror}") from error
+        place, boot = directory(), leftovers.boot()
+        if not boot:
+            raise Unsupported(
+                f"cannot record the changed settings: {leftovers.BOOT} does not say until when they hold"
+            )
         self._settings: list[tuple[Path, str]] = []
         self._facts: list[str] = []
-        with _alone(place):  # a laboratory that looks for leftovers must not find it unlocked
-            self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
-            fcntl.flock(self.file, fcntl.LOCK_EX)
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _alone(place):  # a laboratory that looks for leftovers must not find it unlocked
+                self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
+                fcntl.flock(self.file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise Unsupported(f"cannot record the changed settings in {place}: {error.strerror}") from error
         self.path = Path(name)
-        boot = leftovers.boot()
-        self.note(*([f"boot\t{boot}"] if boot else []), f"scratch\t{directory_of_system}", f"mark\t{mark}")
+        self.note(f"boot\t{boot}", f"scratch\t{directory_of_system}", f"mark\t{mark}")
 
     def note(self, *facts: str) -> None:
         """Adds lines that hold as long as the system runs."""
@@ -76,7 +79,7 @@ class Ledger:
     def undo(self) -> None:
         """Does what the guard would have done, if it has not: no guard was started, or it was killed. Raises
         SteelyardError for what cannot be put back."""
-        if self.path.exists() and (left := _put_back(self.file, self.path).left):
+        if os.path.exists(self.path) and (left := _put_back(self.file, self.path).left):
             raise SteelyardError(left[0])
 
     def close(self) -> None:
@@ -103,15 +106,19 @@ def _alone(place: Path) -> Iterator[None]:
 
 def lock_machine() -> int:
     """The descriptor that locks this machine's settings for one laboratory, and for the guards that inherit
-    it. Raises SteelyardError if another one holds it."""
-    return lock(
-        directory() / "machine.lock",
-        lambda holder: SteelyardError(
-            f"this machine is being tuned by process {holder}: two laboratories that set its "
-            "sysctls or huge pages would disturb each other's trials; wait until it ends"
-        ),
-        patience_s=_PATIENCE_S,
-    )
+    it. Raises SteelyardError if another one holds it, Unsupported if there can be none."""
+    place = directory()
+    try:
+        return lock(
+            place / "machine.lock",
+            lambda holder: SteelyardError(
+                f"this machine is being tuned by process {holder}: two laboratories that set its "
+                "sysctls or huge pages would disturb each other's trials; wait until it ends"
+            ),
+            patience_s=_PATIENCE_S,
+        )
+    except OSError as error:
+        raise Unsupported(f"cannot lock this machine's settings in {place}: {error.strerror}") from error
 
 
 def lock(path: Path, refusal: Callable[[str], SteelyardError], *, patience_s: float = 0.0) -> int:
@@ -151,14 +158,25 @@ def put_back_leftovers() -> Restored:
         place = directory()
     except Unsupported:
         return found
-    if not any(place.glob("*.ledger")):
-        return found
-    with _alone(place):
-        for path in sorted(place.glob("*.ledger")):
-            one = _put_back_file(path)
-            found.done.extend(one.done)
-            found.left.extend(one.left)
+    try:
+        if not _ledgers(place):
+            return found
+        with _alone(place):
+            for path in _ledgers(place):
+                one = _put_back_file(path)
+                found.done.extend(one.done)
+                found.left.extend(one.left)
+    except (FileNotFoundError, NotADirectoryError):  # nobody has changed anything here
+        pass
+    except OSError as error:
+        found.left.append(
+            f"whether a killed run has changed this machine is unknown: {place}: {error.strerror}"
+        )
     return found
+
+
+def _ledgers(place: Path) -> list[Path]:
+    return sorted(place / name for name in os.listdir(place) if name.endswith(".ledger"))
 
 
 def _put_back_file(path: Path) -> Restored:

@@ -18,7 +18,7 @@ from steelyard.systems import groups
 
 VARIABLE = "STEELYARD_MARK"  # in the environment of every process of a system
 _FILE = ".mark"  # in its scratch directory, for the next command; only this user can read either
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 _PATIENCE_S = 5.0  # for killed processes to be gone
 _NAMED_MOST = 5  # in a sentence
 # File systems of which several machines may have the same directory: how the names of their kinds begin.
@@ -31,7 +31,7 @@ _SHARED = (
 def boot() -> str:
     """The ID of the boot that this machine runs in; empty if the kernel does not tell (no /proc/sys)."""
     try:
-        return text.of_file(_BOOT).strip()
+        return text.of_file(BOOT).strip()
     except OSError:
         return ""
 
@@ -58,15 +58,19 @@ def mark_of(directory: Path) -> str | None:
 
 
 def is_shared(directory: Path) -> bool:
-    """Whether another machine may use the directory now, by the kind of its file system."""
-    with suppress(OSError):
+    """Whether another machine may use the directory now, by the kind of its file system; so it is where the
+    kernel does not tell that."""
+    try:
         device = directory.lstat().st_dev
-        number = f"{os.major(device)}:{os.minor(device)}"
-        for line in text.of_file(Path("/proc/self/mountinfo")).splitlines():
-            mounted, _, rest = line.partition(" - ")
-            if mounted.split()[2:3] == [number]:
-                return rest.startswith(_SHARED)
-    return False
+        mounts = text.of_file(Path("/proc/self/mountinfo")).splitlines()
+    except OSError:
+        return True
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for line in mounts:
+        mounted, _, rest = line.partition(" - ")
+        if mounted.split()[2:3] == [number]:
+            return rest.startswith(_SHARED)
+    return not mounts
 
 
 def _marked(directory: Path) -> tuple[str, str]:

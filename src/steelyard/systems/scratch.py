@@ -11,7 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from steelyard.errors import SteelyardError
 from steelyard.systems import leftovers
+from steelyard.text import quoted
 
 _OURS = re.compile(r"steelyard-\d+-\w{8}")
 
@@ -32,7 +34,16 @@ class Scratch:
 
 
 def make(directory: Path) -> Scratch:
-    """A fresh one below `directory`, of this user alone."""
+    """A fresh one below `directory`, of this user alone. Raises SteelyardError."""
+    try:
+        return _made(directory)
+    except OSError as error:
+        raise SteelyardError(
+            f"a directory for a system's files cannot be made in {quoted(directory)}: {error.strerror}"
+        ) from error
+
+
+def _made(directory: Path) -> Scratch:
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"steelyard-{os.getpid()}-", dir=directory))
         with suppress(FileNotFoundError):  # until it is locked, another command may take it for left behind
@@ -41,9 +52,14 @@ def make(directory: Path) -> Scratch:
                 OSError
             ):  # a file system without locks: there nobody can lock it to clear it, either
                 fcntl.flock(file, fcntl.LOCK_EX)
-            with suppress(FileNotFoundError):
+            try:
                 return Scratch(path, file, leftovers.make_mark(path))
-            os.close(file)
+            except FileNotFoundError:
+                os.close(file)
+            except BaseException:  # a full disk, say
+                leftovers.remove(path)
+                os.close(file)
+                raise
 
 
 def clear(directory: Path) -> list[str]:

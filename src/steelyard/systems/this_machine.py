@@ -69,7 +69,7 @@ def boot_into(kernel: str) -> None:
                 f"{program} is not installed (on Debian: apt-get install {package}); a machine that boots "
                 'otherwise can be described in a study: [machine.NAME] with host = "this" and switch'
             )
-    file = next((one for one in _CONFIGURATIONS if one.exists()), None)
+    file = next((one for one in _CONFIGURATIONS if os.path.exists(one)), None)
     if file is None:
         raise Stuck(f"there is no GRUB here: no {_CONFIGURATIONS[0]}")
     text = of_file(file)

@@ -100,12 +100,12 @@ def check(name: str, tuning: Tuning) -> None:
     for one, _ in tuning.sysctl:
         if ".".join(_sysctl(one).relative_to(_SYSCTLS).parts) in _ONE_WAY:
             raise UsageError(f"{where}sysctl '{one}' cannot be restored after a change, so it is not tuned")
-        if not _sysctl(one).is_file():
+        if not os.path.isfile(_sysctl(one)):
             raise UnknownName("sysctl", one, _neighbours(one), where=where)
         if danger := _danger(one):
             raise UsageError(f"{where}sysctl '{one}' can {danger}, so it is not tuned")
     for setting in _settings(tuning):
-        if not setting.file.is_file():
+        if not os.path.isfile(setting.file):
             raise Unsupported(f"{where}this kernel has no {setting.label} ({setting.file})")
         if not (os.access(setting.file, os.R_OK) and os.access(setting.file, os.W_OK)):
             raise Unsupported(f"{where}{setting.label} cannot be set (requires root): {setting.file}")
@@ -133,10 +133,10 @@ def _danger(name: str) -> str:
 def _neighbours(name: str) -> list[str]:
     """The sysctls beside that one, or else those that there are, for advice."""
     folder = _sysctl(name).parent
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         folder = _SYSCTLS
     paths = folder.rglob("*") if folder != _SYSCTLS else folder.glob("*/*")
-    return [".".join(one.relative_to(_SYSCTLS).parts) for one in paths if one.is_file()]
+    return [".".join(one.relative_to(_SYSCTLS).parts) for one in paths if os.path.isfile(one)]
 
 
 class _Machine:
@@ -304,7 +304,7 @@ class Tuned:
         try:
             self.put_back()
             self._ledger.undo()
-            left = [str(group.path) for group in self._made if group.path.exists()]
+            left = [str(group.path) for group in self._made if os.path.exists(group.path)]
             if left:
                 raise SystemFailed(f"{self._where}the control group {left[0]} cannot be removed")
         except SteelyardError:

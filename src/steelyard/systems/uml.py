@@ -4,6 +4,7 @@ The root file system is this machine's (hostfs). A serial line carries only the 
 kernel's own messages go to standard error. The first process is the load program.
 """
 
+import os
 import struct
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from steelyard.systems.system import Place, System
 from steelyard.text import quoted
 
 MEMORY = "512M"
+_MEMORY_FILES = "/dev/shm"
 _PAGE = 4096
 
 
@@ -26,9 +28,9 @@ def _has_tiles() -> bool:
     """True if the processor has tiles for matrix multiplication (AMX). They are registers as well, too many
     for an older kernel to give a process its registers alone (systems/uml_registers.c).
     """
-    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as lines:
+    with suppress(OSError), open("/proc/cpuinfo", "rb") as lines:
         # The first processor's: the file of a machine with hundreds takes long to read.
-        return "amx_tile" in next((line for line in lines if line.startswith("flags")), "").split()
+        return b"amx_tile" in next((line for line in lines if line.startswith(b"flags")), b"").split()
     return False
 
 
@@ -36,6 +38,10 @@ _ADDITION = "; two more calls of ptrace for each return to a process, for AMX" i
 
 
 def _ready() -> None:
+    if not os.access(_MEMORY_FILES, os.W_OK | os.X_OK):
+        raise Unsupported(
+            f"system 'uml' cannot start: its memory is a file in {_MEMORY_FILES}, where none can be made"
+        )
     if _has_tiles():
         built.uml_registers()
 
@@ -103,7 +109,7 @@ def _command(place: Place, *, memory: str = "", swap: bool = False) -> list[str]
         *(["setarch", "-R"] if memory else []),
         # UML keeps the guest's memory in a file of this directory; it must be in memory itself.
         "env",
-        "TMPDIR=/dev/shm",
+        f"TMPDIR={_MEMORY_FILES}",
         *([f"LD_PRELOAD={_registers(place)}"] if _has_tiles() else []),
         "linux.uml",
         f"mem={memory or MEMORY}",

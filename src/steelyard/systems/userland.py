@@ -36,7 +36,7 @@ def _ready(kind: str, root: str) -> None:
             "debootstrap makes it"
         )
     missing = [name for name in _NEEDED if not _is_there(Path(root) / name)]
-    if not Path(root).is_dir():
+    if not os.path.isdir(root):
         raise UsageError(f"root is {quoted(Path(root))}, but must be a directory with a userland in it")
     if missing:
         raise UsageError(
@@ -49,7 +49,7 @@ def _ready(kind: str, root: str) -> None:
 
 def _is_there(path: Path) -> bool:
     """Links in a userland may lead to what is absolute there and absent here."""
-    return path.is_symlink() or path.exists()
+    return os.path.lexists(path)
 
 
 def _prepare(root: str, place: Place) -> None:

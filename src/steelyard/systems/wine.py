@@ -49,7 +49,7 @@ def _version() -> str:
 def _base() -> Path:
     """The prefix that all others link to, for this version of Wine. Made if it does not exist."""
     base = _cache() / _version()
-    if not base.is_dir():
+    if not os.path.isdir(base):
         _make(base)
     return base
 
@@ -80,7 +80,7 @@ def _make(base: Path) -> None:
     finally:
         os.close(ours)
         process.wait()
-    if not base.is_dir():
+    if not os.path.isdir(base):
         raise Unsupported(f"system 'wine' cannot start: wineboot could not make {base}: {last_line(said)}")
 
 

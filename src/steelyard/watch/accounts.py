@@ -205,12 +205,18 @@ def _cost(monitor: Monitor | None, *, is_front_end: bool) -> Cost:
     )
 
 
+def _are_estimated(watch: Watch, total: ProcessGroup) -> bool:
+    """True if calls of some process were counted in windows: other losses have sentences of their own."""
+    one = watch.monitor.total if watch.monitor else None
+    return (total.exact if one is None else one.exact) is False
+
+
 def _notes(watch: Watch, total: ProcessGroup) -> Iterable[str]:
     """Sentences about what is missing, and why."""
     for one in watch.head.refused:
         yield f"{one.backend} could not be used: {one.why}"
     yield from watch.head.missing
-    if total.exact is False:
+    if watch.head.detail == "budget" and _are_estimated(watch, total):
         yield (
             "≈ stands before numbers of system calls that are estimates: if counting each would exceed "
             "the budget, calls are counted in windows; --detail calls counts every one"
@@ -226,16 +232,19 @@ def _notes(watch: Watch, total: ProcessGroup) -> Iterable[str]:
     monitor = watch.monitor
     if monitor and any(one.at_least for one in watch.processes):
         yield "≥ stands before figures that were last read before the process ended, and may have grown since"
+    if watch.head.detail != "budget" and total.exact is False:
+        yield "not all was seen of what was watched: sums over all processes are lower bounds"
     if monitor is None:
         yield (
             "the monitor was killed before it ended: this report has what it wrote until then, and "
             "other processes are missing or out of date"
         )
         return
+    yield from monitor.missing
     for count, sentence in (
         (monitor.lost_slots, "processes or threads had no slot and are missing; raise --slots"),
         (monitor.lost_calls, "system calls were not counted"),
-        (monitor.lost_events, "events were lost"),
+        (monitor.lost_events, "event was lost" if monitor.lost_events == 1 else "events were lost"),
     ):
         if count:
             yield f"{count} {sentence}"

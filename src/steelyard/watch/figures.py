@@ -1,5 +1,6 @@
 """The monitor's figures, as declared in monitor/figures.def: names, units, kinds and families."""
 
+import os
 import re
 from pathlib import Path
 
@@ -8,7 +9,7 @@ _PLACES = (Path(__file__).with_name("figures.def"), Path(__file__).parents[3] / 
 _LINE = re.compile(r'^FIGURE\((\w+), +(\w+), +(\w+), +(\w*), +(\w*), +"(.+)"\)$', re.MULTILINE)
 _SUMS = ("TOTAL", "THREADS")
 
-_declared = _LINE.findall(next(path for path in _PLACES if path.is_file()).read_text(encoding="utf-8"))
+_declared = _LINE.findall(next(path for path in _PLACES if os.path.isfile(path)).read_text(encoding="utf-8"))
 
 # In the order of the reports: what only grows, and what goes up and down.
 COUNTED = tuple(name for name, _, kind, *_ in _declared if kind in _SUMS)

@@ -91,14 +91,23 @@ def of_all(name: str, processes: Sequence[Process], watch: Watch, until_ns: int)
     well, and windows of the whole tree, in which what its processes did together is one."""
     group = of(name, processes, watch, until_ns)
     total = watch.monitor.total if watch.monitor else None
+    if _has_losses(watch):
+        is_exact: bool | None = False
+    else:
+        is_exact = group.exact if total is None else exact([total], watch)
     if total is None:
-        return group
+        return replace(group, exact=is_exact)
     return replace(
         group,
         figures={each: _of_whole(each, group.figures[each], total.figures[each]) for each in FIGURES},
         reckoned=_CallsOfWhole(total, processes, watch),
-        exact=exact([total], watch),
+        exact=is_exact,
     )
+
+
+def _has_losses(watch: Watch) -> bool:
+    monitor = watch.monitor
+    return bool(monitor and (monitor.lost_calls or monitor.lost_events))
 
 
 class _CallsOfWhole(Calls):
@@ -110,7 +119,9 @@ class _CallsOfWhole(Calls):
 
     @cached_property
     def sums(self) -> dict[str, CallSum] | None:
-        return calls_of(self._members, self._watch) or calls_of(self._processes, self._watch)
+        sums = calls_of(self._members, self._watch) or calls_of(self._processes, self._watch)
+        is_whole = self._watch.head.detail == "budget" or not _has_losses(self._watch)
+        return sums if sums is None or is_whole else _lower_bounds(sums)
 
 
 def _of_whole(figure: str, of_members: int | None, of_monitor: int | None) -> int | None:
@@ -191,7 +202,13 @@ def calls_of(processes: Iterable[Process], watch: Watch) -> dict[str, CallSum] |
         sums = {name: _counted(*_counts_of(call), head.detail, head.sample_ns) for name, call in calls}
     else:
         sums = _summed(members, head)
+    if head.detail != "budget" and any(one.exact is False for one in members):
+        sums = _lower_bounds(sums)
     return dict(sorted(sums.items(), key=lambda item: (-_weight(item[1]), item[0])))
+
+
+def _lower_bounds(sums: Mapping[str, CallSum]) -> dict[str, CallSum]:
+    return {name: replace(one, calls=None, errors=None) for name, one in sums.items()}
 
 
 def _summed(members: Sequence[Process], head: Head) -> dict[str, CallSum]:
@@ -247,7 +264,10 @@ def _is_seen(one: Process) -> bool:
 
 
 def exact(members: Sequence[Process], watch: Watch) -> bool | None:
-    """True if each of their calls was counted. The monitor reports losses."""
+    """True if each of their calls was counted; False also if one of them was not seen whole. The monitor
+    reports other losses."""
+    if any(one.exact is False for one in members):
+        return False
     if watch.head.detail == "profile" or any(one.calls is None for one in members):
         return None
     return watch.head.detail != "budget" or all(one.exact for one in members)

@@ -102,8 +102,9 @@ class Process:
     samples_user: int | None
     samples_kernel: int | None
     calls: Mapping[str, Call] | None  # None: its calls were not seen
-    # At "budget"; None in what earlier versions kept.
-    exact: bool | None = None  # whether each of its calls was counted
+    # Whether each of its calls was counted, at "budget"; else False of one that was not seen whole, or None.
+    # None in what earlier versions kept.
+    exact: bool | None = None
     missed_run_ns: int | None = None  # so long it ran while calls were counted in windows alone
     windows_weighted_ns: float | None = None  # run time in windows, weighted,
     windows_weighted_twice_ns: float | None = None  # and by the square of the weights
@@ -153,6 +154,7 @@ class Mark:
     processes: int | None
     figures: Mapping[str, int | None]  # those of figures.COUNTED
     calls: Mapping[str, tuple[float, float | None]] | None
+    lost: int | None = None  # so far: what was not seen, and is in no figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,7 @@ class Monitor:
     command_status: int | None
     stopped_by: str | None  # "command", "time", "signal" or "end" (no process was left)
     hits_of_all: int | None = None  # of the hook, by whichever process of the machine
+    missing: Annotated[tuple[str, ...], Sentences] = ()  # sentences: what was found to be missing meanwhile
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,11 @@ import contextlib
 import os
 import select
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from steelyard import commands
+from steelyard import commands, home
 from steelyard.errors import starting
 from steelyard.programs import built
 from steelyard.watch import records
@@ -145,7 +144,7 @@ def start(
     """Starts to watch, with that steelyard-watch or the installed one. The command's streams are ours, except
     for those that are given. Raises Unsupported if the monitor is not built."""
     program = program or built.monitor()
-    file = tempfile.TemporaryFile(prefix="steelyard-watch-")  # noqa: SIM115 -- Running closes it
+    file = home.unnamed_file("steelyard-watch-")  # Running closes it
     # The monitor appends: our own reading moves the offset that both of us share.
     appended = os.open(f"/proc/self/fd/{file.fileno()}", os.O_WRONLY | os.O_APPEND)
     theirs, ours = os.pipe()
@@ -169,6 +168,8 @@ def start(
 
 def probe(*, program: Path | None = None, detail: str = "budget") -> tuple[Probe, ...]:
     """Whether each backend works here, the most capable first."""
-    answer = commands.run([program or built.monitor(), "--probe", "--detail", detail])
+    program = program or built.monitor()
+    with starting(program):
+        answer = commands.run([program, "--probe", "--detail", detail])
     probes = (records.parse(line) for line in answer.stdout.splitlines(keepends=True))
     return tuple(one for one in probes if isinstance(one, Probe))

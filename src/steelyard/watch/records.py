@@ -170,13 +170,19 @@ def _mark(record: Mapping[str, Any]) -> Mark:
         processes=record["processes"],
         figures={name: record[name] for name in COUNTED},
         calls=None if calls is None else _pairs(calls),
+        lost=record["lost"],
     )
 
 
 def _monitor(record: Mapping[str, Any]) -> Monitor:
     unfollowed, total = record["unfollowed_figures"], record["total"]
     return Monitor(
-        **dict(record) | {"unfollowed_figures": unfollowed, "total": _process(total) if total else None}
+        **dict(record)
+        | {
+            "unfollowed_figures": unfollowed,
+            "total": _process(total) if total else None,
+            "missing": tuple(record["missing"] or ()),
+        }
     )
 
 
@@ -252,6 +258,7 @@ _CHECKS: dict[str, Check] = {
             Monitor,
             unfollowed_figures=Annotated[Any, Told(_COUNTS)] | None,
             total=Annotated[Any, Told(_PROCESS)] | None,
+            missing=Annotated[list[str] | None, Sentences],
         ),
         told=True,
     ),

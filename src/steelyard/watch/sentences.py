@@ -51,6 +51,8 @@ def exactness(account: Account) -> str:
         return " (every system call counted)"
     processes = [one for one in account.processes if one.thread is None]
     by_windows = sum(not one.exact for one in processes)
+    if not by_windows:
+        return " (some system calls were lost)"
     if len(processes) == 1:
         return " (system calls estimated)"
     return f" (system calls of {count(by_windows)} of {count(len(processes))} processes estimated)"

@@ -5,12 +5,12 @@ Only the requested ones are imported: other watches must not wait for that.
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from steelyard import home
 from steelyard.watch.monitor import RunningWatch
 from steelyard.watch.order import WatchOrder
 from steelyard.watch.session import Onlooker
@@ -71,7 +71,7 @@ def open_all(
         if openmetrics:
             stack.enter_context(_endpoint(openmetrics, views, say))
         if live and order.command:
-            views.output = stack.enter_context(tempfile.TemporaryFile(prefix="steelyard-output-"))
+            views.output = stack.enter_context(home.unnamed_file("steelyard-output-"))
         yield views
 
 

@@ -130,6 +130,11 @@ def _clause(kind: str, state: MachineState) -> str:
         return f"another laboratory measured on this machine during {crowded}"
     if kind == conditions.PRIORITY:
         return f"all ran {allowance.scheduling(state.nice, state.policy)}, which this command inherited"
+    if kind == conditions.UNTOLD:
+        return (
+            "what other work used, and the host stole, is unknown: the kernel does not tell the use of its "
+            "processors (/proc/stat)"
+        )
     return f"the processors were throttled for heat {_times(state.heat_events)}"
 
 

@@ -229,6 +229,9 @@ _METRICS = {
     "latency_99": "p99 latency",
     "latency_99_9": "p99.9 latency",
     "latency_mean": "mean latency",
+    "connecting": "time of connecting",
+    "longest_wait": "longest wait",
+    "silent": "time without any answer",
     "request": "time between requests",
 }
 
