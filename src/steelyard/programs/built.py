@@ -74,6 +74,7 @@ class Workload:
     sweep_grain: int  # every size of it is a multiple of this; 0 where it is no curve
     parameters: tuple[Parameter, ...]
     performances: int  # batches of one operation each, unless the request has another number; 0: as usual
+    takes_turns: bool  # whether its batches can alternate with those of other trials
     passes: bool  # those are of as many operations as the system finds, unless the request says how many
     calls: Mapping[str, int]  # system calls an operation makes
     counted_address: int | None  # of a function entered once an operation
