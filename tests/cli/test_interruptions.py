@@ -85,7 +85,7 @@ def directory(tmp_path: Path) -> Path:
 
 COMPARE = (
     COMMAND, "compare", "native", "native-musl", "--only", "syscall", "--only", "string_sort",
-    "--budget", "30s",
+    "--budget", "12s", "--precision", "90%",
 )  # fmt: skip
 
 
