@@ -15,6 +15,7 @@ from typing import Any
 from steelyard import commands, home
 from steelyard.errors import SystemFailed, Unsupported, why_not
 from steelyard.last_words import last_line
+from steelyard.study import turns
 from steelyard.text import quoted
 
 _LIMIT_S = 60  # a program that is asked for a fact or for one short trial
@@ -249,7 +250,7 @@ def catalogue() -> Catalogue:
     record = json.loads(_built("agent", "catalogue.json").read_text(encoding="utf-8"))
     return Catalogue(
         tuple(_workload(one) for one in record["workloads"]),
-        tuple(Parameter(**one) for one in record["parameters"]),
+        tuple(Parameter(**one) for one in record["parameters"] if one["name"] != turns.PARAMETER),
     )
 
 

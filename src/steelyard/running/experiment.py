@@ -30,8 +30,6 @@ from steelyard.running.order import Order
 from steelyard.running.progress import MakeOnlooker
 from steelyard.running.queue import TooShort
 from steelyard.running.running_systems import Terms
-from steelyard.study import turns
-from steelyard.study.model import Cell
 from steelyard.study.plan import Plan
 from steelyard.systems.agent import Agent
 from steelyard.systems.system import System
@@ -62,7 +60,6 @@ def carry_out(
             f"{sentence}; this ends everything running on this machine. To allow it, add --reboots"
         )
     directory = _directory(order)
-    schedule = replace(schedule, in_turns=_in_turns(schedule, members))
     same = experiments.identity(
         schedule,
         budget_s=schedule.study.design.budget_s,
@@ -131,16 +128,6 @@ def carry_out(
                 )
             raise
         return CarriedOut(closing.close(experiment))
-
-
-def _in_turns(schedule: Plan, members: Mapping[str, System]) -> frozenset[Cell]:
-    """The cells whose batches take turns: where all systems can be there at once, on one processor."""
-    if len(members) < 2 or not all(one.takes_turns for one in members.values()):
-        return frozenset()
-    catalogue, trial = built.catalogue(), dict(schedule.study.trial)
-    return frozenset(
-        cell for cell in schedule.cells if turns.obstacle(catalogue.find(cell.workload), cell, trial) is None
-    )
 
 
 def _measure(

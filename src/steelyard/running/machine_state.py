@@ -57,8 +57,8 @@ def read(
 ) -> StateReading:
     """Return the state now. What descends from this process is idle then: before a trial it is read first,
     and after a trial last, so that what belongs together is read together. Of this process's children
-    only those `active` have descendants that are not stopped; None: any may. Without it, it is left out: a monitor
-    knows better what it used."""
+    only those `active` have descendants that are not stopped; None: any may. Without them, they are left
+    out: a monitor knows better what they used."""
     children_ns = _children_ns(proc, active, with_active) if is_before else 0
     processors = allowance.processors()
     at_ns = time.monotonic_ns()

@@ -12,6 +12,7 @@ from steelyard.events import SET_ASIDE, CopyProcess, Count, Group, Histogram, Ou
 from steelyard.running import checks
 from steelyard.running.checks import Heard, must
 from steelyard.running.expectation import Expectation
+from steelyard.study import turns
 from steelyard.study.plan import Trial
 from steelyard.systems.protocol import Record, RefusedRequest, cannot_be
 from steelyard.text import quoted
@@ -122,7 +123,7 @@ class TrialParser:
 
     def _hear_turn(self, record: Record) -> None:
         self._is_of_this_trial(record)
-        if not self._expected.settings.get("turns"):
+        if not self._expected.settings.get(turns.PARAMETER):
             raise RefusedRequest(f"it sent '{record['record']}' in a trial without turns")
         self._turned += record.get("durations_ns", ())
 

@@ -313,8 +313,8 @@ class RunningSystems:
             for (_, mark), one in zip(before.items(), watching.values(), strict=True)
         )  # fmt: skip
         found = self._led(agents, plan, is_watched=is_watched)
-        after = {trial: one.mark() if one and before[trial] else None for trial, one in watching.items()}
         whole = [trial for trial, outcome in found.items() if isinstance(outcome, Outcome)]
+        after = {trial: one.mark() if (one := watching[trial]) and before[trial] else None for trial in whole}
         costs = {
             trial: host_monitor.between(first, last).figures
             for trial in whole
