@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
+#include "../base/numbers.h"
 #include "../workloads/api/far_end.h"
 #include "../base/record.h"
 #include "clock_facts.h"
@@ -50,7 +51,16 @@ static int must_stop(const char *id, int has_come)
 	return input_ended || lines_drop(&requests, wanted);
 }
 
-static const struct listener listener = { listen_to, must_stop };
+static int next_turn(const char *id, uint64_t *batches)
+{
+	char beginning[ID_ROOM + 8], number[24];
+
+	snprintf(beginning, sizeof(beginning), "turn %s ", id);
+	return lines_take_out(&requests, beginning, number, sizeof(number)) &&
+	       !parse_number(number, batches);
+}
+
+static const struct listener listener = { listen_to, must_stop, next_turn };
 
 static void refuse(const char *id, const char *why)
 {
@@ -157,6 +167,7 @@ static void workload_write(const struct workload *w)
 	record_list_close();
 	record_number("performances", w->performances);
 	record_truth("passes", w->pass != NULL);
+	record_truth("takes_turns", workload_takes_turns(w));
 	record_number("instructions", w->instructions);
 	record_object("calls");
 	for (const struct call *c = w->calls; c && c->name; c++)
@@ -227,7 +238,7 @@ static void refuse_unknown(const char *line)
 	snprintf(
 		why, sizeof(why),
 		"a request is: trial ID WORKLOAD name=value ..., describe, list, clock, far ADDRESS TOKEN, stop ID, "
-		"or quit; "
+		"turn ID BATCHES, or quit; "
 		"not '%.80s'",
 		line);
 	refuse(NULL, why);
@@ -256,8 +267,8 @@ static int obey(const char *directory, char *line, size_t length)
 		clock_write();
 	else if (!strcmp(line, "quit"))
 		return 1;
-	else if (*line && strncmp(line, "stop ", 5)) /* a stop that came too late is no error */
-		refuse_unknown(line);
+	else if (*line && strncmp(line, "stop ", 5) && strncmp(line, "turn ", 5))
+		refuse_unknown(line); /* those two may come too late */
 	return 0;
 }
 

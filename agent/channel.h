@@ -12,6 +12,9 @@
 
 enum { CHANNEL_UP = 3, CHANNEL_DOWN = 4, CHANNEL_GATE = 5 };
 
+/* Batches of one turn. */
+enum { TURN_BATCHES_MOST = 16 };
+
 /* In the trial process. Each returns 0, or -1 with errno. */
 FORMAT_OF(1, 2) int channel_say(const char *format, ...);
 int channel_hear(char *line, size_t room);

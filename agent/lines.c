@@ -1,6 +1,7 @@
 /* lines.c -- see lines.h. */
 #include "lines.h"
 
+#include <stdio.h>
 #include <string.h>
 
 int lines_have_room(const struct lines *lines)
@@ -58,6 +59,14 @@ char *lines_take_open(struct lines *lines, size_t *length)
 	return line;
 }
 
+static void drop(struct lines *lines, char *line, const char *newline)
+{
+	const char *end = lines->bytes + lines->count;
+
+	memmove(line, newline + 1, (size_t)(end - newline - 1));
+	lines->count -= (size_t)(newline + 1 - line);
+}
+
 int lines_drop(struct lines *lines, const char *wanted)
 {
 	char *end = lines->bytes + lines->count, *newline;
@@ -66,10 +75,27 @@ int lines_drop(struct lines *lines, const char *wanted)
 	     (newline = memchr(line, '\n', (size_t)(end - line))); line = newline + 1) {
 		size_t length = length_to(line, newline);
 
-		if (length != strlen(wanted) || memcmp(line, wanted, length))
+		if (length == strlen(wanted) && !memcmp(line, wanted, length)) {
+			drop(lines, line, newline);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int lines_take_out(struct lines *lines, const char *beginning, char *rest, size_t room)
+{
+	size_t known = strlen(beginning);
+	char  *end = lines->bytes + lines->count, *newline;
+
+	for (char *line = lines->bytes + lines->from;
+	     (newline = memchr(line, '\n', (size_t)(end - line))); line = newline + 1) {
+		size_t length = length_to(line, newline);
+
+		if (length < known || memcmp(line, beginning, known))
 			continue;
-		memmove(line, newline + 1, (size_t)(end - newline - 1));
-		lines->count -= (size_t)(newline + 1 - line);
+		snprintf(rest, room, "%.*s", (int)(length - known), line + known);
+		drop(lines, line, newline);
 		return 1;
 	}
 	return 0;

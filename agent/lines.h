@@ -35,4 +35,8 @@ char *lines_take_open(struct lines *lines, size_t *length);
 /* Takes out the first whole line that is `line`. Returns whether there was one. */
 int lines_drop(struct lines *lines, const char *line);
 
+/* Takes out the first whole line that begins with `beginning`, and copies what follows, as far as
+ * there is room. Returns whether there was one. */
+int lines_take_out(struct lines *lines, const char *beginning, char *rest, size_t room);
+
 #endif

@@ -41,6 +41,7 @@ const struct parameter trial_parameters[] = {
 	       &settings.place, 0, 2),
 	NUMBER("seed", "random seed of the order of a curve's sizes, and of the processor",
 	       &settings.seed, 0, UINT32_MAX),
+	NUMBER("turns", "1: each batch is done when its turn is given", &settings.turns, 0, 1),
 	{ 0 },
 };
 
@@ -50,6 +51,11 @@ const struct workload *workload_find(const char *name)
 		if (!strcmp(workloads[i]->name, name))
 			return workloads[i];
 	return NULL;
+}
+
+int workload_takes_turns(const struct workload *workload)
+{
+	return workload->run && !workload->count && !workload->performances && !workload->tells;
 }
 
 const char *only_metric(const struct workload *workload)

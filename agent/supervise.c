@@ -137,6 +137,19 @@ static void kill_all(void)
 			process_kill(&g.copies[i].process);
 }
 
+static void write_turn(char *durations)
+{
+	uint64_t took_ns[TURN_BATCHES_MOST];
+	size_t   count = 0;
+
+	while (count < TURN_BATCHES_MOST && !take_number(&durations, &took_ns[count]))
+		count++;
+	record_open("turn");
+	record_text("trial", g.request->id);
+	record_numbers("durations_ns", took_ns, count);
+	record_close(1);
+}
+
 static void hear_line(struct copy *copy, char *line)
 {
 	char *rest = line, *word;
@@ -155,6 +168,8 @@ static void hear_line(struct copy *copy, char *line)
 		copy->stage = READY;
 	} else if (!strcmp(word, "set")) {
 		copy->stage = SET;
+	} else if (!strcmp(word, "turned")) {
+		write_turn(rest);
 	} else if (!strcmp(word, "span")) {
 		if (take_number(&rest, &copy->start_ns) || take_number(&rest, &copy->end_ns))
 			copy->start_ns = copy->end_ns = 0;
@@ -264,6 +279,29 @@ static void listen_to_all(const struct listener *listener)
 		stop("stopped");
 }
 
+/* Tells the copy, which is the only one, of the turns that have been given. */
+static void give_turns(const struct listener *listener)
+{
+	uint64_t batches;
+	char     line[32];
+
+	while (g.gate[1] < 0 && !g.stopped && listener->next_turn(g.request->id, &batches)) {
+		snprintf(line, sizeof(line), "%" PRIu64 "\n", batches);
+		write_whole(g.copies[0].down, line, strlen(line));
+	}
+}
+
+static void open_gate(void)
+{
+	close(g.gate[1]);
+	g.gate[1] = -1;
+	if (settings.turns) {
+		record_open("waiting");
+		record_text("trial", g.request->id);
+		record_close(1);
+	}
+}
+
 /* Starts all copies, leads them through the gate, and waits until they have ended or are being
  * killed. The limit holds from the beginning: with many copies, starting the last takes long, as
  * those before it work already. */
@@ -282,10 +320,10 @@ static void lead(const struct listener *listener)
 		}
 		if (all_at(READY))
 			answer_all();
-		if (g.gate[1] >= 0 && all_at(SET)) {
-			close(g.gate[1]);
-			g.gate[1] = -1;
-		}
+		if (g.gate[1] >= 0 && all_at(SET))
+			open_gate();
+		if (settings.turns && listener)
+			give_turns(listener);
 	}
 }
 

@@ -149,7 +149,8 @@ static int size_piece(struct piece *piece)
 	                                                                     : 0;
 	t.uses[piece->phase].operations += piece->plan.spent;
 	use_add(&t.uses[piece->phase]);
-	piece->durations_ns = calloc(piece->plan.batches, sizeof(uint64_t));
+	piece->durations_ns =
+		calloc(settings.turns ? settings.batches : piece->plan.batches, sizeof(uint64_t));
 	return piece->durations_ns ? 0 : fail("calloc");
 }
 
@@ -164,6 +165,8 @@ static int lay_out(void)
 			return unsupported("%s", why);
 		sweep_shuffle(t.points, t.point_count, settings.seed);
 	}
+	if (is_curve() && settings.turns)
+		return fail_check("a curve takes no turns: set from and to alike");
 	if (is_curve() && settings.copies > 1)
 		return fail_check(
 			"several copies of a curve would drift apart: set from and to alike");
@@ -183,6 +186,8 @@ static int prepare(void)
 {
 	int outcome;
 
+	if (settings.turns && (settings.copies > 1 || !workload_takes_turns(t.workload)))
+		return fail_check("only a single copy of a workload with one metric takes turns");
 	t.aim = (struct batch_aim){ .clock = clock_measure(),
 		                    .batch_ns = settings.batch_ns,
 		                    .warmup_ns = settings.warmup_ns,
@@ -204,6 +209,57 @@ static int prepare(void)
 	for (int i = 0; i < t.piece_count && !outcome; i++)
 		outcome = size_piece(&t.pieces[i]);
 	return outcome;
+}
+
+/* A turn begins with a fifth of a batch that is not measured: the other's work has cooled what this
+ * one needs. */
+enum { WARMING = 5 };
+
+static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint64_t batches)
+{
+	struct batch_plan turn = { .operations = piece->plan.operations / WARMING, .batches = 1 };
+	uint64_t          unmeasured_ns[1], *durations_ns = piece->durations_ns + piece->plan.batches;
+	char              said[24 * (TURN_BATCHES_MOST + 1)];
+	int               length = 0, outcome;
+
+	if (turn.operations && (outcome = batch_measure(&turn, hooks, unmeasured_ns)))
+		return outcome;
+	t.uses[0].operations += turn.operations;
+	turn = (struct batch_plan){ .operations = piece->plan.operations, .batches = batches };
+	if ((outcome = batch_measure(&turn, hooks, durations_ns)))
+		return outcome;
+	for (uint64_t i = 0; i < batches; i++)
+		length += snprintf(said + length, sizeof(said) - (size_t)length, " %" PRIu64,
+		                   durations_ns[i]);
+	piece->plan.batches += batches;
+	return channel_say("turned%s\n", said) ? fail("agent") : 0;
+}
+
+/* Batch by batch, as turns are given, until there are no more. */
+static int measure_turns(void)
+{
+	struct piece      *piece = &t.pieces[0];
+	struct batch_hooks hooks = hooks_of(piece);
+	uint64_t           before = resource_faults_major(), batches;
+	char               line[32], *rest;
+	int                outcome = 0;
+
+	piece->plan.batches = 0;
+	while (!outcome) {
+		if (channel_hear(line, sizeof(line)))
+			return fail("agent");
+		rest = line;
+		if (take_number(&rest, &batches) || batches > TURN_BATCHES_MOST ||
+		    piece->plan.batches + batches > settings.batches)
+			return fail_check("a turn is of 1 to %d batches, and all are at most %" PRIu64,
+			                  TURN_BATCHES_MOST, settings.batches);
+		if (!batches)
+			break;
+		outcome = take_turn(piece, &hooks, batches);
+	}
+	piece->faults_major = resource_faults_major() - before;
+	t.uses[0].operations += piece->plan.operations * piece->plan.batches;
+	return outcome || piece->plan.batches ? outcome : fail_check("no turn was given");
 }
 
 /* Tells the agent this copy's batch sizes, takes copy 0's in their place, and waits at the gate. */
@@ -267,7 +323,9 @@ static int measure(void)
 	int outcome = 0;
 
 	t.start_ns = t.pieces[0].first_ns ? t.pieces[0].first_ns : clock_ns();
-	for (int i = 0; i < t.piece_count && !outcome; i++)
+	if (settings.turns)
+		outcome = measure_turns();
+	for (int i = 0; i < t.piece_count && !outcome && !settings.turns; i++)
 		outcome = measure_piece(i);
 	t.end_ns = clock_ns();
 	return outcome;

@@ -9,6 +9,13 @@
  *	  closes the gate -----> all copies go at once, measure, tear down
  *	  <--------------------- samples, usage; outcome; exit
  *	  relays, processes, end records
+ *
+ * With turns=1 its batches alternate with those of other trials, whoever hands out the turns:
+ *
+ *	  waiting record
+ *	  "turn ID N" ---------> warms up, N batches of the agreed size
+ *	  turn record <--------- "turned", what each took; waits for the next
+ *	  "turn ID 0" ---------> no more: samples and the rest, as above
  */
 #ifndef STEELYARD_TRIAL_H
 #define STEELYARD_TRIAL_H
@@ -39,6 +46,7 @@ struct trial_settings {
 	uint64_t pad;      /* bytes added to the environment, to move the stack */
 	uint64_t place;    /* of place.h */
 	uint64_t seed;
+	uint64_t turns; /* 1: a batch is done when it is its turn; `batches` are the most */
 };
 
 extern struct trial_settings  settings;
@@ -46,6 +54,10 @@ extern const struct parameter trial_parameters[];
 
 extern const struct workload *const workloads[]; /* ends with NULL */
 const struct workload *workload_find(const char *name);
+
+/* Whether its batches can take turns with those of other trials: it has one metric, which is timed
+ * batch by batch, at one size. */
+int workload_takes_turns(const struct workload *workload);
 
 /* The name of a workload's metric where it has only one. */
 const char *only_metric(const struct workload *workload);
@@ -68,6 +80,8 @@ struct listener {
 	struct stream *(*stream)(void);                 /* what to wait for, now; NULL: nothing */
 	int (*must_stop)(const char *id, int has_come); /* asked at the beginning, and when
 	                                                   something has come */
+	/* Whether a turn was given to the trial; and of how many batches. */
+	int (*next_turn)(const char *id, uint64_t *batches);
 };
 
 /* In the agent: runs the trial and writes its records to standard output. A NULL listener never

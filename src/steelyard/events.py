@@ -254,6 +254,9 @@ class Outcome:
     histograms: tuple[Histogram, ...] = ()
     counts: tuple[Count, ...] = ()
     costs: tuple[Figure, ...] = ()  # what the system's processes on this host cost meanwhile, if watched
+    # When the trials began whose batches took turns, which is the same for each of them; None: this one's
+    # had none to take turns with.
+    together: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -423,3 +423,72 @@ def test_an_agent_without_a_laboratory_ends_with_its_far_end(tmp_path: Path, end
     assert b'"record":"far"' in output
     assert started.returncode == 0
     assert list(tmp_path.iterdir()) == []
+
+
+# Batches that take turns
+
+TURNS = "trial 1 sieve turns=1 batch_ns=200000 warmup_ns=0 batches=20"
+
+
+def test_a_batch_is_done_when_its_turn_is_given(start: Callable[..., Agent], tmp_path: Path) -> None:
+    agent = start(tmp_path)
+    agent.send(f"{TURNS}\n")
+    assert agent.next("waiting")["trial"] == "1"
+    turns = []
+    for batches in (1, 2, 16):
+        agent.send(f"turn 1 {batches}\n")
+        turns.append(agent.next("turn")["durations_ns"])
+    agent.send("turn 1 0\n")
+    samples, usage, end = (agent.next(kind) for kind in ("samples", "usage", "end"))
+
+    assert [len(one) for one in turns] == [1, 2, 16]
+    assert samples["durations_ns"] == [one for turn in turns for one in turn]
+    assert end["status"] == "ok"
+    warm = 3 * (samples["operations"] // 5)  # a turn begins with a fifth of a batch
+    assert usage["operations"] >= 19 * samples["operations"] + warm
+    assert agent.answers("turn 1 1", "describe")[-1]["record"] == "system"  # too late is no error
+
+
+@pytest.mark.parametrize(
+    ("request_", "turns", "why"),
+    [
+        (TURNS, (0,), "no turn was given"),
+        (TURNS, (17,), "a turn is of 1 to 16 batches, and all are at most 20"),
+        (TURNS, (10, 11), "a turn is of 1 to 16 batches, and all are at most 20"),
+        (f"{TURNS} copies=2", (), "only a single copy of a workload with one metric takes turns"),
+        (
+            "trial 1 context_switch turns=1",
+            (),
+            "only a single copy of a workload with one metric takes turns",
+        ),
+        (
+            "trial 1 memory_copy turns=1 from=4096 to=8192",
+            (),
+            "a curve takes no turns: set from and to alike",
+        ),
+    ],
+)
+def test_what_cannot_take_turns_fails_with_a_sentence(
+    request_: str, turns: tuple[int, ...], why: str, start: Callable[..., Agent], tmp_path: Path
+) -> None:
+    agent = start(tmp_path)
+    agent.send("".join(f"{one}\n" for one in (request_, *(f"turn 1 {each}" for each in turns))))
+
+    end = agent.next("end")
+
+    assert end["status"] == "failed"
+    assert end["reason"].startswith(why)
+
+
+def test_a_trial_that_waits_for_its_turn_can_be_stopped(start: Callable[..., Agent], tmp_path: Path) -> None:
+    agent = start(tmp_path)
+    agent.send(f"{TURNS}\n")
+    agent.next("waiting")
+    agent.send("stop 1\n")
+    assert agent.next("end")["status"] == "stopped"
+
+
+def test_a_trial_whose_turn_never_comes_times_out(start: Callable[..., Agent], tmp_path: Path) -> None:
+    agent = start(tmp_path)
+    agent.send(f"{TURNS} limit_ms=300\n")
+    assert agent.next("end")["status"] == "timed out"

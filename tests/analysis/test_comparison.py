@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,39 @@ def test_drift_that_all_share_changes_nothing(tmp_path: Path) -> None:
     assert one.verdict == verdict.SLOWER
     assert one.ratio is not None
     assert one.ratio.value == pytest.approx(1 / 1.1)
+
+
+def _in_turn(trial: Trial, together: float | None) -> Outcome:
+    """Of batches whose times double halfway, b's are 10 % longer than a's beside them; b had more of them."""
+    times = [1000.0] * 10 + [2000.0] * (10 if trial.system == "a" else 30)
+    longer = 1.1 if trial.system == "b" else 1.0
+    told = synthetic.outcome(trial, operations=1000)
+    samples = tuple(
+        replace(one, durations_ns=tuple(round(1000 * ns * longer) for ns in times)) for one in told.samples
+    )
+    return replace(told, samples=samples, together=together)
+
+
+@pytest.mark.parametrize(
+    ("together", "ratio"),
+    [
+        ({"a": 5.0, "b": 5.0}, 1 / 1.1),  # of neighbours
+        ({"a": 5.0, "b": 6.0}, 1500 / 2200),  # they ran at other times: as trials
+        ({"a": None, "b": None}, 1500 / 2200),
+    ],
+)
+def test_batches_that_took_turns_are_compared_with_their_neighbours(
+    together: dict[str, float | None], ratio: float, tmp_path: Path
+) -> None:
+    made = synthetic.plan("sieve", blocks=4)
+    made = replace(made, in_turns=frozenset(made.cells))
+    found = synthetic.experiment(tmp_path, made, lambda trial: _in_turn(trial, together[trial.system]))
+
+    one = _only(evaluate.of(found))
+
+    assert one.lens == "typical"
+    assert one.ratio is not None
+    assert one.ratio.value == pytest.approx(ratio, rel=1e-6)
 
 
 @pytest.mark.computes

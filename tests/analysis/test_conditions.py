@@ -193,7 +193,7 @@ def test_what_a_daemon_started_is_counted_by_the_trial_s_own_word(own: float, co
     (trial, *_) = synthetic.trials(synthetic.plan())
     outcome = synthetic.outcome(trial, usage=(Usage(0, "time", 1, 1_500_000_000, 300_000_000, *[0] * 6),))
 
-    found = dialogue._with_used(around(others=0.1, own=own / 2), outcome)
+    found = dialogue._with_used(around(others=0.1, own=own / 2), [outcome])
 
     assert found.own_ns == round(counted * SECOND)
 

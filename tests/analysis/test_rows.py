@@ -44,6 +44,7 @@ def _measured(trial: Trial, chance: random.Random) -> Outcome:
         guest_ns=one.host_ns and one.host_ns + chance.randint(-(10**6), 10**6),
         clock_doubt_ns=chance.choice((0, 5 * 10**5)),
         pressure=chance.choice((None, 0.0, 0.7)),
+        together=chance.choice((None, 7.0)) if trial.cell.copies == 1 else None,
         surroundings=Surroundings(had_ns=10**9, busy_ns=chance.randint(0, 10**9))
         if chance.random() < 0.5
         else None,

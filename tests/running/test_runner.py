@@ -23,6 +23,7 @@ from steelyard.statistics import levels
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
+from steelyard.study.turns import CYCLES
 
 SIEVE, SHELL = Cell("sieve"), Cell("shell")
 
@@ -165,6 +166,47 @@ def test_while_one_system_is_measured_all_others_are_parked(laboratory: Laborato
 
     assert len(laboratory.ran) == 12
     assert laboratory.active_with_others == []
+
+
+def test_trials_whose_batches_take_turns_run_at_the_same_time_on_one_processor(
+    laboratory: Laboratory,
+) -> None:
+    plan = make_plan("sieve", "shell", systems=("a", "b", "c"), blocks=4)
+    plan = replace(plan, in_turns=frozenset(cell for cell in plan.cells if cell.workload == "sieve"))
+
+    outcomes = _outcomes(_run(laboratory, plan))
+
+    sieves = [one for one in outcomes if one.trial.cell.workload == "sieve"]
+    assert {one.together for one in outcomes if one not in sieves} == {None}
+    by_block = defaultdict(set)
+    for one in sieves:
+        assert one.together is not None
+        by_block[one.trial.block].add(one.together)
+    assert [len(moments) for moments in by_block.values()] == [1] * 4
+    assert len(set.union(*by_block.values())) == 4
+    assert len(laboratory.active_with_others) == 4 * 3 * 2  # and with none of the others' trials
+    bound = [one.rpartition(" ")[2] for one in laboratory.log if one.startswith("bind")]
+    assert [len(set(bound[begin : begin + 3])) for begin in range(0, 12, 3)] == [1] * 4
+    assert sum(one.startswith("free") for one in laboratory.log) == len(bound) == 12
+    requests = [one for one in laboratory.requests if " sieve " in one]
+    assert all(" turns=1 " in f"{one} " and f" batches={CYCLES} " in f"{one} " for one in requests)
+    assert not any(" turns=" in one for one in laboratory.requests if " shell " in one)
+    assert not any(one.parked is False and not one.closed for one in laboratory.agents)
+
+
+@pytest.mark.parametrize("how", ["dies", "silent"])
+def test_one_that_is_lost_in_its_turns_harms_no_other(laboratory: Laboratory, how: str) -> None:
+    plan = make_plan("sieve", systems=("a", "b", "c"), blocks=3)
+    plan = replace(plan, in_turns=frozenset(plan.cells))
+    laboratory.behave = lambda system, workload, number: how if (system, number) == ("b", 2) else "ok"
+
+    outcomes = _outcomes(_run(laboratory, plan))
+
+    status = "failed" if how == "dies" else "timed out"
+    wrong = [one for one in outcomes if one.status != "ok"]
+    assert [(one.trial.system, one.trial.block, one.status) for one in wrong] == [("b", 1, status)]
+    assert len(outcomes) == 9
+    assert laboratory.started == {"a": 1, "b": 2, "c": 1}
 
 
 def test_a_request_names_trial_workload_levels_pad_limit_and_the_study_s_parameters(

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import trial_records
@@ -117,6 +118,12 @@ class FakeAgent:
             if isinstance(one, BaseException):
                 raise one
             yield one
+
+    @contextmanager
+    def on(self, processor: int) -> Iterator[None]:
+        self.laboratory.log.append(f"bind {self.system} to {processor}")
+        yield
+        self.laboratory.log.append(f"free {self.system}")
 
     def park(self) -> None:
         self.parked = True

@@ -44,6 +44,8 @@ class Value:
     boot: int
     lenses: Mapping[str, float]
     bytes: float | None = None  # that an operation moves, where a bandwidth is measured
+    together: float | None = None  # when the trials began that took turns with this one
+    logs: Array | None = None  # of each batch's time, if there was one
 
     def for_people(self, lens: str) -> float:
         """The number as people see it: ns per operation, or the bandwidth in MB/s (of 10^6 bytes)."""
@@ -93,6 +95,7 @@ class Observations:
         self.baseline = baseline or self.names[0]
         self.others = tuple(name for name in self.names if name != self.baseline)
         self.boot_systems = frozenset(header["boot_systems"])
+        self._in_turns = frozenset(header.get("in_turns", ()))  # cells
         self.cells = {cell.label: cell for cell in experiment.cells}
         self.curves: dict[Key, dict[str, dict[int, Curve]]] = defaultdict(lambda: defaultdict(dict))
         self.concurrent_runs: dict[tuple[str, str], list[ConcurrentRun]] = defaultdict(
@@ -169,7 +172,8 @@ class Observations:
                 if row.metric not in loads.NEUTRAL:  # these say by 0 that there was no such thing
                     self._failures[Timeless][row.system, row.cell, row.metric] += 1
                 continue
-            key, value = (row.cell, row.metric), Value(row.boot, lenses, row.bytes)
+            logs = None if row.times is None else np.log(row.times)
+            key, value = (row.cell, row.metric), Value(row.boot, lenses, row.bytes, row.together, logs)
             if row.point is None:
                 self.values[key][row.system][row.block] = value
             else:
@@ -179,7 +183,10 @@ class Observations:
             points = self.common_points(key)
             for system, by_block in self.curves[key].items():
                 for block, curve in by_block.items() if points else ():
-                    self.values[key][system][block] = _geometric_mean([curve[point] for point in points])
+                    values = [curve[point] for point in points]
+                    self.values[key][system][block] = (
+                        values[0] if len(values) == 1 else _geometric_mean(values)
+                    )
                     new[key].add((system, block))
         return new
 
@@ -354,6 +361,8 @@ class Observations:
         return metric in (measured or [metrics[0]["name"]])
 
     def lens(self, cell: str) -> str:
+        if cell in self._in_turns:
+            return TYPICAL
         return GROUP if self.cells[cell].copies > 1 else _LENSES.get(self.group(cell), TYPICAL)
 
     def cells_and_metrics(self) -> list[Key]:
@@ -398,7 +407,7 @@ class Observations:
         """
         base, other = (self.values[key].get(name, {}) for name in (self.baseline, system))
         return {
-            block: (-math.log(base[block].lenses[lens]), -math.log(other[block].lenses[lens]))
+            block: _logs_of_pair(base[block], other[block], lens)
             for block in (self.blocks_of_both(key, system) if blocks is None else blocks)
         }
 
@@ -470,3 +479,13 @@ def _geometric_mean(values: Sequence[Value]) -> Value:
 def _less(whole: Value, over: Value) -> Value | None:
     lenses = {lens: ns - over.lenses[lens] for lens, ns in whole.lenses.items()}
     return Value(whole.boot, lenses, whole.bytes) if min(lenses.values()) > 0 else None
+
+
+def _logs_of_pair(base: Value, other: Value, lens: str) -> tuple[float, float]:
+    """The log values of a pair; larger is better. If their batches took turns, they differ by the median
+    over batches that followed each other: these were disturbed alike."""
+    ours, theirs = -math.log(base.lenses[lens]), -math.log(other.lenses[lens])
+    if lens == COST or base.logs is None or other.logs is None or base.together != other.together:
+        return ours, theirs
+    both = min(len(base.logs), len(other.logs))
+    return ours, ours + float(np.median(base.logs[:both] - other.logs[:both]))

@@ -26,13 +26,17 @@ _QUANTILES = (0.1, 0.25, 0.5, 0.9)
 # its slowest copy, and the work is everybody's: so it is divided by the number of copies, as the PEGASUS
 # paper's tables are.
 _VALUES = f"""
-    SELECT block, system, boot, cell, metric, point, copies, bytes, q[1], q[2], q[3], q[4], cost, "group"
+    SELECT block, system, boot, cell, metric, point, copies, bytes, q[1], q[2], q[3], q[4], cost, "group",
+           together, times
     FROM (
         SELECT t.block, t.system, t.boot, t.cell, s.metric, s.point, any_value(t.copies) AS copies,
                any_value(s.bytes) AS bytes,
                quantile_cont(s.duration_ns / s.operations, {list(_QUANTILES)}) AS q,
                sum(s.duration_ns) / sum(s.operations) AS cost,
-               any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group"
+               any_value(g.slowest) / any_value(g.operations) / any_value(t.copies) AS "group",
+               any_value(t.together) AS together,
+               CASE WHEN any_value(t.together) IS NOT NULL
+                    THEN list(s.duration_ns / s.operations ORDER BY s.batch) END AS times
         FROM samples s
         JOIN trials t USING (trial)
         JOIN (SELECT trial, metric, point, max(total) AS slowest, any_value(operations) AS operations
@@ -189,6 +193,8 @@ class ValueRow(NamedTuple):
     high: float  # a tenth is slower
     cost: float
     group: float
+    together: float | None = None  # when the trials began that took turns with this one
+    times: Sequence[float] | None = None  # of each batch, if there was one
 
 
 class CountRow(NamedTuple):
@@ -427,6 +433,8 @@ def _values_of(outcome: Outcome) -> Iterable[ValueRow]:
             high,
             sum(totals.values()) / sum(operations.values()),
             max(totals.values()) / operations[members[0].copy] / copies,
+            outcome.together,
+            None if outcome.together is None else times.tolist(),
         )
 
 

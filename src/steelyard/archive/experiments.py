@@ -135,6 +135,7 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
         **({"after": before.name} if before else {}),
         **({"servers": dict(plan.servers)} if plan.servers else {}),
         **({"short": True} if plan.study.is_short else {}),
+        **({"in_turns": sorted(cell.label for cell in plan.in_turns)} if plan.in_turns else {}),
         **details,
     }
     with journal.explained(path), files.drafted(path) as draft:

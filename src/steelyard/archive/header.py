@@ -69,6 +69,7 @@ class Header(TypedDict):
     workloads: dict[str, ArchivedWorkload]
     watched: bool  # false with --no-watch
     short: NotRequired[bool]  # whether it is of the study's short form
+    in_turns: NotRequired[list[str]]  # cells whose batches take turns on all systems
     servers: NotRequired[dict[str, str]]  # their descriptions, as the load program read them
     command: NotRequired[str]
     steelyard: NotRequired[str]

@@ -15,6 +15,7 @@ from typing import Any
 from steelyard import commands, home
 from steelyard.errors import SystemFailed, Unsupported, why_not
 from steelyard.last_words import last_line
+from steelyard.study import turns
 from steelyard.text import quoted
 
 _LIMIT_S = 60  # a program that is asked for a fact or for one short trial
@@ -74,6 +75,7 @@ class Workload:
     sweep_grain: int  # every size of it is a multiple of this; 0 where it is no curve
     parameters: tuple[Parameter, ...]
     performances: int  # batches of one operation each, unless the request has another number; 0: as usual
+    takes_turns: bool  # whether its batches can alternate with those of other trials
     passes: bool  # those are of as many operations as the system finds, unless the request says how many
     calls: Mapping[str, int]  # system calls an operation makes
     counted_address: int | None  # of a function entered once an operation
@@ -248,7 +250,7 @@ def catalogue() -> Catalogue:
     record = json.loads(_built("agent", "catalogue.json").read_text(encoding="utf-8"))
     return Catalogue(
         tuple(_workload(one) for one in record["workloads"]),
-        tuple(Parameter(**one) for one in record["parameters"]),
+        tuple(Parameter(**one) for one in record["parameters"] if one["name"] != turns.PARAMETER),
     )
 
 

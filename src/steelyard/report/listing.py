@@ -53,7 +53,7 @@ def print_plan(
         boots = "each round" if design.blocks_per_boot == 1 else f"every {design.blocks_per_boot} rounds"
         summary = f"{number_of(len(plan.cells), 'cell')} on {', '.join(plan.systems)}; seed {plan.seed}"
         print(f"study {plan.study.name}: {shown(summary)}")
-        for sentence in (*lengths, *order.reboots(plan)):
+        for sentence in (*lengths, *order.reboots(plan), *_turns(plan)):
             print(shown(sentence))
         print(
             f"Systems that boot are booted before {boots}. After the first two blocks of each cell, time "
@@ -63,6 +63,23 @@ def print_plan(
         _print_shares(plan, shares, based_on)
         print(f"\nThe first {number_of(min(blocks, design.blocks), 'block')} of each cell:")
     print_table(rows, form=form)
+
+
+def _turns(plan: Plan) -> list[str]:
+    """Which cells are measured by batches that take turns, where the study wants it; and why others not."""
+    if not plan.study.design.turns:
+        return []
+    if not plan.in_turns:
+        return ["No batches take turns: not all systems can be measured at the same time on one processor."]
+    obstacles: dict[str, list[str]] = {}
+    for one in plan.cells:
+        if obstacle := order.obstacle_to_turns(one):
+            obstacles.setdefault(obstacle, []).append(one.label)
+    of_all = f"{len(plan.in_turns)} of {number_of(len(plan.cells), 'cell')}"
+    return [
+        f"The batches of all systems take turns at {of_all}.",
+        *(f"They do not at {', '.join(labels)}: {obstacle}." for obstacle, labels in obstacles.items()),
+    ]
 
 
 def _print_shares(plan: Plan, shares: Sequence["Share"], based_on: str | None) -> None:

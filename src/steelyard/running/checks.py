@@ -92,6 +92,12 @@ def samples(request: Expectation, one: Record) -> None:
         must(one, "bytes", (one["bytes"] or 0) <= most, f"at most {most} in this time")
 
 
+def turns(heard: Heard, told: Sequence[int]) -> None:
+    """Check that the batches of a trial with turns took as long as was told after each."""
+    for one in heard.of("samples") if told else ():
+        must(one, "durations_ns", list(one["durations_ns"]) == list(told), "as after each turn")
+
+
 def value(request: Expectation, one: Record) -> None:
     """Check a workload's count: at most the requested limit, if there is one."""
     must(one, "unit", one["unit"] == request.workload.counts, f"'{request.workload.counts}'")

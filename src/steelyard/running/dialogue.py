@@ -1,7 +1,8 @@
 """Leads one trial on a running agent: asks, listens, reads both clocks, and says how it went."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Protocol
 
@@ -32,6 +33,7 @@ class AgentLike(Protocol):
     def records(self, deadline: float) -> Iterator[Record]: ...
     def park(self) -> None: ...
     def resume(self) -> None: ...
+    def on(self, processor: int) -> AbstractContextManager[None]: ...
     def last_words(self) -> str: ...
     def close(self) -> None: ...
 
@@ -60,55 +62,112 @@ def perform(
     is_watched: bool = False,
 ) -> Outcome:
     """The outcome of the trial as the agent tells it; failed, where that cannot be right. Raises
-    SystemFailed, or Silent if it tells nothing.
+    SystemFailed, or Silent if it tells nothing."""
+    led = Led(agent, trial, plan, boot=boot, is_timed=is_timed)
+    state = State([agent], is_watched=is_watched)
+    try:
+        led.ask()
+        led.listen()
+        return state.added_to([led.outcome()])[0]
+    except RefusedRequest as refusal:
+        return led.refused(refusal)
+
+
+class State:
+    """The state of this machine while trials run, from when it is made; of nothing if one runs elsewhere."""
+
+    def __init__(self, agents: Sequence[AgentLike], *, is_watched: bool) -> None:
+        active = [one.process for one in agents]
+        self._active = [one for one in active if one is not None]
+        self._is_here = len(self._active) == len(active)
+        self._is_watched = is_watched
+        self._before = self._read(is_before=True) if self._is_here else None
+
+    def _read(self, *, is_before: bool) -> machine_state.StateReading:
+        return machine_state.read(is_before=is_before, active=self._active, with_active=not self._is_watched)
+
+    def added_to(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
+        """The outcomes of all these trials, with what became of the machine meanwhile."""
+        if self._before is None:
+            return list(outcomes)
+        after = self._read(is_before=False)
+        state = machine_state.between(self._before, after)
+        if not self._is_watched:
+            state = _with_used(state, outcomes)
+        pressure = machine_state.waited(self._before, after, "cpu")
+        return [replace(one, pressure=pressure, surroundings=state) for one in outcomes]
+
+
+class Led:
+    """A trial on its agent, from the request to the outcome. What cannot be right raises RefusedRequest; an
+    agent that ends SystemFailed; one that tells nothing in time Silent.
 
     Both clocks are read before and after, when nothing runs: then the answer comes at once, and what the
-    two clocks differ by over the trial is not the asking's fault. Where it `is_watched`, a monitor adds what
-    the system used to what the surroundings say of our own work.
+    two clocks differ by over the trial is not the asking's fault.
     """
-    began = time.time()
-    wanted = plan.settings(trial)
-    parser = TrialParser(_expectation(agent, trial, wanted, is_timed=is_timed))
-    deadline = standstill.clock() + plan.study.design.trial_limit_s + GRACE_S
-    try:
-        for record in agent.records(0.0):
+
+    def __init__(
+        self,
+        agent: AgentLike,
+        trial: Trial,
+        plan: Plan,
+        *,
+        boot: int,
+        is_timed: bool = True,
+    ) -> None:
+        self.agent, self.trial, self._boot = agent, trial, boot
+        self._began = time.time()
+        self._wanted = plan.settings(trial)
+        self._parser = TrialParser(_expectation(agent, trial, self._wanted, is_timed=is_timed))
+        self._deadline = standstill.clock() + plan.study.design.trial_limit_s + GRACE_S
+        self._before: ClockReading | None = None
+        self.is_over = False  # its last record has come
+
+    def ask(self) -> None:
+        """Send the request."""
+        for record in self.agent.records(0.0):
             raise RefusedRequest(f"it sent '{record['record']}' before any request")
-        before = _read_clocks(agent, deadline)
-        is_here = agent.process is not None
-        state_before = _state(agent, is_before=True, is_watched=is_watched) if is_here else None
-        agent.send(request(trial, wanted))
-        if not any(parser.ends_with(record) for record in agent.records(deadline)):
-            raise Silent
-        if parser.refusal is not None:
-            return records.failed(trial, boot, parser.refusal, began=began)
-        state_after = _state(agent, is_before=False, is_watched=is_watched) if is_here else None
-        after = _read_clocks(agent, deadline)
-        outcome = parser.outcome(boot, began=began, before=before, after=after)
-        if state_before is None or state_after is None:
-            return outcome
-        state = machine_state.between(state_before, state_after)
-        return replace(
-            outcome,
-            pressure=machine_state.waited(state_before, state_after, "cpu"),
-            surroundings=state if is_watched else _with_used(state, outcome),
-        )
-    except RefusedRequest as refusal:
-        _come_to_rest(agent, trial, refusal)
-        return records.failed(trial, boot, str(refusal), began=began)
+        self._before = _read_clocks(self.agent, self._deadline)
+        self.agent.send(request(self.trial, self._wanted))
+
+    def listen(self, kind: str | None = None) -> Record | None:
+        """Hear its records, until one of that kind comes, which is returned; or the last of all."""
+        if not self.is_over:
+            for record in self.agent.records(self._deadline):
+                self.is_over = self._parser.ends_with(record)
+                if self.is_over:
+                    break
+                if record["record"] == kind:
+                    return record
+            else:
+                raise Silent
+        return None
+
+    def outcome(self) -> Outcome:
+        """What came of it, when it is over."""
+        assert self._before is not None
+        if self._parser.refusal is not None:
+            return records.failed(self.trial, self._boot, self._parser.refusal, began=self._began)
+        after = _read_clocks(self.agent, self._deadline)
+        return self._parser.outcome(self._boot, began=self._began, before=self._before, after=after)
+
+    def refused(self, refusal: RefusedRequest) -> Outcome:
+        """End it, for that reason. Raises SystemFailed if it does not end."""
+        _come_to_rest(self.agent, self.trial, refusal)
+        return records.failed(self.trial, self._boot, str(refusal), began=self._began)
 
 
-def with_costs(outcome: Outcome, costs: tuple[Figure, ...]) -> Outcome:
-    """The outcome of a watched trial with what a monitor saw, also in what the surroundings say of us."""
-    state = outcome.surroundings
+def with_costs(outcomes: Sequence[Outcome], costs: Sequence[tuple[Figure, ...]]) -> list[Outcome]:
+    """The outcomes of watched trials that ran together with what a monitor saw of each, also in what the
+    surroundings say of us."""
+    states = [one.surroundings for one in outcomes if one.surroundings is not None]
+    used = [next((one.value for one in each if one.figure == RUN), None) for each in costs]
+    known = [one for one in used if one is not None]
+    state = states[0] if states else None
     if state is not None and state.own_ns is not None:
-        run_ns = next((one.value for one in costs if one.figure == RUN), None)
-        own_ns = None if run_ns is None else state.own_ns + run_ns
-        state = _with_used(replace(state, own_ns=own_ns), outcome)
-    return replace(outcome, costs=costs, surroundings=state)
-
-
-def _state(agent: AgentLike, *, is_before: bool, is_watched: bool) -> machine_state.StateReading:
-    return machine_state.read(is_before=is_before, active=agent.process, with_active=not is_watched)
+        own_ns = state.own_ns + sum(known) if len(known) == len(used) else None
+        state = _with_used(replace(state, own_ns=own_ns), outcomes)
+    return [replace(one, costs=each, surroundings=state) for one, each in zip(outcomes, costs, strict=True)]
 
 
 def _expectation(
@@ -163,10 +222,10 @@ def _read_clocks(agent: AgentLike, deadline: float) -> ClockReading:
     raise Silent
 
 
-def _with_used(state: Surroundings, outcome: Outcome) -> Surroundings:
+def _with_used(state: Surroundings, outcomes: Sequence[Outcome]) -> Surroundings:
     """The same; where next to nothing of the trial's work descends from this process, because a daemon
     started it, with what the trial says that it used. Else a guest calls used what others took from it."""
     if state.own_ns is None:
         return state
-    told_ns = sum(one.user_ns + one.system_ns for one in outcome.usage)
+    told_ns = sum(one.user_ns + one.system_ns for outcome in outcomes for one in outcome.usage)
     return replace(state, own_ns=told_ns) if state.own_ns < _STARTED_ELSEWHERE * told_ns else state

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from steelyard.programs import built
 from steelyard.programs.built import Workload
 from steelyard.quantities import clock_text, number_of
-from steelyard.study import model
+from steelyard.study import model, turns
 from steelyard.study.plan import Plan
 from steelyard.systems.system import System
 
@@ -100,6 +100,8 @@ def least_trial_s(plan: Plan, cell: model.Cell) -> float:
     workload = catalogue.find(cell.workload)
     settings = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
     settings |= dict(plan.study.trial) | dict(cell.parameters)
+    if cell in plan.in_turns:
+        settings |= turns.settings()
 
     def number(name: str) -> int:
         value = settings.get(name, 0)

@@ -7,6 +7,7 @@ of this process is read too, and the analysis subtracts it.
 import os
 import re
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -51,13 +52,13 @@ def read(
     proc: Path = _PROC,
     sys: Path = _SYS,
     is_before: bool,
-    active: int | None = None,
+    active: Collection[int] | None = None,
     with_active: bool = True,
 ) -> StateReading:
     """Return the state now. What descends from this process is idle then: before a trial it is read first,
     and after a trial last, so that what belongs together is read together. Of this process's children
-    only `active` has descendants that are not stopped; None: any may. Without it, it is left out: a monitor
-    knows better what it used."""
+    only those `active` have descendants that are not stopped; None: any may. Without them, they are left
+    out: a monitor knows better what they used."""
     children_ns = _children_ns(proc, active, with_active) if is_before else 0
     processors = allowance.processors()
     at_ns = time.monotonic_ns()
@@ -154,7 +155,7 @@ def _idle_and_stolen(processors: tuple[int, ...], proc: Path) -> tuple[int | Non
     return idle * _TICK_NS, stolen * _TICK_NS
 
 
-def _children_ns(proc: Path, active: int | None, with_active: bool) -> int:
+def _children_ns(proc: Path, active: Collection[int] | None, with_active: bool) -> int:
     """CPU time of all descendants of this process, with those that have ended, which is counted by the parent
     that waited for them. Stopped processes use none, and are left out: a guest has many threads.
     """
@@ -163,9 +164,9 @@ def _children_ns(proc: Path, active: int | None, with_active: bool) -> int:
     if active is None:
         living = agent.descendants(os.getpid(), proc=proc, with_held=True)
     else:
-        others = {*agent.children(os.getpid(), proc)} - {active}
-        more = {active, *agent.descendants(active, proc=proc, with_held=True)} if with_active else set()
-        living = [*others, *more]
+        living = [*{*agent.children(os.getpid(), proc)} - {*active}]
+        for one in active if with_active else ():
+            living += [one, *agent.descendants(one, proc=proc, with_held=True)]
     return ended_ns + sum(_used_ns(process, proc) for process in living)
 
 

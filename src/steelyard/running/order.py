@@ -11,10 +11,12 @@ from steelyard.programs import built
 from steelyard.quantities import clock_text
 from steelyard.running import peers
 from steelyard.study import bounds, model, plan, study_file
-from steelyard.study.model import Machine
+from steelyard.study.model import TIMING, Cell, Machine
 from steelyard.study.plan import Plan
 from steelyard.systems.machine import BOOT_S
 from steelyard.systems.system import System, check
+
+_IN_TURNS = ("cpu", "memory", "syscall", "harness")  # groups of workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,27 @@ def plan_of(order: Order, *, tell: Callable[[str], None] = streams.tell) -> Plan
     chosen = peers.choose(chosen, order.peer, members, catalogue=limits, tell=tell)
     labels = systems.label(names)
     seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
-    return plan.make(chosen, systems=labels, processors=len(allowance.processors()), seed=seed)
+    made = plan.make(chosen, systems=labels, processors=len(allowance.processors()), seed=seed)
+    if chosen.design.turns and len(members) > 1 and all(one.takes_turns for one in members):
+        made = replace(made, in_turns=frozenset(one for one in made.cells if obstacle_to_turns(one) is None))
+    return made
+
+
+def obstacle_to_turns(cell: Cell) -> str | None:
+    """Why the cell's batches cannot take turns; None if they can."""
+    workload = built.catalogue().find(cell.workload)
+    known = {one.name: one.initial for one in workload.parameters} | dict(cell.parameters)
+    if not workload.takes_turns:
+        return "its trial measures several things, one after the other"
+    if workload.group not in _IN_TURNS:
+        return "its operations take longer than a turn, or several processes"
+    if cell.copies > 1:
+        return "several copies work at once"
+    if workload.sweeps is not None and known.get("from") != known.get("to"):
+        return "its trial is a curve"
+    if any(name in known for name in TIMING):
+        return "the study says how long its batches are"
+    return None
 
 
 def members_of(schedule: Plan) -> dict[str, System]:

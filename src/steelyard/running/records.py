@@ -12,6 +12,7 @@ from steelyard.events import SET_ASIDE, CopyProcess, Count, Group, Histogram, Ou
 from steelyard.running import checks
 from steelyard.running.checks import Heard, must
 from steelyard.running.expectation import Expectation
+from steelyard.study import turns
 from steelyard.study.plan import Trial
 from steelyard.systems.protocol import Record, RefusedRequest, cannot_be
 from steelyard.text import quoted
@@ -61,6 +62,7 @@ class TrialParser:
         self._end: Record = {}
         self._processes: list[Record] = []
         self._shared: str | None = None
+        self._turned: list[int] = []  # how long each batch took, as it was told after its turn
         self._by_place: dict[tuple[Any, ...], Record] = {}  # by kind, copy, metric, and point or batch
         self._alike: dict[
             tuple[Any, ...], int
@@ -86,6 +88,8 @@ class TrialParser:
             case "end":
                 self._is_of_this_trial(record)
                 self._end = record
+            case "waiting" | "turn":
+                self._hear_turn(record)
             case "program":
                 self._hear_program(record)
             case "shared":
@@ -116,6 +120,12 @@ class TrialParser:
         if self._processes or numbers != copies[: len(numbers)]:
             raise cannot_be("processes", "the list of copies", numbers, f"{quoted(copies)}, once")
         self._processes = record["processes"]
+
+    def _hear_turn(self, record: Record) -> None:
+        self._is_of_this_trial(record)
+        if not self._expected.settings.get(turns.PARAMETER):
+            raise RefusedRequest(f"it sent '{record['record']}' in a trial without turns")
+        self._turned += record.get("durations_ns", ())
 
     def _hear_program(self, record: Record) -> None:
         key = ("program", record["copy"], record["name"], record["path"])
@@ -222,6 +232,7 @@ class TrialParser:
         _check_rate(before, after)
         checks.bounds(self._expected, heard)
         if self._end["status"] == "ok":
+            checks.turns(heard, self._turned)
             checks.completeness(self._expected, heard)
             checks.figures(self._expected, heard)
 

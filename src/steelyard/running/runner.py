@@ -193,24 +193,32 @@ def _trials(
     """The trials of one boot; those of a system that dies end there."""
     for number, trial in enumerate(trials):
         notify(_progress(queue, budget, trial, number, len(trials)))
-        yield from _performed(queue, running_systems, trial, clock, limit_s=float("inf"))
+        yield from _performed(queue, running_systems, [trial], clock, limit_s=float("inf"))
         if not running_systems.is_up(trial.system):
             return
 
 
 def _performed(
-    queue: Queue, running_systems: RunningSystems, trial: Trial, clock: Callable[[], float], *, limit_s: float
+    queue: Queue,
+    running_systems: RunningSystems,
+    trials: Sequence[Trial],
+    clock: Callable[[], float],
+    *,
+    limit_s: float,
 ) -> Generator[Outcome, None, bool]:
-    """The trial's outcome, after others that were set aside because the laboratory stood still; returns
-    whether the trial is done."""
+    """The outcomes of a trial, or of those that take turns, after others that were set aside because the
+    laboratory stood still; returns whether they are done."""
     for _ in range(_TRIES):
         begun = clock()
-        outcome = running_systems.attempt(trial, limit_s=limit_s)
-        queue.keep(trial, outcome, clock() - begun)
-        yield outcome
-        if outcome.status != SET_ASIDE:
+        outcomes = running_systems.attempt_together(trials, limit_s=limit_s)
+        took_s = (clock() - begun) / len(trials)
+        for trial, outcome in zip(trials, outcomes, strict=True):
+            queue.keep(trial, outcome, took_s)
+            yield outcome
+        if all(one.status != SET_ASIDE for one in outcomes):
             return True
-        if outcome.host_ns is not None or not running_systems.is_up(trial.system):
+        is_cut = any(one.status == SET_ASIDE and one.host_ns is not None for one in outcomes)
+        if is_cut or not all(running_systems.is_up(one.system) for one in trials):
             break
     return False
 
@@ -234,14 +242,14 @@ def _round(
         if budget.spent_s() > until_s:
             position += len(planned)
             continue
-        for trial in planned:
-            if queue.fits(trial):
-                notify(_progress(queue, budget, trial, position, trials))
-                limit_s = queue.limit_s(trial)
-                is_whole &= yield from _performed(queue, running_systems, trial, clock, limit_s=limit_s)
+        for members in [planned] if one.cell in queue.plan.in_turns else [[trial] for trial in planned]:
+            if members and all(map(queue.fits, members)):
+                notify(_progress(queue, budget, members[0], position, trials))
+                limit_s = min(map(queue.limit_s, members))
+                is_whole &= yield from _performed(queue, running_systems, members, clock, limit_s=limit_s)
             else:
                 is_whole = False
-            position += 1
+            position += len(members)
         if planned and is_whole:
             queue.complete(one.cell)
 

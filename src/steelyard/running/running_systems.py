@@ -1,21 +1,23 @@
 """The systems of a run, as they are: up and parked, or down; performs trials on them."""
 
+import random
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from steelyard import events, last_words, standstill
+from steelyard import allowance, events, last_words, standstill
 from steelyard.errors import BootFailed, Rebooting, SteelyardError, Stuck, SystemFailed
 from steelyard.events import RUN, Earlier, Event, Outcome, Started, Switching, Unbooted, Watched, Words
 from steelyard.last_words import Said
 from steelyard.quantities import clock_text
-from steelyard.running import dialogue, host_monitor, records
-from steelyard.running.dialogue import AgentLike
+from steelyard.running import dialogue, host_monitor, records, turns
+from steelyard.running.dialogue import AgentLike, Led
 from steelyard.study import plan as plans
 from steelyard.study.plan import Plan, Trial
+from steelyard.study.turns import CYCLES
 from steelyard.watch.model import Head, Mark, Process
 
 BOOTS_MOST = 3  # after this number of failures in a row, the machine is given up
@@ -236,52 +238,131 @@ class RunningSystems:
     def attempt(self, trial: Trial, *, limit_s: float = float("inf")) -> Outcome:
         """Runs one trial, whatever comes of it, for as long as its study or that limit allows. It is set
         aside if the laboratory stood still meanwhile, or where that limit ended it."""
-        agent = self.use(trial.system)
-        boot = self.boots.get(trial.system, 0)
+        (outcome,) = self.attempt_together([trial], limit_s=limit_s)
+        return outcome
+
+    def attempt_together(self, trials: Sequence[Trial], *, limit_s: float = float("inf")) -> list[Outcome]:
+        """The same of several trials at once, whose batches take turns."""
         began, begun = time.time(), self._clock()
-        if agent is None:
-            return records.failed(trial, boot, self._down[trial.system], began=began)
         plan, is_cut = self.plan, limit_s < self.plan.study.design.trial_limit_s
         if is_cut:
             plan = plans.limited(plan, limit_s)
         stood = len(standstill.all_so_far())
-        try:
-            agent.resume()
-            outcome = self._perform(agent, trial, plan, boot)
-            agent.park()
-        except SystemFailed as error:
-            outcome = records.failed(trial, boot, str(error), began=began)
-            self.lose(trial.system, str(error))
-        except dialogue.Silent:
-            reason = (
-                f"the agent did not answer for {plan.study.design.trial_limit_s + dialogue.GRACE_S:g} s"
-                f"{agent.last_words()}"
-            )
-            outcome = records.failed(trial, boot, reason, status="timed out", began=began)
+        outcomes: dict[Trial, Outcome] = {}
+
+        def lose(trial: Trial, error: SystemFailed | dialogue.Silent) -> None:
+            status, reason = "failed", str(error)
+            if isinstance(error, dialogue.Silent):
+                waited_s = plan.study.design.trial_limit_s + dialogue.GRACE_S
+                words = agents[trial].last_words()
+                status, reason = "timed out", f"the agent did not answer for {waited_s:g} s{words}"
+            boot = self.boots.get(trial.system, 0)
+            outcomes[trial] = records.failed(trial, boot, reason, status=status, began=began)
             self.lose(trial.system, reason)
-        if during := standstill.all_so_far()[stood:]:
+
+        agents: dict[Trial, AgentLike] = {}
+        for trial in trials:
+            agent = self.use(trial.system)
+            if agent is None:
+                boot = self.boots.get(trial.system, 0)
+                outcomes[trial] = records.failed(trial, boot, self._down[trial.system], began=began)
+                continue
+            agents[trial] = agent
+            try:
+                agent.resume()
+            except SystemFailed as error:
+                lose(trial, error)
+        up = {trial: agent for trial, agent in agents.items() if trial not in outcomes}
+        for trial, outcome in self._perform(up, plan).items() if up else ():
+            if isinstance(outcome, Outcome):
+                outcomes[trial] = replace(outcome, together=began if len(up) > 1 else None)
+                try:
+                    up[trial].park()
+                except SystemFailed as error:
+                    lose(trial, error)
+            else:
+                lose(trial, outcome)
+        took_s = self._clock() - begun
+        during = standstill.all_so_far()[stood:]
+        return [self._unless_set_aside(outcomes[one], during, took_s if is_cut else None) for one in trials]
+
+    def _unless_set_aside(
+        self, outcome: Outcome, during: Sequence[standstill.Standstill], cut_s: float | None
+    ) -> Outcome:
+        """The outcome; or that it is set aside: because the laboratory stood still, or the budget cut it."""
+        trial, boot, began = outcome.trial, outcome.boot, outcome.began
+        if during:
             spans = " and ".join(f"{one.why} for {clock_text(one.seconds)}" for one in during)
             return records.set_aside(trial, boot, f"the laboratory {spans} while it ran", began=began)
-        if is_cut and outcome.status == "timed out":
-            took_s = self._clock() - begun
-            why = f"the budget ended {took_s:.2g} s into it"
-            return records.set_aside(trial, boot, why, began=began, took_s=took_s)
+        if cut_s is not None and outcome.status == "timed out":
+            why = f"the budget ended {cut_s:.2g} s into it"
+            return records.set_aside(trial, boot, why, began=began, took_s=cut_s)
         return outcome
 
-    def _perform(self, agent: AgentLike, trial: Trial, plan: Plan, boot: int) -> Outcome:
-        """The trial's outcome, with what it cost this host if that is watched: from before the clocks are
-        read to after they are read again, so that no mark is within what is timed."""
-        watching = self._monitors.get(trial.system)
-        before = watching.mark() if watching else None
-        is_watched = before is not None and before.figures.get(RUN) is not None
+    def _perform(
+        self, agents: Mapping[Trial, AgentLike], plan: Plan
+    ) -> dict[Trial, Outcome | SystemFailed | dialogue.Silent]:
+        """What came of the trials, with what they cost this host if that is watched: from before the clocks
+        are read to after they are read again, so that no mark is within what is timed."""
+        watching = {trial: self._monitors.get(trial.system) for trial in agents}
+        before = {trial: one.mark() if one else None for trial, one in watching.items()}
         # One that reads /proc now and then sees no process to its end: our own reading is better than none.
-        is_watched = is_watched and watching is not None and watching.head.backend != "proc"
-        outcome = dialogue.perform(agent, trial, plan, boot=boot, is_watched=is_watched)
-        after = watching.mark() if watching and before else None
-        if before is None or after is None:
-            return replace(outcome, surroundings=None) if is_watched else outcome
-        costs = host_monitor.between(before, after).figures
-        return dialogue.with_costs(outcome, costs) if is_watched else replace(outcome, costs=costs)
+        is_watched = all(
+            mark is not None and mark.figures.get(RUN) is not None and one is not None
+            and one.head.backend != "proc"
+            for (_, mark), one in zip(before.items(), watching.values(), strict=True)
+        )  # fmt: skip
+        found = self._led(agents, plan, is_watched=is_watched)
+        whole = [trial for trial, outcome in found.items() if isinstance(outcome, Outcome)]
+        after = {trial: one.mark() if (one := watching[trial]) and before[trial] else None for trial in whole}
+        costs = {
+            trial: host_monitor.between(first, last).figures
+            for trial in whole
+            if (first := before[trial]) is not None and (last := after[trial]) is not None
+        }
+        outcomes = [outcome for outcome in found.values() if isinstance(outcome, Outcome)]
+        if is_watched and len(costs) == len(found):
+            known = dialogue.with_costs(outcomes, [costs[trial] for trial in whole])
+        else:
+            known = [
+                replace(
+                    outcome,
+                    costs=costs.get(trial, ()),
+                    surroundings=None if is_watched else outcome.surroundings,
+                )
+                for trial, outcome in zip(whole, outcomes, strict=True)
+            ]
+        return {**found, **dict(zip(whole, known, strict=True))}
+
+    def _led(
+        self, agents: Mapping[Trial, AgentLike], plan: Plan, *, is_watched: bool
+    ) -> dict[Trial, Outcome | SystemFailed | dialogue.Silent]:
+        """Leads the trials: by turns if the plan has them so."""
+        first, *others = agents
+        boots = {trial: self.boots.get(trial.system, 0) for trial in agents}
+        if first.cell not in plan.in_turns:
+            assert not others
+            try:
+                outcome = dialogue.perform(
+                    agents[first], first, plan, boot=boots[first], is_watched=is_watched
+                )
+            except (SystemFailed, dialogue.Silent) as error:
+                return {first: error}
+            return {first: outcome}
+        processors = allowance.processors()
+        with ExitStack() as bound:
+            for agent in agents.values():
+                bound.enter_context(agent.on(processors[first.seed % len(processors)]))
+            leds = [Led(agent, trial, plan, boot=boots[trial]) for trial, agent in agents.items()]
+            state = dialogue.State([*agents.values()], is_watched=is_watched)
+            partners = turns.perform(
+                leds, cycles=CYCLES, chance=random.Random(f"steelyard turns {first.seed}")
+            )
+        whole = [one.outcome for one in partners if one.outcome is not None]
+        found: dict[Trial, Outcome | SystemFailed | dialogue.Silent] = {
+            one.led.trial: one.error for one in partners if one.error is not None
+        }
+        return found | {one.trial: one for one in state.added_to(whole)}
 
     def use(self, system: str) -> AgentLike | None:
         """The system's agent, to run something on it; None while it is down."""

@@ -3,5 +3,5 @@
 `bundled/` holds the studies that come with Steelyard.
 
 Each module imports only from earlier ones: bounds, model, presentation,
-system_definition, study_file, own_work, plan.
+system_definition, study_file, own_work, turns, plan.
 """

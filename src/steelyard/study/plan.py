@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.servers import description
 from steelyard.study import model as studies
+from steelyard.study import turns
 from steelyard.study.model import PEER, SERVER, TIMING, Cell, Study
 
 PAD_MOST = 4095  # bytes added to the environment: a page, so that the stack takes any alignment
@@ -47,11 +48,14 @@ class Plan:
     servers: Mapping[str, str] = field(default_factory=dict)  # by name, as the load program reads them
     # By system and peer, where the far end waits, as the load program reads it: known when it is up.
     far_ends: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    in_turns: frozenset[Cell] = frozenset()  # whose batches take turns on all systems
 
     def settings(self, trial: Trial) -> dict[str, int | str]:
         """The request of a trial besides its workload: the cell's settings, and those of all trials."""
         limit_ms = int(self.study.design.trial_limit_s * 1000)
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
+        if trial.cell in self.in_turns:
+            known |= turns.settings()
         of_cell, of_system = dict(trial.cell.parameters), self._of_system(trial.system)
         return {
             name: self._setting(trial.system, name, value)

@@ -193,6 +193,7 @@ def _design(part: Reader) -> Design:
         budget_s=_seconds(part, "budget", usual.budget_s, bounds.budget_ns),
         trial_limit_s=_seconds(part, "trial_limit", usual.trial_limit_s, bounds.trial_limit_ns),
         precision=part.quantity("precision", usual.precision, bounds.precision),
+        turns=part.truth("turns", usual.turns),
     )
     part.finish()
     return design

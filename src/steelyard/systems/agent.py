@@ -337,6 +337,26 @@ class Agent:
         self.parked = True
         self._tuned.put_back()
 
+    @contextlib.contextmanager
+    def on(self, processor: int) -> Iterator[None]:
+        """Keeps all the system's threads on one processor meanwhile, where that is allowed."""
+        try:
+            before = os.sched_getaffinity(self._process.pid)
+        except OSError:  # a sandbox may refuse the question
+            yield
+            return
+        self._bind({processor})
+        try:
+            yield
+        finally:
+            self._bind(before)
+
+    def _bind(self, processors: set[int]) -> None:
+        for process in descendants(self._process.pid, with_held=True):
+            for thread in _listed(f"/proc/{process}/task"):
+                with contextlib.suppress(OSError):  # it has ended
+                    os.sched_setaffinity(int(thread), processors)
+
     def _stop(self) -> None:
         """Stop all processes, and wait until they are stopped: a signal takes effect later, and a process
         born meanwhile is stopped too.

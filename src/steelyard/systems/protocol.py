@@ -19,6 +19,8 @@ from steelyard.events import (
     Copy,
     CopyProcess,
     Count,
+    Duration,
+    Each,
     Group,
     Histogram,
     Program,
@@ -26,11 +28,12 @@ from steelyard.events import (
     Signal,
     Usage,
 )
-from steelyard.shapes import Check, Digest, Length, Member, Name, OneOf, Range, Wrong
+from steelyard.shapes import Check, Digest, Length, Member, Name, OneOf, Range, Told, Wrong
 from steelyard.shapes import Record as Record
 from steelyard.text import quoted
 
 PROTOCOL = 1
+TURN_BATCHES_MOST = 16
 LINE_MOST = 16 << 20  # bytes: a group of 20,000 processes that all failed takes 12 MB
 SAID_MOST = 128 << 20  # bytes from a request to its answer's end; a line of a journal may have 256 MB
 ADDED = ("tuning", "file_system_made")  # to a system's record, by the laboratory
@@ -151,6 +154,17 @@ class _SharedFields:
 
 
 @dataclass(frozen=True, slots=True)
+class _Waiting:
+    trial: Name
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    trial: Name
+    durations_ns: Annotated[tuple[Duration, ...], Each("duration_ns"), Told(Length(TURN_BATCHES_MOST, 1))]
+
+
+@dataclass(frozen=True, slots=True)
 class _Processes:
     trial: Name
     processes: Annotated[list[CopyProcess], Length(COPIES_MOST)]
@@ -186,6 +200,8 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "hello": (_Hello,),
     "system": (_System,),
     "begin": (_Begin,),
+    "waiting": (_Waiting,),
+    "turn": (_Turn,),
     "samples": (Samples, _OfUnit),
     "value": (Count, _OfUnit),
     "group": (Group, _OfGroup),

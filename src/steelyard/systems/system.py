@@ -90,6 +90,12 @@ class System:
     tuning: Tuning = field(default_factory=Tuning)
     file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not
 
+    @property
+    def takes_turns(self) -> bool:
+        """True if it can be measured at the same time as others, on the processor that they are on."""
+        changes = self.tuning.huge_pages or self.tuning.sysctl or self.tuning.processors
+        return self.here and self.boot_entry is None and not changes
+
 
 def check(system: System) -> None:
     """Raises Unsupported, saying what to install, if an executable that the system needs is missing, what

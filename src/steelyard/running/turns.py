@@ -1,0 +1,78 @@
+"""Leads trials whose batches take turns: one on each system, at the same time, on the same processor.
+
+What disturbs a machine comes and goes within tens of milliseconds. Batches that follow each other within one
+are disturbed alike, trials that follow each other are not. The order is A B B A A B B A ...: each system goes
+first as often as last, and a turn holds two batches, which halves the number of changes.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from steelyard.errors import SystemFailed
+from steelyard.events import Outcome
+from steelyard.running.dialogue import Led, Silent
+from steelyard.systems.protocol import RefusedRequest
+
+WAITING, TURN = "waiting", "turn"  # records
+
+
+@dataclass
+class Partner:
+    """One of the trials, and what became of it."""
+
+    led: Led
+    outcome: Outcome | None = None
+    error: SystemFailed | Silent | None = None  # by which its system was lost
+
+    @property
+    def is_active(self) -> bool:
+        return self.outcome is None and self.error is None and not self.led.is_over
+
+    def attempt(self, step: Callable[[], object]) -> None:
+        """A step of the trial, if nothing has ended it before."""
+        if self.outcome is not None or self.error is not None:
+            return
+        try:
+            try:
+                step()
+            except RefusedRequest as refusal:
+                self.outcome = self.led.refused(refusal)
+        except (SystemFailed, Silent) as error:
+            self.error = error
+
+    def take_turn(self, batches: int) -> None:
+        self.led.agent.send(f"turn {self.led.trial.name} {batches}")
+        self.led.listen(TURN)
+
+    def finish(self) -> None:
+        if not self.led.is_over:
+            self.led.agent.send(f"turn {self.led.trial.name} 0")
+            self.led.listen()
+        self.outcome = self.led.outcome()
+
+
+def perform(trials: Sequence[Led], *, cycles: int, chance: random.Random) -> list[Partner]:
+    """Lead the trials until each has done its batches, one in each cycle. What ends one of them is in its
+    partner, and the others go on: what they did is kept."""
+    partners = [Partner(one) for one in trials]
+    for one in partners:
+        one.attempt(one.led.ask)
+        one.attempt(lambda led=one.led: led.listen(WAITING))  # type: ignore[misc]
+    for number, batches in runs(len(partners), cycles=cycles, chance=chance):
+        one = partners[number]
+        if one.is_active:
+            one.attempt(lambda one=one, batches=batches: one.take_turn(batches))  # type: ignore[misc]
+    for one in partners:
+        one.attempt(one.finish)
+    return partners
+
+
+def runs(partners: int, *, cycles: int, chance: random.Random) -> Iterator[tuple[int, int]]:
+    """Whose turn it is, and for how many batches: in every second cycle the order of the one before is
+    reversed."""
+    order = chance.sample(range(partners), partners)
+    each = [one for cycle in range(cycles) for one in (order[::-1] if cycle % 2 else order)]
+    for number, turn in groupby(each):
+        yield number, len(list(turn))

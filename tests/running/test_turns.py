@@ -1,0 +1,196 @@
+"""Trials whose batches take turns, led by the laboratory: the order, who falls out, and a whole run."""
+
+import json
+import random
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import synthetic
+import trial_records
+from hypothesis import given
+from hypothesis import strategies as some
+from installed_command import Run
+
+from steelyard.archive import experiments, reading
+from steelyard.errors import SystemFailed
+from steelyard.programs import built
+from steelyard.running import turns
+from steelyard.running.dialogue import Silent
+from steelyard.running.expectation import Expectation
+from steelyard.running.records import ClockReading, TrialParser
+from steelyard.study.turns import CYCLES
+from steelyard.systems.protocol import RefusedRequest
+
+
+@given(some.integers(1, 6), some.integers(1, 60), some.integers())
+def test_in_each_cycle_every_system_has_a_batch_and_every_second_order_is_reversed(
+    partners: int, cycles: int, seed: int
+) -> None:
+    runs = list(turns.runs(partners, cycles=cycles, chance=random.Random(seed)))
+
+    each = [number for number, batches in runs for _ in range(batches)]
+    orders = [each[begin : begin + partners] for begin in range(0, len(each), partners)]
+    assert len(orders) == cycles
+    assert all(Counter(order) == Counter(range(partners)) for order in orders)
+    assert all(order == (orders[0][::-1] if number % 2 else orders[0]) for number, order in enumerate(orders))
+    if partners > 1:
+        assert {batches for _, batches in runs} <= {1, 2}
+        assert all(one != other for (one, _), (other, _) in pairwise(runs))
+
+
+class FakeLed:
+    """A trial that goes as it should until the turn that `ends` it, by that error."""
+
+    def __init__(self, name: str, *, ends: int = -1, by: Exception | str | None = None) -> None:
+        self.trial = SimpleNamespace(name=name)
+        self.agent = SimpleNamespace(send=self._hear)
+        self.is_over = False
+        self.batches = 0
+        self._asked = 0
+        self._ends, self._by = ends, by
+
+    def _hear(self, request: str) -> None:
+        word, name, batches = request.split()
+        assert (word, name) == ("turn", self.trial.name)
+        assert not self.is_over
+        self._asked += 1
+        self.batches += int(batches)
+
+    def ask(self) -> None:
+        """It goes well."""
+
+    def listen(self, kind: str | None = None) -> None:
+        if self._asked == self._ends and isinstance(self._by, Exception):
+            raise self._by
+        if kind is None or (self._asked == self._ends and self._by == "is over"):
+            self.is_over = True
+
+    def outcome(self) -> str:
+        return f"{self.trial.name} did {self.batches}"
+
+    def refused(self, refusal: RefusedRequest) -> str:
+        return f"{self.trial.name} refused"
+
+
+@pytest.mark.parametrize(
+    ("by", "outcome"),
+    [
+        (RefusedRequest("it lied"), "b refused"),
+        (SystemFailed("it has ended"), SystemFailed),
+        (Silent(), Silent),
+        ("is over", "b did"),
+    ],
+    ids=["refused", "lost", "silent", "over"],
+)
+def test_the_others_go_on_when_one_falls_out(by: Any, outcome: object) -> None:
+    leds: list[Any] = [FakeLed("a"), FakeLed("b", ends=2, by=by), FakeLed("c")]
+
+    partners = turns.perform(leds, cycles=10, chance=random.Random(1))
+
+    a, b, c = partners
+    assert (a.outcome, c.outcome) == ("a did 10", "c did 10")
+    assert leds[1].batches < 5
+    if isinstance(outcome, str):
+        assert str(b.outcome).startswith(outcome)
+        assert b.error is None
+    else:
+        assert isinstance(b.error, outcome)  # type: ignore[arg-type]
+        assert b.outcome is None
+
+
+def test_batches_that_took_another_time_than_was_told_after_their_turn_are_refused() -> None:
+    trial = synthetic.trials(synthetic.plan("sieve"))[0]
+    workload = built.catalogue().find("sieve")
+    wanted = {"turns": 1, "batches": 2, "operations": 10}
+    request = f"trial {trial.name} sieve turns=1 batches=2 operations=10"
+
+    def heard(told: list[int]) -> TrialParser:
+        clock = iter(range(10**6, 10**9, 10**6))
+        parser = TrialParser(Expectation(trial, workload, wanted, {}, 1))
+        records = list(
+            trial_records.trial(request, clock=lambda: next(clock), durations_ns=lambda _: [500, 600])
+        )
+        for one in (records[0], {"record": "turn", "trial": trial.name, "durations_ns": told}, *records[1:]):
+            parser.ends_with(one)
+        return parser
+
+    begun, ended = ClockReading(0, 0, 10**9), ClockReading(10**8, 10**8, 10**9)
+    assert heard([500, 600]).outcome(1, began=0.0, before=begun, after=ended).status == "ok"
+    with pytest.raises(RefusedRequest, match="must be as after each turn"):
+        heard([500, 601]).outcome(1, began=0.0, before=begun, after=ended)
+
+
+STUDY = """
+name = "turns"
+title = "turns"
+systems = ["native", "native-musl"]
+[design]
+turns = true
+blocks = 2
+budget = "60s"
+[[workload]]
+name = "sieve"
+[[workload]]
+name = "memory_copy"
+from = 4096
+to = 4096
+[[workload]]
+name = "pipe_latency"
+batches = 2
+"""
+
+
+@pytest.mark.program
+def test_a_study_is_measured_in_turns_where_that_can_be(
+    steelyard: Run, archive: Path, tmp_path: Path
+) -> None:
+    study = tmp_path / "turns.toml"
+    study.write_text(STUDY)
+
+    answer = steelyard("run", str(study), "--format", "json", "--new")
+
+    assert answer.returncode == 0, answer.stderr
+    found = experiments.find(archive, None)
+    in_turns = ["memory_copy from=4096 to=4096", "sieve"]
+    assert found.header["in_turns"] == in_turns
+    with reading.connect(found) as tables:
+        trials = tables.execute(
+            "SELECT cell, block, together, len(list(s.duration_ns)) FROM trials t JOIN samples s "
+            "USING (trial) WHERE t.status = 'ok' GROUP BY t.trial, cell, block, system, together"
+        ).fetchall()
+    for cell in in_turns:
+        for block in {one[1] for one in trials if one[0] == cell}:
+            both = [one for one in trials if one[:2] == (cell, block)]
+            assert len(both) == 2
+            assert len({together for _, _, together, _ in both}) == 1
+            assert all(together and batches == CYCLES for _, _, together, batches in both)
+    assert {one[2] for one in trials if one[0] == "pipe_latency"} == {None}
+    compared = {one["cell"]: one for one in json.loads(answer.stdout)["comparisons"]}
+    assert {compared[cell]["lens"] for cell in in_turns} == {"typical"}
+    assert all(compared[cell]["blocks"] >= 2 for cell in in_turns)
+
+
+def test_a_plan_says_which_cells_take_turns_and_why_others_do_not(steelyard: Run, tmp_path: Path) -> None:
+    study = tmp_path / "turns.toml"
+    study.write_text(STUDY)
+    said = " ".join(steelyard("plan", str(study)).stdout.split())
+    assert "The batches of all systems take turns at 2 of 3 cells." in said
+    assert "They do not at pipe_latency: " in said
+
+    study.write_text(
+        STUDY.replace("native-musl", "other") + '[system.other]\nbase = "native"\nprocessors = [0]\n'
+    )
+    said = " ".join(steelyard("plan", str(study)).stdout.split())
+    assert "No batches take turns: not all systems can be measured at the same time" in said
+
+
+def test_the_parameter_is_the_laboratory_s(steelyard: Run, tmp_path: Path) -> None:
+    study = tmp_path / "turns.toml"
+    study.write_text(STUDY + '[[workload]]\nname = "syscall"\nturns = 1\n')
+    answer = steelyard("plan", str(study))
+    assert answer.returncode == 2
+    assert "no parameter 'turns'" in answer.stderr
