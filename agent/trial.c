@@ -149,8 +149,8 @@ static int size_piece(struct piece *piece)
 	                                                                     : 0;
 	t.uses[piece->phase].operations += piece->plan.spent;
 	use_add(&t.uses[piece->phase]);
-	piece->durations_ns =
-		calloc(settings.turns ? settings.batches : piece->plan.batches, sizeof(uint64_t));
+	piece->durations_ns = calloc(settings.turns ? settings.batches : piece->plan.batches,
+	                             sizeof(uint64_t));
 	return piece->durations_ns ? 0 : fail("calloc");
 }
 
@@ -218,9 +218,9 @@ enum { WARMING = 5 };
 static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint64_t batches)
 {
 	struct batch_plan turn = { .operations = piece->plan.operations / WARMING, .batches = 1 };
-	uint64_t          unmeasured_ns[1], *durations_ns = piece->durations_ns + piece->plan.batches;
-	char              said[24 * (TURN_BATCHES_MOST + 1)];
-	int               length = 0, outcome;
+	uint64_t unmeasured_ns[1], *durations_ns = piece->durations_ns + piece->plan.batches;
+	char     said[24 * (TURN_BATCHES_MOST + 1)];
+	int      length = 0, outcome;
 
 	if (turn.operations && (outcome = batch_measure(&turn, hooks, unmeasured_ns)))
 		return outcome;
@@ -251,8 +251,9 @@ static int measure_turns(void)
 		rest = line;
 		if (take_number(&rest, &batches) || batches > TURN_BATCHES_MOST ||
 		    piece->plan.batches + batches > settings.batches)
-			return fail_check("a turn is of 1 to %d batches, and all are at most %" PRIu64,
-			                  TURN_BATCHES_MOST, settings.batches);
+			return fail_check(
+				"a turn is of 1 to %d batches, and all are at most %" PRIu64,
+				TURN_BATCHES_MOST, settings.batches);
 		if (!batches)
 			break;
 		outcome = take_turn(piece, &hooks, batches);

@@ -24,6 +24,7 @@ from ssh_hosts import ssh_server
 from steelyard import allowance, systems
 from steelyard.errors import Unsupported, UsageError
 from steelyard.programs import built
+from steelyard.study import turns
 from steelyard.systems import wine
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import Place
@@ -144,7 +145,8 @@ def test_it_lists_the_same_workloads_and_parameters(by_wine: list[str]) -> None:
     assert [(one["group"], one["name"]) for one in listed["workloads"]] == [
         (one.group, one.name) for one in native.workloads
     ]
-    assert [one["name"] for one in listed["parameters"]] == [one.name for one in native.parameters]
+    parameters = [one["name"] for one in listed["parameters"]]
+    assert parameters == [*(one.name for one in native.parameters), turns.PARAMETER]
     known = {one.name: one for one in native.workloads}
     for one in listed["workloads"]:
         if not one["summary"].startswith("not on Windows: "):
