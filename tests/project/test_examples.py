@@ -101,7 +101,7 @@ def test_it_measures_and_reports(steelyard: Run, command: str, tmp_path: Path) -
 @pytest.mark.program
 @pytest.mark.parametrize("study", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
 def test_each_example_study_measures_and_reports(steelyard: Run, study: Path) -> None:
-    answer = steelyard("run", str(study), "--budget", "6s", "--format", "json", timeout=150)
+    answer = steelyard("run", str(study), "--budget", "9s", "--format", "json", timeout=150)
 
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
