@@ -291,6 +291,15 @@ static void give_turns(const struct listener *listener)
 	}
 }
 
+/* By the first copy, of its first size. */
+static uint64_t batches_planned(void)
+{
+	char    *rest = g.copies[0].sizes;
+	uint64_t operations, batches;
+
+	return take_number(&rest, &operations) || take_number(&rest, &batches) ? 0 : batches;
+}
+
 static void open_gate(void)
 {
 	close(g.gate[1]);
@@ -298,6 +307,7 @@ static void open_gate(void)
 	if (settings.turns) {
 		record_open("waiting");
 		record_text("trial", g.request->id);
+		record_number("batches", batches_planned());
 		record_close(1);
 	}
 }

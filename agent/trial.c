@@ -222,9 +222,11 @@ static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint6
 	char     said[24 * (TURN_BATCHES_MOST + 1)];
 	int      length = 0, outcome;
 
-	if (turn.operations && (outcome = batch_measure(&turn, hooks, unmeasured_ns)))
+	if (settings.warmup_ns && turn.operations &&
+	    (outcome = batch_measure(&turn, hooks, unmeasured_ns)))
 		return outcome;
-	t.uses[0].operations += turn.operations;
+	if (settings.warmup_ns)
+		t.uses[0].operations += turn.operations;
 	turn = (struct batch_plan){ .operations = piece->plan.operations, .batches = batches };
 	if ((outcome = batch_measure(&turn, hooks, durations_ns)))
 		return outcome;

@@ -1,6 +1,7 @@
 """Trials whose batches take turns, led by the laboratory: the order, who falls out, and a whole run."""
 
 import json
+import os
 import random
 from collections import Counter
 from itertools import pairwise
@@ -15,14 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as some
 from installed_command import Run
 
+from steelyard import allowance
 from steelyard.archive import experiments, reading
 from steelyard.errors import SystemFailed
 from steelyard.programs import built
 from steelyard.running import turns
 from steelyard.running.dialogue import Silent
 from steelyard.running.expectation import Expectation
+from steelyard.running.order import Order, obstacle_to_turns, plan_of
 from steelyard.running.records import ClockReading, TrialParser
-from steelyard.study.turns import CYCLES
 from steelyard.systems.protocol import RefusedRequest
 
 
@@ -45,7 +47,10 @@ def test_in_each_cycle_every_system_has_a_batch_and_every_second_order_is_revers
 class FakeLed:
     """A trial that goes as it should until the turn that `ends` it, by that error."""
 
-    def __init__(self, name: str, *, ends: int = -1, by: Exception | str | None = None) -> None:
+    def __init__(
+        self, name: str, *, ends: int = -1, by: Exception | str | None = None, batches: int = 10
+    ) -> None:
+        self.batches_most = batches
         self.trial = SimpleNamespace(name=name)
         self.agent = SimpleNamespace(send=self._hear)
         self.is_over = False
@@ -63,11 +68,13 @@ class FakeLed:
     def ask(self) -> None:
         """It goes well."""
 
-    def listen(self, kind: str | None = None) -> None:
+    def listen(self, kind: str | None = None) -> dict[str, int] | None:
         if self._asked == self._ends and isinstance(self._by, Exception):
             raise self._by
         if kind is None or (self._asked == self._ends and self._by == "is over"):
             self.is_over = True
+            return None
+        return {"batches": self.batches_most} if kind == turns.WAITING else {}
 
     def outcome(self) -> str:
         return f"{self.trial.name} did {self.batches}"
@@ -89,7 +96,7 @@ class FakeLed:
 def test_the_others_go_on_when_one_falls_out(by: Any, outcome: object) -> None:
     leds: list[Any] = [FakeLed("a"), FakeLed("b", ends=2, by=by), FakeLed("c")]
 
-    partners = turns.perform(leds, cycles=10, chance=random.Random(1))
+    partners = turns.perform(leds, chance=random.Random(1))
 
     a, b, c = partners
     assert (a.outcome, c.outcome) == ("a did 10", "c did 10")
@@ -100,6 +107,31 @@ def test_the_others_go_on_when_one_falls_out(by: Any, outcome: object) -> None:
     else:
         assert isinstance(b.error, outcome)  # type: ignore[arg-type]
         assert b.outcome is None
+
+
+def test_all_do_as_many_batches_as_the_slowest_would_by_itself() -> None:
+    leds: list[Any] = [FakeLed("a", batches=16), FakeLed("b", batches=3), FakeLed("c", batches=9)]
+
+    turns.perform(leds, chance=random.Random(1))
+
+    assert [one.batches for one in leds] == [3, 3, 3]
+
+
+def test_one_that_is_over_before_its_first_turn_does_not_stop_the_others() -> None:
+    leds: list[Any] = [FakeLed("a", ends=0, by="is over", batches=0), FakeLed("b"), FakeLed("c")]
+
+    turns.perform(leds, chance=random.Random(1))
+
+    assert [one.batches for one in leds] == [0, 10, 10]
+
+
+def test_the_laboratory_is_where_it_was_afterwards() -> None:
+    before = os.sched_getaffinity(0)
+    with turns.beside(min(before)):
+        assert os.sched_getaffinity(0) == {min(before)}
+    assert os.sched_getaffinity(0) == before
+    with turns.beside(allowance.PROCESSORS_MOST - 1):  # there is none
+        assert os.sched_getaffinity(0) == before
 
 
 def test_batches_that_took_another_time_than_was_told_after_their_turn_are_refused() -> None:
@@ -129,7 +161,6 @@ name = "turns"
 title = "turns"
 systems = ["native", "native-musl"]
 [design]
-turns = true
 blocks = 2
 budget = "60s"
 [[workload]]
@@ -167,7 +198,8 @@ def test_a_study_is_measured_in_turns_where_that_can_be(
             both = [one for one in trials if one[:2] == (cell, block)]
             assert len(both) == 2
             assert len({together for _, _, together, _ in both}) == 1
-            assert all(together and batches == CYCLES for _, _, together, batches in both)
+            assert len({batches for _, _, _, batches in both}) == 1
+            assert all(together and 3 <= batches <= 16 for _, _, together, batches in both)
     assert {one[2] for one in trials if one[0] == "pipe_latency"} == {None}
     compared = {one["cell"]: one for one in json.loads(answer.stdout)["comparisons"]}
     assert {compared[cell]["lens"] for cell in in_turns} == {"typical"}
@@ -186,6 +218,60 @@ def test_a_plan_says_which_cells_take_turns_and_why_others_do_not(steelyard: Run
     )
     said = " ".join(steelyard("plan", str(study)).stdout.split())
     assert "No batches take turns: not all systems can be measured at the same time" in said
+
+
+@pytest.mark.parametrize(
+    ("workload", "obstacle"),
+    [
+        ('name = "sieve"', None),
+        ('name = "sieve"\nbatch_ns = 3000000', None),
+        ('name = "pipe_latency"\nplace = 1', None),
+        ('name = "file_create"\nplace = 1\noperations = 100\nbatches = 5\nwarmup_ns = 0', None),
+        ('name = "tcp_latency"\nplace = 1', None),
+        ('name = "tcp_latency"\nplace = 2', "it may use several processors"),
+        ('name = "syscall"', "it may use several processors"),
+        ('name = "sieve"\ncopies = 2', "several copies work at once"),
+        ('name = "sieve"\nbatch_ns = 3000001', "the study lets a batch last longer than a turn"),
+        ('name = "memory_copy"', "its trial is a curve"),
+        ('name = "memory_copy"\nfrom = 2097152\nto = 2097152', "its memory would not stay in the cache"),
+        ('name = "context_switch"\nplace = 1', "its trial measures several things, one after the other"),
+        ('name = "file_commit"\nplace = 1', "its trial measures several things, one after the other"),
+    ],
+)
+def test_whether_a_cell_takes_turns(workload: str, obstacle: str | None, tmp_path: Path) -> None:
+    study = tmp_path / "one.toml"
+    study.write_text(f'name = "one"\ntitle = "one"\nsystems = ["native"]\n[[workload]]\n{workload}\n')
+
+    schedule = plan_of(Order(str(study), ("native", "native-musl"), (), None, 1))
+
+    (cell,) = schedule.cells
+    assert (obstacle_to_turns(cell, schedule) or "").startswith(obstacle or "")
+    assert bool(schedule.in_turns) == (obstacle is None)
+
+
+@pytest.mark.parametrize(
+    ("systems", "definition"),
+    [
+        (("native",), ""),
+        (("native", "tuned"), '[system.tuned]\nbase = "native"\nhuge_pages = "never"\n'),
+        (("native", "traced"), '[system.traced]\nbase = "native"\nunder = ["strace", "-f"]\n'),
+        (("native", "wide"), '[system.wide]\nbase = "native"\ntrial = { copies = 2 }\n'),
+        (("native", "ssh:elsewhere"), ""),
+    ],
+    ids=["alone", "machine's settings", "under a monitor", "other trials", "elsewhere"],
+)
+def test_systems_that_cannot_take_turns(systems: tuple[str, ...], definition: str, tmp_path: Path) -> None:
+    study = tmp_path / "one.toml"
+    study.write_text(
+        f'name = "one"\ntitle = "one"\nsystems = ["native"]\n{definition}[[workload]]\nname = "sieve"\n'
+    )
+    assert not plan_of(Order(str(study), systems, (), None, 1)).in_turns
+
+
+def test_a_study_says_that_no_batches_take_turns(steelyard: Run, tmp_path: Path) -> None:
+    study = tmp_path / "turns.toml"
+    study.write_text(STUDY.replace("[design]", "[design]\nturns = false"))
+    assert "turns" not in steelyard("plan", str(study)).stdout
 
 
 def test_the_parameter_is_the_laboratory_s(steelyard: Run, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def _turns(plan: Plan) -> list[str]:
         return ["No batches take turns: not all systems can be measured at the same time on one processor."]
     obstacles: dict[str, list[str]] = {}
     for one in plan.cells:
-        if obstacle := order.obstacle_to_turns(one):
+        if obstacle := order.obstacle_to_turns(one, plan):
             obstacles.setdefault(obstacle, []).append(one.label)
     of_all = f"{len(plan.in_turns)} of {number_of(len(plan.cells), 'cell')}"
     return [

@@ -8,15 +8,20 @@ from pathlib import Path
 from steelyard import allowance, streams, systems
 from steelyard.errors import Unsupported
 from steelyard.programs import built
+from steelyard.programs.built import Workload
 from steelyard.quantities import clock_text
 from steelyard.running import peers
-from steelyard.study import bounds, model, plan, study_file
-from steelyard.study.model import TIMING, Cell, Machine
+from steelyard.study import bounds, model, plan, study_file, turns
+from steelyard.study.model import LOOPBACK, NAMESPACE, PEER, Cell, Machine
 from steelyard.study.plan import Plan
 from steelyard.systems.machine import BOOT_S
 from steelyard.systems.system import System, check
 
-_IN_TURNS = ("cpu", "memory", "syscall", "harness")  # groups of workloads
+# Groups of workloads whose batches can take turns: those of one process, and where all are on one processor
+# anyway (place = 1) those of several.
+_OF_ONE, _OF_SEVERAL = ("cpu", "memory", "harness"), ("syscall", "process", "ipc", "network", "file")
+_ON_ONE = 1  # `place`
+_BYTES_MOST = 1 << 20  # that a workload goes through: more would not stay in the cache for the next turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +74,37 @@ def plan_of(order: Order, *, tell: Callable[[str], None] = streams.tell) -> Plan
     seed = random.SystemRandom().randrange(1 << 32) if order.seed is None else order.seed
     made = plan.make(chosen, systems=labels, processors=len(allowance.processors()), seed=seed)
     if chosen.design.turns and len(members) > 1 and all(one.takes_turns for one in members):
-        made = replace(made, in_turns=frozenset(one for one in made.cells if obstacle_to_turns(one) is None))
+        able = (one for one in made.cells if obstacle_to_turns(one, made) is None)
+        made = replace(made, in_turns=frozenset(able))
     return made
 
 
-def obstacle_to_turns(cell: Cell) -> str | None:
+def obstacle_to_turns(cell: Cell, schedule: Plan) -> str | None:
     """Why the cell's batches cannot take turns; None if they can."""
     workload = built.catalogue().find(cell.workload)
-    known = {one.name: one.initial for one in workload.parameters} | dict(cell.parameters)
+    common = dict(schedule.study.trial) | dict(cell.parameters)
+    of_each = (_obstacle(workload, common | schedule.of_system(system)) for system in schedule.systems)
+    return next(filter(None, of_each), None)
+
+
+def _obstacle(workload: Workload, settings: dict[str, int | str]) -> str | None:
+    known = {one.name: one.initial for one in workload.parameters} | settings
     if not workload.takes_turns:
         return "its trial measures several things, one after the other"
-    if workload.group not in _IN_TURNS:
-        return "its operations take longer than a turn, or several processes"
-    if cell.copies > 1:
+    if workload.group not in (*_OF_ONE, *_OF_SEVERAL):
+        return "its operations take longer than a turn"
+    if workload.group in _OF_SEVERAL and known.get("place") != _ON_ONE:
+        return "it may use several processors (place = 1 keeps it on one)"
+    if known.get(PEER, LOOPBACK) not in (LOOPBACK, NAMESPACE):
+        return "its far end is elsewhere"
+    if known.get("copies", 1) != 1:
         return "several copies work at once"
     if workload.sweeps is not None and known.get("from") != known.get("to"):
         return "its trial is a curve"
-    if any(name in known for name in TIMING):
-        return "the study says how long its batches are"
+    if workload.sweeps is not None and int(known["to"]) > _BYTES_MOST:
+        return "its memory would not stay in the cache until its next turn"
+    if int(known.get("batch_ns", 0)) > turns.BATCH_MOST_NS:
+        return "the study lets a batch last longer than a turn"
     return None
 
 

@@ -17,7 +17,6 @@ from steelyard.running import dialogue, host_monitor, records, turns
 from steelyard.running.dialogue import AgentLike, Led
 from steelyard.study import plan as plans
 from steelyard.study.plan import Plan, Trial
-from steelyard.study.turns import CYCLES
 from steelyard.watch.model import Head, Mark, Process
 
 BOOTS_MOST = 3  # after this number of failures in a row, the machine is given up
@@ -350,14 +349,14 @@ class RunningSystems:
                 return {first: error}
             return {first: outcome}
         processors = allowance.processors()
+        processor = processors[first.seed % len(processors)]
         with ExitStack() as bound:
             for agent in agents.values():
-                bound.enter_context(agent.on(processors[first.seed % len(processors)]))
+                bound.enter_context(agent.on(processor))
+            bound.enter_context(turns.beside(processor))
             leds = [Led(agent, trial, plan, boot=boots[trial]) for trial, agent in agents.items()]
             state = dialogue.State([*agents.values()], is_watched=is_watched)
-            partners = turns.perform(
-                leds, cycles=CYCLES, chance=random.Random(f"steelyard turns {first.seed}")
-            )
+            partners = turns.perform(leds, chance=random.Random(f"steelyard turns {first.seed}"))
         whole = [one.outcome for one in partners if one.outcome is not None]
         found: dict[Trial, Outcome | SystemFailed | dialogue.Silent] = {
             one.led.trial: one.error for one in partners if one.error is not None

@@ -5,11 +5,14 @@ are disturbed alike, trials that follow each other are not. The order is A B B A
 first as often as last, and a turn holds two batches, which halves the number of changes.
 """
 
+import contextlib
+import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from steelyard import allowance
 from steelyard.errors import SystemFailed
 from steelyard.events import Outcome
 from steelyard.running.dialogue import Led, Silent
@@ -23,6 +26,7 @@ class Partner:
     """One of the trials, and what became of it."""
 
     led: Led
+    batches: int = 0  # that it would do by itself; known when it waits
     outcome: Outcome | None = None
     error: SystemFailed | Silent | None = None  # by which its system was lost
 
@@ -42,6 +46,11 @@ class Partner:
         except (SystemFailed, Silent) as error:
             self.error = error
 
+    def begin(self) -> None:
+        self.led.ask()
+        record = self.led.listen(WAITING)
+        self.batches = record["batches"] if record else 0
+
     def take_turn(self, batches: int) -> None:
         self.led.agent.send(f"turn {self.led.trial.name} {batches}")
         self.led.listen(TURN)
@@ -53,13 +62,31 @@ class Partner:
         self.outcome = self.led.outcome()
 
 
-def perform(trials: Sequence[Led], *, cycles: int, chance: random.Random) -> list[Partner]:
-    """Lead the trials until each has done its batches, one in each cycle. What ends one of them is in its
-    partner, and the others go on: what they did is kept."""
+@contextlib.contextmanager
+def beside(processor: int) -> Iterator[None]:
+    """Keeps this process on the processor of the trials meanwhile, where that is allowed: a change of turns
+    then wakes no sleeping processor."""
+    before = allowance.processors()
+    try:
+        os.sched_setaffinity(0, {processor})
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, before)
+
+
+def perform(trials: Sequence[Led], *, chance: random.Random) -> list[Partner]:
+    """Lead the trials until each has done its batches, one in each cycle: as many as the slowest of them
+    would do by itself. What ends one of them is in its partner, and the others go on: what they did is kept.
+    """
     partners = [Partner(one) for one in trials]
     for one in partners:
-        one.attempt(one.led.ask)
-        one.attempt(lambda led=one.led: led.listen(WAITING))  # type: ignore[misc]
+        one.attempt(one.begin)
+    cycles = min((one.batches for one in partners if one.is_active), default=0)
     for number, batches in runs(len(partners), cycles=cycles, chance=chance):
         one = partners[number]
         if one.is_active:

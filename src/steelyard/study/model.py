@@ -103,7 +103,7 @@ class Design:
     trial_limit_s: float = 30.0
     # How exactly claimed differences are to be known: half of an interval's width, as a fraction.
     precision: float = 0.1
-    turns: bool = False  # whether batches take turns where they can (study/turns.py)
+    turns: bool = True  # whether batches take turns where they can (study/turns.py)
 
 
 @dataclass(frozen=True, slots=True)

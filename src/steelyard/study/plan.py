@@ -53,16 +53,16 @@ class Plan:
     def settings(self, trial: Trial) -> dict[str, int | str]:
         """The request of a trial besides its workload: the cell's settings, and those of all trials."""
         limit_ms = int(self.study.design.trial_limit_s * 1000)
-        known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
-        if trial.cell in self.in_turns:
-            known |= turns.settings()
-        of_cell, of_system = dict(trial.cell.parameters), self._of_system(trial.system)
+        known = turns.settings() if trial.cell in self.in_turns else {}
+        known |= dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
+        of_cell, of_system = dict(trial.cell.parameters), self.of_system(trial.system)
         return {
             name: self._setting(trial.system, name, value)
             for name, value in (known | of_cell | of_system).items()
         }
 
-    def _of_system(self, label: str) -> dict[str, int | str]:
+    def of_system(self, label: str) -> dict[str, int | str]:
+        """What the study sets for the system's trials alone."""
         name = label.partition("#")[0]
         return {
             parameter: value

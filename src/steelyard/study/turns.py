@@ -5,11 +5,12 @@ cell at the same time, batch by batch, on the same processor.
 """
 
 PARAMETER = "turns"  # the laboratory's: a trial would wait for ever for a turn that no one gives
-CYCLES = 40  # in each of them every system does a batch
-_BATCH_NS = 500_000  # longer than a change of turns by far, and shorter than the scheduler's slice
-_WARMUP_NS = 5_000_000
+BATCH_MOST_NS = 3_000_000  # the scheduler's slice: another process would come in between
+_BATCHES = 16  # trials differ by their layout too: many short ones tell more than a few long ones
+_BATCH_NS = 500_000  # longer than a change of turns by far
+_WARMUP_NS = 2_000_000
 
 
-def settings() -> dict[str, int]:
-    """Of a trial that takes turns, in place of those of the study."""
-    return {PARAMETER: 1, "batches": CYCLES, "batch_ns": _BATCH_NS, "warmup_ns": _WARMUP_NS}
+def settings() -> dict[str, int | str]:
+    """Of a trial that takes turns, unless the study says otherwise."""
+    return {PARAMETER: 1, "batches": _BATCHES, "batch_ns": _BATCH_NS, "warmup_ns": _WARMUP_NS}

@@ -14,6 +14,7 @@ from steelyard import shapes
 from steelyard.allowance import PROCESSORS_MOST
 from steelyard.errors import SystemFailed
 from steelyard.events import (
+    BATCHES_MOST,
     COPIES_MOST,
     MEMBERS_MOST,
     Copy,
@@ -156,6 +157,7 @@ class _SharedFields:
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     trial: Name
+    batches: Annotated[int, Range(1, BATCHES_MOST)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class System:
     def takes_turns(self) -> bool:
         """True if it can be measured at the same time as others, on the processor that they are on."""
         changes = self.tuning.huge_pages or self.tuning.sysctl or self.tuning.processors
-        return self.here and self.boot_entry is None and not changes
+        return self.here and self.boot_entry is None and not changes and not self.is_watched
 
 
 def check(system: System) -> None:
