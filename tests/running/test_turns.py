@@ -96,7 +96,7 @@ class FakeLed:
 def test_the_others_go_on_when_one_falls_out(by: Any, outcome: object) -> None:
     leds: list[Any] = [FakeLed("a"), FakeLed("b", ends=2, by=by), FakeLed("c")]
 
-    partners = turns.perform(leds, chance=random.Random(1))
+    partners = turns.perform(leds, seed=1)
 
     a, b, c = partners
     assert (a.outcome, c.outcome) == ("a did 10", "c did 10")
@@ -112,7 +112,7 @@ def test_the_others_go_on_when_one_falls_out(by: Any, outcome: object) -> None:
 def test_all_do_as_many_batches_as_the_slowest_would_by_itself() -> None:
     leds: list[Any] = [FakeLed("a", batches=16), FakeLed("b", batches=3), FakeLed("c", batches=9)]
 
-    turns.perform(leds, chance=random.Random(1))
+    turns.perform(leds, seed=1)
 
     assert [one.batches for one in leds] == [3, 3, 3]
 
@@ -120,7 +120,7 @@ def test_all_do_as_many_batches_as_the_slowest_would_by_itself() -> None:
 def test_one_that_is_over_before_its_first_turn_does_not_stop_the_others() -> None:
     leds: list[Any] = [FakeLed("a", ends=0, by="is over", batches=0), FakeLed("b"), FakeLed("c")]
 
-    turns.perform(leds, chance=random.Random(1))
+    turns.perform(leds, seed=1)
 
     assert [one.batches for one in leds] == [0, 10, 10]
 
@@ -271,7 +271,7 @@ def test_systems_that_cannot_take_turns(systems: tuple[str, ...], definition: st
 def test_a_study_says_that_no_batches_take_turns(steelyard: Run, tmp_path: Path) -> None:
     study = tmp_path / "turns.toml"
     study.write_text(STUDY.replace("[design]", "[design]\nturns = false"))
-    assert "turns" not in steelyard("plan", str(study)).stdout
+    assert "take turns" not in steelyard("plan", str(study)).stdout
 
 
 def test_the_parameter_is_the_laboratory_s(steelyard: Run, tmp_path: Path) -> None:

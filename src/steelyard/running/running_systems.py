@@ -1,6 +1,5 @@
 """The systems of a run, as they are: up and parked, or down; performs trials on them."""
 
-import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -350,13 +349,13 @@ class RunningSystems:
             return {first: outcome}
         processors = allowance.processors()
         processor = processors[first.seed % len(processors)]
+        state = dialogue.State([*agents.values()], is_watched=is_watched)
         with ExitStack() as bound:
             for agent in agents.values():
                 bound.enter_context(agent.on(processor))
             bound.enter_context(turns.beside(processor))
             leds = [Led(agent, trial, plan, boot=boots[trial]) for trial, agent in agents.items()]
-            state = dialogue.State([*agents.values()], is_watched=is_watched)
-            partners = turns.perform(leds, chance=random.Random(f"steelyard turns {first.seed}"))
+            partners = turns.perform(leds, seed=first.seed)
         whole = [one.outcome for one in partners if one.outcome is not None]
         found: dict[Trial, Outcome | SystemFailed | dialogue.Silent] = {
             one.led.trial: one.error for one in partners if one.error is not None

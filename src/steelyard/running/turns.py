@@ -79,7 +79,7 @@ def beside(processor: int) -> Iterator[None]:
             os.sched_setaffinity(0, before)
 
 
-def perform(trials: Sequence[Led], *, chance: random.Random) -> list[Partner]:
+def perform(trials: Sequence[Led], *, seed: int) -> list[Partner]:
     """Lead the trials until each has done its batches, one in each cycle: as many as the slowest of them
     would do by itself. What ends one of them is in its partner, and the others go on: what they did is kept.
     """
@@ -87,13 +87,18 @@ def perform(trials: Sequence[Led], *, chance: random.Random) -> list[Partner]:
     for one in partners:
         one.attempt(one.begin)
     cycles = min((one.batches for one in partners if one.is_active), default=0)
-    for number, batches in runs(len(partners), cycles=cycles, chance=chance):
+    for number, batches in runs(len(partners), cycles=cycles, chance=chance_of(seed)):
         one = partners[number]
         if one.is_active:
             one.attempt(lambda one=one, batches=batches: one.take_turn(batches))  # type: ignore[misc]
     for one in partners:
         one.attempt(one.finish)
     return partners
+
+
+def chance_of(seed: int) -> random.Random:
+    """What draws the order of the turns."""
+    return random.Random(f"steelyard turns {seed}")
 
 
 def runs(partners: int, *, cycles: int, chance: random.Random) -> Iterator[tuple[int, int]]:
