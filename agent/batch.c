@@ -147,7 +147,7 @@ int batch_size(const struct batch_aim *aim, const struct batch_hooks *hooks,
                struct batch_plan *plan)
 {
 	struct sizing s = { .hooks = hooks };
-	uint64_t      fit, shortest_ns, whole_ns = aim->batches * 2 * goal_ns(aim);
+	uint64_t      fit, whole_ns = aim->batches * 2 * goal_ns(aim);
 	int           outcome = 0;
 
 	if (aim->operations)
@@ -162,16 +162,16 @@ int batch_size(const struct batch_aim *aim, const struct batch_hooks *hooks,
 		plan->spent = aim->keep_first ? 0 : s.spent;
 		return 0;
 	}
-	shortest_ns = s.elapsed_ns;
+	plan->shortest_ns = s.elapsed_ns;
 	while (s.spent_ns < aim->warmup_ns || (aim->warmup_ns && s.done < WARM_BATCHES)) {
 		if ((outcome = try_batch(&s, plan->operations)))
 			return outcome;
-		if (s.elapsed_ns < shortest_ns || !shortest_ns)
-			shortest_ns = s.elapsed_ns;
+		if (s.elapsed_ns < plan->shortest_ns || !plan->shortest_ns)
+			plan->shortest_ns = s.elapsed_ns;
 	}
 
 	/* By the shortest: one that met a hiccup is no measure. */
-	fit = shortest_ns ? whole_ns / shortest_ns : aim->batches;
+	fit = plan->shortest_ns ? whole_ns / plan->shortest_ns : aim->batches;
 	if (fit < BATCHES_LEAST)
 		fit = BATCHES_LEAST;
 	/* Operations that were asked for are an exact order: so are the batches then. */

@@ -26,7 +26,8 @@ struct batch_hooks {
 struct batch_plan {
 	uint64_t operations; /* in a batch */
 	uint64_t batches;
-	uint64_t spent;    /* operations already done to find this out, and not measured */
+	uint64_t shortest_ns; /* of such batches, while sizes were tried */
+	uint64_t spent;       /* operations already done to find this out, and not measured */
 	uint64_t first_ns; /* what the only batch took, which has been done; 0: nothing is measured
 	                      yet */
 };

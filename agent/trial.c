@@ -211,22 +211,28 @@ static int prepare(void)
 	return outcome;
 }
 
-/* A turn begins with a fifth of a batch that is not measured: the other's work has cooled what this
- * one needs. */
-enum { WARMING = 5 };
+/* A turn begins with a part of a batch that is not measured: the other's work has cooled what this
+ * one needs. What takes longer than others can disturb needs none, nor what is not warmed at all.
+ */
+enum { WARMING = 2, WARMED_MOST_NS = 3000000 };
+
+static uint64_t warming_operations(const struct batch_plan *plan)
+{
+	if (!settings.warmup_ns || plan->shortest_ns > WARMED_MOST_NS)
+		return 0;
+	return plan->operations < WARMING ? 1 : plan->operations / WARMING;
+}
 
 static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint64_t batches)
 {
-	struct batch_plan turn = { .operations = piece->plan.operations / WARMING, .batches = 1 };
+	struct batch_plan turn = { .operations = warming_operations(&piece->plan), .batches = 1 };
 	uint64_t unmeasured_ns[1], *durations_ns = piece->durations_ns + piece->plan.batches;
 	char     said[24 * (TURN_BATCHES_MOST + 1)];
 	int      length = 0, outcome;
 
-	if (settings.warmup_ns && turn.operations &&
-	    (outcome = batch_measure(&turn, hooks, unmeasured_ns)))
+	if (turn.operations && (outcome = batch_measure(&turn, hooks, unmeasured_ns)))
 		return outcome;
-	if (settings.warmup_ns)
-		t.uses[0].operations += turn.operations;
+	t.uses[0].operations += turn.operations;
 	turn = (struct batch_plan){ .operations = piece->plan.operations, .batches = batches };
 	if ((outcome = batch_measure(&turn, hooks, durations_ns)))
 		return outcome;
