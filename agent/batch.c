@@ -7,6 +7,7 @@ enum {
 	GOAL_NS = 10000000,
 	CLOCK_STEPS = 1000,
 	CLOCK_READINGS = 200,
+	TRIES = 2, /* at a size: noise is not proportional either */
 	DOUBLINGS_MOST = 2,
 	BATCHES_LEAST = 3,
 	WARM_BATCHES = 2,
@@ -122,7 +123,7 @@ static int find_operations(const struct batch_aim *aim, struct sizing *s)
 	uint64_t goal = goal_ns(aim), least = operations_least(aim);
 	int      outcome;
 
-	for (int doubled = 0;; doubled++) {
+	for (int doubled = 0, tries = 1;; tries++) {
 		uint64_t operations, elapsed_ns;
 
 		if ((outcome = grow(s, aim, goal, least)))
@@ -139,7 +140,12 @@ static int find_operations(const struct batch_aim *aim, struct sizing *s)
 			s->elapsed_ns = elapsed_ns;
 			return 0;
 		}
+		if (tries % TRIES) {
+			s->operations = operations;
+			continue;
+		}
 		goal *= 2;
+		doubled++;
 	}
 }
 

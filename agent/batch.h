@@ -34,7 +34,8 @@ struct batch_plan {
 
 /* Sizes batches by running them: aims at 10 ms, 1000 clock steps and 200 clock readings, whichever
  * is longest, and at eight operations or more for each that goes on at once; accepts a size when
- * twice the operations take twice the time within 5 %; else doubles the aim, twice at most. Goes on
+ * twice the operations take twice the time within 5 %, at one of two tries; else doubles the aim,
+ * twice at most. Goes on
  * running, at least two batches and warmup_ns, so that what follows is warm. Batches that turn out
  * longer than twice the aim are made fewer, but never fewer than 3. Where the first operation of
  * all lasts long_ns it is not repeated: the plan is one batch of one operation, and with keep_first

@@ -1,12 +1,13 @@
 """How exactly a comparison knows the differences that it claims, how soon, and what it spends its time on.
 
     python bench/precision.py [--systems native gvisor] [--study brief] [--budget 120s] [--times 3]
-        [--neighbour] [--kept DIRECTORY]
+        [--precision 0.5%] [--neighbour] [--busy] [--kept DIRECTORY]
 
-Of each run: the half widths of the claimed intervals (median, and the worst), how many lie within 5, 10 and
-15 %, the median bound of what is not claimed, and which share of the command's time was inside measured
+Of each run: the half widths of all intervals, and of the claimed ones (median, and the worst), how many lie
+within 5, 10 and 15 %, the median bound of what is not claimed, and which share of the command's time was inside measured
 batches, in trials, and in starts. With --neighbour a process beside it computes for half of the time, in
-turns of some seconds. What was measured stays in the directory, and is judged anew where it is there already.
+turns of some seconds; with --busy one on each processor computes all the time. The run goes on until sizes
+are known to the precision, and nothing above it is left open. What was measured stays in the directory, and is judged anew where it is there already.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import answers
 import machine
 
 import steelyard
+from steelyard import allowance
 
 NEIGHBOUR = """
 import random, time
@@ -35,14 +37,17 @@ while True:
 """
 
 
+LOOP = "while True: pass"
+
+
 @contextmanager
-def neighbour(wanted: bool) -> Iterator[None]:
-    """A process that computes for half of the time."""
-    process = subprocess.Popen([sys.executable, "-c", NEIGHBOUR]) if wanted else None
+def beside(*programs: str) -> Iterator[None]:
+    """These Python programs run meanwhile."""
+    processes = [subprocess.Popen([sys.executable, "-c", one]) for one in programs]
     try:
         yield
     finally:
-        if process:
+        for process in processes:
             process.kill()
             process.wait()
 
@@ -52,13 +57,21 @@ def half_width(ratio: Any) -> float:
     return math.expm1((math.log(ratio["high"]) - math.log(ratio["low"])) / 2)
 
 
+def has_interval(one: Any) -> bool:
+    return bool(one["ratio"]) and one["ratio"]["low"] is not None
+
+
 def spent(archive: Path) -> dict[str, float]:
     """Where the command's time went, in seconds."""
     with steelyard.open(archive) as opened:
         database = opened.experiments[-1].database
         query = "SELECT sum(duration_ns) / 1e9 FROM samples"
         (inside,) = database.execute(query).fetchone() or (0.0,)
-        query = "SELECT sum(host_ns) / 1e9, min(began), max(began + host_ns / 1e9) FROM trials"
+        each = (
+            "first(host_ns) / 1e9 AS took, min(began) AS began"  # those of a pair in turns took the same time
+        )
+        pairs = f"SELECT {each} FROM trials GROUP BY coalesce('pair ' || together, trial)"
+        query = f"SELECT sum(took), min(began), max(began + took) FROM ({pairs})"
         (trials, began, ended) = database.execute(query).fetchone() or (0.0, 0.0, 0.0)
         query = "SELECT sum(start_s), count(*) FROM systems"
         (starts, boots) = database.execute(query).fetchone() or (0.0, 0)
@@ -73,11 +86,17 @@ def spent(archive: Path) -> dict[str, float]:
 
 def tell(found: Any, archive: Path) -> None:
     """One line of one run."""
+    widths_of_all = sorted(half_width(one["ratio"]) for one in found["comparisons"] if has_interval(one))
     claimed = [one for one in found["comparisons"] if one["verdict"].startswith(("faster", "slower"))]
     rest = [one["bound"] for one in found["comparisons"] if one not in claimed and one["bound"] is not None]
     widths = sorted((half_width(one["ratio"]), one["cell"]) for one in claimed)
     within = [sum(width <= most for width, _ in widths) for most in (0.05, 0.1, 0.15)]
     time = spent(archive)
+    if widths_of_all:
+        print(
+            f"{len(widths_of_all)} intervals: half widths {statistics.median(widths_of_all):.2%} in the middle, "
+            f"{widths_of_all[-1]:.2%} at most"
+        )
     if widths:
         middle, (worst, cell) = statistics.median(width for width, _ in widths), widths[-1]
         print(
@@ -99,8 +118,10 @@ def main() -> None:
     parser.add_argument("--systems", nargs="+", default=["native", "gvisor"])
     parser.add_argument("--study", default="brief")
     parser.add_argument("--budget", default="120s")
+    parser.add_argument("--precision", default="0.5%")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--neighbour", action="store_true")
+    parser.add_argument("--busy", action="store_true")
     parser.add_argument("--kept", type=Path)
     arguments = parser.parse_args()
     print(machine.describe(), flush=True)
@@ -108,8 +129,10 @@ def main() -> None:
         for seed in range(arguments.times):
             archive = (arguments.kept or Path(scratch)) / f"{arguments.study}-{arguments.budget}-{seed}"
             options = ["--study", arguments.study, "--budget", arguments.budget, "--seed", str(seed)]
+            options += ["--precision", arguments.precision, "--margin", arguments.precision]
             compare = [*arguments.systems, *options]
-            with neighbour(arguments.neighbour):
+            loops = [LOOP] * (len(allowance.processors()) if arguments.busy else 0)
+            with beside(*loops, *[NEIGHBOUR] * arguments.neighbour):
                 found = answers.of(compare, archive)
             tell(found, archive)
 

@@ -53,8 +53,8 @@ class Plan:
     def settings(self, trial: Trial) -> dict[str, int | str]:
         """The request of a trial besides its workload: the cell's settings, and those of all trials."""
         limit_ms = int(self.study.design.trial_limit_s * 1000)
-        known = turns.settings() if trial.cell in self.in_turns else {}
-        known |= dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
+        known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
+        known |= turns.settings() if trial.cell in self.in_turns else {}
         of_cell, of_system = dict(trial.cell.parameters), self.of_system(trial.system)
         return {
             name: self._setting(trial.system, name, value)
