@@ -4,10 +4,11 @@
         [--precision 0.5%] [--neighbour] [--busy] [--kept DIRECTORY]
 
 Of each run: the half widths of all intervals, and of the claimed ones (median, and the worst), how many lie
-within 5, 10 and 15 %, the median bound of what is not claimed, and which share of the command's time was inside measured
-batches, in trials, and in starts. With --neighbour a process beside it computes for half of the time, in
-turns of some seconds; with --busy one on each processor computes all the time. The run goes on until sizes
-are known to the precision, and nothing above it is left open. What was measured stays in the directory, and is judged anew where it is there already.
+within 5, 10 and 15 %, the median bound of what is not claimed, and which share of the command's time was
+inside measured batches, in trials, and in starts. With --neighbour a process beside it computes for half of
+the time, in turns of some seconds; with --busy one on each processor computes all the time. The run goes on
+until all sizes are known to the precision. What was measured stays in the directory, and is judged anew where
+it is there already.
 """
 
 import argparse
@@ -70,7 +71,7 @@ def spent(archive: Path) -> dict[str, float]:
         each = (
             "first(host_ns) / 1e9 AS took, min(began) AS began"  # those of a pair in turns took the same time
         )
-        pairs = f"SELECT {each} FROM trials GROUP BY coalesce('pair ' || together, trial)"
+        pairs = f"SELECT {each} FROM trials GROUP BY coalesce(together, -trial)"
         query = f"SELECT sum(took), min(began), max(began + took) FROM ({pairs})"
         (trials, began, ended) = database.execute(query).fetchone() or (0.0, 0.0, 0.0)
         query = "SELECT sum(start_s), count(*) FROM systems"
@@ -94,8 +95,8 @@ def tell(found: Any, archive: Path) -> None:
     time = spent(archive)
     if widths_of_all:
         print(
-            f"{len(widths_of_all)} intervals: half widths {statistics.median(widths_of_all):.2%} in the middle, "
-            f"{widths_of_all[-1]:.2%} at most"
+            f"{len(widths_of_all)} intervals: half widths {statistics.median(widths_of_all):.2%} in the "
+            f"middle, {widths_of_all[-1]:.2%} at most"
         )
     if widths:
         middle, (worst, cell) = statistics.median(width for width, _ in widths), widths[-1]
