@@ -102,7 +102,7 @@ class Design:
     budget_s: float = 300.0  # a limit: what is settled sooner ends sooner
     trial_limit_s: float = 30.0
     # How exactly claimed differences are to be known: half of an interval's width, as a fraction.
-    precision: float = 0.1
+    precision: float = 0.03
     turns: bool = True  # whether batches take turns where they can (study/turns.py)
 
 

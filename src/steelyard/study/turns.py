@@ -12,5 +12,5 @@ _WARMUP_NS = 2_000_000
 
 
 def settings() -> dict[str, int | str]:
-    """Of a trial that takes turns, unless its cell says otherwise; what the study says is for other trials."""
+    """Of a trial that takes turns, unless its cell says otherwise; the study's are of other trials."""
     return {PARAMETER: 1, "batches": _BATCHES, "batch_ns": _BATCH_NS, "warmup_ns": _WARMUP_NS}
