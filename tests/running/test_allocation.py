@@ -44,6 +44,10 @@ def _chosen(
     return allocation.visits(offers, seconds=seconds, left_s=left_s, boot_s=boot_s, chance=chance)
 
 
+def _chosen_often(offers: Sequence[Offer], most: Mapping[Cell, int], *, seconds: float = 5.0) -> list[Offer]:
+    return allocation.visits(offers, seconds=seconds, left_s=1e6, most=most, chance=random.Random(1))
+
+
 def _course(
     cost_s: Callable[[Cell], float],
     *,
@@ -98,6 +102,37 @@ def test_a_round_fills_its_time_and_holds_a_cell_at_least() -> None:
     assert len(_chosen(_offers(3, cost_s=lambda cell: 40.0))) == 1
     assert len(_chosen(_offers(3, cells=CELLS[:3]))) == 3  # there are no more
     assert _chosen([]) == []
+
+
+def test_the_rest_of_a_round_goes_to_cells_again_by_time_and_not_by_blocks() -> None:
+    """Cells that are far from everything get equal time, as far as their next look lets them."""
+    cells = CELLS[:4]
+    short, long = cells[:2], cells[2:]
+    blocks = dict.fromkeys(short, 240) | dict.fromkeys(long, 24)
+    most = dict.fromkeys(cells, 1000)
+
+    def chosen_of(blocks: dict[Cell, int], most: dict[Cell, int]) -> Counter[Cell]:
+        offers = _offers(blocks, cells=cells, cost_s=lambda cell: 0.02 if cell in short else 0.2)
+        return Counter(one.cell for one in _chosen_often(offers, most))
+
+    chosen = chosen_of(blocks, most)
+    behind = chosen_of(blocks | {cells[3]: 12}, most)
+    few = chosen_of(blocks, most | {cells[0]: 8})
+
+    assert sum(0.02 * chosen[cell] for cell in short) == pytest.approx(2.5, abs=0.4)
+    assert sum(0.2 * chosen[cell] for cell in long) == pytest.approx(2.5, abs=0.4)
+    assert behind[cells[3]] > 2 * max(1, behind[cells[2]])
+    assert few[cells[0]] == 8
+    assert few[cells[1]] > chosen[cells[1]]
+
+
+def test_a_verdict_that_is_near_is_visited_until_it_is_there() -> None:
+    cells = CELLS[:3]
+    offers = _offers(24, cells=cells, cost_s=lambda cell: 0.1, needed={cells[1]: 32})
+
+    chosen = Counter(one.cell for one in _chosen_often(offers, dict.fromkeys(cells, 100), seconds=1.0))
+
+    assert chosen == {cells[0]: 1, cells[1]: 8, cells[2]: 1}
 
 
 def test_the_same_seed_gives_the_same_round_and_another_another() -> None:

@@ -15,8 +15,9 @@ The choice of a cell may depend on any measurement: claims are corrected at ever
 Within a round the order is random.
 """
 
+import heapq
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.analysis.model import Horizon
@@ -40,25 +41,36 @@ class Offer:
     horizons: tuple[Horizon, ...] = ()  # none before a look has found a pair
     missed: int = 0  # looks at which a verdict or a size was expected, and was not there
 
-    def worth_per_s(self, reach_s: float) -> float:
-        """The value per second by the best horizon; only verdicts and sizes within that time count. Without
-        comparisons, the value of one more block.
+    def worth_per_s(self, reach_s: float, *, after: int = 0) -> float:
+        """The value per second by the best horizon, after that number of further visits; only verdicts and
+        sizes within that time count. Without comparisons, the value of one more block.
         """
-        without = 0.5 / max(1, self.blocks) / max(1e-6, self.cost_s)
-        return max((self._worth(one, reach_s) for one in self.horizons), default=without)
+        without = 0.5 / max(1, self.blocks + after) / max(1e-6, self.cost_s)
+        return max((self._worth(one, reach_s, after) for one in self.horizons), default=without)
 
-    def _worth(self, one: Horizon, reach_s: float) -> float:
+    def _worth(self, one: Horizon, reach_s: float, after: int) -> float:
         visits = max(1, one.blocks - self.blocks)
-        seconds = max(1e-6, visits * self.cost_s)
-        goals = _VERDICT * one.verdicts + _SIZE * one.sizes if seconds <= reach_s else 0.0
-        return (one.narrowing + goals / (1 + self.missed) ** 2) / seconds
+        left = max(1, visits - after)
+        goals = _VERDICT * one.verdicts + _SIZE * one.sizes
+        if left * self.cost_s > reach_s or (after and one.blocks <= self.blocks + after):
+            goals = 0.0
+        # A block narrows an interval by the less the more there are.
+        narrowing = one.narrowing / visits * self.blocks / max(1, self.blocks + after)
+        return (narrowing + goals / (1 + self.missed) ** 2 / left) / max(1e-6, self.cost_s)
 
 
 def visits(
-    offers: Sequence[Offer], *, seconds: float, left_s: float, boot_s: float = 0.0, chance: random.Random
+    offers: Sequence[Offer],
+    *,
+    seconds: float,
+    left_s: float,
+    boot_s: float = 0.0,
+    most: Mapping[Cell, int] | None = None,
+    chance: random.Random,
 ) -> list[Offer]:
-    """The visits of the next round, in random order, each cell once; `offers` come lightest first. `boot_s`
-    is what is spent on a round besides: then it holds as many cells as make that worth it.
+    """The visits of the next round, in random order; `offers` come lightest first. A cell comes once, or
+    where that leaves time as often as `most` says. `boot_s` is what is spent on a round besides: then it
+    holds as many cells as make that worth it.
 
     Cells that have not had their first blocks come last, the lightest first: what they cost is a guess,
     and a round that takes longer than was thought is cut short.
@@ -75,7 +87,9 @@ def visits(
     )
     if not new:
         picked = list(_worthwhile(known, worths, seconds, boot_s))
-        return chance.sample(picked, len(picked))
+        left_s = seconds - sum(one.cost_s for one in picked)
+        again = list(_again(picked, left_s, reach_s, most or {}))
+        return chance.sample(picked, len(picked)) + chance.sample(again, len(again))
     near = [one for one in known if any(each.verdicts for each in one.horizons)]
     first = list(_until(near, _NEAR_AT_FIRST * seconds, least=0))
     taken = {one.cell for one in first}
@@ -99,6 +113,22 @@ def _worthwhile(
         spent += one.cost_s
         worth += worths[one.cell] * one.cost_s
         yield one
+
+
+def _again(
+    offers: Sequence[Offer], seconds: float, reach_s: float, most: Mapping[Cell, int]
+) -> Iterator[Offer]:
+    """The further visits that fit into the time, each to the cell where it brings most by then."""
+    worths = [(-one.worth_per_s(reach_s, after=1), number, 1) for number, one in enumerate(offers)]
+    heapq.heapify(worths)
+    while worths:
+        _, number, done = heapq.heappop(worths)
+        one = offers[number]
+        if done >= most.get(one.cell, 1) or one.cost_s > seconds + _ROUNDING:
+            continue
+        seconds -= one.cost_s
+        yield one
+        heapq.heappush(worths, (-one.worth_per_s(reach_s, after=done + 1), number, done + 1))
 
 
 def _until(offers: Sequence[Offer], seconds: float, *, least: int) -> Iterator[Offer]:

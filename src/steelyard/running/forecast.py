@@ -124,8 +124,14 @@ def _round(
     ]
     is_early = any(one.blocks < allocation.FIRST_BLOCKS for one in offers)
     seconds = allocation.ROUND_S / (EARLY_ROUNDS if is_early else 1)
+    further = {one.cell: next(iter(levels.after(one.blocks)), one.blocks + 1) - one.blocks for one in offers}
     return allocation.visits(
-        offers, seconds=min(seconds, max(0.0, left_s)), left_s=left_s, boot_s=boot_s, chance=chance
+        offers,
+        seconds=min(seconds, max(0.0, left_s)),
+        left_s=left_s,
+        boot_s=boot_s,
+        most={} if boot_s else further,
+        chance=chance,
     )
 
 

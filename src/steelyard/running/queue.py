@@ -1,7 +1,7 @@
 """The part of a plan that is still to be measured, and its estimated cost."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from steelyard.analysis.model import Horizon, Interim
@@ -107,14 +107,11 @@ class Queue:
         if any(one.blocks < allocation.FIRST_BLOCKS for one in offers):
             seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s) / EARLY_ROUNDS
             return self._choice(offers, seconds, left_s, boot_s)
+        further = {one.cell: self._next_look(one.cell) - one.blocks for one in offers}
+        if not boot_s:
+            return self._choice(offers, allocation.ROUND_S, left_s, boot_s, further)
         visits = self._choice(offers, allocation.ROUND_S, left_s, boot_s)
-        pass_s = sum(one.cost_s for one in visits)
-        if boot_s:
-            passes = self._passes(pass_s, boot_s, left_s - boot_s)
-        else:
-            passes = max(1, int(min(allocation.ROUND_S, left_s) / pass_s)) if pass_s > 0 else 1
-        further = {one.cell: self._next_look(one.cell) - one.blocks for one in visits}
-        passes = min(passes, max(further.values(), default=1))
+        passes = self._passes(sum(one.cost_s for one in visits), boot_s, left_s - boot_s)
         return visits + [
             one
             for number in range(1, passes)
@@ -151,7 +148,14 @@ class Queue:
             if one is not None
         ]
 
-    def _choice(self, offers: Sequence[Offer], seconds: float, left_s: float, boot_s: float) -> list[Offer]:
+    def _choice(
+        self,
+        offers: Sequence[Offer],
+        seconds: float,
+        left_s: float,
+        boot_s: float,
+        most: Mapping[Cell, int] | None = None,
+    ) -> list[Offer]:
         if not offers or (left_s <= 0 and self.owed is None):
             return []
         return allocation.visits(
@@ -159,6 +163,7 @@ class Queue:
             seconds=max(0.0, min(seconds, left_s)),
             left_s=left_s,
             boot_s=boot_s,
+            most=most,
             chance=self._chance,
         )
 
