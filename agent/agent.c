@@ -303,6 +303,7 @@ static int make_own(const char *directory, char own[PATH_MAX])
 	if (snprintf(own, PATH_MAX, "%s/steelyard-run-XXXXXX", directory) < PATH_MAX &&
 	    !directory_make_fresh(own)) {
 		tree_removed_if_killed(own);
+		directory_spread(own);
 		return 0;
 	}
 	perror("steelyard-load: making the working directory");

@@ -26,6 +26,10 @@ int directory_is_usable(const char *directory);
 int directory_make(const char *directory);
 /* Makes a directory that nobody else has: the last six characters of `name` are replaced. */
 int directory_make_fresh(char *name);
+/* Asks the file system to lay what is made in this directory apart from each other, if it can be
+ * asked: ext2 to ext4 then give each directory in it a block group of its own, so that a trial does
+ * not meet what the one before has left there. */
+void directory_spread(const char *directory);
 
 /* Keeps a descriptor that was handed to us from what we execute. On Windows it is nobody else's
  * anyway. */

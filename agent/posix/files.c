@@ -8,6 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <sys/ioctl.h>
+
+/* As in linux/fs.h, which not every libc's compiler finds. */
+#define GET_FLAGS _IOR('f', 1, long)
+#define SET_FLAGS _IOW('f', 2, long)
+enum { TOP_DIRECTORY = 0x20000 };
+#endif
+
 #include "../../workloads/api/workload.h"
 #include "../system.h"
 
@@ -33,6 +42,23 @@ int directory_make(const char *directory)
 int directory_make_fresh(char *name)
 {
 	return mkdtemp(name) ? 0 : -1;
+}
+
+void directory_spread(const char *directory)
+{
+#ifdef __linux__
+	int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), flags;
+
+	if (file < 0)
+		return;
+	if (!ioctl(file, GET_FLAGS, &flags)) {
+		flags |= TOP_DIRECTORY;
+		ioctl(file, SET_FLAGS, &flags); /* most other file systems refuse it */
+	}
+	close(file);
+#else
+	(void)directory;
+#endif
 }
 
 int pipe_make(int ends[2])

@@ -8,6 +8,7 @@
  */
 #include "../guard.h"
 #include "../ledger.h"
+#include "../system.h"
 
 #include <stdio.h>
 
@@ -109,6 +110,7 @@ int guard(int argc, char *argv[])
 	setsid();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	hide_mounts();
+	directory_spread(argv[1]);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGTERM);

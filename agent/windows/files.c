@@ -43,6 +43,11 @@ int directory_make(const char *directory)
 	return CreateDirectoryA(directory, NULL) ? 0 : windows_failed();
 }
 
+void directory_spread(const char *directory)
+{
+	(void)directory;
+}
+
 int directory_make_fresh(char *name)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";

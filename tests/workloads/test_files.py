@@ -1,11 +1,13 @@
 """Work on files: the data are where `cache` says, or the trial says that they are not; calls are those that
 a phase claims; and what is not the trial's own stays as it was."""
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +16,10 @@ import places
 import pytest
 from installed_command import COMMAND
 
+from steelyard import systems
 from steelyard.programs import built
 from steelyard.study import study_file
+from steelyard.systems.agent import Agent
 
 SMALL = ("size=262144", "block=4096", "batches=1", "warmup_ns=0")
 STORAGE = [one for one in built.catalogue().workloads if one.group == "storage"]
@@ -52,6 +56,54 @@ def figures(records: list[dict]) -> dict[str, int]:
         for one in records
         if one["record"] == "samples" and one["metric"] not in ("time", "bandwidth")
     }
+
+
+GET_FLAGS, SET_FLAGS, TOP_DIRECTORY = 0x80086601, 0x40086602, 0x20000  # linux/fs.h
+
+
+def flags(directory: Path, *, more: int = 0) -> int:
+    """What lsattr says of it, after these have been set. Raises OSError where the file system has none."""
+    file = os.open(directory, os.O_RDONLY)
+    try:
+        known = int.from_bytes(fcntl.ioctl(file, GET_FLAGS, bytes(8)), sys.byteorder)
+        if more:
+            fcntl.ioctl(file, SET_FLAGS, (known | more).to_bytes(8, sys.byteorder))
+        return known | more
+    finally:
+        os.close(file)
+
+
+def test_what_trials_make_is_laid_apart_in_our_own_directories_alone(disk: Path) -> None:
+    """ext2 to ext4 give each directory in one with that flag a group of its own: else a trial meets the
+    numbers of the files that others removed just before."""
+    tried = disk / "tried"
+    tried.mkdir()
+    try:
+        flags(tried, more=TOP_DIRECTORY)
+    except OSError as error:
+        pytest.skip(f"no flags on the file system of {disk}: {error.strerror}")
+    before = flags(disk)
+
+    with Agent(systems.find("native"), directory=disk) as agent:
+        (scratch,) = (one for one in disk.iterdir() if one != tried)
+        assert flags(scratch) & TOP_DIRECTORY
+        assert agent.ask("trial 1 syscall batches=1", "end")["status"] == "ok"
+    by_hand = [built.load("glibc"), "agent", disk]
+    subprocess.run(by_hand, input=b"quit\n", stdout=subprocess.PIPE, check=True)
+    assert flags(disk) == before
+    with subprocess.Popen(
+        [built.load("glibc"), "agent"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(disk)},
+    ) as below:
+        assert below.stdin
+        assert below.stdout
+        below.stdout.readline()  # it greets
+        (own,) = (one for one in disk.iterdir() if one != tried)
+        assert flags(own) & TOP_DIRECTORY
+        below.stdin.close()
+    assert flags(disk) == before
 
 
 @pytest.mark.parametrize("workload", READERS)

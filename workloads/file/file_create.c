@@ -7,13 +7,14 @@
  *              nothing is flushed.
  * Beware       this measures the file system of the working directory; the system's fingerprint
  *              names it. ext4 without a journal does not use the number of a removed file again for
- *              a minute, and looks at all such numbers whenever it creates a file. There an
- *              operation takes longer the more files this workload or any other removed shortly
- *              before, up to a hundred times as long, and trials disturb each other. Choose another
- *              file system. At the end of a batch the directory holds as many files as the batch
- *              has operations: some thousands where it is fast, some dozens where it is slow. What
- *              the system postpones (a journal, freeing memory) may happen in a later batch. The
- *              names are relative to the working directory.
+ *              a minute, and looks at all such numbers nearby whenever it creates a file. So each
+ *              trial's directory is laid apart from the others' (as by chattr +T), but where many
+ *              trials of a minute share a small disk, an operation still takes longer the more
+ *              files were removed shortly before, up to a hundred times as long. Choose another
+ *              file system there. At the end of a batch the directory holds as many files as the
+ *              batch has operations: some thousands where it is fast, some dozens where it is slow.
+ *              What the system postpones (a journal, freeing memory) may happen in a later batch.
+ *              The names are relative to the working directory.
  * After        lat_fs of lmbench (McVoy and Staelin, 1996), which reports creations per second for
  *              files of 0, 1024, 4096 and 10240 bytes.
  */
