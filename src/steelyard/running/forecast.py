@@ -123,7 +123,8 @@ def _round(
         if one.settled_s is None and one.blocks < blocks_most and one.known.visit_s <= left_s
     ]
     is_early = any(one.blocks < allocation.FIRST_BLOCKS for one in offers)
-    seconds = allocation.ROUND_S / (EARLY_ROUNDS if is_early else 1)
+    later_s = 0.0 if boot_s else allocation.ROUND_S
+    seconds = allocation.ROUND_S / EARLY_ROUNDS if is_early else later_s
     further = {one.cell: next(iter(levels.after(one.blocks)), one.blocks + 1) - one.blocks for one in offers}
     return allocation.visits(
         offers,

@@ -75,7 +75,9 @@ def plan_of(order: Order, *, tell: Callable[[str], None] = streams.tell) -> Plan
     made = plan.make(chosen, systems=labels, processors=len(allowance.processors()), seed=seed)
     if chosen.design.turns and len(members) > 1 and all(one.takes_turns for one in members):
         able = (one for one in made.cells if obstacle_to_turns(one, made) is None)
-        made = replace(made, in_turns=frozenset(able))
+        boots = any(one.boot for one in members) and chosen.design.blocks_per_boot == 1
+        batches = turns.BATCHES_OF_BOOTS if boots else turns.BATCHES
+        made = replace(made, in_turns=frozenset(able), turn_batches=batches)
     return made
 
 

@@ -110,7 +110,7 @@ class Queue:
         further = {one.cell: self._next_look(one.cell) - one.blocks for one in offers}
         if not boot_s:
             return self._choice(offers, allocation.ROUND_S, left_s, boot_s, further)
-        visits = self._choice(offers, allocation.ROUND_S, left_s, boot_s)
+        visits = self._choice(offers, 0.0, left_s, boot_s)  # as many cells as make the boot worth it
         passes = self._passes(sum(one.cost_s for one in visits), boot_s, left_s - boot_s)
         return visits + [
             one

@@ -49,12 +49,13 @@ class Plan:
     # By system and peer, where the far end waits, as the load program reads it: known when it is up.
     far_ends: Mapping[tuple[str, str], str] = field(default_factory=dict)
     in_turns: frozenset[Cell] = frozenset()  # whose batches take turns on all systems
+    turn_batches: int = turns.BATCHES  # of each of these trials
 
     def settings(self, trial: Trial) -> dict[str, int | str]:
         """The request of a trial besides its workload: the cell's settings, and those of all trials."""
         limit_ms = int(self.study.design.trial_limit_s * 1000)
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
-        known |= turns.settings() if trial.cell in self.in_turns else {}
+        known |= turns.settings(self.turn_batches) if trial.cell in self.in_turns else {}
         of_cell, of_system = dict(trial.cell.parameters), self.of_system(trial.system)
         return {
             name: self._setting(trial.system, name, value)
