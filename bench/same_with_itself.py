@@ -1,6 +1,6 @@
 """How often a system is found to differ from itself: native against native, by the standard study.
 
-    python bench/same_with_itself.py [TIMES [BUDGET [STUDY [KEPT]]]]
+    python bench/same_with_itself.py [--system native] [TIMES [BUDGET [STUDY [KEPT]]]]
 
 Counts the verdicts; any claimed difference is wrong here, be it of a metric, of its processor time, of a part
 of a curve, or of a group's mean. Then how small the differences are that could be ruled out. Three times five
@@ -8,9 +8,9 @@ minutes unless told otherwise, in which nothing else should run. What was measur
 KEPT, and judged anew where it is there already.
 """
 
+import argparse
 import collections
 import statistics
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -37,18 +37,24 @@ def claims(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def main() -> None:
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    budget = sys.argv[2] if len(sys.argv) > 2 else "5m"
-    study = sys.argv[3] if len(sys.argv) > 3 else "standard"
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--system", default="native")
+    parser.add_argument("times", nargs="?", type=int, default=3)
+    parser.add_argument("budget", nargs="?", default="5m")
+    parser.add_argument("study", nargs="?", default="standard")
+    parser.add_argument("kept", nargs="?", type=Path)
+    arguments = parser.parse_args()
+    times, budget, system = arguments.times, arguments.budget, arguments.system
     counts: collections.Counter[str] = collections.Counter()
     blocks = []
     bounds: list[float] = []
     false_reports = 0
     print(machine.describe(), flush=True)
     with tempfile.TemporaryDirectory() as scratch:
-        kept = Path(sys.argv[4] if len(sys.argv) > 4 else scratch)
+        kept = arguments.kept or Path(scratch)
         for seed in range(times):
-            compare = ["native", "native", "--study", study, "--budget", budget, "--seed", str(seed)]
+            options = ["--study", arguments.study, "--budget", budget, "--seed", str(seed)]
+            compare = [system, system, *options]
             found = answers.of(compare, kept / f"{budget}-{seed}")
             verdicts = [one["verdict"] for one in found["comparisons"]]
             blocks.append(found["blocks"])

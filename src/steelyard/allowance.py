@@ -4,6 +4,7 @@ This is the only place that counts processors. Online processors are not all usa
 container leaves a process fewer.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -101,6 +102,17 @@ def memory(*, proc: Path = _PROC) -> MemoryLimit | None:
     one."""
     known = [limit for group in groups(MEMORY, proc=proc) if (limit := _memory_of(group)) is not None]
     return min(known, key=lambda one: (one.left, one.bytes), default=None)
+
+
+def available_memory(*, proc: Path = _PROC) -> int | None:
+    """Return the bytes that processes started from here can still have: by the machine, and by the tightest
+    limit. None where the kernel does not tell."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        sizes = dict(line.split(":", 1) for line in _lines(proc / "meminfo"))
+        available = int(sizes["MemAvailable"].strip().removesuffix("kB")) * 1024
+        limit = memory(proc=proc)
+        return available if limit is None else min(available, limit.left)
+    return None
 
 
 def groups(controller: str, *, proc: Path = _PROC) -> tuple[LimitedGroup, ...]:

@@ -47,7 +47,7 @@ def _waited(
 
     monkeypatch.setattr(one, "_run_ns", run_ns, raising=False)
     monkeypatch.setattr(one, "ask", lambda *words: {"clock_cost_ns": clock_ns(now[0] - begun)}, raising=False)
-    one._settle()
+    one.settle()
     return now[0] - begun
 
 

@@ -409,7 +409,7 @@ def _plan(options: PlanOptions) -> int:
     other = order.plan_of(replace(wanted, short=not wanted.short), tell=lambda sentence: None)
     members = [systems.find(name.partition("#")[0], plan.study.definitions) for name in plan.systems]
     starts_s = sum(system.start_s for system in members)
-    boots_s = sum(system.start_s for system in members if system.boot)
+    boots_s = sum(system.boot_s for system in members if system.boot)
     earlier = forecast.newest(experiments.experiments(output.archive(options.archive), streams.tell), plan)
     known = forecast.guessed(plan) | (forecast.measured(earlier, plan) if earlier else {})
     shares = forecast.shares(plan, known, start_s=starts_s, boot_s=boots_s)

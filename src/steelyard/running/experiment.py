@@ -30,8 +30,8 @@ from steelyard.running.order import Order
 from steelyard.running.progress import MakeOnlooker
 from steelyard.running.queue import TooShort
 from steelyard.running.running_systems import Terms
+from steelyard.running.spares import Spares
 from steelyard.study.plan import Plan
-from steelyard.systems.agent import Agent
 from steelyard.systems.system import System
 from steelyard.text import of_file, quoted, shown
 
@@ -153,7 +153,7 @@ def _measure(
         watcher.begins(progress.BOOTING, name)
         if members[name].boot_entry is not None:
             return bootable.start(name, terms)
-        return Agent(members[name], directory=directory, hear=terms.hear, start_limit_s=terms.limit_s)
+        return spares.take(members[name], hear=terms.hear, limit_s=terms.limit_s)
 
     stood = len(standstill.all_so_far())
 
@@ -175,9 +175,11 @@ def _measure(
         # A guest whose kernel holds its processes as a debugger does must not be stopped by another one.
         return HostMonitor(agent.process, detail=detail, may_stop=not members[name].boot)
 
+    is_ahead = schedule.study.design.blocks_per_boot == 1
     with (
         contextlib.closing(journal),
         laboratories.announced(),
+        contextlib.closing(Spares(directory, is_ahead=is_ahead, keep=keep)) as spares,
         peers.far_ends(schedule, members, directory, keep=journal.append) as far_ends,
         onlooker(schedule, judge) as watcher,
     ):

@@ -107,7 +107,7 @@ def run(
         while visits := queue.next_visits(boot_s=running_systems.boot_s() if boots_each_round else 0.0):
             afresh = boots_afresh if plans.starts_afresh(plan, queue.round) else ()
             systems = running_systems.to_boot(queue.systems_in(visits), afresh)
-            if systems and running_systems.boot_s(systems) > budget.left_s():
+            if systems and running_systems.longest_boot_s(systems) > budget.left_s():
                 break
             yield from running_systems.refresh(systems)
             yield from _round(queue, running_systems, budget, visits, notify, clock)

@@ -1,10 +1,12 @@
 """The systems of a run, as they are: up and parked, or down; performs trials on them."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from statistics import fmean
 from typing import Protocol
 
 from steelyard import allowance, events, last_words, standstill
@@ -18,6 +20,7 @@ from steelyard.study import plan as plans
 from steelyard.study.plan import Plan, Trial
 from steelyard.watch.model import Head, Mark, Process
 
+_STARTS_KNOWN = 8  # of a system: the last ones
 BOOTS_MOST = 3  # after this number of failures in a row, the machine is given up
 
 
@@ -106,7 +109,10 @@ class RunningSystems:
         self._monitors: dict[str, MonitorLike] = {}
         self._active: set[str] = set()  # systems that have run a trial since they came up
         self._down: dict[str, str] = {}  # systems that are down, and why
-        self._boot_costs: dict[str, float] = dict(starts_s) | dict(earlier.boot_costs)
+        self._starts_s = {
+            system: deque([seconds], maxlen=_STARTS_KNOWN)
+            for system, seconds in {**starts_s, **earlier.boot_costs}.items()
+        }
         self._keep = keep
         self._said: dict[str, tuple[Said, Said]] = {}  # by systems that have just ended
 
@@ -136,8 +142,12 @@ class RunningSystems:
         self._down.pop(system, None)
         self._active.discard(system)
         self.boots[system] = self.boots.get(system, 0) + 1
-        self._boot_costs[system] = self._clock() - begun
-        yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._boot_costs[system])
+        took_s = self._clock() - begun
+        known = self._starts_s.setdefault(system, deque(maxlen=_STARTS_KNOWN))
+        if self.boots[system] == 1:
+            known.clear()  # it was a guess
+        known.append(took_s)
+        yield Started(system, self.boots[system], agent.hello, agent.fingerprint, took_s)
         if self._watch is not None:
             monitor, event = self.monitor_of(system, agent, events.LIFE)
             yield event
@@ -210,11 +220,13 @@ class RunningSystems:
             self._keep(Words(system, boot, reason, output.text, errors.text, left_out))
 
     def boot_s(self, systems: Iterable[str] | None = None) -> float:
-        """The duration of the last boots of these systems, or of all."""
-        return sum(
-            self._boot_costs.get(system, 0.0)
-            for system in (self.plan.systems if systems is None else systems)
-        )
+        """The usual duration of a boot of each of these systems, or of all."""
+        wanted = self.plan.systems if systems is None else systems
+        return sum(fmean(self._starts_s.get(one, [0.0])) for one in wanted)
+
+    def longest_boot_s(self, systems: Iterable[str]) -> float:
+        """The same of the longest of the last: of sandboxes only each first of several takes time."""
+        return sum(max(self._starts_s.get(one, [0.0])) for one in systems)
 
     def to_boot(self, needed: Collection[str], afresh: Collection[str]) -> list[str]:
         """The systems that must be started before those that are needed can be measured, in the plan's

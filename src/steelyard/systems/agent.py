@@ -125,18 +125,21 @@ class Agent:
         hear: Hear = _unheard,
         start_limit_s: float | None = None,
         console: MachineConsole | None = None,
+        is_awaited: bool = True,
     ) -> None:
         """Start the system; its working files go below `directory`. `hear` receives its complete output when
         it ends, also if it fails to start. The start may take as long as the system's starts do, or less. Its
         standard error goes to the console's file, if there is one, which is closed when the system ends and
-        then heard. Raises Unsupported if it cannot start.
+        then heard. Raises Unsupported if it cannot start. One that is not awaited is up after `come_up`.
         """
         check(system)
         self.system = system
-        self._hear = hear
+        self.hear = hear
         self._start_limit_s = min(system.start_limit_s, start_limit_s or system.start_limit_s)
+        self.hello: Record = {}
+        self.fingerprint: Record = {}
         self.parked = False
-        self._is_up = False
+        self._is_up = self._is_closed = False
         self._output_bytes = 0  # bytes since the last request
         self._errors_before = 0  # bytes on standard error when the last request was sent
         self._chatter: deque[bytes] = deque(maxlen=_CHATTER_LINES)
@@ -171,12 +174,18 @@ class Agent:
         os.set_blocking(self._output.fileno(), False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
+        if is_awaited:
+            self.come_up()
+
+    def come_up(self) -> None:
+        """Waits until the system answers and has come to rest; one that does not is closed. Raises
+        Unsupported."""
         try:
             self.hello = self._greeting()
             self.fingerprint = self.ask("describe", "system")
             members = descendants(self._process.pid)
             self.fingerprint["tuning"] = self._tuned.facts(members[0]) if members else None
-            self.fingerprint["file_system_made"] = system.file_system or None
+            self.fingerprint["file_system_made"] = self.system.file_system or None
             self._is_up = True
         except BaseException:
             self.close()
@@ -208,11 +217,10 @@ class Agent:
 
     def _greeting(self) -> Record:
         hello = self._wait_for(("hello",), self._start_limit_s)
-        if self.system.settle_most_s:
-            self._settle()
+        self.settle()
         return hello
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Waits until the system has come to rest; not longer than it may."""
         deadline = standstill.clock() + self.system.settle_most_s
         while standstill.clock() < deadline:
@@ -339,23 +347,27 @@ class Agent:
 
     @contextlib.contextmanager
     def on(self, processor: int) -> Iterator[None]:
-        """Keeps all the system's threads on one processor meanwhile, where that is allowed."""
+        """Keeps the system's threads on one processor meanwhile, where that is allowed; and off it those
+        that look after others, where there is another one."""
         try:
             before = os.sched_getaffinity(self._process.pid)
         except OSError:  # a sandbox may refuse the question
             yield
             return
-        self._bind({processor})
+        self._bind({processor}, watchers=before - {processor} or before)
         try:
             yield
         finally:
-            self._bind(before)
+            self._bind(before, watchers=before)
 
-    def _bind(self, processors: set[int]) -> None:
+    def _bind(self, processors: set[int], *, watchers: set[int]) -> None:
+        own = set(descendants(self._process.pid))  # of the others the threads are its programs'
         for process in descendants(self._process.pid, with_held=True):
-            for thread in _listed(f"/proc/{process}/task"):
+            threads = [int(name) for name in _listed(f"/proc/{process}/task")]  # oldest first
+            watcher = self.system.watcher(threads) if process in own else None
+            for thread in threads:
                 with contextlib.suppress(OSError):  # it has ended
-                    os.sched_setaffinity(int(thread), processors)
+                    os.sched_setaffinity(thread, watchers if thread == watcher else processors)
 
     def _stop(self) -> None:
         """Stop all processes, and wait until they are stopped: a signal takes effect later, and a process
@@ -393,6 +405,9 @@ class Agent:
 
     def close(self) -> None:
         """Ends the system: asks it to quit, and then lets the guard end whatever is left."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         if self.parked:
             self._wake()
         try:
@@ -414,7 +429,7 @@ class Agent:
             self._errors.close()
             self._scratch.close()
             self._tuned.close()
-            self._hear(output, errors)
+            self.hear(output, errors)
 
     def _listen_to_the_end(self) -> None:
         """Take its remaining output besides records."""

@@ -3,7 +3,7 @@ start.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,11 @@ def _no_lines(place: Place) -> list[list[str]]:
 def _no_records(place: Place) -> list[dict[str, Any]]:
     """Most systems say of a trial what their agent says."""
     return []
+
+
+def _no_watcher(threads: Sequence[int]) -> int | None:
+    """The threads of most systems' processes are all at work for what runs in it."""
+    return None
 
 
 def _ready() -> None:
@@ -81,6 +86,11 @@ class System:
     settled_clock_ns: int = 0
     start_limit_s: float = 30.0  # a start that takes longer has failed
     start_s: float = 0.1  # what a start is thought to take before there was one
+    # Of the threads of one of its own processes, oldest first, the one that looks after the others: it stays
+    # free to use other processors where the system is kept on one.
+    watcher: Callable[[Sequence[int]], int | None] = _no_watcher
+    starts_at_once: int = 1  # so many come to rest in little more time than one
+    memory_bytes: int = 0  # of each of them, roughly
     here: bool = True  # runs on this machine: can be parked and tuned, and its clock can be checked
     host: str = ""  # of a system on another host: its name as ssh knows it
     # Where the far end of a network workload can be.
@@ -89,6 +99,11 @@ class System:
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
     file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not
+
+    @property
+    def boot_s(self) -> float:
+        """What a boot is thought to take where one follows the other."""
+        return self.start_s / self.starts_at_once
 
     @property
     def takes_turns(self) -> bool:
