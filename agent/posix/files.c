@@ -11,7 +11,7 @@
 #ifdef __linux__
 #include <sys/ioctl.h>
 
-/* As in linux/fs.h, which not every libc's compiler finds. */
+/* As the kernel's headers have them, which not every libc's compiler finds. */
 #define GET_FLAGS _IOR('f', 1, long)
 #define SET_FLAGS _IOW('f', 2, long)
 enum { TOP_DIRECTORY = 0x20000 };

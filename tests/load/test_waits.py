@@ -180,12 +180,12 @@ def test_a_server_that_stands_still_to_the_end_is_told() -> None:
 
     def load() -> Trial:
         with server(whole, Standing(200, 30)) as port:
-            return loaded(port, replace(CLOSED, timeout_ms=400), warmup_s=0, window_s=0.6)
+            return loaded(port, replace(CLOSED, timeout_ms=1000), warmup_s=0, window_s=1.2)
 
     found = loaded_until(lambda one: one.answers > 50, load)
 
     assert found.failures["timeout"] > 0
-    assert found.waits.longest_ns + found.waits.stalled_ns >= 390 * MS
+    assert found.waits.longest_ns + found.waits.stalled_ns >= 990 * MS
     assert found.waits.silences.above(0) > 0
 
 

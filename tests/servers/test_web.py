@@ -28,7 +28,7 @@ def test_a_real_server_serves_many_clients(server: str, build: str, open_directo
             agent.perform(server_trials.described(server), "web_requests", "clients=8", "size=20000", *SHORT)
         )
 
-        assert list(found) == METRICS + WAITS
+        assert [name for name in found if name != "connecting"] == METRICS + WAITS
         assert found["latency_50"] <= found["latency_90"] <= found["latency_99"] <= found["latency_99_9"]
         assert descended(open_directory) == []
     assert list(open_directory.iterdir()) == []

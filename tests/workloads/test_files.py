@@ -58,7 +58,7 @@ def figures(records: list[dict]) -> dict[str, int]:
     }
 
 
-GET_FLAGS, SET_FLAGS, TOP_DIRECTORY = 0x80086601, 0x40086602, 0x20000  # linux/fs.h
+GET_FLAGS, SET_FLAGS, TOP_DIRECTORY = 0x80086601, 0x40086602, 0x20000  # FS_IOC_GETFLAGS and its kin
 
 
 def flags(directory: Path, *, more: int = 0) -> int:
