@@ -55,6 +55,8 @@ def test_of_a_program_that_is_the_same_nothing_is_said() -> None:
 
 def _experiment(tmp_path: Path, workload: str, digests: dict[str, str]) -> Evaluation:
     def measured(trial: Trial) -> Outcome:
+        if trial.system not in digests:
+            return synthetic.outcome(trial)
         ran = Program("sort", "/usr/bin/sort", digests[trial.system] * 64, "sort (GNU coreutils) 9.1")
         return replace(synthetic.outcome(trial), programs=(ran,))
 
@@ -81,6 +83,12 @@ def test_another_command_is_a_note(tmp_path: Path) -> None:
         one.startswith("sort: /usr/bin/sort 9.1 SHA-256 111") for one in remarks.texts(evaluation.remarks)
     )
     assert any("the programs differ" in one for one in remarks.texts(evaluation.remarks))
+
+
+def test_what_a_system_has_not_run_yet_is_not_said_to_differ(tmp_path: Path) -> None:
+    evaluation = _experiment(tmp_path, "command", {"a": "1"})
+
+    assert not any("programs differ" in one for one in remarks.texts(evaluation.remarks))
 
 
 def _programs(cell: Cell, directory: Path) -> list[Program]:

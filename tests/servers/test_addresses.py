@@ -44,6 +44,13 @@ def test_a_form_of_loopback_is_loaded_and_the_header_names_it(url: str, address:
     assert (found.address, found.host) == (address, host)
 
 
+def test_a_name_may_end_with_a_dot() -> None:
+    found = running.target("http://localhost.:81/", is_allowed=False)
+
+    assert found.address == running.target("http://localhost:81/", is_allowed=False).address
+    assert found.host == "localhost.:81"
+
+
 @pytest.mark.parametrize(
     ("url", "address", "host"),
     [

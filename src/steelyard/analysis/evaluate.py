@@ -350,9 +350,9 @@ def _of_builds(
     )
     ran = [system for build in named for system in build.systems]
     workloads = dict.fromkeys(cell.workload for cell in observations.cells.values())
-    same = tuple(name for name in workloads if programs.are_same(found, name, ran))
-    if len(same) < len(workloads):
-        yield OtherBuilds(named, same)
+    alike = {name: programs.are_same(found, name, ran) for name in workloads}
+    if False in alike.values():
+        yield OtherBuilds(named, tuple(name for name, is_same in alike.items() if is_same))
 
 
 def _build_of(one: SystemFacts) -> tuple[str | None, str | None]:

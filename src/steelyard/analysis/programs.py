@@ -24,8 +24,10 @@ def differences(runs: Sequence[ProgramRun], baseline: str) -> Iterable[OtherProg
         )
 
 
-def are_same(runs: Sequence[ProgramRun], workload: str, systems: Iterable[str]) -> bool:
-    """True if the workload only ran programs found on the systems, and these are identical on all of them."""
+def are_same(runs: Sequence[ProgramRun], workload: str, systems: Iterable[str]) -> bool | None:
+    """True if the workload only ran programs found on the systems, and these are identical on all of them;
+    None if it has not run on all of them yet.
+    """
     if workload not in ONLY_FOUND:
         return False
     wanted = set(systems)
@@ -33,9 +35,5 @@ def are_same(runs: Sequence[ProgramRun], workload: str, systems: Iterable[str]) 
     for one in runs:
         if one.workload == workload and one.system in wanted:
             by_cell.setdefault(one.cell, {}).setdefault(one.system, set()).add(one.sha256)
-    return bool(by_cell) and all(
-        cells.keys() == wanted
-        and len(set.union(*cells.values())) == 1
-        and None not in set.union(*cells.values())
-        for cells in by_cell.values()
-    )
+    found = [set.union(*cells.values()) for cells in by_cell.values() if cells.keys() == wanted]
+    return all(len(digests) == 1 and None not in digests for digests in found) if found else None

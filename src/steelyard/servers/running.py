@@ -6,6 +6,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.errors import SystemFailed, UsageError
@@ -104,10 +105,21 @@ def _addresses(url: str, host: str, port: int) -> tuple[str, Sequence[str]]:
         return four, [four]
     try:
         named = host.encode("idna").decode("ascii")
-        found = socket.getaddrinfo(named, port, type=socket.SOCK_STREAM)
+        found = _look_up(named, port)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"{quoted(url)}: host {quoted(host)} cannot be found: {error}") from error
     return named, list(dict.fromkeys(_plain(one[4]) for one in found))
+
+
+def _look_up(name: str, port: int) -> Sequence[tuple[Any, ...]]:
+    """What getaddrinfo(3) knows of the name. One with a dot at its end is whole and looked up as it is; but
+    /etc/hosts, where `localhost` stands, has none with a dot. Raises OSError, UnicodeError."""
+    try:
+        return socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    except OSError:
+        if not name.endswith("."):
+            raise
+        return socket.getaddrinfo(name[:-1], port, type=socket.SOCK_STREAM)
 
 
 def _address_6(url: str, host: str) -> tuple[str, Sequence[str]]:
