@@ -35,7 +35,7 @@ PACKAGES := pkg-config clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev libsq
 FURTHER  := musl-tools gcc-mingw-w64-x86-64 wine wine64
 TESTING  := strace openssh-server openssh-client iproute2 chromium-headless-shell e2fsprogs xfsprogs btrfs-progs \
             qemu-system-x86 mmdebstrap busybox-static dropbear-bin fio qemu-user-static podman runc prometheus libclang-rt-dev \
-            ccache
+            ccache sysbench rt-tests stress-ng
 SERVERS  := nginx-light apache2 mariadb-server postgresql postfix
 VENV     := .venv/bin
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

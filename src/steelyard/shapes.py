@@ -35,6 +35,7 @@ _Mark = TypeVar("_Mark")
 
 WHOLE_MOST = (1 << 63) - 1  # what a column of the archive holds
 REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
+PRINTED_MOST = 1 << 20  # characters that are read of what a command printed
 _NAME_MOST = 200  # characters
 _KEYS_MOST = 200  # of a dictionary
 _DIGITS_MOST = 40
@@ -286,6 +287,13 @@ def _of_bytes(value: str) -> str:
         return octets.decode(errors="backslashreplace") if is_cut else value
 
 
+def printed(value: Any) -> str:
+    """What another program printed, whole: to be read, and not to be shown as it is."""
+    if len(text := _text(value)) > PRINTED_MOST:
+        raise Wrong(shortened(text, 100), f"a text of at most {PRINTED_MOST} characters")
+    return _of_bytes(text)
+
+
 def digest(value: Any) -> str:
     if type(value) is not str or not re.fullmatch("[0-9a-f]{64}", value):
         raise Wrong(value, "64 hexadecimal digits")
@@ -294,6 +302,7 @@ def digest(value: Any) -> str:
 
 Name = Annotated[str, Told(name)]
 Digest = Annotated[str, Told(digest)]
+Printed = Annotated[str, Told(printed)]
 
 
 def _one_of(values: tuple[str | int, ...]) -> Check:

@@ -100,6 +100,10 @@ class Reader:
         self._tree = dict(tree)
         self._keys: set[str] = set()
 
+    def __bool__(self) -> bool:
+        """Whether the table holds anything."""
+        return bool(self._tree)
+
     def wrong(self, key: str, value: object, allowed: str) -> StudyError:
         return StudyError(self.file, f"{self.prefix}{key}", value, allowed)
 

@@ -9,6 +9,7 @@ import pytest
 from installed_command import Run
 
 from steelyard.programs import commits
+from steelyard.study import tool
 
 pytestmark = pytest.mark.program
 LOOP = "#!/bin/sh\ni=0; while [ $i -lt {count} ]; do i=$((i+1)); done\n"
@@ -25,6 +26,10 @@ LOOP = "#!/bin/sh\ni=0; while [ $i -lt {count} ]; do i=$((i+1)); done\n"
         (["compare", "native", "uml", "--ignore-failure"], "--ignore-failure is for a command of your own"),
         (["compare", "native", "uml", "--env", "NONE_SUCH", "--", "y"], "--env is 'NONE_SUCH', but must be"),
         (["compare", "--command", "a=x", "--command", "a=y"], "two commands are named 'a'"),
+        (["compare", "a", "b", "--tool", "none", "--", "y"], "there is no tool 'none'; known are"),
+        (["compare", "a", "b", "--figure", "speed", "--", "y"], "--figure is 'speed', but must be such as"),
+        (["compare", "a", "b", "--tool", "fio", "--stdout", "x", "--", "y"], "leave out --stdout"),
+        (["compare", "native", "uml", "--tool", "fio"], "--tool is for a command of your own"),
         (["gate", "a", "b"], "gate needs a command after --"),
         (["gate", "a", "--", "x"], "gate needs OLD and NEW"),
         (["gate", ".", "uml", "--", "x"], "two directories, two programs or two systems"),
@@ -51,6 +56,64 @@ def test_two_commands_are_compared(steelyard: Run) -> None:
     assert told["baseline"] == "one"
     assert {(one["system"], one["metric"]) for one in told["comparisons"]} >= {("two", "time")}
     assert {(one["system"], one["name"]) for one in told["programs"]} >= {("one", "true"), ("two", "sh")}
+
+
+FIGURE = "name=speed unit=1/s better=higher pattern=speed ([0-9]+)"
+
+
+def test_figures_that_commands_print_are_compared(steelyard: Run, tmp_path: Path) -> None:
+    """Numbers are what is printed, and a higher one is better."""
+    answer = steelyard(
+        "compare", "--budget", "20s", "--no-watch", "--shell", "--archive", str(tmp_path),
+        "--figure", FIGURE, "--figure", "name=wait unit=ms pattern=wait ([0-9.]+)",
+        "--command", "one=echo speed 100; echo wait 2", "--command", "two=echo speed 250; echo wait 2",
+    )  # fmt: skip
+
+    assert answer.returncode == 0, answer.stderr
+    report = steelyard("report", "--format", "json", "--archive", str(tmp_path))
+    found = {one["metric"]: one for one in json.loads(report.stdout)["comparisons"]}
+    speed, wait = found["speed"], found["wait"]
+    assert (speed["unit"], speed["direction"], speed["verdict"]) == ("1/s", "higher", "faster")
+    assert (speed["baseline_value"]["value"], speed["value"]["value"]) == (100, 250)
+    assert speed["ratio"]["value"] == pytest.approx(2.5)
+    assert (wait["unit"], wait["direction"]) == ("ns", "lower")
+    assert (wait["baseline_value"]["value"], wait["value"]["value"]) == (2e6, 2e6)
+    assert wait["ratio"]["value"] == pytest.approx(1)
+
+
+def test_a_command_that_prints_no_figure_fails_with_what_it_printed(steelyard: Run, tmp_path: Path) -> None:
+    answer = steelyard(
+        "compare", "--budget", "5s", "--no-watch", "--figure", FIGURE, "--archive", str(tmp_path),
+        "--command", "one=echo fast", "--command", "two=echo slow",
+    )  # fmt: skip
+
+    assert answer.returncode == 1
+    assert "speed: there is no line that matches 'speed ([0-9]+)'; it printed: fast" in answer.stderr
+
+
+REAL = {
+    "fio": ("fio", "--name=x", "--rw=read", "--size=64k"),
+    "hackbench": ("hackbench", "-g", "1", "-l", "5"),
+    "sysbench": ("sysbench", "cpu", "--time=1", "--events=20", "run"),
+    "stress-ng": ("stress-ng", "--cpu", "1", "--cpu-ops", "5"),
+    "cyclictest": ("cyclictest", "-l", "5", "-i", "1000"),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_tool_is_run_and_its_figures_have_verdicts(name: str, steelyard: Run, tmp_path: Path) -> None:
+    if not shutil.which(REAL[name][0]):
+        pytest.skip(f"{REAL[name][0]} is not installed")
+    answer = steelyard(
+        "compare", "native", "native-musl", "--budget", "3s", "--no-watch", "--in", "trial", "--tool", name,
+        "--format", "json", "--", *REAL[name], TMPDIR=str(tmp_path),
+    )  # fmt: skip
+
+    told = json.loads(answer.stdout)
+    assert answer.returncode == 0, answer.stderr
+    assert not told["troubles"]
+    measured = {one["metric"] for one in told["comparisons"] if one["value"]}
+    assert measured >= {tool.find(name).figures[0].name, "time"}
 
 
 @pytest.fixture

@@ -85,3 +85,46 @@ def test_peak_memory_is_that_of_the_largest_process(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said(settings: list[str], status: str, reason: str | None) -> None:
     assert end(performed(*settings)) == (status, reason)
+
+
+def printed(records: list[dict[str, Any]]) -> list[str]:
+    return [one["text"] for one in records if one["record"] == "printed"]
+
+
+def test_what_the_last_run_printed_is_told_where_figures_are_wanted(tmp_path: Path) -> None:
+    counts = 'echo x >>log; echo "run $(wc -l <log)"; echo \'quoted "\\\' >&2; printf "a\\000b\\377\\n"; ls'
+    script(tmp_path, counts)
+
+    records = performed("command=./work", f"directory={tmp_path}", "figures=1")
+
+    assert end(records) == ("ok", None)
+    assert printed(records) == ['run 2\nquoted "\\\na b\xff\nlog\nwork\n']
+    assert printed(performed("command=./work", f"directory={tmp_path}")) == []
+
+
+def test_the_trial_s_own_directory_is_as_empty_with_figures() -> None:
+    assert printed(performed("command=ls\n-A", "figures=1")) == [""]
+
+
+@pytest.mark.parametrize("warmup_ns", [0, 1_000_000])
+def test_a_command_that_fails_says_why_by_its_last_line(tmp_path: Path, warmup_ns: int) -> None:
+    script(tmp_path, "echo first; echo because >&2; echo; exit 3")
+
+    records = performed("command=./work", f"directory={tmp_path}", "figures=1", f"warmup_ns={warmup_ns}")
+
+    assert end(records) == ("failed", "'./work' exited with status 3; it printed: because")
+
+
+def test_a_command_that_prints_too_much_for_figures_fails(tmp_path: Path) -> None:
+    script(tmp_path, "head -c 1048577 /dev/zero")
+
+    status, reason = end(performed("command=./work", f"directory={tmp_path}", "figures=1"))
+
+    assert status == "failed"
+    assert reason == "'./work' printed 1048577 bytes, and at most 1048576 are read for figures"
+
+
+def test_figures_and_a_file_for_the_output_exclude_each_other(tmp_path: Path) -> None:
+    status, reason = end(performed("command=true", f"output={tmp_path}/out", "figures=1"))
+
+    assert (status, "which `output` takes" in str(reason)) == ("failed", True)

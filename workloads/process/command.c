@@ -11,38 +11,40 @@
  *              directory is `directory`, or the trial's own, which is empty at first; either keeps
  *              what the command makes there from one operation to the next, and a command that
  *              finds its own files there may do other work the second time. Input, output and
- *              errors are /dev/null unless `input` and `output` name files. A signal, or an exit
- *              status other than 0 (unless ignore_failure is 1), fails the trial. Processes that
- *              the command leaves behind disturb what follows; those that stay in its process
- *              group are killed when the trial ends. The program is the system's own, so two
- *              systems that do not share a file tree may run different ones; the record "program"
- *              says which it was. The claim of one execve holds for the default command. Peak
- *              memory is the largest resident set of one of its processes that it has waited for
- *              (wait4, ru_maxrss); Linux counts from the fork on, so it is never below the load
- *              program's own. Under Wine, CreateProcess and a wait replace fork, execve and
- *              waitpid; CreateProcess finds the program, for example in PATH; the environment is
- *              the agent's; `directory` and what follows it are not supported; and there is no
- *              `true`, so a command must be given. A command that takes a second or longer is done
- *              once in a trial, the first time counts, and nothing warms it up; shorter ones are
- *              repeated (docs/explanation/measurement.md).
+ *              errors are /dev/null unless `input` and `output` name files. With `figures` its
+ *              output and errors are one file, and the trial tells what its last operation printed,
+ *              up to 1 MiB. A signal, or an exit status other than 0 (unless ignore_failure is 1),
+ *              fails the trial. Processes that the command leaves behind disturb what follows;
+ *              those that stay in its process group are killed when the trial ends. The program is
+ *              the system's own, so two systems that do not share a file tree may run different
+ *              ones; the record "program" says which it was. The claim of one execve holds for the
+ *              default command. Peak memory is the largest resident set of one of its processes
+ *              that it has waited for (wait4, ru_maxrss); Linux counts from the fork on, so it is
+ *              never below the load program's own. Under Wine, CreateProcess and a wait replace
+ *              fork, execve and waitpid; CreateProcess finds the program, for example in PATH; the
+ *              environment is the agent's; `directory` and what follows it are not supported; and
+ *              there is no `true`, so a command must be given. A command that takes a second or
+ *              longer is done once in a trial, the first time counts, and nothing warms it up;
+ *              shorter ones are repeated (docs/explanation/measurement.md).
  * After        time(1), and hyperfine (Peter), which times many runs of a command in the same way.
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../base/record.h"
 #include "../api/found.h"
 #include "../api/system.h"
 #include "../api/workload.h"
 
-enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000 };
+enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000, PRINTED_MOST = 1 << 20, LINE_MOST = 300 };
 
 static char     command[COMMAND_MOST + 1] = "true";
 static char     preparation[COMMAND_MOST + 1];
 static char     directory[DIRECTORY_MOST + 1];
 static char     input[DIRECTORY_MOST + 1], output[DIRECTORY_MOST + 1];
 static char     variables[COMMAND_MOST + 1];
-static uint64_t ignore_failure;
+static uint64_t ignore_failure, figures;
 
 static char *words[COMMAND_MOST + 2]; /* the command's; ends with NULL */
 
@@ -72,7 +74,7 @@ static char *path;
 static int setup(void)
 {
 	split(command, words);
-	if (directory[0] || input[0] || output[0] || variables[0] || preparation[0])
+	if (directory[0] || input[0] || output[0] || variables[0] || preparation[0] || figures)
 		return unsupported("a command's surroundings cannot be set under Windows");
 	if (chdir(trial_directory()))
 		return fail("chdir");
@@ -117,6 +119,11 @@ static void teardown(void)
 {
 	free(path);
 }
+
+static void tell_printed(uint64_t copy, int file)
+{
+	(void)copy, (void)file;
+}
 #else
 #include <errno.h>
 #include <fcntl.h>
@@ -134,6 +141,7 @@ static const char usual_path[] = "PATH=/usr/bin:/bin", usual_locale[] = "LC_ALL=
 static char        path[PATH_MAX], preparing_path[PATH_MAX];
 static char       *preparing_words[COMMAND_MOST + 2]; /* empty: there is nothing to prepare */
 static int         nothing = -1;                      /* /dev/null */
+static int         printed = -1; /* a file without a name, for what it prints; or -1 */
 static const char *environment[VARIABLES_MOST + 3];
 
 static int is_program(const char *folder, size_t folder_length, const char *name,
@@ -240,6 +248,21 @@ static int try_files(void)
 	return 0;
 }
 
+/* A command that works in the trial's directory finds that as empty as without it. */
+static int keep_printed(void)
+{
+	char name[PATH_MAX];
+	int  length = snprintf(name, sizeof(name), "%s/printed", trial_directory());
+
+	if (output[0])
+		return fail_check(
+			"a command's figures are in what it prints, which `output` takes");
+	if (length < 0 || (size_t)length >= sizeof(name))
+		return fail_check("the path of the trial's directory is too long");
+	printed = open(name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	return printed < 0 || unlink(name) ? fail("a file for what the command prints") : 0;
+}
+
 static int setup(void)
 {
 	int outcome;
@@ -255,24 +278,28 @@ static int setup(void)
 	/* The harness's channels are not for the command, which could keep them open too long. */
 	for (int file = STDERR_FILENO + 1; file < FILES; file++)
 		fcntl(file, F_SETFD, FD_CLOEXEC);
-	if ((outcome = set_environment()) || (outcome = enter_directory()) ||
-	    (outcome = try_files()) || (outcome = find_program(words[0], path)))
+	if ((figures && (outcome = keep_printed())) || (outcome = set_environment()) ||
+	    (outcome = enter_directory()) || (outcome = try_files()) ||
+	    (outcome = find_program(words[0], path)))
 		return outcome;
 	return preparing_words[0] ? find_program(preparing_words[0], preparing_path) : 0;
 }
 
-static int redirect(int file, const char *name, int flags)
+/* To the file of that name; else, without one, to `otherwise`. */
+static int redirect(int file, const char *name, int flags, int otherwise)
 {
-	int opened = name[0] ? open(name, flags | O_CLOEXEC, 0666) : nothing;
+	int opened = name[0] ? open(name, flags | O_CLOEXEC, 0666) : otherwise;
 
 	return opened < 0 || dup2(opened, file) < 0;
 }
 
-static void execute(const char *program, char *const arguments[], const char *in, const char *out)
+/* What the command prints goes to `prints` where no file is named. */
+static void execute(const char *program, char *const arguments[], const char *in, const char *out,
+                    int prints)
 {
-	if (redirect(STDIN_FILENO, in, O_RDONLY) ||
-	    redirect(STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC) ||
-	    redirect(STDERR_FILENO, "", 0))
+	if (redirect(STDIN_FILENO, in, O_RDONLY, nothing) ||
+	    redirect(STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC, prints) ||
+	    redirect(STDERR_FILENO, "", 0, prints))
 		_exit(NO_INPUT);
 	execve(program, arguments, (char *const *)environment);
 	_exit(NOT_EXECUTED);
@@ -297,18 +324,58 @@ static int await_success(pid_t child, const char *name, int may_fail)
 	return 0;
 }
 
+static int check_printed(void)
+{
+	struct stat status;
+
+	if (fstat(printed, &status))
+		return fail("fstat");
+	return status.st_size > PRINTED_MOST
+	               ? fail_check(
+				 "'%.200s' printed %lld bytes, and at most %d are read for figures",
+				 words[0], (long long)status.st_size, PRINTED_MOST)
+	               : 0;
+}
+
+/* Why it failed, and the last line that it printed, which may say more. */
+static int explained(int outcome)
+{
+	char        reason[512], text[LINE_MOST + 1];
+	const char *line;
+	struct stat status = { 0 };
+	ssize_t     count;
+
+	if (fstat(printed, &status) || status.st_size <= 0)
+		return outcome;
+	count = pread(printed, text, LINE_MOST,
+	              status.st_size > LINE_MOST ? status.st_size - LINE_MOST : 0);
+	while (count > 0 && strchr("\n\r\t ", text[count - 1]))
+		count--;
+	if (count <= 0)
+		return outcome;
+	text[count] = 0;
+	line = strrchr(text, '\n');
+	snprintf(reason, sizeof(reason), "%s", outcome_why());
+	return fail_check("%s; it printed: %s", reason, line ? line + 1 : text);
+}
+
 static int run(uint64_t operations)
 {
 	int outcome = 0;
 
 	while (operations-- && !outcome) {
-		pid_t child = fork();
+		pid_t child;
 
+		if (printed >= 0 && ftruncate(printed, 0))
+			return fail("ftruncate");
+		child = fork();
 		if (child < 0)
 			return fail("fork");
 		if (child == 0)
-			execute(path, words, input, output);
+			execute(path, words, input, output, printed >= 0 ? printed : nothing);
 		outcome = await_success(child, words[0], ignore_failure != 0);
+		if (printed >= 0)
+			outcome = outcome ? explained(outcome) : check_printed();
 	}
 	return outcome;
 }
@@ -328,7 +395,7 @@ static int prepare(uint64_t operations)
 	if (child < 0)
 		return fail("fork");
 	if (child == 0)
-		execute(preparing_path, preparing_words, "", "");
+		execute(preparing_path, preparing_words, "", "", nothing);
 	outcome = await_success(child, preparing_words[0], 0);
 	peak_bytes = peak; /* the command's alone */
 	return outcome;
@@ -338,6 +405,24 @@ static void teardown(void)
 {
 	if (nothing >= 0)
 		close(nothing);
+}
+
+/* A NUL would end the text; none belongs there. */
+static void tell_printed(uint64_t copy, int file)
+{
+	static char text[PRINTED_MOST + 1];
+	ssize_t     count = printed >= 0 ? pread(printed, text, PRINTED_MOST, 0) : -1;
+
+	if (count < 0)
+		return;
+	for (ssize_t i = 0; i < count; i++)
+		if (!text[i])
+			text[i] = ' ';
+	text[count] = 0;
+	record_open("printed");
+	record_number("copy", copy);
+	record_text("text", text);
+	record_close(file);
 }
 #endif
 
@@ -361,6 +446,8 @@ static const struct parameter parameters[] = {
 	STRING("prepare", "a command before each batch, not timed; operations must be 1",
 	       preparation, COMMAND_MOST),
 	NUMBER("ignore_failure", "1: any exit status will do", &ignore_failure, 0, 1),
+	NUMBER("figures", "1: what it prints is kept, and figures are read from it", &figures, 0,
+	       1),
 	{ 0 },
 };
 
@@ -381,6 +468,8 @@ const struct workload workload_command = {
 	.before = prepare,
 	.phases = phases,
 	.teardown = teardown,
+	.tell = tell_printed,
+	.tells = "printed",
 	.parameters = parameters,
 	.calls = calls,
 	.long_ns = 1000000000, /* some take seconds: those are not done again and again */

@@ -123,7 +123,7 @@ class Observations:
         self._subtract(new)
         for count in rows.counts:
             if count.value > 0 and self.workload(count.cell)["measure"] == "count":  # else a monitor's
-                value = _plain(count.boot, self._less_is_better(count.cell, count.value))
+                value = _plain(count.boot, self._less_is_better((count.cell, count.metric), count.value))
                 self.values[count.cell, count.metric][count.system][count.block] = value
         self._derive(concurrent_runs.all_of(rows))
         for used in rows.usage:
@@ -167,13 +167,15 @@ class Observations:
         over the points that every trial has, and so new each time."""
         new: dict[Key, set[tuple[str, int]]] = defaultdict(set)
         for row in rows:
-            lenses = lenses_of(row)
-            if min(lenses.values()) <= 0 and self._unit_of(row.cell, row.metric) == "ns":
+            lenses, key = lenses_of(row), (row.cell, row.metric)
+            if min(lenses.values()) <= 0 and (self._unit_of(*key) == "ns" or self._direction_of(*key)):
                 if row.metric not in loads.NEUTRAL:  # these say by 0 that there was no such thing
                     self._failures[Timeless][row.system, row.cell, row.metric] += 1
                 continue
+            if self._direction_of(*key):
+                lenses = {name: self._less_is_better(key, number) for name, number in lenses.items()}
             logs = None if row.times is None else np.log(row.times)
-            key, value = (row.cell, row.metric), Value(row.boot, lenses, row.bytes, row.together, logs)
+            value = Value(row.boot, lenses, row.bytes, row.together, logs)
             if row.point is None:
                 self.values[key][row.system][row.block] = value
             else:
@@ -287,8 +289,9 @@ class Observations:
             return str(workload["counts"]), "lower" if workload.get("fewer") else "higher"
         entry = next(one for one in workload["metrics"] if one["name"] == metric)
         unit, is_reported = self._unit_of(cell, metric), entry.get("reported", False)
-        if unit != "ns":
-            return unit, "none"
+        direction = self._direction_of(cell, metric)
+        if unit != "ns" or direction:
+            return unit, direction or "none"
         if workload["measure"] == "bandwidth" and not is_reported:
             return "MB/s", "higher"
         is_neutral = metric in loads.NEUTRAL and is_reported
@@ -298,6 +301,11 @@ class Observations:
         """The unit in which the load program measures it."""
         metrics = self.workload(cell)["metrics"]
         return next((str(one.get("unit", "ns")) for one in metrics if one["name"] == metric), "ns")
+
+    def _direction_of(self, cell: str, metric: str) -> str:
+        """Which is better of a figure that was read from what a tool printed; "" of any other metric."""
+        metrics = self.workload(cell)["metrics"]
+        return next((str(one.get("better", "")) for one in metrics if one["name"] == metric), "")
 
     def busy(self, cell: str, system: str) -> float | None:
         """The share of its time in which the load's generator worked; None where there is none."""
@@ -443,13 +451,16 @@ class Observations:
         """The median over trials with its 95 % interval; None without trials."""
         lens = self.lens(key[0])
         values = [one.for_people(lens) for one in self.values[key].get(system, {}).values()]
-        if self.workload(key[0])["measure"] == "count":
-            values = [self._less_is_better(key[0], value) for value in values]
+        if self.workload(key[0])["measure"] == "count" or self._direction_of(*key):
+            values = [self._less_is_better(key, value) for value in values]
         return order_statistics.median(np.array(values)) if values else None
 
-    def _less_is_better(self, cell: str, count: float) -> float:
-        """A count as a value of which less is better, as of a time; and such a value as a count."""
-        return count if self.workload(cell).get("fewer") else 1 / count
+    def _less_is_better(self, key: Key, figure: float) -> float:
+        """A count or a tool's figure as a value of which less is better, as of a time; and such a value as
+        the figure."""
+        direction = self._direction_of(*key)
+        is_so = direction != "higher" if direction else self.workload(key[0]).get("fewer")
+        return figure if is_so else 1 / figure
 
     def boots(self, system: str, key: Key) -> int:
         if system not in self.boot_systems:

@@ -124,11 +124,12 @@ _BELIEVED = f"""
     SET search_path = 'believed,main'"""
 
 
-# What the workload itself reports of latencies and processor time, trial by trial.
+# What the workload itself reports of latencies and processor time, trial by trial. A tool's figures are
+# samples of many operations (running/printed.py).
 _FIGURES = """
     SELECT trial, copy, metric, max(duration_ns), any_value(host_ns)
     FROM samples JOIN trials USING (trial)
-    WHERE point IS NULL AND duration_ns IS NOT NULL
+    WHERE point IS NULL AND duration_ns IS NOT NULL AND operations = 1
       AND (metric LIKE '%latency\\_%' ESCAPE '\\'
            OR metric IN ('demand', 'near', 'far', 'rest', 'machine', 'processor'))
     GROUP BY trial, copy, metric"""

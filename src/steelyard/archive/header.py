@@ -24,7 +24,9 @@ class ArchivedMetric(TypedDict):
     name: str
     less: str | None  # the metric that is subtracted from it
     reported: NotRequired[bool]  # by the workload itself: no time between two readings of the clock
-    unit: NotRequired[str]  # "ns", or of what describes only
+    unit: NotRequired[str]  # "ns", or of what describes only, unless `better` says which is better
+    # Of a figure that was read from what a tool printed: which is better.
+    better: NotRequired[Annotated[str, OneOf(("higher", "lower", "none"))]]
 
 
 class ArchivedWorkload(TypedDict):

@@ -15,7 +15,7 @@ from steelyard import systems
 from steelyard.cli import output, parser
 from steelyard.errors import SteelyardError
 from steelyard.programs import builds, built
-from steelyard.study import study_file
+from steelyard.study import study_file, tool
 from steelyard.watch.order import BACKENDS
 
 Names = Callable[[argparse.Namespace], Iterable[str]]
@@ -93,6 +93,7 @@ _NAMES: dict[str, Names] = {
     "SYSTEM": _systems,
     "STUDY": lambda _: study_file.bundled(),
     "WORKLOAD": lambda _: (one.name for one in built.catalogue().workloads),
+    "TOOL": lambda _: tool.bundled(),
     "COMPILER": lambda _: builds.COMPILERS,
     "LIBC": lambda _: builds.LIBCS,
     "LEVEL": lambda _: builds.LEVELS,
@@ -103,7 +104,7 @@ _NAMES: dict[str, Names] = {
     "WORDS": _commands,
 }
 _FILES: dict[str, Callable[[str], Iterable[str]]] = {
-    **dict.fromkeys(("FILE", "STUDY"), FilesCompleter()),
+    **dict.fromkeys(("FILE", "STUDY", "TOOL"), FilesCompleter()),
     **dict.fromkeys(("DIR", "DIRECTORY", "PATH", "EXPERIMENT"), DirectoriesCompleter()),
     "WORDS": _command_files,
 }

@@ -150,7 +150,8 @@ def _sides(options: GateOptions) -> Iterator[OwnWork]:
             f"{' and '.join(map(quoted, options.sides))} must be two directories, two programs or two systems"
         )
     else:
-        yield OwnWork(options.sides, replace(here, words=words))
+        tool = measuring.tool_of(options.surroundings)
+        yield OwnWork(options.sides, replace(here, words=words), tool=tool)
 
 
 def _in(directories: Mapping[str, Path], words: tuple[str, ...]) -> dict[str, Command]:
@@ -169,7 +170,8 @@ def _treated(shared: Command, commands: Mapping[str, Command], options: GateOpti
     if options.self_check:
         name, command = treatments[0]
         treatments.append((f"{name}{_AGAIN}", command))
-    return OwnWork((measuring.OWN_SYSTEM,), shared, tuple(treatments))
+    tool = measuring.tool_of(options.surroundings)
+    return OwnWork((measuring.OWN_SYSTEM,), shared, tuple(treatments), tool)
 
 
 @contextmanager

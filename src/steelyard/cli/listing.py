@@ -6,7 +6,7 @@ from pathlib import Path
 
 from steelyard.cli.verb import Verb, format_option, option, output_option
 
-KINDS = ("systems", "workloads", "studies", "builds")
+KINDS = ("systems", "workloads", "studies", "builds", "tools")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ def _doctor(options: DoctorOptions) -> int:
 
 LIST = Verb(
     "list",
-    "list the systems, workloads, studies or builds there are",
+    "list the systems, workloads, studies, builds or tools there are",
     ListOptions,
     _list,
     """examples:

@@ -23,6 +23,8 @@ from steelyard.cli.verb import (
 from steelyard.errors import SteelyardError, Unsupported, UsageError
 from steelyard.quantities import number_of, parse_whole
 from steelyard.study import bounds, own_work
+from steelyard.study import tool as tool_file
+from steelyard.study.tool import Tool
 from steelyard.text import quoted, shown
 
 if TYPE_CHECKING:
@@ -197,6 +199,22 @@ class CommandOptions:
         group=_OWN_COMMAND,
         help="do this before each run of the command; it is not timed",
     )
+    tool: str | None = option(
+        "--tool",
+        metavar="TOOL",
+        group=_OWN_COMMAND,
+        help="compare the figures that the command prints itself, as this tool does: a name (see steelyard "
+        "list tools) or a file",
+    )
+    figures: tuple[str, ...] = option(
+        "--figure",
+        default=(),
+        action="append",
+        metavar="FIGURE",
+        group=_OWN_COMMAND,
+        help="compare a figure that the command prints, such as 'name=throughput unit=1/s better=higher "
+        "pattern=([0-9.]+) ops'; may be repeated",
+    )
     ignore_failure: bool = option(
         "--ignore-failure",
         default=False,
@@ -267,6 +285,8 @@ def _compare(options: CompareOptions) -> int:
         if options.study is not None or options.measuring.choice.only:
             raise UsageError("a command of your own is a study of its own: leave out --study and --only")
         work = _own_work(options)
+        if advice := _advice(work):
+            streams.tell(advice)
         return _measure(OWN_STUDY, None, options.measuring, options.reporting, own_work.text_of(work))
     if len(options.systems) < 2:
         raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")
@@ -278,7 +298,7 @@ def _compare(options: CompareOptions) -> int:
 
 def _own_work(options: CompareOptions) -> own_work.OwnWork:
     """What is compared: the systems, or the commands. Raises UsageError."""
-    shell = options.surroundings.shell
+    shell, tool = options.surroundings.shell, tool_of(options.surroundings)
     surrounding = surrounded(options.surroundings)
     if options.command and options.commands:
         raise UsageError("give commands by --command or one after --, not both")
@@ -288,11 +308,8 @@ def _own_work(options: CompareOptions) -> own_work.OwnWork:
                 f"several commands are compared on one system, not on {', '.join(options.systems)}: a "
                 "command that several systems run stands after --"
             )
-        return own_work.OwnWork(
-            options.systems or (OWN_SYSTEM,),
-            surrounding,
-            own_work.named(options.commands, shell=shell),
-        )
+        named = own_work.named(options.commands, shell=shell)
+        return own_work.OwnWork(options.systems or (OWN_SYSTEM,), surrounding, named, tool)
     if options.commands:
         (text,) = options.commands
         words = own_work.words_for((text,) if shell else own_work.words_of(text), shell=shell)
@@ -300,7 +317,25 @@ def _own_work(options: CompareOptions) -> own_work.OwnWork:
         words = own_work.words_for(options.command, shell=shell)
     if len(options.systems) < 2:
         raise UsageError("compare needs two systems for one command, or two times --command for one system")
-    return own_work.OwnWork(options.systems, replace(surrounding, words=words))
+    return own_work.OwnWork(options.systems, replace(surrounding, words=words), tool=tool)
+
+
+def _advice(work: own_work.OwnWork) -> str:
+    """What to add where the command is a tool that is known to print figures; "" if it is none."""
+    words = work.command.words or next((each.words for _, each in work.treatments if each.words), ())
+    name = tool_file.known_for(words[0]) if words and not work.tool else ""
+    return f"add --tool {name} to compare the figures that {words[0]} prints as well" if name else ""
+
+
+def tool_of(given: CommandOptions) -> Tool | None:
+    """The figures to read from what the command prints; None: none. Raises UnknownName or UsageError."""
+    known = tool_file.find(given.tool) if given.tool else None
+    figures = tuple(tool_file.of_words(text) for text in given.figures)
+    if figures and given.stdout:
+        raise UsageError("--figure reads what the command prints: leave out --stdout")
+    if known and given.stdout:
+        raise UsageError("--tool reads what the command prints: leave out --stdout")
+    return tool_file.with_figures(known, figures)
 
 
 def surrounded(given: CommandOptions) -> own_work.Command:
@@ -492,6 +527,7 @@ COMPARE = Verb(
   steelyard compare native uml gvisor --study pegasus --html report.html
   steelyard compare native gvisor -- sort -n numbers.txt
   steelyard compare --command './old numbers.txt' --command './new numbers.txt'
+  steelyard compare native uml --tool fio -- fio job.fio
   steelyard compare native uml --only syscall --watch   with the host's work for each call
   steelyard compare native native --budget 60s          a machine against itself: finds no difference
   steelyard compare native ssh:server2 --only syscall --margin 2%

@@ -13,14 +13,15 @@ from steelyard.programs import built
 from steelyard.quantities import clock_text, digits, number_of
 from steelyard.running import order
 from steelyard.study import plan as plans
-from steelyard.study import study_file
+from steelyard.study import study_file, tool
 from steelyard.study.plan import Plan
-from steelyard.text import cell, shown
+from steelyard.text import cell, shortened, shown
 
 if TYPE_CHECKING:
     from steelyard.running.forecast import Share
 
 Row = dict[str, Any]
+_FIGURES_SHOWN = 120  # characters
 
 
 def print_plan(
@@ -111,9 +112,15 @@ def _print_shares(plan: Plan, shares: Sequence["Share"], based_on: str | None) -
 
 
 def print_list(kind: str, *, form: str) -> None:
-    """The systems, workloads, studies or builds there are."""
-    rows = {"systems": _systems, "workloads": _workloads, "studies": _studies, "builds": _builds}[kind]()
-    print_table(list(rows), form=form)
+    """The systems, workloads, studies, builds or tools there are."""
+    rows = {
+        "systems": _systems,
+        "workloads": _workloads,
+        "studies": _studies,
+        "builds": _builds,
+        "tools": _tools,
+    }[kind]
+    print_table(list(rows()), form=form)
 
 
 def print_table(rows: Sequence[Row], *, form: str) -> None:
@@ -180,6 +187,17 @@ def _studies() -> Iterable[Row]:
             "systems": ", ".join(one.systems),
             "workloads": len({levels.workload for levels in one.workloads}),
             "budget": clock_text(one.design.budget_s),
+        }
+
+
+def _tools() -> Iterable[Row]:
+    for name in tool.bundled():
+        one = tool.find(name)
+        yield {
+            "tool": name,
+            "title": one.title,
+            "figures": shortened(", ".join(figure.name for figure in one.figures), _FIGURES_SHOWN),
+            "tried": one.tried or "not with the tool itself",
         }
 
 

@@ -10,7 +10,7 @@ from steelyard import standstill
 from steelyard.errors import SystemFailed
 from steelyard.events import RUN, Figure, Outcome, Surroundings
 from steelyard.programs import built
-from steelyard.running import machine_state, records
+from steelyard.running import machine_state, printed, records
 from steelyard.running.expectation import Expectation
 from steelyard.running.records import ClockReading, TrialParser
 from steelyard.study.plan import Plan, Trial
@@ -118,6 +118,7 @@ class Led:
         self.agent, self.trial, self._boot = agent, trial, boot
         self._began = time.time()
         self._wanted = plan.settings(trial)
+        self._tool = plan.tool_of(trial.cell)
         self._parser = TrialParser(_expectation(agent, trial, self._wanted, is_timed=is_timed))
         self._deadline = standstill.clock() + plan.study.design.trial_limit_s + GRACE_S
         self._before: ClockReading | None = None
@@ -149,7 +150,8 @@ class Led:
         if self._parser.refusal is not None:
             return records.failed(self.trial, self._boot, self._parser.refusal, began=self._began)
         after = _read_clocks(self.agent, self._deadline)
-        return self._parser.outcome(self._boot, began=self._began, before=self._before, after=after)
+        found = self._parser.outcome(self._boot, began=self._began, before=self._before, after=after)
+        return printed.with_figures(found, self._tool, self._parser.printed)
 
     def refused(self, refusal: RefusedRequest) -> Outcome:
         """End it, for that reason. Raises SystemFailed if it does not end."""

@@ -31,6 +31,7 @@ from steelyard.running.progress import MakeOnlooker
 from steelyard.running.queue import TooShort
 from steelyard.running.running_systems import Terms
 from steelyard.running.spares import Spares
+from steelyard.study import tool
 from steelyard.study.plan import Plan
 from steelyard.systems.system import System
 from steelyard.text import of_file, quoted, shown
@@ -83,7 +84,7 @@ def carry_out(
                 "this kernel see a different number of processors? No further reboot will be made"
             )
         else:
-            details = _details(members, directory, order.command) | {"watched": order.watch}
+            details = _details(schedule, members, directory, order.command) | {"watched": order.watch}
             experiment = experiments.create(
                 order.archive, schedule, budget_s=schedule.study.design.budget_s, same=same, details=details
             )
@@ -256,9 +257,9 @@ def _digest_of(system: System) -> str:
         return ""
 
 
-def workloads_known() -> dict[str, Any]:
-    """The header's entries for every workload."""
-    return {
+def workloads_known(made_by: tool.Tool | None = None) -> dict[str, Any]:
+    """The header's entries for every workload; with the figures that are read from a command's output."""
+    known: dict[str, dict[str, Any]] = {
         workload.name: {
             "group": workload.group,
             "summary": workload.summary,
@@ -273,9 +274,13 @@ def workloads_known() -> dict[str, Any]:
         }
         for workload in built.catalogue().workloads
     }
+    for one in made_by.figures if made_by else ():
+        metric = built.Metric(one.name, reported=True, unit="ns" if one.is_time else one.unit)
+        known[tool.WORKLOAD]["metrics"].append(asdict(metric) | {"better": one.better})
+    return known
 
 
-def _details(members: Mapping[str, System], directory: Path, command: str) -> dict[str, Any]:
+def _details(plan: Plan, members: Mapping[str, System], directory: Path, command: str) -> dict[str, Any]:
     """The header's entries besides the plan, which make the archive self-contained."""
     described = built.answer_of(built.load("glibc"), "describe", directory)
     return {
@@ -291,7 +296,7 @@ def _details(members: Mapping[str, System], directory: Path, command: str) -> di
         "boot_systems": [name for name, system in members.items() if system.boot],
         "systems_here": [name for name, system in members.items() if system.here],
         "system_summaries": {name: system.summary for name, system in members.items()},
-        "workloads": workloads_known(),
+        "workloads": workloads_known(plan.study.tool),
     }
 
 

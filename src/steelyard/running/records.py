@@ -12,7 +12,7 @@ from steelyard.events import SET_ASIDE, CopyProcess, Count, Group, Histogram, Ou
 from steelyard.running import checks
 from steelyard.running.checks import Heard, must
 from steelyard.running.expectation import Expectation
-from steelyard.study import turns
+from steelyard.study import tool, turns
 from steelyard.study.plan import Trial
 from steelyard.systems.protocol import Record, RefusedRequest, cannot_be
 from steelyard.text import quoted
@@ -62,6 +62,7 @@ class TrialParser:
         self._end: Record = {}
         self._processes: list[Record] = []
         self._shared: str | None = None
+        self.printed: dict[int, str] = {}  # what each copy's command printed
         self._turned: list[int] = []  # how long each batch took, as it was told after its turn
         self._by_place: dict[tuple[Any, ...], Record] = {}  # by kind, copy, metric, and point or batch
         self._alike: dict[
@@ -94,6 +95,8 @@ class TrialParser:
                 self._hear_program(record)
             case "shared":
                 self._hear_shared(record)
+            case "printed":
+                self._hear_printed(record)
             case "samples" | "value" | "usage" | "group" | "histogram" | "told":
                 self._hear_of_copy(record)
             case _:
@@ -141,6 +144,13 @@ class TrialParser:
         if self._shared is not None:
             raise RefusedRequest("its record 'shared' came twice")
         self._shared = f"{record['server']}: {record['why']}"
+
+    def _hear_printed(self, record: Record) -> None:
+        copy, copies = record["copy"], self._expected.trial.cell.copies
+        must(record, "copy", copy < copies and copy not in self.printed, f"less than {copies}, each once")
+        if not self._expected.settings.get(tool.PARAMETER):
+            raise RefusedRequest("it sent 'printed' in a trial that did not ask for it")
+        self.printed[copy] = record["text"]
 
     def _hear_of_copy(self, one: Record) -> None:
         """Take a record of one copy and one metric, only once."""

@@ -10,6 +10,7 @@ from itertools import product
 
 from steelyard.errors import StudyError, UnknownName
 from steelyard.study import bounds
+from steelyard.study.tool import Tool
 from steelyard.text import shortened, shown
 
 # The parameter that names a server (steelyard.servers); any other text is a command line.
@@ -349,6 +350,7 @@ class Study:
     figures: tuple[StudyFigure, ...] = ()
     indices: tuple[ReferenceIndex, ...] = ()
     peer: str = ""  # where the far end of its network workloads is, unless they say; "": as they have it
+    tool: Tool | None = None  # whose figures are read from what its commands print
     short: ShortForm = ShortForm()
     is_short: bool = False
 

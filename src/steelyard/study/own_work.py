@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from steelyard.errors import UsageError
+from steelyard.study import tool as tool_file
+from steelyard.study.tool import Tool
 from steelyard.text import quoted, shortened, shown
 
 _SHELL = "/bin/sh"
@@ -31,10 +33,10 @@ class Command:
     prepare: str = ""  # a command line
     ignore_failure: bool = False
 
-    def parameters(self) -> dict[str, str | int]:
-        """As the workload `command` takes them."""
+    def parameters(self, tool: Tool | None = None) -> dict[str, str | int]:
+        """As the workload `command` takes them, with what has the tool print its figures."""
         texts = {
-            "command": shlex.join(self.words),
+            "command": shlex.join(tool_file.asked(tool, self.words)),
             "directory": shlex.quote(self.directory) if self.directory else "",
             "environment": shlex.join(self.environment),
             "input": shlex.quote(self.input) if self.input else "",
@@ -53,6 +55,7 @@ class OwnWork:
     systems: tuple[str, ...]  # with one command; else the one that all treatments run on
     command: Command = field(default_factory=Command)
     treatments: tuple[tuple[str, Command], ...] = ()  # by name; each holds what differs from `command`
+    tool: Tool | None = None  # whose figures are read from what it prints
 
     def files(self) -> dict[str, str]:
         """The digest of each program of these that is a file here: another build is another study, and is not
@@ -116,15 +119,13 @@ def is_name(text: str) -> bool:
 
 def text_of(work: OwnWork, *, budget: str = "1m") -> str:
     """The study's file. Raises UsageError where the command holds what no file can."""
-    shared = work.command.parameters()
-    for value in [
-        *shared.values(),
-        *(one for _, each in work.treatments for one in each.parameters().values()),
-    ]:
+    shared = work.command.parameters(work.tool)
+    differing = {name: each.parameters(work.tool) for name, each in work.treatments}
+    for value in [*shared.values(), *(one for each in differing.values() for one in each.values())]:
         if "\n" in str(value):
             raise UsageError(f"the command is {quoted(str(value))}, but must be without line breaks")
     title = shared.get("command") or " and ".join(
-        str(each.parameters().get("command", name)) for name, each in work.treatments
+        str(each.get("command", name)) for name, each in differing.items()
     )
     names = [name for name, _ in work.treatments] or list(work.systems)
     lines = [
@@ -134,15 +135,15 @@ def text_of(work: OwnWork, *, budget: str = "1m") -> str:
         f"title = {_toml(shortened(shown(str(title)), _TITLE_MOST))}",
         f"systems = {_toml(names)}",
         f'[design]\nbudget = "{budget}"\nprecision = "5%"\ntrial_limit = "1h"',
-        "[trial]\nbatches = 5\nwarmup_ns = 10000000",
-        *(["operations = 1"] if work.command.prepare else []),
+        f"[trial]\nbatches = {1 if work.tool else 5}\nwarmup_ns = 10000000",
+        *(["operations = 1"] if work.command.prepare or work.tool else []),
         *(f"{name} = {_toml(value)}" for name, value in shared.items()),
         '[[workload]]\nname = "command"',
     ]
-    for name, each in work.treatments:
-        differing = ", ".join(f"{key} = {_toml(value)}" for key, value in each.parameters().items())
-        lines.append(f"[system.{_toml(name)}]\nbase = {_toml(work.systems[0])}\ntrial = {{ {differing} }}")
-    return "\n".join(lines) + "\n"
+    for name, each in differing.items():
+        own = ", ".join(f"{key} = {_toml(value)}" for key, value in each.items())
+        lines.append(f"[system.{_toml(name)}]\nbase = {_toml(work.systems[0])}\ntrial = {{ {own} }}")
+    return "\n".join(lines) + "\n" + (tool_file.text_of(work.tool) if work.tool else "")
 
 
 def _toml(value: str | int | list[str]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.servers import description
 from steelyard.study import model as studies
-from steelyard.study import turns
+from steelyard.study import tool, turns
 from steelyard.study.model import PEER, SERVER, TIMING, Cell, Study
 
 PAD_MOST = 4095  # bytes added to the environment: a page, so that the stack takes any alignment
@@ -56,11 +56,16 @@ class Plan:
         limit_ms = int(self.study.design.trial_limit_s * 1000)
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
         known |= turns.settings(self.turn_batches) if trial.cell in self.in_turns else {}
+        known |= {tool.PARAMETER: 1} if self.tool_of(trial.cell) else {}
         of_cell, of_system = dict(trial.cell.parameters), self.of_system(trial.system)
         return {
             name: self._setting(trial.system, name, value)
             for name, value in (known | of_cell | of_system).items()
         }
+
+    def tool_of(self, cell: Cell) -> tool.Tool | None:
+        """The tool whose figures are read from what the cell's command prints."""
+        return self.study.tool if cell.workload == tool.WORKLOAD else None
 
     def of_system(self, label: str) -> dict[str, int | str]:
         """What the study sets for the system's trials alone."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.errors import SteelyardError, UnknownName
-from steelyard.study import bounds, model, presentation, system_definition
+from steelyard.study import bounds, model, presentation, system_definition, tool
 from steelyard.study.model import (
     MARGINS,
     PROCESSORS,
@@ -67,6 +67,7 @@ def parse(text: str, *, file: str, is_short: bool = False) -> Study:
         figures=tuple(presentation.figure(part) for part in reader.parts("figure")),
         indices=tuple(presentation.index(part) for part in reader.parts("index")),
         peer=reader.text("peer", ""),
+        tool=tool.read(reader.part("tool")),
     )
     study = replace(study, short=_short_form(reader.part("short"), study))
     reader.finish()
@@ -118,6 +119,7 @@ def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
             cell_tables=(*study.cell_tables, *part.cell_tables),
             figure_tables=(*study.figure_tables, *part.figure_tables),
             peer=study.peer or part.peer,
+            tool=study.tool or part.tool,
         )
     return study
 

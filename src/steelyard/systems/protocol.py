@@ -155,6 +155,14 @@ class _SharedFields:
 
 
 @dataclass(frozen=True, slots=True)
+class _Printed:
+    """What a command of the user's printed."""
+
+    copy: Copy
+    text: shapes.Printed
+
+
+@dataclass(frozen=True, slots=True)
 class _Waiting:
     trial: Name
     batches: Annotated[int, Range(1, BATCHES_MOST)]
@@ -210,6 +218,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "program": (_OfCopy, Program),
     "shared": (_SharedFields,),
     "histogram": (Histogram,),
+    "printed": (_Printed,),
     "usage": (Usage,),
     "processes": (_Processes,),
     "end": (_End,),

@@ -1,0 +1,173 @@
+"""Reads a tool's own figures from what its command printed, and adds them to the outcome of its trial."""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from steelyard.events import Outcome, Samples
+from steelyard.study.tool import ONLY, UNIT, Tool, ToolFigure
+from steelyard.text import quoted, shortened, shown
+
+_NUMBER = re.compile(r"[+-]?(?:\d[\d,']*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_MOST = 8e12  # of a figure; DAY_NS bounds what a sample holds
+_EXPONENTS = range(18, 0, -1)
+_LINES_SHOWN, _LINE_MOST = 3, 200
+_LINE_READ_MOST = 10_000  # characters of a line that a pattern is held against
+_OF: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "first": lambda found: found[0],
+    "last": lambda found: found[-1],
+    "sum": math.fsum,
+    "mean": lambda found: math.fsum(found) / len(found),
+    "least": min,
+    "most": max,
+}
+
+
+class _Absent(Exception):
+    """A figure is not there; the reason, after its name."""
+
+
+class _Wrong(Exception):
+    """What stands in a figure's place is none; the reason likewise."""
+
+
+def with_figures(outcome: Outcome, tool: Tool | None, printed: Mapping[int, str]) -> Outcome:
+    """The outcome with the tool's figures as further metrics; failed, where one is not as it should be, or
+    the tool says that it failed."""
+    if tool is None or outcome.status != "ok":
+        return outcome
+    samples = list(outcome.samples)
+    for copy, text in sorted(printed.items()):
+        if failure := _failure(tool, text):
+            return replace(outcome, status="failed", reason=f"{tool.name or 'the command'} says: {failure}")
+        for figure in tool.figures:
+            try:
+                number = _number(figure, text)
+            except _Absent as absent:
+                if not figure.optional:
+                    return _failed(outcome, f"{figure.name}: {absent}", text)
+                continue
+            except _Wrong as wrong:
+                return _failed(outcome, f"{figure.name}: {wrong}", text)
+            if number or not figure.optional:
+                samples.append(_sample(copy, figure.name, number))
+        if not any(one.copy == copy for one in samples[len(outcome.samples) :]):
+            return _failed(outcome, "it printed none of the figures that are looked for", text)
+    return replace(outcome, samples=tuple(samples))
+
+
+def _failed(outcome: Outcome, reason: str, text: str) -> Outcome:
+    return replace(outcome, status="failed", reason=f"{reason}{_end_of(text)}")
+
+
+def _sample(copy: int, name: str, number: float) -> Samples:
+    """The figure as a sample: durations are whole numbers, so it is kept as many at once, and their sum."""
+    exponent = next((one for one in _EXPONENTS if number * 10.0**one <= 10 * _MOST), _EXPONENTS[-1])
+    return Samples(copy, name, 10**exponent, (round(number * 10**exponent),))
+
+
+def _failure(tool: Tool, text: str) -> str:
+    """The line that says that the tool failed; "" if none does."""
+    if not tool.failure:
+        return ""
+    line = next((one for one in text.splitlines() if re.search(tool.failure, one[:_LINE_READ_MOST])), "")
+    return shortened(shown(line.strip()), _LINE_MOST)
+
+
+def _end_of(text: str) -> str:
+    """The last lines of what was printed, for a message."""
+    lines = [shortened(shown(one.strip()), _LINE_MOST) for one in text.splitlines() if one.strip()]
+    return f"; it printed: {' | '.join(lines[-_LINES_SHOWN:])}" if lines else "; it printed nothing"
+
+
+def _number(figure: ToolFigure, text: str) -> float:
+    """The one number that the figure is, in the unit that it is kept in. Raises _Absent or _Wrong."""
+    if figure.pattern:
+        found = list(_by_pattern(figure, text))
+    elif figure.pointer:
+        found = [_by_pointer(figure.pointer, text) * figure.factor()]
+    else:
+        found = [one * figure.factor() for one in _by_column(figure, text)]
+    if not found:
+        raise _Absent(f"there is no {figure.place.removeprefix('a ').removeprefix('the ')}")
+    if figure.take == ONLY and len(found) > 1:
+        raise _Wrong(f'{figure.place} is there {len(found)} times: say which counts, such as take = "last"')
+    number = found[0] if figure.take == ONLY else _OF[figure.take](found)
+    if not math.isfinite(number) or not 0 <= number <= _MOST:
+        raise _Wrong(f"it was {number:g}, but must be from 0 to {_MOST:g}: give it another unit, and a scale")
+    return number
+
+
+def _parsed(text: str, where: str) -> float:
+    """The number that the text is; 1,234.5 too. Raises _Wrong."""
+    if not _NUMBER.fullmatch(text.strip()):
+        raise _Wrong(f"{where} has {quoted(text)}, which is no number")
+    return float(text.strip().replace(",", "").replace("'", ""))
+
+
+def _by_pattern(figure: ToolFigure, text: str) -> Iterable[float]:
+    known = re.compile(figure.pattern)
+    number = next(one for one in range(1, known.groups + 1) if one not in known.groupindex.values())
+    for line in text.splitlines():
+        if not (match := known.search(line[:_LINE_READ_MOST])):
+            continue
+        where = f"the line {quoted(shortened(line.strip(), _LINE_MOST))}"
+        unit = match.groupdict().get(UNIT)
+        try:
+            factor = figure.factor(unit)
+        except KeyError:
+            raise _Wrong(f"{where} has the unit {quoted(str(unit))}, which is not known") from None
+        yield _parsed(match[number] or "", where) * factor
+
+
+def _by_pointer(pointer: str, text: str) -> float:
+    """By RFC 6901."""
+    value = _json(text)
+    for part in pointer[1:].split("/"):
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            known = sorted(map(str, value)) if isinstance(value, dict) else []
+            there = f"; there are {', '.join(map(quoted, known[:10]))}" if known else ""
+            raise _Absent(f"the JSON pointer {quoted(pointer)} leads nowhere at {quoted(key)}{there}")
+    if isinstance(value, str):
+        return _parsed(value, f"the JSON pointer {quoted(pointer)}")
+    if type(value) not in (int, float):
+        has = quoted(json.dumps(value))
+        raise _Wrong(f"the JSON pointer {quoted(pointer)} has {has}, which is no number")
+    return float(value)
+
+
+def _json(text: str) -> Any:
+    """The first value of JSON that begins a line: a tool may write words before and after. Raises
+    _Wrong."""
+    reader, reason = json.JSONDecoder(), "there is no JSON"
+    for match in re.finditer(r"^\s*(?=[\[{])", text, re.MULTILINE):
+        try:
+            return reader.raw_decode(text, match.end())[0]
+        except RecursionError:
+            raise _Wrong("its JSON is nested too deeply") from None
+        except ValueError as error:
+            reason = f"its JSON cannot be read: {error}"
+    raise _Wrong(reason)
+
+
+def _by_column(figure: ToolFigure, text: str) -> Iterable[float]:
+    """The rows begin after the first line that has the columns."""
+    wanted = {figure.column, *(name for name, _ in figure.where)}
+    heading: list[str] = []
+    for row in csv.reader(text.splitlines()):
+        cells = [one.strip() for one in row]
+        if not heading:
+            heading = cells if wanted <= set(cells) else []
+            continue
+        by_name = dict(zip(heading, cells, strict=False))
+        if figure.column in by_name and all(by_name.get(name) == value for name, value in figure.where):
+            yield _parsed(by_name[figure.column], f"the row {quoted(shortened(','.join(row), _LINE_MOST))}")
