@@ -492,7 +492,7 @@ int trial_process(int argc, char *argv[])
 			write_usage(&t.phases[i], &t.uses[i]);
 		programs_write(t.copy, CHANNEL_UP);
 	}
-	if (t.start_ns && t.workload->tell)
+	if (t.workload->tell && (t.start_ns || t.workload->tells_of_failure))
 		t.workload->tell(t.copy, CHANNEL_UP);
 	if (t.start_ns)
 		channel_say("span %" PRIu64 " %" PRIu64 "\n", t.start_ns, t.end_ns);

@@ -104,6 +104,21 @@ def test_a_tool_that_says_that_it_failed_fails_its_trial(name: str, file: str, s
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fio: x: error=5\n{\n}\n", "fio: x: error=5"),
+        ("first\n\nno such job\n}\n", "first | no such job"),
+    ],
+)
+def test_a_trial_that_failed_says_what_its_command_printed(text: str, said: str) -> None:
+    failed = Outcome(OK.trial, 1, "failed", "'fio' exited with status 1")
+
+    told = printed.with_figures(failed, tool.find("fio"), {0: text})
+
+    assert told.reason == f"'fio' exited with status 1; it printed: {said}"
+
+
+@pytest.mark.parametrize(
     ("pattern", "text", "number"),
     [
         (r"([\d.]+) ops", "12.5 ops", 12.5),

@@ -107,12 +107,13 @@ def test_the_trial_s_own_directory_is_as_empty_with_figures() -> None:
 
 
 @pytest.mark.parametrize("warmup_ns", [0, 1_000_000])
-def test_a_command_that_fails_says_why_by_its_last_line(tmp_path: Path, warmup_ns: int) -> None:
-    script(tmp_path, "echo first; echo because >&2; echo; exit 3")
+def test_what_a_command_that_fails_printed_is_told(tmp_path: Path, warmup_ns: int) -> None:
+    script(tmp_path, "echo first; echo because >&2; exit 3")
 
     records = performed("command=./work", f"directory={tmp_path}", "figures=1", f"warmup_ns={warmup_ns}")
 
-    assert end(records) == ("failed", "'./work' exited with status 3; it printed: because")
+    assert end(records) == ("failed", "'./work' exited with status 3")
+    assert printed(records) == ["first\nbecause\n"]
 
 
 def test_a_command_that_prints_too_much_for_figures_fails(tmp_path: Path) -> None:

@@ -168,9 +168,11 @@ struct workload {
 	                                       or NULL */
 	int (*run)(uint64_t operations);
 	void (*teardown)(void);
-	/* Called last, whatever happened: writes records (record.h) to `file`; or NULL. */
+	/* Called last, whatever happened since all copies began to measure: writes records
+	 * (record.h) to `file`; or NULL. */
 	void (*tell)(uint64_t copy, int file);
-	const char *tells; /* the kind of these records; only with tell */
+	const char *tells;            /* the kind of these records; only with tell */
+	int         tells_of_failure; /* whether it is called after an earlier failure, too */
 	/* Called in a process that the workload has started by "member NAME ARGUMENT ...": does the
 	 * work of that process, and returns its exit status. Or NULL. */
 	int (*member)(int argc, char *argv[]);

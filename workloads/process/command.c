@@ -37,7 +37,7 @@
 #include "../api/system.h"
 #include "../api/workload.h"
 
-enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000, PRINTED_MOST = 1 << 20, LINE_MOST = 300 };
+enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000, PRINTED_MOST = 1 << 20 };
 
 static char     command[COMMAND_MOST + 1] = "true";
 static char     preparation[COMMAND_MOST + 1];
@@ -337,28 +337,6 @@ static int check_printed(void)
 	               : 0;
 }
 
-/* Why it failed, and the last line that it printed, which may say more. */
-static int explained(int outcome)
-{
-	char        reason[512], text[LINE_MOST + 1];
-	const char *line;
-	struct stat status = { 0 };
-	ssize_t     count;
-
-	if (fstat(printed, &status) || status.st_size <= 0)
-		return outcome;
-	count = pread(printed, text, LINE_MOST,
-	              status.st_size > LINE_MOST ? status.st_size - LINE_MOST : 0);
-	while (count > 0 && strchr("\n\r\t ", text[count - 1]))
-		count--;
-	if (count <= 0)
-		return outcome;
-	text[count] = 0;
-	line = strrchr(text, '\n');
-	snprintf(reason, sizeof(reason), "%s", outcome_why());
-	return fail_check("%s; it printed: %s", reason, line ? line + 1 : text);
-}
-
 static int run(uint64_t operations)
 {
 	int outcome = 0;
@@ -374,8 +352,8 @@ static int run(uint64_t operations)
 		if (child == 0)
 			execute(path, words, input, output, printed >= 0 ? printed : nothing);
 		outcome = await_success(child, words[0], ignore_failure != 0);
-		if (printed >= 0)
-			outcome = outcome ? explained(outcome) : check_printed();
+		if (!outcome && printed >= 0)
+			outcome = check_printed();
 	}
 	return outcome;
 }
@@ -470,6 +448,7 @@ const struct workload workload_command = {
 	.teardown = teardown,
 	.tell = tell_printed,
 	.tells = "printed",
+	.tells_of_failure = 1,
 	.parameters = parameters,
 	.calls = calls,
 	.long_ns = 1000000000, /* some take seconds: those are not done again and again */

@@ -13,6 +13,7 @@ from steelyard.study.tool import ONLY, UNIT, Tool, ToolFigure
 from steelyard.text import quoted, shortened, shown
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d,']*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_WORD = re.compile(r"\w")
 _MOST = 8e12  # of a figure; DAY_NS bounds what a sample holds
 _EXPONENTS = range(18, 0, -1)
 _LINES_SHOWN, _LINE_MOST = 3, 200
@@ -38,8 +39,12 @@ class _Wrong(Exception):
 def with_figures(outcome: Outcome, tool: Tool | None, printed: Mapping[int, str]) -> Outcome:
     """The outcome with the tool's figures as further metrics; failed, where one is not as it should be, or
     the tool says that it failed."""
-    if tool is None or outcome.status != "ok":
+    if tool is None or outcome.status not in ("ok", "failed"):
         return outcome
+    if outcome.status == "failed":
+        text = next((one for one in printed.values() if one.strip()), "")
+        failure = _failure(tool, text)
+        return _failed(outcome, outcome.reason or "it failed", failure or text) if text else outcome
     samples = list(outcome.samples)
     for copy, text in sorted(printed.items()):
         if failure := _failure(tool, text):
@@ -79,8 +84,8 @@ def _failure(tool: Tool, text: str) -> str:
 
 
 def _end_of(text: str) -> str:
-    """The last lines of what was printed, for a message."""
-    lines = [shortened(shown(one.strip()), _LINE_MOST) for one in text.splitlines() if one.strip()]
+    """The last lines with words of what was printed, for a message."""
+    lines = [shortened(shown(one.strip()), _LINE_MOST) for one in text.splitlines() if _WORD.search(one)]
     return f"; it printed: {' | '.join(lines[-_LINES_SHOWN:])}" if lines else "; it printed nothing"
 
 
