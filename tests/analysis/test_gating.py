@@ -85,3 +85,5 @@ def test_every_form_says_the_verdict_and_each_metric() -> None:
     suite = ElementTree.fromstring(forms.junit(decided))
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     assert [[child.tag for child in case] for case in suite] == [["failure"], ["skipped"], ["system-out"]]
+    measures = json.loads(forms.bencher(decided))
+    assert measures["worse|"]["latency"]["value"] == pytest.approx(1.1e6)

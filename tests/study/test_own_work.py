@@ -27,7 +27,13 @@ def settings(schedule: plan.Plan) -> dict[str, dict[str, int | str]]:
 
 def test_one_command_for_several_systems_is_the_same_for_each() -> None:
     command = Command(
-        ("sort", "-k 2", "it's"), "/d", ("A=1 2", "B="), "in", "out", "rm -f 'x y'", ignore_failure=True
+        ("sort", "-k 2", "it's"),
+        "/d",
+        ("A=1 2", "B="),
+        "in",
+        "out",
+        prepare="rm -f 'x y'",
+        ignore_failure=True,
     )
     schedule = made(OwnWork(("native", "gvisor"), command))
 
@@ -91,3 +97,14 @@ def test_a_treatment_is_no_other_way_of_timing() -> None:
     )
     with pytest.raises(UsageError, match="how trials are timed is the same"):
         study_file.parse(text, file="the command line")
+
+
+def test_levels_are_forms_of_the_command() -> None:
+    levels = own_work.levels_of(["n=1,2", "how=a b,c"])
+    forms = tuple(own_work.at_level(("./x", "{n}{how}", "{other}"), level) for level in levels)
+
+    schedule = made(OwnWork(("native", "gvisor"), Command(("./x", "{n}")), levels=forms))
+
+    assert [dict(cell.parameters)["command"] for cell in schedule.cells] == [
+        "./x '1a b' '{other}'", "./x 1c '{other}'", "./x '2a b' '{other}'", "./x 2c '{other}'"
+    ]  # fmt: skip

@@ -87,6 +87,37 @@ def test_what_is_wrong_is_said(settings: list[str], status: str, reason: str | N
     assert end(performed(*settings)) == (status, reason)
 
 
+def test_what_is_around_the_runs_comes_in_order(tmp_path: Path) -> None:
+    """And may make the program, and what it reads."""
+    script(
+        tmp_path, "echo s >>log; echo '#!/bin/sh' >work; echo 'echo c >>log' >>work; chmod +x work; >in", "s"
+    )
+    for name in "pex":
+        script(tmp_path, f"echo {name} >>log", name)
+
+    records = performed(
+        "command=./work", f"directory={tmp_path}", "input=in", "setup=./s", "prepare=./p", "conclude=./e",
+        "cleanup=./x",
+    )  # fmt: skip
+
+    assert end(records) == ("ok", None)
+    assert (tmp_path / "log").read_text() == "s\np\nc\ne\np\nc\ne\nx\n"
+
+
+@pytest.mark.parametrize("around", ["setup", "prepare", "conclude"])
+def test_what_fails_around_the_runs_fails_the_trial(around: str) -> None:
+    assert end(performed("command=true", f"{around}=false")) == ("failed", "'false' exited with status 1")
+
+
+def test_after_a_run_that_failed_it_is_cleaned_up(tmp_path: Path) -> None:
+    records = performed(
+        "command=false", f"directory={tmp_path}", "cleanup=touch\ndone", "conclude=touch\nend"
+    )
+
+    assert end(records)[0] == "failed"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["done", "end"]
+
+
 def printed(records: list[dict[str, Any]]) -> list[str]:
     return [one["text"] for one in records if one["record"] == "printed"]
 

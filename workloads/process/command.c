@@ -3,8 +3,8 @@
  * Measures     fork; execve of the program; everything that the program does, in its own time and
  *              the kernel's; exit; waitpid.
  * Leaves out   the search for the program: setup finds it, in the PATH of `environment`, or in
- *              /usr/bin and /bin, unless its name contains a slash. What `prepare` does before a
- *              batch is not timed and not in the trial's usage.
+ *              /usr/bin and /bin, unless its name contains a slash. What `setup`, `prepare`,
+ *              `conclude` and `cleanup` do is not timed, and not in the trial's usage.
  * Beware       fork and exec are included; fork_exec shows their share. No shell reads the command:
  *              its words come one per line, so no word can contain a newline. Its environment holds
  *              PATH=/usr/bin:/bin, LC_ALL=C and what `environment` adds or replaces. Its working
@@ -40,7 +40,8 @@
 enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000, PRINTED_MOST = 1 << 20 };
 
 static char     command[COMMAND_MOST + 1] = "true";
-static char     preparation[COMMAND_MOST + 1];
+static char     preparation[COMMAND_MOST + 1], conclusion[COMMAND_MOST + 1];
+static char     making_ready[COMMAND_MOST + 1], clearing[COMMAND_MOST + 1];
 static char     directory[DIRECTORY_MOST + 1];
 static char     input[DIRECTORY_MOST + 1], output[DIRECTORY_MOST + 1];
 static char     variables[COMMAND_MOST + 1];
@@ -74,7 +75,8 @@ static char *path;
 static int setup(void)
 {
 	split(command, words);
-	if (directory[0] || input[0] || output[0] || variables[0] || preparation[0] || figures)
+	if (directory[0] || input[0] || output[0] || variables[0] || preparation[0] ||
+	    conclusion[0] || making_ready[0] || clearing[0] || figures)
 		return unsupported("a command's surroundings cannot be set under Windows");
 	if (chdir(trial_directory()))
 		return fail("chdir");
@@ -138,11 +140,20 @@ enum { NOT_EXECUTED = 126, NO_INPUT = 125 };
 
 static const char usual_path[] = "PATH=/usr/bin:/bin", usual_locale[] = "LC_ALL=C";
 
-static char        path[PATH_MAX], preparing_path[PATH_MAX];
-static char       *preparing_words[COMMAND_MOST + 2]; /* empty: there is nothing to prepare */
-static int         nothing = -1;                      /* /dev/null */
-static int         printed = -1; /* a file without a name, for what it prints; or -1 */
-static const char *environment[VARIABLES_MOST + 3];
+/* What is done around the command, and not timed. */
+struct helper {
+	const char *text;
+	char        path[PATH_MAX];
+	char       *words[COMMAND_MOST + 2]; /* empty: there is nothing to do */
+};
+
+static char          path[PATH_MAX];
+static struct helper before_all = { .text = making_ready }, after_all = { .text = clearing };
+static struct helper before_each = { .text = preparation }, after_each = { .text = conclusion };
+static int           is_ready, is_unconcluded; /* what the two that come after are due to */
+static int           nothing = -1;             /* /dev/null */
+static int           printed = -1; /* a file without a name, for what it prints; or -1 */
+static const char   *environment[VARIABLES_MOST + 3];
 
 static int is_program(const char *folder, size_t folder_length, const char *name,
                       char into[PATH_MAX])
@@ -263,28 +274,6 @@ static int keep_printed(void)
 	return printed < 0 || unlink(name) ? fail("a file for what the command prints") : 0;
 }
 
-static int setup(void)
-{
-	int outcome;
-
-	split(command, words);
-	if (preparation[0])
-		split(preparation, preparing_words);
-	if (self_emulator())
-		return refuse_emulator();
-	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (nothing < 0)
-		return fail("open");
-	/* The harness's channels are not for the command, which could keep them open too long. */
-	for (int file = STDERR_FILENO + 1; file < FILES; file++)
-		fcntl(file, F_SETFD, FD_CLOEXEC);
-	if ((figures && (outcome = keep_printed())) || (outcome = set_environment()) ||
-	    (outcome = enter_directory()) || (outcome = try_files()) ||
-	    (outcome = find_program(words[0], path)))
-		return outcome;
-	return preparing_words[0] ? find_program(preparing_words[0], preparing_path) : 0;
-}
-
 /* To the file of that name; else, without one, to `otherwise`. */
 static int redirect(int file, const char *name, int flags, int otherwise)
 {
@@ -324,6 +313,58 @@ static int await_success(pid_t child, const char *name, int may_fail)
 	return 0;
 }
 
+static int find_helper(struct helper *helper)
+{
+	if (!helper->text[0])
+		return 0;
+	split((char *)helper->text, helper->words);
+	return find_program(helper->words[0], helper->path);
+}
+
+/* What it uses is not the command's. */
+static int perform(const struct helper *helper)
+{
+	uint64_t peak = peak_bytes;
+	pid_t    child;
+	int      outcome;
+
+	if (!helper->words[0])
+		return 0;
+	child = fork();
+	if (child < 0)
+		return fail("fork");
+	if (child == 0)
+		execute(helper->path, helper->words, "", "", nothing);
+	outcome = await_success(child, helper->words[0], 0);
+	peak_bytes = peak;
+	return outcome;
+}
+
+static int setup(void)
+{
+	int outcome;
+
+	split(command, words);
+	if (self_emulator())
+		return refuse_emulator();
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (nothing < 0)
+		return fail("open");
+	/* The harness's channels are not for the command, which could keep them open too long. */
+	for (int file = STDERR_FILENO + 1; file < FILES; file++)
+		fcntl(file, F_SETFD, FD_CLOEXEC);
+	if ((figures && (outcome = keep_printed())) || (outcome = set_environment()) ||
+	    (outcome = enter_directory()) || (outcome = find_helper(&before_all)) ||
+	    (outcome = perform(&before_all)))
+		return outcome;
+	is_ready = 1;
+	/* What was made ready may be the program itself, and what it reads. */
+	if ((outcome = try_files()) || (outcome = find_program(words[0], path)) ||
+	    (outcome = find_helper(&before_each)) || (outcome = find_helper(&after_each)))
+		return outcome;
+	return find_helper(&after_all);
+}
+
 static int check_printed(void)
 {
 	struct stat status;
@@ -346,6 +387,7 @@ static int run(uint64_t operations)
 
 		if (printed >= 0 && ftruncate(printed, 0))
 			return fail("ftruncate");
+		is_unconcluded = 1;
 		child = fork();
 		if (child < 0)
 			return fail("fork");
@@ -358,29 +400,33 @@ static int run(uint64_t operations)
 	return outcome;
 }
 
+static int conclude(void)
+{
+	int is_due = is_unconcluded;
+
+	is_unconcluded = 0;
+	return is_due ? perform(&after_each) : 0;
+}
+
 /* Before a batch, which is one operation: else the second would find what the first has left. */
 static int prepare(uint64_t operations)
 {
-	pid_t    child;
-	uint64_t peak = peak_bytes;
-	int      outcome;
+	int outcome;
 
-	if (!preparing_words[0])
-		return 0;
-	if (operations > 1)
-		return fail_check("what is prepared serves one operation: set operations = 1");
-	child = fork();
-	if (child < 0)
-		return fail("fork");
-	if (child == 0)
-		execute(preparing_path, preparing_words, "", "", nothing);
-	outcome = await_success(child, preparing_words[0], 0);
-	peak_bytes = peak; /* the command's alone */
-	return outcome;
+	if (operations > 1 && (before_each.words[0] || after_each.words[0]))
+		return fail_check(
+			"what is prepared or concluded serves one operation: set operations = 1");
+	outcome = conclude();
+	return outcome ? outcome : perform(&before_each);
 }
 
+/* What fails now can fail nothing any more. */
 static void teardown(void)
 {
+	if (is_ready) {
+		conclude();
+		perform(&after_all);
+	}
 	if (nothing >= 0)
 		close(nothing);
 }
@@ -421,8 +467,12 @@ static const struct parameter parameters[] = {
 	       COMMAND_MOST),
 	STRING("input", "the file that it reads; if empty, nothing", input, DIRECTORY_MOST),
 	STRING("output", "the file that it writes; if empty, none", output, DIRECTORY_MOST),
+	STRING("setup", "a command once in a trial, before all else", making_ready, COMMAND_MOST),
 	STRING("prepare", "a command before each batch, not timed; operations must be 1",
 	       preparation, COMMAND_MOST),
+	STRING("conclude", "a command after each batch, not timed; operations must be 1",
+	       conclusion, COMMAND_MOST),
+	STRING("cleanup", "a command once in a trial, when all is done", clearing, COMMAND_MOST),
 	NUMBER("ignore_failure", "1: any exit status will do", &ignore_failure, 0, 1),
 	NUMBER("figures", "1: what it prints is kept, and figures are read from it", &figures, 0,
 	       1),

@@ -3,8 +3,8 @@
 Standard output is data, standard error is progress and advice. What reckons and draws is imported by the
 verbs that need it, when they run, so that --help answers at once.
 
-Each module imports only from earlier ones: verb, output, measuring, gating, watch_options, watching, loading,
-building, rebooting, listing, archiving, parser, completion.
+Each module imports only from earlier ones: verb, output, own_commands, measuring, gating, watch_options,
+watching, loading, building, rebooting, listing, archiving, parser, completion.
 """
 
 import errno

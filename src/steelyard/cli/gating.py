@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard import home, streams
-from steelyard.cli import measuring, output
+from steelyard.cli import measuring, output, own_commands
 from steelyard.cli.verb import Verb, archive_option, option, output_option, part
 from steelyard.errors import UsageError
 from steelyard.study import bounds, own_work
@@ -18,7 +18,7 @@ from steelyard.text import quoted
 if TYPE_CHECKING:
     from steelyard.analysis.gating import Gate
 
-_FORMS = ("text", "markdown", "json", "junit")
+_FORMS = ("text", "markdown", "json", "junit", "bencher")
 _USUAL = ("old", "new")
 _AGAIN = "-again"
 _BUDGET = "5m"
@@ -67,7 +67,7 @@ class GateOptions:
         action="store_true",
         help="exit as git bisect run wants it: 125 where this commit cannot be judged",
     )
-    surroundings: measuring.CommandOptions = part(measuring.CommandOptions)
+    surroundings: own_commands.CommandOptions = part(own_commands.CommandOptions)
     format: str = option("--format", default="text", choices=_FORMS, help="output format (default: text)")
     output: Path | None = output_option()
     archive: str | None = archive_option()
@@ -80,7 +80,7 @@ def _gate(options: GateOptions) -> int:
     with _sides(options) as work:
         done = measuring.carry_out(
             Order(
-                study=measuring.OWN_STUDY,
+                study=own_commands.STUDY,
                 study_text=own_work.text_of(work, budget=_BUDGET),
                 systems=None,
                 only=(),
@@ -125,7 +125,7 @@ def _sides(options: GateOptions) -> Iterator[OwnWork]:
         raise UsageError("gate needs a command after --: steelyard gate OLD NEW -- ./bench")
     if options.surroundings.place is not None:
         raise UsageError("--in is not for gate: the command runs in each of the two directories")
-    shared = replace(measuring.surrounded(options.surroundings), directory="")
+    shared = replace(own_commands.surrounded(options.surroundings), directory="")
     words = own_work.words_for(options.command, shell=options.surroundings.shell)
     if options.base is not None:
         if options.sides:
@@ -150,7 +150,7 @@ def _sides(options: GateOptions) -> Iterator[OwnWork]:
             f"{' and '.join(map(quoted, options.sides))} must be two directories, two programs or two systems"
         )
     else:
-        tool = measuring.tool_of(options.surroundings)
+        tool = own_commands.tool_of(options.surroundings)
         yield OwnWork(options.sides, replace(here, words=words), tool=tool)
 
 
@@ -170,8 +170,8 @@ def _treated(shared: Command, commands: Mapping[str, Command], options: GateOpti
     if options.self_check:
         name, command = treatments[0]
         treatments.append((f"{name}{_AGAIN}", command))
-    tool = measuring.tool_of(options.surroundings)
-    return OwnWork((measuring.OWN_SYSTEM,), shared, tuple(treatments), tool)
+    tool = own_commands.tool_of(options.surroundings)
+    return OwnWork((own_commands.SYSTEM,), shared, tuple(treatments), tool)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """compare, run, plan, report: a study is measured, and what was found is reported."""
 
 import argparse
-import os
 import shlex
 import sys
 from dataclasses import asdict, dataclass, replace
@@ -10,22 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import destination, libraries, standstill, streams
-from steelyard.cli import output
+from steelyard.cli import output, own_commands
 from steelyard.cli.verb import (
     Verb,
     archive_option,
     format_option,
     option,
-    options_of,
     output_option,
     part,
 )
 from steelyard.errors import SteelyardError, Unsupported, UsageError
 from steelyard.quantities import number_of, parse_whole
 from steelyard.study import bounds, own_work
-from steelyard.study import tool as tool_file
-from steelyard.study.tool import Tool
-from steelyard.text import quoted, shown
+from steelyard.text import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +33,6 @@ if TYPE_CHECKING:
     from steelyard.running.order import Order
 
 _STANDARD_STUDY = "standard"
-OWN_SYSTEM = "native"  # for several commands
-OWN_STUDY = "the command line"  # in messages
-_TRIAL_S_OWN = "trial"  # directory
-_USUAL_VARIABLES = ("PATH", "HOME")
 # A run imports all of it before it measures.
 _REPORTING = ("steelyard.analysis.evaluate", "steelyard.report.console", "steelyard.report.plain")
 _RECKONING = ("scipy.special", "steelyard.report.during")  # in every round
@@ -157,73 +149,6 @@ class Reporting:
     archive: str | None = archive_option()
 
 
-_OWN_COMMAND = "your own command"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandOptions:
-    """What a command of the user's finds around itself."""
-
-    shell: bool = option(
-        "--shell",
-        default=False,
-        action="store_true",
-        group=_OWN_COMMAND,
-        help="give the command to /bin/sh (default: start it directly)",
-    )
-    place: str | None = option(
-        "--in",
-        metavar="DIR",
-        group=_OWN_COMMAND,
-        help='run the command in this directory, or with "trial" in an empty one of each trial\'s own '
-        "(default: the current directory)",
-    )
-    environment: tuple[str, ...] = option(
-        "--env",
-        default=(),
-        action="append",
-        metavar="NAME[=VALUE]",
-        group=_OWN_COMMAND,
-        help="give the command this variable, by default with the value that it has here; may be repeated "
-        "(default: PATH and HOME as they are here, LC_ALL=C)",
-    )
-    input: str | None = option(
-        "--input", metavar="FILE", group=_OWN_COMMAND, help="what the command reads (default: nothing)"
-    )
-    stdout: str | None = option(
-        "--stdout", metavar="FILE", group=_OWN_COMMAND, help="where the command writes (default: /dev/null)"
-    )
-    prepare: str | None = option(
-        "--prepare",
-        metavar="COMMAND",
-        group=_OWN_COMMAND,
-        help="do this before each run of the command; it is not timed",
-    )
-    tool: str | None = option(
-        "--tool",
-        metavar="TOOL",
-        group=_OWN_COMMAND,
-        help="compare the figures that the command prints itself, as this tool does: a name (see steelyard "
-        "list tools) or a file",
-    )
-    figures: tuple[str, ...] = option(
-        "--figure",
-        default=(),
-        action="append",
-        metavar="FIGURE",
-        group=_OWN_COMMAND,
-        help="compare a figure that the command prints, such as 'name=throughput unit=1/s better=higher "
-        "pattern=([0-9.]+) ops'; may be repeated",
-    )
-    ignore_failure: bool = option(
-        "--ignore-failure",
-        default=False,
-        action="store_true",
-        group=_OWN_COMMAND,
-        help="accept any exit status of the command (default: only 0)",
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
     systems: tuple[str, ...] = option(
@@ -233,15 +158,7 @@ class CompareOptions:
         help="the baseline, then the systems to compare with it; see steelyard list systems",
     )
     study: str | None = option("--study", help=f"bundled name or file (default: {_STANDARD_STUDY})")
-    commands: tuple[str, ...] = option(
-        "--command",
-        default=(),
-        action="append",
-        metavar="[NAME=]COMMAND",
-        group=_OWN_COMMAND,
-        help="compare this command with other ones, on one system (default: native); give two or more",
-    )
-    surroundings: CommandOptions = part(CommandOptions)
+    own: own_commands.OwnOptions = part(own_commands.OwnOptions)
     command: tuple[str, ...] = ()
     measuring: Measuring = part(Measuring)
     reporting: Reporting = part(Reporting)
@@ -281,84 +198,20 @@ class ReportOptions:
 
 
 def _compare(options: CompareOptions) -> int:
-    if options.command or options.commands:
+    own = options.own
+    if options.command or own.commands:
         if options.study is not None or options.measuring.choice.only:
             raise UsageError("a command of your own is a study of its own: leave out --study and --only")
-        work = _own_work(options)
-        if advice := _advice(work):
+        work = own_commands.work_of(options.systems, own, options.command)
+        if advice := own_commands.advice(work):
             streams.tell(advice)
-        return _measure(OWN_STUDY, None, options.measuring, options.reporting, own_work.text_of(work))
+        text = own_work.text_of(work)
+        return _measure(own_commands.STUDY, None, options.measuring, options.reporting, text)
     if len(options.systems) < 2:
         raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")
-    given = [one.flags[0] for one in options_of(CommandOptions) if getattr(options.surroundings, one.name)]
-    if given:
-        raise UsageError(f"{given[0]} is for a command of your own: steelyard compare native uml -- COMMAND")
+    if given := own_commands.given(own):
+        raise UsageError(f"{given} is for a command of your own: steelyard compare native uml -- COMMAND")
     return _measure(options.study or _STANDARD_STUDY, options.systems, options.measuring, options.reporting)
-
-
-def _own_work(options: CompareOptions) -> own_work.OwnWork:
-    """What is compared: the systems, or the commands. Raises UsageError."""
-    shell, tool = options.surroundings.shell, tool_of(options.surroundings)
-    surrounding = surrounded(options.surroundings)
-    if options.command and options.commands:
-        raise UsageError("give commands by --command or one after --, not both")
-    if len(options.commands) > 1:
-        if len(options.systems) > 1:
-            raise UsageError(
-                f"several commands are compared on one system, not on {', '.join(options.systems)}: a "
-                "command that several systems run stands after --"
-            )
-        named = own_work.named(options.commands, shell=shell)
-        return own_work.OwnWork(options.systems or (OWN_SYSTEM,), surrounding, named, tool)
-    if options.commands:
-        (text,) = options.commands
-        words = own_work.words_for((text,) if shell else own_work.words_of(text), shell=shell)
-    else:
-        words = own_work.words_for(options.command, shell=shell)
-    if len(options.systems) < 2:
-        raise UsageError("compare needs two systems for one command, or two times --command for one system")
-    return own_work.OwnWork(options.systems, replace(surrounding, words=words), tool=tool)
-
-
-def _advice(work: own_work.OwnWork) -> str:
-    """What to add where the command is a tool that is known to print figures; "" if it is none."""
-    words = work.command.words or next((each.words for _, each in work.treatments if each.words), ())
-    name = tool_file.known_for(words[0]) if words and not work.tool else ""
-    return f"add --tool {name} to compare the figures that {words[0]} prints as well" if name else ""
-
-
-def tool_of(given: CommandOptions) -> Tool | None:
-    """The figures to read from what the command prints; None: none. Raises UnknownName or UsageError."""
-    known = tool_file.find(given.tool) if given.tool else None
-    figures = tuple(tool_file.of_words(text) for text in given.figures)
-    if figures and given.stdout:
-        raise UsageError("--figure reads what the command prints: leave out --stdout")
-    if known and given.stdout:
-        raise UsageError("--tool reads what the command prints: leave out --stdout")
-    return tool_file.with_figures(known, figures)
-
-
-def surrounded(given: CommandOptions) -> own_work.Command:
-    """What all commands find around themselves."""
-    place = str(Path.cwd()) if given.place is None else given.place
-    usual = [f"{name}={os.environ[name]}" for name in _USUAL_VARIABLES if name in os.environ]
-    return own_work.Command(
-        directory="" if place == _TRIAL_S_OWN else str(Path(place).absolute()),
-        environment=(*usual, *(_variable(one) for one in given.environment)),
-        input=str(Path(given.input).absolute()) if given.input else "",
-        output=str(Path(given.stdout).absolute()) if given.stdout else "",
-        prepare=given.prepare or "",
-        ignore_failure=given.ignore_failure,
-    )
-
-
-def _variable(text: str) -> str:
-    name, equals, _ = text.partition("=")
-    if not name or (not equals and name not in os.environ):
-        raise UsageError(
-            f"--env is {quoted(text)}, but must be NAME=VALUE, or the name of a variable set here"
-        )
-    return text if equals else f"{name}={os.environ[name]}"
 
 
 def _run(options: RunOptions) -> int:

@@ -1,6 +1,7 @@
-"""Says what a gate has decided: as text, as Markdown for a pull request, as JSON, and as JUnit's XML."""
+"""Says what a gate has decided: as text, Markdown for a pull request, JSON, JUnit's XML, and for Bencher."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from xml.etree import ElementTree
 
@@ -100,11 +101,33 @@ def junit(gate: Gate) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
+def bencher(gate: Gate) -> str:
+    """The new side's figures with their intervals, in the JSON that Bencher takes for metrics: by benchmark
+    and measure. A time is its `latency`, in ns."""
+    measures: dict[str, dict[str, dict[str, float]]] = {}
+    for one in gate.all:
+        compared = one.comparison
+        if compared.value is None:
+            continue
+        figures = {"value": compared.value.value}
+        for name, bound in (("lower_value", compared.value.low), ("upper_value", compared.value.high)):
+            if bound is not None:
+                figures[name] = bound
+        measure = "latency" if compared.metric == "time" else _slug(compared.metric)
+        measures.setdefault(compared.cell, {})[measure] = figures
+    return json.dumps(measures, indent=1)
+
+
+def _slug(metric: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", metric.lower()).strip("-")
+
+
 FORMS: Mapping[str, Callable[[Gate], str]] = {
     "text": text,
     "markdown": markdown,
     "json": as_json,
     "junit": junit,
+    "bencher": bencher,
 }
 
 

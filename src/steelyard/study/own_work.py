@@ -7,9 +7,10 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from steelyard.errors import UsageError
@@ -30,7 +31,10 @@ class Command:
     environment: tuple[str, ...] = ()  # NAME=VALUE
     input: str = ""
     output: str = ""
-    prepare: str = ""  # a command line
+    setup: str = ""  # a command line, as are those that follow
+    prepare: str = ""
+    conclude: str = ""
+    cleanup: str = ""
     ignore_failure: bool = False
 
     def parameters(self, tool: Tool | None = None) -> dict[str, str | int]:
@@ -41,7 +45,10 @@ class Command:
             "environment": shlex.join(self.environment),
             "input": shlex.quote(self.input) if self.input else "",
             "output": shlex.quote(self.output) if self.output else "",
+            "setup": self.setup,
             "prepare": self.prepare,
+            "conclude": self.conclude,
+            "cleanup": self.cleanup,
         }
         return {name: text for name, text in texts.items() if text} | (
             {"ignore_failure": 1} if self.ignore_failure else {}
@@ -56,6 +63,12 @@ class OwnWork:
     command: Command = field(default_factory=Command)
     treatments: tuple[tuple[str, Command], ...] = ()  # by name; each holds what differs from `command`
     tool: Tool | None = None  # whose figures are read from what it prints
+    levels: tuple[tuple[str, ...], ...] = ()  # the words of each form of `command`, where it has several
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether a batch is one run of the command, and not as many as fill its time."""
+        return bool(self.command.prepare or self.command.conclude or self.tool)
 
     def files(self) -> dict[str, str]:
         """The digest of each program of these that is a file here: another build is another study, and is not
@@ -106,6 +119,24 @@ def named(texts: Sequence[str], *, shell: bool) -> tuple[tuple[str, Command], ..
     )
 
 
+def levels_of(texts: Sequence[str]) -> list[dict[str, str]]:
+    """Each combination of the levels that `NAME=A,B,C` give. Raises UsageError."""
+    by_name: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        if not is_name(name) or not all(values.split(",")) or name in by_name:
+            raise UsageError(f"--level is {quoted(text)}, but must be NAME=A,B,C, each name once")
+        by_name[name] = values.split(",")
+    return [dict(zip(by_name, values, strict=True)) for values in product(*by_name.values())]
+
+
+def at_level(words: tuple[str, ...], level: Mapping[str, str]) -> tuple[str, ...]:
+    """The words with {NAME} replaced by that level's value."""
+    return tuple(
+        re.sub(r"\{([A-Za-z0-9._-]+)\}", lambda match: level.get(match[1], match[0]), word) for word in words
+    )
+
+
 def _named(text: str) -> tuple[str, str]:
     """A name and the command line: what stands before the first `=` is the name, if it can be one."""
     name, equals, rest = text.partition("=")
@@ -120,12 +151,16 @@ def is_name(text: str) -> bool:
 def text_of(work: OwnWork, *, budget: str = "1m") -> str:
     """The study's file. Raises UsageError where the command holds what no file can."""
     shared = work.command.parameters(work.tool)
+    levels = [shlex.join(tool_file.asked(work.tool, words)) for words in work.levels]
+    if levels:
+        del shared["command"]
     differing = {name: each.parameters(work.tool) for name, each in work.treatments}
-    for value in [*shared.values(), *(one for each in differing.values() for one in each.values())]:
+    for value in [*shared.values(), *levels, *(one for each in differing.values() for one in each.values())]:
         if "\n" in str(value):
             raise UsageError(f"the command is {quoted(str(value))}, but must be without line breaks")
-    title = shared.get("command") or " and ".join(
-        str(each.get("command", name)) for name, each in differing.items()
+    commands = [shared["command"]] if "command" in shared else levels
+    title = " and ".join(
+        map(str, commands or (each.get("command", name) for name, each in differing.items()))
     )
     names = [name for name, _ in work.treatments] or list(work.systems)
     lines = [
@@ -136,9 +171,10 @@ def text_of(work: OwnWork, *, budget: str = "1m") -> str:
         f"systems = {_toml(names)}",
         f'[design]\nbudget = "{budget}"\nprecision = "5%"\ntrial_limit = "1h"',
         f"[trial]\nbatches = {1 if work.tool else 5}\nwarmup_ns = 10000000",
-        *(["operations = 1"] if work.command.prepare or work.tool else []),
+        *(["operations = 1"] if work.is_one_run else []),
         *(f"{name} = {_toml(value)}" for name, value in shared.items()),
         '[[workload]]\nname = "command"',
+        *([f"command = {_toml(levels)}"] if levels else []),
     ]
     for name, each in differing.items():
         own = ", ".join(f"{key} = {_toml(value)}" for key, value in each.items())
