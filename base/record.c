@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,20 +42,31 @@ FORMAT_OF(1, 2) static void add(const char *format, ...)
 	}
 }
 
+static int is_plain(unsigned char byte)
+{
+	return byte >= 0x20 && byte <= 0x7e && byte != '"' && byte != '\\';
+}
+
 /* Bytes that are not printable ASCII leave as \u00XX: what came from a file or a name can then
  * neither end the string nor reach a terminal. */
 static void add_string(const char *text)
 {
 	add("\"");
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
+	while (*text) {
+		int           plain = 0;
+		unsigned char byte;
 
+		while (is_plain((unsigned char)text[plain]) && plain < INT_MAX)
+			plain++;
+		if (plain)
+			add("%.*s", plain, text);
+		text += plain;
+		byte = (unsigned char)*text;
 		if (byte == '"' || byte == '\\')
 			add("\\%c", byte);
-		else if (byte < 0x20 || byte > 0x7e)
+		else if (byte)
 			add("\\u%04x", byte);
-		else
-			add("%c", byte);
+		text += byte != 0;
 	}
 	add("\"");
 }

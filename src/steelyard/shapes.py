@@ -35,7 +35,7 @@ _Mark = TypeVar("_Mark")
 
 WHOLE_MOST = (1 << 63) - 1  # what a column of the archive holds
 REASON_MOST = 2000  # characters that are kept of a reason, or of a fact
-PRINTED_MOST = 1 << 20  # characters that are read of what a command printed
+PRINTED_MOST = 1 << 18  # characters of a part of what a command printed
 _NAME_MOST = 200  # characters
 _KEYS_MOST = 200  # of a dictionary
 _DIGITS_MOST = 40
@@ -269,10 +269,10 @@ def name(value: Any) -> str:
 
 def prose(value: Any) -> str:
     """Text for people only: escaped and shortened, so that no terminal obeys it."""
-    return shortened(shown(shortened(_of_bytes(_text(value)), REASON_MOST)), REASON_MOST)
+    return shortened(shown(shortened(of_bytes(_text(value)), REASON_MOST)), REASON_MOST)
 
 
-def _of_bytes(value: str) -> str:
+def of_bytes(value: str) -> str:
     """The agent writes each byte as a character. Where these are UTF-8 they are read so; a last character
     that was cut short is written out, and what is no UTF-8 stays as it is."""
     if value.isascii():
@@ -288,10 +288,11 @@ def _of_bytes(value: str) -> str:
 
 
 def printed(value: Any) -> str:
-    """What another program printed, whole: to be read, and not to be shown as it is."""
+    """A part of what another program printed: to be read, and not to be shown as it is. Each byte is a
+    character, for `of_bytes`."""
     if len(text := _text(value)) > PRINTED_MOST:
         raise Wrong(shortened(text, 100), f"a text of at most {PRINTED_MOST} characters")
-    return _of_bytes(text)
+    return text
 
 
 def digest(value: Any) -> str:

@@ -86,6 +86,35 @@ def test_figures_that_commands_print_are_compared(steelyard: Run, tmp_path: Path
     assert wait["ratio"]["value"] == pytest.approx(1)
 
 
+def test_each_benchmark_of_a_suite_is_a_metric_of_a_gate(steelyard: Run, tmp_path: Path) -> None:
+    for name, ns in (("old", 100), ("new", 150)):
+        suite = tmp_path / name / "suite"
+        suite.parent.mkdir()
+        suite.write_text(f"#!/bin/sh\necho 'BenchmarkA-2 10 {ns} ns/op'\necho 'BenchmarkB-2 10 7 ns/op'\n")
+        suite.chmod(0o755)
+
+    answer = steelyard(
+        "gate", f"{tmp_path}/old", f"{tmp_path}/new", "--tool", "go-test", "--budget", "30s",
+        "--format", "json", "--", "./suite", TMPDIR=str(tmp_path),
+    )  # fmt: skip
+
+    assert answer.returncode == 1, answer.stderr
+    states = {one["metric"]: one["state"] for one in json.loads(answer.stdout)["metrics"]}
+    assert states["command, BenchmarkA-2"] == "worse"
+    assert states["command, BenchmarkB-2"] == "ruled out"
+
+
+def test_a_suite_that_cannot_run_here_is_a_sentence(steelyard: Run, tmp_path: Path) -> None:
+    answer = steelyard(
+        "compare", "native", "native-musl", "--tool", "go-test", "--", "sh", "-c", "echo no module; exit 1",
+        TMPDIR=str(tmp_path),
+    )  # fmt: skip
+
+    said = "the command's figures are not known: 'sh' exited with status 1; it printed: no module"
+    assert answer.returncode == 1
+    assert said in answer.stderr
+
+
 def test_a_command_that_prints_no_figure_fails_with_what_it_printed(steelyard: Run, tmp_path: Path) -> None:
     answer = steelyard(
         "compare", "--budget", "5s", "--no-watch", "--figure", FIGURE, "--archive", str(tmp_path),

@@ -1,6 +1,7 @@
 """Tools' own figures: what each known tool printed, and what stands in a figure's place and is none.
 
-The files in `printed` are what the tools wrote, unshortened; what failed is called TOOL-wrong.
+The files in `printed` are what the tools wrote (of pytest-benchmark without its single durations); what
+failed is called TOOL-wrong.
 """
 
 from pathlib import Path
@@ -21,6 +22,7 @@ OK = Outcome(Trial("native", Cell("command"), 0, 0, 0, 1), 1, "ok")
 
 def figures(asked: Tool, text: str) -> dict[str, float]:
     """What the tool's figures are in that text."""
+    asked = tool.expanded(asked, printed.values(asked, text))
     outcome = printed.with_figures(OK, asked, {0: text})
     assert outcome.status == "ok", outcome.reason
     return {one.metric: one.durations_ns[0] / one.operations for one in outcome.samples}
@@ -51,7 +53,7 @@ def one(**parts: object) -> Tool:
         ),
         ("hackbench", "hackbench", {"hackbench": 0.133e9}),
         ("cyclictest", "cyclictest", {"latency": 833.5e3, "latency min": 10e3, "latency max": 98692e3}),
-        ("stress-ng", "stress-ng", {"operations": 696.9, "operations by processor time": 2117.73}),
+        ("stress-ng", "stress-ng", {"cpu": 696.9, "cpu by processor time": 2117.73}),
         ("perf-bench", "perf-pipe", {"operation": 5902.5, "operations": 169419, "total": 11e6}),
         ("perf-bench", "perf-messaging", {"total": 28e6}),
         ("perf-bench", "perf-memcpy", {"bandwidth": 33.674569}),
@@ -65,10 +67,12 @@ def one(**parts: object) -> Tool:
             {"requests": 1112.96, "latency": 72.43e6, "latency_50": 637e3},
         ),
         ("h2load", "h2load", {"requests": 1797.19, "request": 1.04e6, "connecting": 69e3}),
-        ("redis-benchmark", "redis-benchmark", {"SET": 60606.06, "GET latency_99": 119e3, "MSET": 55555.56}),
+        ("redis-benchmark", "redis-benchmark", {"SET": 60606.06, "MSET (10 keys) latency_99": 119e3}),
         ("hyperfine", "hyperfine", {"mean": 1206112.0, "median": 682249.5, "user": 588300.0}),
         ("pyperf", "pyperf", {"mean": 282.0}),
-        ("go-test", "go-test", {"operation": 757.0, "bytes": 1024, "allocations": 1, "bandwidth": 1324.405}),
+        ("go-test", "go-test", {"BenchmarkRepeat-2": 757.0, "BenchmarkRepeat-2 allocations": 1}),
+        ("google-benchmark", "google-benchmark", {"BM_copy/4096": 635.19809150096, "BM_ms": 1.9234005187751}),
+        ("pytest-benchmark", "pytest-benchmark", {"test_x.py::test_sort[10]": 119.64646671248}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -82,7 +86,8 @@ def test_every_known_tool_is_tried_here() -> None:
     files = " ".join(file.stem for file in PRINTED.iterdir())
     programs = {"perf-bench": "perf", "go-test": "go-test"}
 
-    assert [name for name in tool.bundled() if programs.get(name, name) not in files] == []
+    untried = [name for name in tool.bundled() if programs.get(name, name) not in files]
+    assert untried == [name for name in tool.bundled() if not tool.find(name).tried]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +175,7 @@ def test_what_is_no_figure_fails_the_trial_and_is_quoted(
 
 
 def test_a_value_of_json_is_found_among_other_lines() -> None:
-    text = 'Starting [1 thread]\n[not json\n  {"a": {"x/y": [1, 2.5]}}\nfinished {ok}\n'
+    text = 'Starting [1 thread]\n[not json\n{"a": {"x/y": [1, 2.5]}}\nfinished {ok}\n'
 
     assert figures(one(pointer="/a/x~1y/1"), text) == {"speed": 2.5}
 
@@ -211,6 +216,27 @@ def test_a_figure_is_described_by_words_in_any_order() -> None:
     )
 
 
+def test_values_that_tell_figures_apart_make_names_of_their_own() -> None:
+    asked = one(name="x *", pattern=r"^(?P<n>.*): (\d+)", each="n")
+    text = "a'b: 1\na\"b: 2\n\u2713: 3\n" + "long" * 50 + ": 4\n"
+
+    found = figures(asked, text)
+
+    assert list(found.values()) == [1, 2, 3, 4]
+    assert list(found)[:3] == ["x a_b", "x a_b 2", "x _"]
+    assert all(len(name) <= 120 for name in found)
+
+
+def test_more_figures_than_can_be_kept_are_refused() -> None:
+    asked = one(name="*", pattern=r"^(?P<n>\w+) (\d+)", each="n")
+    text = "".join(f"b{number} 1\n" for number in range(201))
+
+    with pytest.raises(UsageError, match="printed 201 figures, but at most 200 are kept"):
+        figures(asked, text)
+    with pytest.raises(UsageError, match="printed none of the figures"):
+        figures(asked, "nothing here")
+
+
 def test_a_row_is_described_by_words() -> None:
     told = tool.of_words("name=set unit=1/s better=higher column=rps where=test=SET")
 
@@ -229,15 +255,20 @@ def test_a_row_is_described_by_words() -> None:
         ("name=a unit=1/s better=higher pattern=(x) pointer=/a", "one of pattern, pointer and column"),
         ("name=a unit=1/s better=higher pattern=x", "with one group"),
         ("name=a unit=1/s better=higher pattern=(x)(y)", "with one group"),
-        ("name=a unit=1/s better=higher pattern=(?P<other>x)(y)", "with one group"),
+        ("name=a unit=1/s better=higher pattern=(?P<other>x)", "with one group"),
+        ("name=* unit=1/s better=higher pattern=(x)", "where `each` is given alone"),
+        ("name=a unit=1/s better=higher pattern=(?P<b>x)(y) each=b", "where `each` is given alone"),
+        ("name=* unit=1/s better=higher pattern=(?P<b>x)(y) each=c", "a group of the pattern"),
+        ("name=* unit=1/s better=higher pointer=/a each=/b", "into the members of `among`"),
+        ("name=a unit=1/s better=higher column=x among=/b", "it goes with `pointer`"),
         ("name=a unit=1/s better=higher pattern=(x", "a regular expression"),
         ("name=a unit=1/s better=higher pointer=a", "a JSON pointer"),
-        ("name=a unit=1/s better=higher pattern=(x) where=a=b", "only a column has rows"),
+        ("name=a unit=1/s better=higher pattern=(x) where=a=b", "a group of the pattern"),
         ("name=a unit=1/s better=higher pattern=(x) take=any", "one of only, first"),
         ("name=a unit=1/s better=higher pattern=(x) scale=0", "a number from"),
         ("name=a unit=1/s better=higher pattern=(x) scale=fast", "a number from"),
         ("name=a unit=1/s better=higher pattern=(x) optional=perhaps", "true or false"),
-        ("name=a=b unit=s pattern=(x)", "letters, digits"),
+        ("name='a' unit=s pattern=(x)", "letters, digits"),
         ("unit=s pattern=(x)", "name"),
     ],
 )

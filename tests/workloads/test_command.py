@@ -148,12 +148,20 @@ def test_what_a_command_that_fails_printed_is_told(tmp_path: Path, warmup_ns: in
 
 
 def test_a_command_that_prints_too_much_for_figures_fails(tmp_path: Path) -> None:
-    script(tmp_path, "head -c 1048577 /dev/zero")
+    script(tmp_path, f"head -c {(8 << 20) + 1} /dev/zero")
 
     status, reason = end(performed("command=./work", f"directory={tmp_path}", "figures=1"))
 
     assert status == "failed"
-    assert reason == "'./work' printed 1048577 bytes, and at most 1048576 are read for figures"
+    assert reason == "'./work' printed 8388609 bytes, and at most 8388608 are read for figures"
+
+
+def test_what_is_printed_is_told_in_parts(tmp_path: Path) -> None:
+    script(tmp_path, "head -c 600000 /dev/zero | tr '\\0' 'x'")
+
+    parts = printed(performed("command=./work", f"directory={tmp_path}", "figures=1"))
+
+    assert [len(one) for one in parts] == [1 << 18, 1 << 18, 600000 - (2 << 18)]
 
 
 def test_figures_and_a_file_for_the_output_exclude_each_other(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@
  *              finds its own files there may do other work the second time. Input, output and
  *              errors are /dev/null unless `input` and `output` name files. With `figures` its
  *              output and errors are one file, and the trial tells what its last operation printed,
- *              up to 1 MiB. A signal, or an exit status other than 0 (unless ignore_failure is 1),
+ *              up to 8 MiB. A signal, or an exit status other than 0 (unless ignore_failure is 1),
  *              fails the trial. Processes that the command leaves behind disturb what follows;
  *              those that stay in its process group are killed when the trial ends. The program is
  *              the system's own, so two systems that do not share a file tree may run different
@@ -37,7 +37,7 @@
 #include "../api/system.h"
 #include "../api/workload.h"
 
-enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000, PRINTED_MOST = 1 << 20 };
+enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000, PRINTED_MOST = 8 << 20, PART_MOST = 1 << 18 };
 
 static char     command[COMMAND_MOST + 1] = "true";
 static char     preparation[COMMAND_MOST + 1], conclusion[COMMAND_MOST + 1];
@@ -434,19 +434,23 @@ static void teardown(void)
 /* A NUL would end the text; none belongs there. */
 static void tell_printed(uint64_t copy, int file)
 {
-	static char text[PRINTED_MOST + 1];
-	ssize_t     count = printed >= 0 ? pread(printed, text, PRINTED_MOST, 0) : -1;
+	static char text[PART_MOST + 1];
+	uint64_t    part = 0;
+	ssize_t     count;
 
-	if (count < 0)
-		return;
-	for (ssize_t i = 0; i < count; i++)
-		if (!text[i])
-			text[i] = ' ';
-	text[count] = 0;
-	record_open("printed");
-	record_number("copy", copy);
-	record_text("text", text);
-	record_close(file);
+	while (printed >= 0 && part * PART_MOST < PRINTED_MOST &&
+	       (count = pread(printed, text, PART_MOST, (off_t)(part * PART_MOST))) >= 0 &&
+	       (count > 0 || !part)) {
+		for (ssize_t i = 0; i < count; i++)
+			if (!text[i])
+				text[i] = ' ';
+		text[count] = 0;
+		record_open("printed");
+		record_number("copy", copy);
+		record_number("part", part++);
+		record_text("text", text);
+		record_close(file);
+	}
 }
 #endif
 

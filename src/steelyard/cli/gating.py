@@ -75,9 +75,11 @@ class GateOptions:
 
 
 def _gate(options: GateOptions) -> int:
+    from steelyard.running import discovery
     from steelyard.running.order import Order
 
-    with _sides(options) as work:
+    with _sides(options) as asked:
+        work = discovery.with_figures(asked)
         done = measuring.carry_out(
             Order(
                 study=own_commands.STUDY,

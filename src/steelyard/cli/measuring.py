@@ -205,7 +205,9 @@ def _compare(options: CompareOptions) -> int:
         work = own_commands.work_of(options.systems, own, options.command)
         if advice := own_commands.advice(work):
             streams.tell(advice)
-        text = own_work.text_of(work)
+        from steelyard.running import discovery
+
+        text = own_work.text_of(discovery.with_figures(work))
         return _measure(own_commands.STUDY, None, options.measuring, options.reporting, text)
     if len(options.systems) < 2:
         raise UsageError("compare needs at least two systems, such as: steelyard compare native uml")

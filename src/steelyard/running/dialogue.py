@@ -40,8 +40,12 @@ class AgentLike(Protocol):
 
 def request(trial: Trial, wanted: Mapping[str, int | str]) -> str:
     """The request line for a trial with these settings. Of a text all but plain bytes are written as %xx."""
-    words = [f"{name}={_percent_encoding(value)}" for name, value in wanted.items()]
-    return " ".join(["trial", trial.name, trial.cell.workload, *words])
+    return " ".join(["trial", trial.name, trial.cell.workload, *setting_words(wanted)])
+
+
+def setting_words(wanted: Mapping[str, int | str]) -> list[str]:
+    """The settings as the load program takes them."""
+    return [f"{name}={_percent_encoding(value)}" for name, value in wanted.items()]
 
 
 def _percent_encoding(value: int | str) -> str:
@@ -151,7 +155,7 @@ class Led:
             return records.failed(self.trial, self._boot, self._parser.refusal, began=self._began)
         after = _read_clocks(self.agent, self._deadline)
         found = self._parser.outcome(self._boot, began=self._began, before=self._before, after=after)
-        return printed.with_figures(found, self._tool, self._parser.printed)
+        return printed.with_figures(found, self._tool, self._parser.printed())
 
     def refused(self, refusal: RefusedRequest) -> Outcome:
         """End it, for that reason. Raises SystemFailed if it does not end."""

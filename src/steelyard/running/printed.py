@@ -5,9 +5,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from steelyard.errors import SystemFailed
 from steelyard.events import Outcome, Samples
 from steelyard.study.tool import ONLY, UNIT, Tool, ToolFigure
 from steelyard.text import quoted, shortened, shown
@@ -66,7 +69,7 @@ def with_figures(outcome: Outcome, tool: Tool | None, printed: Mapping[int, str]
 
 
 def _failed(outcome: Outcome, reason: str, text: str) -> Outcome:
-    return replace(outcome, status="failed", reason=f"{reason}{_end_of(text)}")
+    return replace(outcome, status="failed", reason=f"{reason}{end_of(text)}")
 
 
 def _sample(copy: int, name: str, number: float) -> Samples:
@@ -83,20 +86,29 @@ def _failure(tool: Tool, text: str) -> str:
     return shortened(shown(line.strip()), _LINE_MOST)
 
 
-def _end_of(text: str) -> str:
+def end_of(text: str) -> str:
     """The last lines with words of what was printed, for a message."""
     lines = [shortened(shown(one.strip()), _LINE_MOST) for one in text.splitlines() if _WORD.search(one)]
     return f"; it printed: {' | '.join(lines[-_LINES_SHOWN:])}" if lines else "; it printed nothing"
 
 
+def values(tool: Tool, text: str) -> dict[str, list[str]]:
+    """Of each figure that stands for several, by its name: the values that tell these apart, in the text's
+    order. Raises SystemFailed where the text cannot be read."""
+    found: dict[str, list[str]] = {}
+    try:
+        for figure in tool.figures:
+            if figure.each:
+                named = (row.named(figure.each) for row in _where(figure, text))
+                found[figure.name] = list(dict.fromkeys(one for one in named if one))
+    except (_Absent, _Wrong) as wrong:
+        raise SystemFailed(f"{wrong}{end_of(text)}") from None
+    return found
+
+
 def _number(figure: ToolFigure, text: str) -> float:
     """The one number that the figure is, in the unit that it is kept in. Raises _Absent or _Wrong."""
-    if figure.pattern:
-        found = list(_by_pattern(figure, text))
-    elif figure.pointer:
-        found = [_by_pointer(figure.pointer, text) * figure.factor()]
-    else:
-        found = [one * figure.factor() for one in _by_column(figure, text)]
+    found = [row.number() * _factor(figure, row) for row in _where(figure, text)]
     if not found:
         raise _Absent(f"there is no {figure.place.removeprefix('a ').removeprefix('the ')}")
     if figure.take == ONLY and len(found) > 1:
@@ -107,6 +119,32 @@ def _number(figure: ToolFigure, text: str) -> float:
     return number
 
 
+def _factor(figure: ToolFigure, row: "_Row") -> float:
+    unit = row.unit()
+    try:
+        return figure.factor(unit)
+    except KeyError:
+        raise _Wrong(f"{row.where} has the unit {quoted(str(unit))}, which is not known") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One place where a figure may stand."""
+
+    where: str  # for messages
+    number: Callable[[], float]  # raises _Absent or _Wrong
+    named: Callable[[str], str | None]  # what else is there
+    unit: Callable[[], str | None] = lambda: None
+
+
+def _where(figure: ToolFigure, text: str) -> Iterable[_Row]:
+    """Every place in the text where the figure stands. Raises _Absent or _Wrong."""
+    rows = _lines if figure.pattern else _members if figure.pointer else _of_table
+    for row in rows(figure, text):
+        if all(row.named(key) == value for key, value in figure.where):
+            yield row
+
+
 def _parsed(text: str, where: str) -> float:
     """The number that the text is; 1,234.5 too. Raises _Wrong."""
     if not _NUMBER.fullmatch(text.strip()):
@@ -114,24 +152,57 @@ def _parsed(text: str, where: str) -> float:
     return float(text.strip().replace(",", "").replace("'", ""))
 
 
-def _by_pattern(figure: ToolFigure, text: str) -> Iterable[float]:
+def _lines(figure: ToolFigure, text: str) -> Iterable[_Row]:
     known = re.compile(figure.pattern)
     number = next(one for one in range(1, known.groups + 1) if one not in known.groupindex.values())
     for line in text.splitlines():
-        if not (match := known.search(line[:_LINE_READ_MOST])):
-            continue
-        where = f"the line {quoted(shortened(line.strip(), _LINE_MOST))}"
-        unit = match.groupdict().get(UNIT)
-        try:
-            factor = figure.factor(unit)
-        except KeyError:
-            raise _Wrong(f"{where} has the unit {quoted(str(unit))}, which is not known") from None
-        yield _parsed(match[number] or "", where) * factor
+        if match := known.search(line[:_LINE_READ_MOST]):
+            where = f"the line {quoted(shortened(line.strip(), _LINE_MOST))}"
+            groups = match.groupdict()
+            yield _Row(
+                where,
+                partial(_parsed, match[number] or "", where),
+                groups.get,
+                partial(groups.get, UNIT),
+            )
 
 
-def _by_pointer(pointer: str, text: str) -> float:
-    """By RFC 6901."""
-    value = _json(text)
+def _members(figure: ToolFigure, text: str) -> Iterable[_Row]:
+    whole = _json(text)
+    if not figure.among:
+        yield _row_of_json(figure, whole)
+        return
+    members = _at(whole, figure.among)
+    if not isinstance(members, list | dict):
+        raise _Wrong(f"the JSON pointer {quoted(figure.among)} has neither a list nor an object")
+    for member in members if isinstance(members, list) else members.values():
+        with suppress(_Absent):
+            _at(member, figure.pointer)
+            yield _row_of_json(figure, member)
+
+
+def _row_of_json(figure: ToolFigure, member: Any) -> _Row:
+    def named(pointer: str) -> str | None:
+        with suppress(_Absent):
+            value = _at(member, pointer)
+            return value if isinstance(value, str) else json.dumps(value)
+        return None
+
+    where = f"the JSON pointer {quoted(figure.pointer)}"
+    unit = partial(named, figure.unit_at) if figure.unit_at else lambda: None
+    return _Row(where, lambda: _number_of_json(_at(member, figure.pointer), where), named, unit)
+
+
+def _number_of_json(value: Any, where: str) -> float:
+    if isinstance(value, str):
+        return _parsed(value, where)
+    if type(value) not in (int, float):
+        raise _Wrong(f"{where} has {quoted(shortened(json.dumps(value), _LINE_MOST))}, which is no number")
+    return float(value)
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """What the pointer leads to, by RFC 6901. Raises _Absent."""
     for part in pointer[1:].split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and key in value:
@@ -142,19 +213,14 @@ def _by_pointer(pointer: str, text: str) -> float:
             known = sorted(map(str, value)) if isinstance(value, dict) else []
             there = f"; there are {', '.join(map(quoted, known[:10]))}" if known else ""
             raise _Absent(f"the JSON pointer {quoted(pointer)} leads nowhere at {quoted(key)}{there}")
-    if isinstance(value, str):
-        return _parsed(value, f"the JSON pointer {quoted(pointer)}")
-    if type(value) not in (int, float):
-        has = quoted(json.dumps(value))
-        raise _Wrong(f"the JSON pointer {quoted(pointer)} has {has}, which is no number")
-    return float(value)
+    return value
 
 
 def _json(text: str) -> Any:
     """The first value of JSON that begins a line: a tool may write words before and after. Raises
     _Wrong."""
     reader, reason = json.JSONDecoder(), "there is no JSON"
-    for match in re.finditer(r"^\s*(?=[\[{])", text, re.MULTILINE):
+    for match in re.finditer(r"^(?=[\[{])", text, re.MULTILINE):
         try:
             return reader.raw_decode(text, match.end())[0]
         except RecursionError:
@@ -164,9 +230,9 @@ def _json(text: str) -> Any:
     raise _Wrong(reason)
 
 
-def _by_column(figure: ToolFigure, text: str) -> Iterable[float]:
+def _of_table(figure: ToolFigure, text: str) -> Iterable[_Row]:
     """The rows begin after the first line that has the columns."""
-    wanted = {figure.column, *(name for name, _ in figure.where)}
+    wanted = {figure.column, *dict(figure.where), *([figure.each] if figure.each else [])}
     heading: list[str] = []
     for row in csv.reader(text.splitlines()):
         cells = [one.strip() for one in row]
@@ -174,5 +240,6 @@ def _by_column(figure: ToolFigure, text: str) -> Iterable[float]:
             heading = cells if wanted <= set(cells) else []
             continue
         by_name = dict(zip(heading, cells, strict=False))
-        if figure.column in by_name and all(by_name.get(name) == value for name, value in figure.where):
-            yield _parsed(by_name[figure.column], f"the row {quoted(shortened(','.join(row), _LINE_MOST))}")
+        if figure.column in by_name:
+            where = f"the row {quoted(shortened(','.join(row), _LINE_MOST))}"
+            yield _Row(where, partial(_parsed, by_name[figure.column], where), by_name.get)

@@ -62,7 +62,7 @@ class TrialParser:
         self._end: Record = {}
         self._processes: list[Record] = []
         self._shared: str | None = None
-        self.printed: dict[int, str] = {}  # what each copy's command printed
+        self._printed: dict[int, list[str]] = {}  # by each copy's command, in parts
         self._turned: list[int] = []  # how long each batch took, as it was told after its turn
         self._by_place: dict[tuple[Any, ...], Record] = {}  # by kind, copy, metric, and point or batch
         self._alike: dict[
@@ -146,11 +146,16 @@ class TrialParser:
         self._shared = f"{record['server']}: {record['why']}"
 
     def _hear_printed(self, record: Record) -> None:
-        copy, copies = record["copy"], self._expected.trial.cell.copies
-        must(record, "copy", copy < copies and copy not in self.printed, f"less than {copies}, each once")
+        copies, parts = self._expected.trial.cell.copies, self._printed.setdefault(record["copy"], [])
+        must(record, "copy", record["copy"] < copies, f"less than {copies}")
+        must(record, "part", record["part"] == len(parts), f"{len(parts)}, the next")
         if not self._expected.settings.get(tool.PARAMETER):
             raise RefusedRequest("it sent 'printed' in a trial that did not ask for it")
-        self.printed[copy] = record["text"]
+        parts.append(record["text"])
+
+    def printed(self) -> dict[int, str]:
+        """What each copy's command printed."""
+        return {copy: shapes.of_bytes("".join(parts)) for copy, parts in self._printed.items()}
 
     def _hear_of_copy(self, one: Record) -> None:
         """Take a record of one copy and one metric, only once."""

@@ -82,10 +82,10 @@ class Plan:
             return self.servers[str(value)]
         if name == PEER:
             return self.far_ends.get((system, str(value)), value)
-        return _words(value)
+        return as_words(value)
 
 
-def _words(value: int | str) -> int | str:
+def as_words(value: int | str) -> int | str:
     """A text is a command line: it goes as its words, a newline between two."""
     return "\n".join(shlex.split(value)) if isinstance(value, str) else value
 

@@ -73,6 +73,9 @@ def parse(text: str, *, file: str, is_short: bool = False) -> Study:
     reader.finish()
     if study.peer and not model.is_peer(study.peer):
         raise reader.wrong("peer", study.peer, model.PEERS)
+    for one in study.tool.figures if study.tool else ():
+        if one.each:
+            raise reader.wrong("each", one.each, "left out: a study's metrics are fixed (--tool finds them)")
     study = _joined(model.in_short(study) if is_short else study, parts)
     if not study.workloads:
         raise reader.wrong("workload", [], "at least one [[workload]] with a name")

@@ -37,7 +37,11 @@ FIGURES_MOST = 200
 _OWN = ("time", "peak memory")  # metrics that every command has
 _UNIT_MOST = 40  # characters
 _SCALE = (1e-18, 1e18)
-_KEY = re.compile(r"(?:^|\s)(name|unit|better|pattern|pointer|column|where|take|scale|optional)=")
+_KEY = re.compile(
+    r"(?:^|\s)(name|unit|better|pattern|pointer|among|unit_at|column|where|each|take|scale|optional)="
+)
+_EACH = "*"  # in the name of a figure that stands for several
+_NAME = re.compile(r"[A-Za-z0-9_*](?:(?!['\"\\])[ -~]){0,119}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,13 @@ class ToolFigure:
     # A regular expression that a line holds: its group is the number, and one named `unit` what it is in.
     pattern: str = ""
     pointer: str = ""  # into JSON, as RFC 6901 has it
+    among: str = ""  # a pointer to a list or an object, into each of whose members `pointer` leads
+    unit_at: str = ""  # a pointer likewise, to what the number is in
     column: str = ""  # of CSV, by its heading
-    where: tuple[tuple[str, str], ...] = ()  # what other columns of its row hold
+    # What else holds where the number stands: by another column, pointer into the member, or named group.
+    where: tuple[tuple[str, str], ...] = ()
+    # One of those, of which each value is a figure of its own: * stands for the value in `name`.
+    each: str = ""
     take: str = ONLY  # of several that are found
     scale: float = 1.0  # what the number printed is multiplied by
     optional: bool = False  # left out where it is not printed, or is 0: not every use of the tool has it
@@ -70,12 +79,20 @@ class ToolFigure:
     @property
     def place(self) -> str:
         """Where it stands, in words."""
+        holds = " and ".join(f"{name} is {quoted(value)}" for name, value in self.where)
         if self.pattern:
-            return f"a line that matches {quoted(self.pattern)}"
-        if self.pointer:
-            return f"the JSON pointer {quoted(self.pointer)}"
-        rows = " and ".join(f"{name} is {quoted(value)}" for name, value in self.where)
-        return f"the CSV column {quoted(self.column)}" + (f" where {rows}" if rows else "")
+            place = f"a line that matches {quoted(self.pattern)}"
+        elif self.pointer:
+            inner = f" in {quoted(self.among)}" if self.among else ""
+            place = f"the JSON pointer {quoted(self.pointer)}{inner}"
+        else:
+            place = f"the CSV column {quoted(self.column)}"
+        return place + (f" where {holds}" if holds else "")
+
+    def of(self, value: str) -> "ToolFigure":
+        """The figure for one of the values of `each`."""
+        name = _clean(self.name.replace(_EACH, value))
+        return replace(self, name=name, where=(*self.where, (self.each, value)), each="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +140,33 @@ def asked(tool: Tool | None, words: tuple[str, ...]) -> tuple[str, ...]:
     if tool is None or not words or words[0].rpartition("/")[2] not in tool.programs:
         return words
     return (words[0], *(one for one in tool.adds if one not in words), *words[1:])
+
+
+def expanded(tool: Tool, values: Mapping[str, Iterable[str]]) -> Tool:
+    """The tool with a figure for each of the values that were found for the name of a figure that stands for
+    several. Raises UsageError for too many, or none."""
+    figures: list[ToolFigure] = []
+    for figure in tool.figures:
+        inner = [figure.of(value) for value in values.get(figure.name, ())] if figure.each else [figure]
+        known = {one.name for one in figures}
+        for one in inner:
+            number = 2
+            name = one.name
+            while name in known:
+                name, number = f"{one.name} {number}", number + 1
+            known.add(name)
+            figures.append(replace(one, name=name))
+    if not figures:
+        raise UsageError("the command printed none of the figures that are looked for")
+    if len(figures) > FIGURES_MOST:
+        raise UsageError(f"the command printed {len(figures)} figures, but at most {FIGURES_MOST} are kept")
+    return replace(tool, figures=tuple(figures))
+
+
+def _clean(name: str) -> str:
+    """A name of which a figure can be, as like the given one as can be."""
+    plain = re.sub(r"[^ -~]|['\"\\*]", "_", name)[:100].strip()
+    return plain if plain[:1].isalnum() else f"_{plain}"
 
 
 def known_for(program: str) -> str:
@@ -174,8 +218,11 @@ def _figure(part: Reader) -> ToolFigure:
         better=better or (LOWER if unit in TIMES else ""),
         pattern=_expression(part, "pattern", has_number=True),
         pointer=part.text("pointer", ""),
+        among=part.text("among", ""),
+        unit_at=part.text("unit_at", ""),
         column=part.text("column", ""),
         where=_where(part),
+        each=part.text("each", ""),
         take=part.text("take", ONLY),
         scale=_scale(part),
         optional=part.truth("optional", False),
@@ -186,8 +233,12 @@ def _figure(part: Reader) -> ToolFigure:
 
 
 def _check(figure: ToolFigure, part: Reader) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_. /-]{0,59}", figure.name):
-        raise part.wrong("name", figure.name, "letters, digits and _ . - / and blanks, 60 at most")
+    if not _NAME.fullmatch(figure.name) or (_EACH in figure.name) != bool(figure.each):
+        raise part.wrong(
+            "name",
+            figure.name,
+            f"letters, digits and what else is printable but quotes; {_EACH} where `each` is given alone",
+        )
     if not figure.unit.isprintable() or len(figure.unit) > _UNIT_MOST:
         raise part.wrong("unit", figure.unit, f"at most {_UNIT_MOST} printable characters")
     directions = (HIGHER, LOWER, DESCRIBES)
@@ -200,10 +251,16 @@ def _check(figure: ToolFigure, part: Reader) -> None:
         raise part.wrong(
             "pattern", " and ".join(ways), "one of pattern, pointer and column alone, to say where it stands"
         )
-    if figure.pointer and not figure.pointer.startswith("/"):
-        raise part.wrong("pointer", figure.pointer, "a JSON pointer, such as /jobs/0/read/iops")
-    if figure.where and not figure.column:
-        raise part.wrong("where", dict(figure.where), "left out: only a column has rows")
+    for key in ("pointer", "among", "unit_at"):
+        if (value := getattr(figure, key)) and not value.startswith("/"):
+            raise part.wrong(key, value, "a JSON pointer, such as /jobs/0/read/iops")
+        if value and not figure.pointer:
+            raise part.wrong(key, value, "left out: it goes with `pointer`")
+    for key in (*dict(figure.where), *([figure.each] if figure.each else [])):
+        if figure.pattern and key not in re.compile(figure.pattern).groupindex:
+            raise part.wrong("where", key, "a group of the pattern, (?P<name>...)")
+        if figure.pointer and not (figure.among and key.startswith("/")):
+            raise part.wrong("where", key, "a JSON pointer into the members of `among`")
 
 
 def _expression(part: Reader, key: str, *, has_number: bool = False) -> str:
@@ -213,9 +270,9 @@ def _expression(part: Reader, key: str, *, has_number: bool = False) -> str:
         known = re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise part.wrong(key, text, f"a regular expression ({error})") from None
-    if text and has_number and (known.groups - len(known.groupindex) != 1 or {*known.groupindex} - {UNIT}):
+    if text and has_number and known.groups - len(known.groupindex) != 1:
         raise part.wrong(
-            key, text, "a regular expression with one group, (...), for the number, and at most (?P<unit>...)"
+            key, text, "a regular expression with one group, (...), for the number, besides named ones"
         )
     return text
 
@@ -264,7 +321,8 @@ def text_of(tool: Tool) -> str:
     """The tool as the table [tool] of a study's file."""
     lines = ["[tool]", *_keys(tool, ("name", "title", "programs", "adds", "failure", "tried"))]
     for one in tool.figures:
-        lines += ["[[tool.figure]]", *_keys(one, ("name", "unit", "better", "pattern", "pointer", "column"))]
+        places = ("pattern", "pointer", "among", "unit_at", "column", "each")
+        lines += ["[[tool.figure]]", *_keys(one, ("name", "unit", "better", *places))]
         lines += [f"take = {_toml(one.take)}"] if one.take != ONLY else []
         lines += [f"scale = {one.scale!r}"] if one.scale != 1 else []
         lines += ["optional = true"] if one.optional else []

@@ -38,6 +38,7 @@ TURN_BATCHES_MOST = 16
 LINE_MOST = 16 << 20  # bytes: a group of 20,000 processes that all failed takes 12 MB
 SAID_MOST = 128 << 20  # bytes from a request to its answer's end; a line of a journal may have 256 MB
 ADDED = ("tuning", "file_system_made")  # to a system's record, by the laboratory
+PRINTED_PARTS_MOST = 32
 _SECOND_NS = 1_000_000_000  # no clock is as coarse, nor takes as long to be read
 _STATUSES = ("ok", "failed", "unsupported", "timed out", "killed", "stopped")
 
@@ -156,9 +157,10 @@ class _SharedFields:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """What a command of the user's printed."""
+    """A part of what a command of the user's printed."""
 
     copy: Copy
+    part: Annotated[int, Range(0, PRINTED_PARTS_MOST - 1)]
     text: shapes.Printed
 
 
