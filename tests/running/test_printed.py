@@ -174,6 +174,14 @@ def test_what_is_no_figure_fails_the_trial_and_is_quoted(
     assert sentence in refusal(one(**parts), text)
 
 
+def test_a_pattern_that_never_comes_to_an_end_fails_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printed, "_READ_S", 0.2)
+    evil = one(pattern=r"^(?:a+)+(b)$")
+
+    assert "give plainer patterns" in refusal(evil, "a" * 60)
+    assert figures(one(pattern=r"(\d) ops"), "1 ops") == {"speed": 1.0}  # no alarm is left
+
+
 def test_a_value_of_json_is_found_among_other_lines() -> None:
     text = 'Starting [1 thread]\n[not json\n{"a": {"x/y": [1, 2.5]}}\nfinished {ok}\n'
 

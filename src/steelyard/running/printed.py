@@ -4,8 +4,10 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,6 +21,8 @@ _NUMBER = re.compile(r"[+-]?(?:\d[\d,']*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"\w")
 _MOST = 8e12  # of a figure; DAY_NS bounds what a sample holds
 _EXPONENTS = range(18, 0, -1)
+_READ_S = 5.0
+_TOO_LONG = f"to find the figures in what it printed took more than {_READ_S:g} s: give plainer patterns"
 _LINES_SHOWN, _LINE_MOST = 3, 200
 _LINE_READ_MOST = 10_000  # characters of a line that a pattern is held against
 _OF: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -29,6 +33,29 @@ _OF: Mapping[str, Callable[[Sequence[float]], float]] = {
     "least": min,
     "most": max,
 }
+
+
+class _TooLong(BaseException):
+    """The time for reading is over. No handler on the way may take it for another error."""
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Ends what takes more processor time: a regular expression may try more ways than there is time."""
+
+    def end(*_: object) -> None:
+        raise _TooLong
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _READ_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 class _Absent(Exception):
@@ -44,6 +71,14 @@ def with_figures(outcome: Outcome, tool: Tool | None, printed: Mapping[int, str]
     the tool says that it failed."""
     if tool is None or outcome.status not in ("ok", "failed"):
         return outcome
+    try:
+        with _bounded():
+            return _read(outcome, tool, printed)
+    except _TooLong:
+        return replace(outcome, status="failed", reason=_TOO_LONG)
+
+
+def _read(outcome: Outcome, tool: Tool, printed: Mapping[int, str]) -> Outcome:
     if outcome.status == "failed":
         text = next((one for one in printed.values() if one.strip()), "")
         failure = _failure(tool, text)
@@ -97,10 +132,13 @@ def values(tool: Tool, text: str) -> dict[str, list[str]]:
     order. Raises SystemFailed where the text cannot be read."""
     found: dict[str, list[str]] = {}
     try:
-        for figure in tool.figures:
-            if figure.each:
-                named = (row.named(figure.each) for row in _where(figure, text))
-                found[figure.name] = list(dict.fromkeys(one for one in named if one))
+        with _bounded():
+            for figure in tool.figures:
+                if figure.each:
+                    named = (row.named(figure.each) for row in _where(figure, text))
+                    found[figure.name] = list(dict.fromkeys(one for one in named if one))
+    except _TooLong:
+        raise SystemFailed(f"{_TOO_LONG}{end_of(text)}") from None
     except (_Absent, _Wrong) as wrong:
         raise SystemFailed(f"{wrong}{end_of(text)}") from None
     return found
