@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 
 _STANDARD_STUDY = "standard"
 # A run imports all of it before it measures.
-_REPORTING = ("steelyard.analysis.evaluate", "steelyard.report.console", "steelyard.report.plain")
+_REPORTING = (
+    "steelyard.analysis.evaluate",
+    "steelyard.report.console",
+    "steelyard.report.plain",
+    "steelyard.report.markdown",
+)
 _RECKONING = ("scipy.special", "steelyard.report.during")  # in every round
 _FITTING = "scipy.optimize"  # of several copies' gains, for a report: a large part of all that is imported
 _SEED = partial(parse_whole, least=1 - 10**18, most=10**18 - 1)
@@ -123,6 +128,15 @@ class Reporting:
     )
     html: Path | None = option(
         "--html", type=Path, metavar="FILE", help="write the report as one self-contained page"
+    )
+    export_json: Path | None = option(
+        "--export-json", type=Path, metavar="FILE", help="also write the report as JSON"
+    )
+    export_csv: Path | None = option(
+        "--export-csv", type=Path, metavar="FILE", help="also write the comparisons as CSV"
+    )
+    export_markdown: Path | None = option(
+        "--export-markdown", type=Path, metavar="FILE", help="also write the comparisons as Markdown"
     )
     everything: bool = option(
         "--all",
@@ -333,7 +347,9 @@ def _print_report(experiment: "Experiment", options: Reporting) -> "Evaluation":
         experiment,
         baseline=options.baseline,
         margin=options.margin,
-        machine_facts=options.everything or bool(options.html) or options.format == "json",
+        machine_facts=bool(
+            options.everything or options.html or options.export_json or options.format == "json"
+        ),
     )
     made_from = result.experiment.study
     published = tables.tables(result, made_from, reference=options.reference) if made_from else ()
@@ -350,6 +366,7 @@ def _print_report(experiment: "Experiment", options: Reporting) -> "Evaluation":
         sys.stdout.flush()  # its reader need not wait for the page
     except (BrokenPipeError, SteelyardError) as error:
         unread = error  # the page is wanted all the same
+    _export(result, published, options)
     if options.html:
         from steelyard.report import page  # draws charts: a second to import, and only for this
 
@@ -360,6 +377,21 @@ def _print_report(experiment: "Experiment", options: Reporting) -> "Evaluation":
     if unread is not None:
         raise unread
     return result
+
+
+def _export(result: "Evaluation", published: "Sequence[Printed]", options: Reporting) -> None:
+    """Writes the report's other forms that are asked for."""
+    from steelyard.report import markdown, plain
+
+    forms = (
+        ("--export-json", options.export_json, partial(plain.print_json, result, published)),
+        ("--export-csv", options.export_csv, partial(plain.print_csv, result)),
+        ("--export-markdown", options.export_markdown, partial(markdown.print_evaluation, result)),
+    )
+    for flag, path, show in forms:
+        if path is not None:
+            with output.directed(path, option=flag):
+                show()
 
 
 def _print_tables(tables: "Sequence[Printed]", form: str) -> None:

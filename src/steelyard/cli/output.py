@@ -43,7 +43,7 @@ def write(option: str, path: Path, content: str) -> None:
 
 
 @contextmanager
-def directed(path: Path | None) -> Iterator[None]:
+def directed(path: Path | None, *, option: str = "--output") -> Iterator[None]:
     """Lets what is printed go into that file, if there is one, whole or not at all. Raises UsageError where
     it cannot be written."""
     if path is None or destination.descriptor(path) == 1:
@@ -52,4 +52,4 @@ def directed(path: Path | None) -> Iterator[None]:
     written = io.StringIO()
     with redirect_stdout(written):
         yield
-    write("--output", path, written.getvalue())
+    write(option, path, written.getvalue())

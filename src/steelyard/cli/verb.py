@@ -15,7 +15,8 @@ from typing import Any
 from steelyard.quantities import parsed
 
 FORMATS = ("text", "json", "csv")
-WRITTEN = ("output", "html")  # the options that name a file to be written
+# The options that name a file to be written.
+WRITTEN = ("output", "html", "export_json", "export_csv", "export_markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,5 +175,5 @@ def written_by(options: Any) -> dict[str, Path]:
         if "table" in field.metadata:
             found |= written_by(value)
         elif field.name in WRITTEN and value is not None:
-            found[f"--{field.name}"] = value
+            found[f"--{field.name.replace('_', '-')}"] = value
     return found

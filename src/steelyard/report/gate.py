@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from xml.etree import ElementTree
 
 from steelyard.analysis.gating import FAILED, OPEN, RULED_OUT, WORSE, Gate, Gated
 from steelyard.quantities import number_of
 from steelyard.report.answers.words import duration
+from steelyard.report.markdown import cell, table
 from steelyard.words import wording
 
 _STATES = {
@@ -49,20 +50,14 @@ def text(gate: Gate) -> str:
 
 def markdown(gate: Gate) -> str:
     """The verdict first, then what changed, then what was ruled out."""
-    lines = [f"**{_cell(heading(gate))}**", ""]
-    told = [one for one in gate.all if one.state != RULED_OUT]
-    if told:
-        lines += [
-            f"| metric | {_cell(gate.old)} | {_cell(gate.new)} | change | |",
-            "| --- | --- | --- | --- | --- |",
-        ]
-        lines += [_row(one) for one in told]
-        lines.append("")
+    lines = [f"**{cell(heading(gate))}**", ""]
+    if told := [one for one in gate.all if one.state != RULED_OUT]:
+        lines += table(("metric", gate.old, gate.new, "change", ""), map(_row, told))
     ruled_out = gate.of(RULED_OUT)
     if ruled_out:
         lines += [f"<details><summary>No slowdown: {number_of(len(ruled_out), 'metric')}</summary>", ""]
         lines += [
-            f"- {_cell(_label(one))}: {_change(one)} (margin {_percent(one.comparison.margin)})"
+            f"- {cell(_label(one))}: {_change(one)} (margin {_percent(one.comparison.margin)})"
             for one in ruled_out
         ]
         lines += ["", "</details>", ""]
@@ -143,19 +138,13 @@ def _change(one: Gated) -> str:
     return f"{one.change * 100:+.1f} %{bounds}"
 
 
-def _row(one: Gated) -> str:
+def _row(one: Gated) -> Sequence[str]:
     compared = one.comparison
-    values = [
+    values = (
         wording.value(value.value, compared.unit) if value else "–"
         for value in (compared.baseline_value, compared.value)
-    ]
-    cells = [_label(one), *values, _change(one), _STATES[one.state]]
-    return "| " + " | ".join(_cell(each) for each in cells) + " |"
-
-
-def _cell(words: str) -> str:
-    """Text that is no markup."""
-    return "".join(f"\\{each}" if each in "\\`*_{}[]<>#|~&" else each for each in words)
+    )
+    return (_label(one), *values, _change(one), _STATES[one.state])
 
 
 def _percent(share: float) -> str:
