@@ -186,6 +186,28 @@ def test_of_many_pairs_the_distribution_is_as_good_as_exact(monkeypatch: pytest.
         assert q == pytest.approx(p, rel=0.02)
 
 
+@pytest.mark.parametrize("kind", ["smooth", "ties", "one value", "two values", "far"])
+def test_averages_that_are_counted_are_those_that_a_list_has(kind: str) -> None:
+    """Of many pairs there is no list."""
+    chance, count = np.random.default_rng(4), 600
+    differences = {
+        "smooth": chance.normal(size=count) * 0.01,
+        "ties": np.round(chance.normal(size=count), 1),
+        "one value": np.full(count, 0.25),
+        "two values": np.where(chance.random(count) < 0.5, -1.0, 1.0),
+        "far": np.append(np.full(count - 1, -3.0), 1e6),
+    }[kind]
+    listed = signed_rank.walsh_averages(differences)
+
+    found = signed_rank.estimate(differences, alpha=0.002)
+
+    outside = signed_rank._outside(count, 0.002)
+    assert found.low == pytest.approx(listed[outside - 1], rel=1e-12)
+    assert found.high == pytest.approx(listed[-outside], rel=1e-12)
+    assert found.value == pytest.approx(float(np.median(listed)), rel=1e-12, abs=1e-12)
+    assert found.value == signed_rank.centre(differences)
+
+
 def test_the_interval_s_bounds_are_the_walsh_averages_that_the_critical_value_counts() -> None:
     differences = np.random.default_rng(5).normal(size=20)
     averages = signed_rank.walsh_averages(differences)
@@ -266,7 +288,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(kind: str, pairs: int
 @pytest.mark.computes
 @pytest.mark.parametrize("what", ["claims", "intervals"])
 def test_the_levels_hold_together_over_all_looks(what: str) -> None:
-    """Of a sum that is looked at after 2, 3, 4, ... 1,024 units: how often any look is beyond its level."""
+    """Of a sum that is looked at after 2, 3, 4, ... 4,096 units: how often any look is beyond its level."""
     paths = 200_000
     chance = np.random.default_rng(len(what))
     at = np.array(levels.LOOKS, dtype=float)
@@ -284,14 +306,16 @@ def test_the_levels_hold_together_over_all_looks(what: str) -> None:
 def test_the_looks_rise_and_a_claim_of_few_or_many_units_has_the_smaller_level() -> None:
     assert list(levels.LOOKS) == sorted(set(levels.LOOKS))
     assert levels.LOOKS[:6] == (2, 3, 4, 5, 6, 8)
-    assert [levels.claim(units) for units in (2, 7, 8, 128, 129)] == [
+    assert [levels.claim(units) for units in (2, 7, 8, 128, 129, 1024, 1025)] == [
         0.003,
         0.003,
         0.0065,
         0.0065,
-        0.0025,
+        0.0022,
+        0.0022,
+        0.0008,
     ]
-    assert [levels.usual(units) for units in (2, 128, 192)] == [0.0055, 0.0055, 0.002]
+    assert [levels.usual(units) for units in (2, 128, 192, 1536)] == [0.0055, 0.0055, 0.0018, 0.0008]
     assert [levels.last_look(units) for units in (0, 1, 2, 7, 8, 11, 128, 500, 5000)] == [
         0,
         0,
@@ -301,10 +325,11 @@ def test_the_looks_rise_and_a_claim_of_few_or_many_units_has_the_smaller_level()
         8,
         128,
         384,
-        1024,
+        4096,
     ]
     assert levels.after(12)[:7] == (16, 24, 32, 48, 64, 96, 128)
-    assert levels.after(1024) == ()
+    assert levels.after(1024) == (1536, 2048, 3072, 4096)
+    assert levels.after(4096) == ()
 
 
 def test_a_p_value_at_a_look_s_level_is_five_percent_for_all_looks() -> None:
@@ -867,7 +892,7 @@ def test_the_guard_makes_an_early_look_wait() -> None:
 def test_equality_needs_six_at_least_and_what_is_at_the_margin_has_no_look() -> None:
     assert _needed(0.0, 0.001, 2) == 6
     assert _needed(0.02, 0.1, 2) is None
-    assert _needed(0.5, 0.01, 1024) is None  # there is none to come
+    assert _needed(0.5, 0.01, 4096) is None  # there is none to come
 
 
 def test_a_size_needs_more_the_better_it_is_to_be_known_and_none_where_nothing_differs() -> None:

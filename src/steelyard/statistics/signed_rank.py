@@ -10,6 +10,7 @@ probability down to 0.005 %, and within 3 % down to one in a million.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from statistics import NormalDist
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 EXACT_MOST = 256  # pairs
+_LISTED_MOST = 512  # pairs of which all averages are listed
 _NORMAL = NormalDist()
 
 
@@ -73,7 +75,35 @@ def walsh_averages(differences: Array) -> Array:
 
 def centre(differences: Array) -> float:
     """The Hodges-Lehmann estimate."""
+    count = len(differences)
+    if count > _LISTED_MOST:
+        last = count * (count + 1) // 2 - 1
+        return float(np.mean(_walsh_averages_at(differences, (last // 2, (last + 1) // 2))))
     return float(np.median(_unsorted_averages(differences)))
+
+
+def _walsh_averages_at(differences: Array, places: Sequence[int]) -> list[float]:
+    """Those of the sorted Walsh averages, without a list of all: for each value between two of them, how many
+    are no greater is counted by a search for each difference."""
+    ordered = np.sort(differences)
+    numbers = np.arange(len(ordered))
+
+    def up_to(value: float) -> NDArray[np.int64]:
+        return np.searchsorted(ordered, 2 * value - ordered, side="right")
+
+    found = []
+    for place in places:
+        low, high = float(np.nextafter(ordered[0], -np.inf)), float(ordered[-1])
+        least = max(abs(low), abs(high)) * np.finfo(float).eps / 4
+        while high - low > least and low < (middle := low + (high - low) / 2) < high:
+            if np.maximum(up_to(middle) - numbers, 0).sum() > place:
+                high = middle
+            else:
+                low = middle
+        partners = up_to(high) - 1  # of each difference the greatest with which it has an average so small
+        with_partner = partners >= numbers
+        found.append(float(((ordered + ordered[partners]) / 2)[with_partner].max()))
+    return found
 
 
 def estimate(differences: Array, *, alpha: float) -> Estimate:
@@ -82,8 +112,12 @@ def estimate(differences: Array, *, alpha: float) -> Estimate:
     Shape: n differences, n >= 1. With too few pairs for the level there is no interval, and low, high
     and level are None: no other estimator takes its place.
     """
+    count, outside = len(differences), _outside(len(differences), alpha)
+    if count > _LISTED_MOST:
+        total = count * (count + 1) // 2
+        low, high = _walsh_averages_at(differences, (outside - 1, total - outside))
+        return Estimate(centre(differences), low, high, 1 - alpha)
     averages = _unsorted_averages(differences)
-    outside = _outside(len(differences), alpha)
     if outside == 0:
         return Estimate(float(np.median(averages)))
     last = len(averages) - 1

@@ -98,7 +98,7 @@ class Levels:
 class Design:
     """The design of the measurement; docs/explanation/statistics.md has the reasons."""
 
-    blocks: int = 1024  # of each cell, at most
+    blocks: int = 4096  # of each cell, at most
     blocks_per_boot: int = 1  # rounds, rather: a cell comes once in each
     budget_s: float = 300.0  # a limit: what is settled sooner ends sooner
     trial_limit_s: float = 30.0
