@@ -19,6 +19,7 @@ LOOP = "#!/bin/sh\ni=0; while [ $i -lt {count} ]; do i=$((i+1)); done\n"
     ("words", "said"),
     [
         (["compare", "native", "--", "true"], "compare needs two systems for one command"),
+        (["compare", "native", "uml", "--"], "compare: a command must come after --"),
         (["compare", "--command", "true"], "compare needs two systems for one command"),
         (["compare", "a", "b", "--command", "x", "--command", "y"], "not on a, b"),
         (["compare", "native", "uml", "--command", "x", "--", "y"], "not both"),

@@ -99,11 +99,14 @@ def _unknown(kind: str, name: str, expected: Sequence[str]) -> UsageError:
 
 
 def _command_apart(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split off the command after the first -- of some verbs, whatever it looks like."""
+    """Split off the command after the first -- of some verbs, whatever it looks like. Raises UsageError for
+    none there."""
     takers = [one.name for one in VERBS if isinstance(one, Verb) and one.takes_command]
     if not words or words[0] not in takers or "--" not in words:
         return words, []
     place = words.index("--")
+    if not words[place + 1 :]:
+        raise UsageError(f"{words[0]}: a command must come after --, such as: -- sort numbers.txt")
     return words[:place], words[place + 1 :]
 
 
