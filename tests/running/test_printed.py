@@ -7,14 +7,18 @@ failed is called TOOL-wrong.
 from pathlib import Path
 
 import pytest
+from conversations import QUICK, conversation
 
 from steelyard.errors import StudyError, UsageError
 from steelyard.events import Outcome
 from steelyard.running import printed
+from steelyard.running.records import TrialParser
 from steelyard.study import tool
 from steelyard.study.model import Cell
 from steelyard.study.plan import Trial
 from steelyard.study.tool import Tool, ToolFigure
+from steelyard.systems import protocol
+from steelyard.systems.protocol import RefusedRequest
 
 PRINTED = Path(__file__).parent / "printed"
 OK = Outcome(Trial("native", Cell("command"), 0, 0, 0, 1), 1, "ok")
@@ -222,6 +226,24 @@ def test_a_figure_is_described_by_words_in_any_order() -> None:
     assert told == ToolFigure(
         "throughput", "1/s", "higher", pattern=r"([\d.]+) ops", scale=1000.0, optional=True
     )
+
+
+@pytest.mark.program
+def test_what_is_told_in_parts_is_one_text(tmp_path: Path) -> None:
+    told = conversation(Cell("command", (*QUICK, ("command", "true"), ("figures", 1))), tmp_path)
+    plain = [one for one in told.said if b'"record":"printed"' not in one]
+    part = b'{"record":"printed","copy":0,"part":%d,"text":"%s"}'
+    begin, *rest = plain
+    parser = TrialParser(told.expected)
+
+    for one in (begin, part % (0, b"a\\u00c3"), part % (1, b"\\u00a4"), *rest):
+        record = protocol.read(one)
+        assert record is not None
+        parser.ends_with(record)
+
+    assert parser.printed() == {0: "aä"}
+    with pytest.raises(RefusedRequest, match=r"part is 1, but must be 0, the next"):
+        told.outcome((begin, part % (1, b"late"), *rest))
 
 
 def test_values_that_tell_figures_apart_make_names_of_their_own() -> None:

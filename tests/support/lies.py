@@ -238,6 +238,16 @@ LIES: dict[str, Lie] = {
         _before("end", b'{"record":"histogram","copy":0,"metric":"latency","values_ns":[1],"counts":[1]}'),
         "'histogram' .* metric is 'latency', .* of another workload",
     ),
+    "what a command printed, where nobody asked": Lie(
+        _before("end", b'{"record":"printed","copy":0,"part":0,"text":"1"}'), "that did not ask for it"
+    ),
+    "a part of what was printed that is too late": Lie(
+        _before("end", b'{"record":"printed","copy":0,"part":32,"text":""}'), r"'printed' .* part is 32"
+    ),
+    "a part of what was printed that is too long": Lie(
+        _before("end", b'{"record":"printed","copy":0,"part":0,"text":"' + b"x" * 262145 + b'"}'),
+        r"'printed' .* at most 262144 characters",
+    ),
     "a histogram of nothing": Lie(
         _before("end", b'{"record":"histogram","copy":0,"metric":"latency","values_ns":[1],"counts":[0]}'),
         r"'histogram' .* counts\[0\] is 0",

@@ -146,11 +146,12 @@ class TrialParser:
         self._shared = f"{record['server']}: {record['why']}"
 
     def _hear_printed(self, record: Record) -> None:
-        copies, parts = self._expected.trial.cell.copies, self._printed.setdefault(record["copy"], [])
-        must(record, "copy", record["copy"] < copies, f"less than {copies}")
-        must(record, "part", record["part"] == len(parts), f"{len(parts)}, the next")
         if not self._expected.settings.get(tool.PARAMETER):
             raise RefusedRequest("it sent 'printed' in a trial that did not ask for it")
+        copy, copies = record["copy"], self._expected.trial.cell.copies
+        must(record, "copy", copy < copies, f"less than {copies}")
+        parts = self._printed.setdefault(copy, [])
+        must(record, "part", record["part"] == len(parts), f"{len(parts)}, the next")
         parts.append(record["text"])
 
     def printed(self) -> dict[int, str]:
