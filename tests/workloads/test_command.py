@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import patience
 
 from steelyard.programs import built
 
@@ -148,12 +150,38 @@ def test_what_a_command_that_fails_printed_is_told(tmp_path: Path, warmup_ns: in
 
 
 def test_a_command_that_prints_too_much_for_figures_fails(tmp_path: Path) -> None:
-    script(tmp_path, f"head -c {(8 << 20) + 1} /dev/zero")
+    script(tmp_path, "head -c 100000000 /dev/zero")
 
     status, reason = end(performed("command=./work", f"directory={tmp_path}", "figures=1"))
 
     assert status == "failed"
-    assert reason == "'./work' printed 8388609 bytes, and at most 8388608 are read for figures"
+    assert reason == "'./work' printed 100000000 bytes, and at most 8388608 are read for figures"
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "echo 1; exec >&- 2>&-; sleep 0.2",  # it closes its output, and ends later
+        "echo 1; (while :; do echo 2 || exit; done) & exit",  # and leaves another that prints on
+        "echo 1; (sleep 60; echo 2) & exit",
+        "trap 'echo caught; exit' CHLD; echo 1; true & wait; sleep 60",  # its signals are as usual
+    ],
+)
+def test_a_command_is_heard_until_it_ends_and_no_longer(tmp_path: Path, work: str) -> None:
+    script(tmp_path, work)
+
+    began = time.monotonic()
+    records = performed("command=./work", f"directory={tmp_path}", "figures=1", "batches=1")
+
+    assert end(records) == ("ok", None)
+    assert printed(records)[0].startswith("1\n")
+    assert time.monotonic() - began < patience(30)
+
+
+def test_a_command_that_prints_without_end_is_ended_with_its_trial() -> None:
+    records = performed("command=yes", "figures=1", "limit_ms=500")
+
+    assert end(records)[0] == "timed out"
 
 
 def test_what_is_printed_is_told_in_parts(tmp_path: Path) -> None:

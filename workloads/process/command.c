@@ -12,7 +12,7 @@
  *              what the command makes there from one operation to the next, and a command that
  *              finds its own files there may do other work the second time. Input, output and
  *              errors are /dev/null unless `input` and `output` name files. With `figures` its
- *              output and errors are one file, and the trial tells what its last operation printed,
+ *              output and errors are one pipe, and the trial tells what its last operation printed,
  *              up to 8 MiB. A signal, or an exit status other than 0 (unless ignore_failure is 1),
  *              fails the trial. Processes that the command leaves behind disturb what follows;
  *              those that stay in its process group are killed when the trial ends. The program is
@@ -32,12 +32,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/record.h"
 #include "../api/found.h"
 #include "../api/system.h"
 #include "../api/workload.h"
 
-enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000, PRINTED_MOST = 8 << 20, PART_MOST = 1 << 18 };
+enum { COMMAND_MOST = 4000, DIRECTORY_MOST = 1000 };
 
 static char     command[COMMAND_MOST + 1] = "true";
 static char     preparation[COMMAND_MOST + 1], conclusion[COMMAND_MOST + 1];
@@ -134,6 +133,8 @@ static void tell_printed(uint64_t copy, int file)
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "printed.h"
+
 enum { FILES = 64, VARIABLES_MOST = 1000 };
 /* exit statuses of a child that did not come so far */
 enum { NOT_EXECUTED = 126, NO_INPUT = 125 };
@@ -152,7 +153,6 @@ static struct helper before_all = { .text = making_ready }, after_all = { .text 
 static struct helper before_each = { .text = preparation }, after_each = { .text = conclusion };
 static int           is_ready, is_unconcluded; /* what the two that come after are due to */
 static int           nothing = -1;             /* /dev/null */
-static int           printed = -1; /* a file without a name, for what it prints; or -1 */
 static const char   *environment[VARIABLES_MOST + 3];
 
 static int is_program(const char *folder, size_t folder_length, const char *name,
@@ -259,21 +259,6 @@ static int try_files(void)
 	return 0;
 }
 
-/* A command that works in the trial's directory finds that as empty as without it. */
-static int keep_printed(void)
-{
-	char name[PATH_MAX];
-	int  length = snprintf(name, sizeof(name), "%s/printed", trial_directory());
-
-	if (output[0])
-		return fail_check(
-			"a command's figures are in what it prints, which `output` takes");
-	if (length < 0 || (size_t)length >= sizeof(name))
-		return fail_check("the path of the trial's directory is too long");
-	printed = open(name, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-	return printed < 0 || unlink(name) ? fail("a file for what the command prints") : 0;
-}
-
 /* To the file of that name; else, without one, to `otherwise`. */
 static int redirect(int file, const char *name, int flags, int otherwise)
 {
@@ -286,6 +271,8 @@ static int redirect(int file, const char *name, int flags, int otherwise)
 static void execute(const char *program, char *const arguments[], const char *in, const char *out,
                     int prints)
 {
+	if (figures)
+		printed_child();
 	if (redirect(STDIN_FILENO, in, O_RDONLY, nothing) ||
 	    redirect(STDOUT_FILENO, out, O_WRONLY | O_CREAT | O_TRUNC, prints) ||
 	    redirect(STDERR_FILENO, "", 0, prints))
@@ -294,12 +281,13 @@ static void execute(const char *program, char *const arguments[], const char *in
 	_exit(NOT_EXECUTED);
 }
 
-static int await_success(pid_t child, const char *name, int may_fail)
+static int await_success(pid_t child, const char *name, int may_fail, int is_heard)
 {
 	int           status;
 	struct rusage usage;
 
-	if (wait4(child, &status, 0, &usage) != child)
+	if ((is_heard ? printed_wait(child, &status, &usage) : wait4(child, &status, 0, &usage)) !=
+	    child)
 		return fail("waitpid");
 	if ((uint64_t)usage.ru_maxrss * 1024 > peak_bytes)
 		peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
@@ -335,7 +323,7 @@ static int perform(const struct helper *helper)
 		return fail("fork");
 	if (child == 0)
 		execute(helper->path, helper->words, "", "", nothing);
-	outcome = await_success(child, helper->words[0], 0);
+	outcome = await_success(child, helper->words[0], 0, 0);
 	peak_bytes = peak;
 	return outcome;
 }
@@ -353,7 +341,10 @@ static int setup(void)
 	/* The harness's channels are not for the command, which could keep them open too long. */
 	for (int file = STDERR_FILENO + 1; file < FILES; file++)
 		fcntl(file, F_SETFD, FD_CLOEXEC);
-	if ((figures && (outcome = keep_printed())) || (outcome = set_environment()) ||
+	if (figures && output[0])
+		return fail_check(
+			"a command's figures are in what it prints, which `output` takes");
+	if ((figures && (outcome = printed_begin())) || (outcome = set_environment()) ||
 	    (outcome = enter_directory()) || (outcome = find_helper(&before_all)) ||
 	    (outcome = perform(&before_all)))
 		return outcome;
@@ -365,37 +356,28 @@ static int setup(void)
 	return find_helper(&after_all);
 }
 
-static int check_printed(void)
-{
-	struct stat status;
-
-	if (fstat(printed, &status))
-		return fail("fstat");
-	return status.st_size > PRINTED_MOST
-	               ? fail_check(
-				 "'%.200s' printed %lld bytes, and at most %d are read for figures",
-				 words[0], (long long)status.st_size, PRINTED_MOST)
-	               : 0;
-}
-
 static int run(uint64_t operations)
 {
 	int outcome = 0;
 
 	while (operations-- && !outcome) {
+		int   prints = figures ? printed_open() : nothing;
 		pid_t child;
 
-		if (printed >= 0 && ftruncate(printed, 0))
-			return fail("ftruncate");
+		if (prints < 0)
+			return fail("pipe");
 		is_unconcluded = 1;
 		child = fork();
 		if (child < 0)
 			return fail("fork");
 		if (child == 0)
-			execute(path, words, input, output, printed >= 0 ? printed : nothing);
-		outcome = await_success(child, words[0], ignore_failure != 0);
-		if (!outcome && printed >= 0)
-			outcome = check_printed();
+			execute(path, words, input, output, prints);
+		outcome = await_success(child, words[0], ignore_failure != 0, figures != 0);
+		if (!outcome && figures && printed_bytes() > PRINTED_MOST)
+			outcome = fail_check("'%.200s' printed %llu bytes, and at most %d are read "
+			                     "for figures",
+			                     words[0], (unsigned long long)printed_bytes(),
+			                     PRINTED_MOST);
 	}
 	return outcome;
 }
@@ -431,26 +413,10 @@ static void teardown(void)
 		close(nothing);
 }
 
-/* A NUL would end the text; none belongs there. */
 static void tell_printed(uint64_t copy, int file)
 {
-	static char text[PART_MOST + 1];
-	uint64_t    part = 0;
-	ssize_t     count;
-
-	while (printed >= 0 && part * PART_MOST < PRINTED_MOST &&
-	       (count = pread(printed, text, PART_MOST, (off_t)(part * PART_MOST))) >= 0 &&
-	       (count > 0 || !part)) {
-		for (ssize_t i = 0; i < count; i++)
-			if (!text[i])
-				text[i] = ' ';
-		text[count] = 0;
-		record_open("printed");
-		record_number("copy", copy);
-		record_number("part", part++);
-		record_text("text", text);
-		record_close(file);
-	}
+	if (figures)
+		printed_tell(copy, file);
 }
 #endif
 
