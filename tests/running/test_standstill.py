@@ -13,7 +13,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +149,11 @@ def _trials(archive: Path) -> list[dict[str, Any]]:
     return [line for line in _lines(archive) if line["kind"] == "trial"]
 
 
-def _begun(tmp_path: Path, *, budget: str = "60s") -> subprocess.Popen[str]:
-    (tmp_path / "slow.toml").write_text(STUDY.format(budget=budget, blocks=2))
-    running = subprocess.Popen(
+@contextlib.contextmanager
+def _begun(tmp_path: Path, *, blocks: int = 2, budget: str = "60s") -> Iterator[subprocess.Popen[str]]:
+    """A run with its first trial done. It is over when the context is left."""
+    (tmp_path / "slow.toml").write_text(STUDY.format(budget=budget, blocks=blocks))
+    with subprocess.Popen(
         [
             *(COMMAND, "run", tmp_path / "slow.toml", "--systems", "native", "native", "--no-watch"),
             *("--archive", tmp_path / "archive"),
@@ -161,9 +163,13 @@ def _begun(tmp_path: Path, *, budget: str = "60s") -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
         preexec_fn=_as_at_a_terminal,
-    )
-    _until(lambda: bool(_trials(tmp_path / "archive")), running)
-    return running
+    ) as running:
+        try:
+            _until(lambda: bool(_trials(tmp_path / "archive")), running)
+            yield running
+        finally:
+            if running.poll() is None:
+                running.kill()
 
 
 def _as_at_a_terminal() -> None:
@@ -193,18 +199,19 @@ def _state_of(process: int) -> str:
 def test_a_stop_of_the_laboratory_fails_no_trial_and_is_not_charged(
     tmp_path: Path, number: signal.Signals, whom: str
 ) -> None:
-    running = _begun(tmp_path)
     send = os.kill if whom == "one" else os.killpg
-    _until(lambda: any(map(_is_the_workload, family(running.pid))), running)
+    with _begun(tmp_path) as running:
+        _until(lambda: any(map(_is_the_workload, family(running.pid))), running)
 
-    send(running.pid, number)
-    _until(lambda: _state_of(running.pid) == "T", running)
-    time.sleep(SILENT_S + 1.5)
-    continued = time.time()
-    send(running.pid, signal.SIGCONT)
-    _until(lambda: _trials(tmp_path / "archive")[-1]["began"] > continued, running)
+        send(running.pid, number)
+        _until(lambda: _state_of(running.pid) == "T", running)
+        time.sleep(SILENT_S + 1.5)
+        send(running.pid, signal.SIGCONT)
+        _, said = running.communicate(timeout=patience(100))
+    (experiment,) = (tmp_path / "archive" / "experiments").iterdir()
+    words = ("archive", "reopen", experiment.name, "--archive", tmp_path / "archive")
+    subprocess.run([COMMAND, *words], check=True, capture_output=True)
     lines = _lines(tmp_path / "archive")
-    _, said = running.communicate(timeout=patience(100))
 
     (stop,) = [line for line in lines if line["kind"] == "stop"]
     assert stop["reason"] == standstill.STOPPED
@@ -219,16 +226,13 @@ def test_a_stop_of_the_laboratory_fails_no_trial_and_is_not_charged(
 
 @pytest.mark.program
 def test_the_journal_s_account_of_time_leaves_a_stop_out(tmp_path: Path) -> None:
-    running = _begun(tmp_path)
-
-    os.kill(running.pid, signal.SIGSTOP)
-    time.sleep(3.0)
-    os.kill(running.pid, signal.SIGCONT)
-    continued = time.time()
-    _until(lambda: _trials(tmp_path / "archive")[-1]["began"] > continued, running)
-    lines = _lines(tmp_path / "archive")
-    running.kill()
-    running.communicate()
+    with _begun(tmp_path, blocks=50) as running:
+        os.kill(running.pid, signal.SIGSTOP)
+        time.sleep(3.0)
+        os.kill(running.pid, signal.SIGCONT)
+        continued = time.time()
+        _until(lambda: _trials(tmp_path / "archive")[-1]["began"] > continued, running)
+        lines = _lines(tmp_path / "archive")
 
     spent_s = journal.earlier(
         lines, {one["cell"]: Cell("command") for one in _trials(tmp_path / "archive")}
