@@ -48,6 +48,7 @@ ALWAYS = [
     ("/sys", UNREADABLE, "run"),
     ("/dev", UNREADABLE, "list"),
     ("/dev/null", ABSENT, "run"),
+    ("/proc/self/task/self/children", ODD, "run"),
 ]
 _OF_GUESTS = ("/dev/root", "/dev/ttyS0", "/dev/ubdb", "/dev/vda", "/dev/vdb", "/tmp/steelyard-load")
 _OWN = ("/tmp",)  # the test's own files are there

@@ -24,7 +24,7 @@ from steelyard.errors import UnknownName, Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
 from steelyard.systems import scratch, uml
-from steelyard.systems.agent import Agent, descendants
+from steelyard.systems.agent import Agent, children, descendants
 from steelyard.systems.system import System, check
 
 PARTIAL_REGISTERS = places.SUPPORT / "partial_registers.py"
@@ -442,3 +442,23 @@ def test_uml_needs_no_home_directory_that_can_be_written(
 
     with Agent(systems.find("uml"), directory=tmp_path) as agent:
         assert agent.hello["record"] == "hello"
+
+
+def test_children_are_found_by_their_parents_where_the_lists_are_none(tmp_path: Path) -> None:
+    """And a process whose figures are none is nobody's child."""
+    for number, stat in (
+        (5, "5 (a) S 1"),
+        (7, "7 (b) c) S 5 7"),
+        (8, "\ufffd\0-1"),
+        (9, "9 (d)"),
+        (10, "10 (e) S 50"),
+    ):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "stat").write_text(stat)
+    (tmp_path / "5" / "task" / "5").mkdir(parents=True)
+
+    for odd in (b"\xff\0-1\n", b"x y", b"\xc2\xb2", b"9" * 40):
+        (tmp_path / "5" / "task" / "5" / "children").write_bytes(odd)
+        assert children(5, tmp_path) == [7]
+    (tmp_path / "5" / "task" / "5" / "children").write_bytes(b"7 10 \n")
+    assert children(5, tmp_path) == [7, 10]

@@ -50,17 +50,30 @@ def children(process: int, proc: Path) -> list[int]:
     found: list[int] = []
     for thread in _listed(f"{proc}/{process}/task"):
         text = _read(f"{proc}/{process}/task/{thread}/children")
-        if text is None and _read(f"{proc}/self/task/{os.getpid()}/children") is None:
+        words = (text or "").split()
+        cannot = text is None and _read(f"{proc}/self/task/{os.getpid()}/children") is None
+        if cannot or not all(map(_is_number, words)):
             return _children_by_parent(process, proc)
-        found += [int(child) for child in (text or "").split()]
+        found += map(int, words)
     return found
 
 
 def _children_by_parent(process: int, proc: Path) -> list[int]:
     """The same from every process's parent: slow if there are many."""
-    numbers = [int(name) for name in _listed(str(proc)) if name.isdigit()]
+    numbers = [int(name) for name in _listed(str(proc)) if _is_number(name)]
     stats = ((number, _read(f"{proc}/{number}/stat")) for number in numbers)
-    return [number for number, stat in stats if stat and int(stat.rpartition(")")[2].split()[1]) == process]
+    return [number for number, stat in stats if stat and _parent_in(stat) == str(process)]
+
+
+def _parent_in(stat: str) -> str:
+    """The parent that /proc/PID/stat says; "" if it says none."""
+    fields = stat.rpartition(")")[2].split()
+    return fields[1] if len(fields) > 1 else ""
+
+
+def _is_number(word: str) -> bool:
+    """Whether it is a process's number, and nothing that another kernel or a sandbox says in its place."""
+    return word.isascii() and word.isdecimal() and len(word) < 10
 
 
 def _is_stopped(process: int) -> bool:
@@ -236,7 +249,8 @@ class Agent:
         for process in descendants(self._process.pid, with_held=True) if self.system.here else []:
             for thread in _listed(f"/proc/{process}/task"):
                 text = _read(f"/proc/{process}/task/{thread}/schedstat")
-                total += int(text.split()[0]) if text and text.split() else 0
+                ran_ns = (text or "").partition(" ")[0]
+                total += int(ran_ns) if ran_ns.isascii() and ran_ns.isdecimal() else 0
         return total
 
     def _has_fast_clock(self) -> bool:

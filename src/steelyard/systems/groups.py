@@ -75,7 +75,7 @@ def processes(group: Path) -> set[int]:
         try:
             numbers = {int(one) for one in (Path(directory) / "cgroup.procs").read_bytes().split()}
             members |= numbers - {0}  # one of another process namespace, which has no number here
-        except OSError:
+        except (OSError, ValueError):  # it is gone; or it says what no control group says
             continue
     return members
 

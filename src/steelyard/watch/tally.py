@@ -154,10 +154,10 @@ def program_of(pid: int, begin_ns: int) -> str | None:
     """The name of a process of this host that runs now; None if it is gone, its number another's perhaps."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+        name, _, rest = stat.partition(b"(")[2].rpartition(b")")
+        began_ns = int(rest.split()[19]) * _TICK_NS - _ahead_ns()
+    except (OSError, ValueError, IndexError):
         return None
-    name, _, rest = stat.partition(b"(")[2].rpartition(b")")
-    began_ns = int(rest.split()[19]) * _TICK_NS - _ahead_ns()
     return name.decode(errors="backslashreplace") if abs(began_ns - begin_ns) <= 2 * _TICK_NS else None
 
 
