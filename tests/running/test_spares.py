@@ -173,6 +173,28 @@ def test_a_thread_that_looks_after_others_is_kept_off_their_processor(tmp_path: 
 
 
 @needs_two
+@pytest.mark.parametrize("boots", [True, False])
+def test_what_a_kernel_of_its_own_does_between_its_turns_it_does_elsewhere(
+    tmp_path: Path, boots: bool
+) -> None:
+    one, *others = allowance.processors()
+    with Agent(replace(NATIVE, boot=boots), directory=tmp_path) as agent:
+        before = affinities(agent)
+        (worker,) = descendants(agent.process or 0)
+        with agent.on(one):
+            agent.step_back()  # it was nowhere else
+            for _ in range(2):
+                agent.step_aside()
+                assert os.sched_getaffinity(worker) == (set(others) if boots else {one})
+                agent.step_back()
+                assert os.sched_getaffinity(worker) == {one}
+            agent.step_aside()
+        assert affinities(agent) == before
+        agent.step_aside()  # outside of turns it stays where it is
+        assert affinities(agent) == before
+
+
+@needs_two
 @pytest.mark.root
 @pytest.mark.gvisor
 def test_of_gvisor_it_is_the_runtime_s_own_thread(tmp_path: Path) -> None:

@@ -52,16 +52,25 @@ class FakeLed:
     ) -> None:
         self.batches_most = batches
         self.trial = SimpleNamespace(name=name)
-        self.agent = SimpleNamespace(send=self._hear)
+        self.agent = SimpleNamespace(
+            send=self._hear,
+            step_aside=lambda: self._move(is_there=False),
+            step_back=lambda: self._move(is_there=True),
+        )
+        self.is_there = True  # on the processor of the turns
         self.is_over = False
         self.batches = 0
         self._asked = 0
         self._ends, self._by = ends, by
 
+    def _move(self, *, is_there: bool) -> None:
+        self.is_there = is_there
+
     def _hear(self, request: str) -> None:
         word, name, batches = request.split()
         assert (word, name) == ("turn", self.trial.name)
         assert not self.is_over
+        assert self.is_there
         self._asked += 1
         self.batches += int(batches)
 

@@ -131,6 +131,12 @@ class FakeAgent:
     def resume(self) -> None:
         self.parked = False
 
+    def step_aside(self) -> None:
+        """It has nothing to do between its turns."""
+
+    def step_back(self) -> None:
+        """Nor was it anywhere else."""
+
     def last_words(self) -> str:
         return self.words and f"; its last output: {self.words}"
 

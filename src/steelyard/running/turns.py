@@ -50,12 +50,16 @@ class Partner:
         self.led.ask()
         record = self.led.listen(WAITING)
         self.batches = record["batches"] if record else 0
+        self.led.agent.step_aside()
 
     def take_turn(self, batches: int) -> None:
+        self.led.agent.step_back()
         self.led.agent.send(f"turn {self.led.trial.name} {batches}")
         self.led.listen(TURN)
+        self.led.agent.step_aside()
 
     def finish(self) -> None:
+        self.led.agent.step_back()
         if not self.led.is_over:
             self.led.agent.send(f"turn {self.led.trial.name} 0")
             self.led.listen()

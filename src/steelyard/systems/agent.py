@@ -147,6 +147,8 @@ class Agent:
         """
         check(system)
         self.system = system
+        self._turns_on: tuple[int, set[int]] | None = None  # the processor of its turns, and the others
+        self._moved: list[int] | None = None  # threads that are there for its turns alone
         self.hear = hear
         self._start_limit_s = min(system.start_limit_s, start_limit_s or system.start_limit_s)
         self.hello: Record = {}
@@ -368,20 +370,45 @@ class Agent:
         except OSError:  # a sandbox may refuse the question
             yield
             return
-        self._bind({processor}, watchers=before - {processor} or before)
+        others = before - {processor}
+        self._bind(self._threads(), {processor})
+        self._bind(self._threads(are_watchers=True), others or before)
+        self._turns_on = (processor, others) if self.system.boot and others else None
         try:
             yield
         finally:
-            self._bind(before, watchers=before)
+            self._turns_on, self._moved = None, None
+            self._bind([*self._threads(), *self._threads(are_watchers=True)], before)
 
-    def _bind(self, processors: set[int], *, watchers: set[int]) -> None:
+    def step_aside(self) -> None:
+        """Lets what the system does while it waits for its turn go on elsewhere. A kernel of its own may
+        wake a thousand times a second for nothing, and those whose turn it is would pay for that."""
+        if self._turns_on is not None:
+            if self._moved is None:  # for all turns of a trial: what it has started is there by then
+                self._moved = self._threads()
+            self._bind(self._moved, self._turns_on[1])
+
+    def step_back(self) -> None:
+        """Brings the system back for its turn."""
+        if self._turns_on is not None and self._moved is not None:
+            self._bind(self._moved, {self._turns_on[0]})
+
+    def _threads(self, *, are_watchers: bool = False) -> list[int]:
+        """The threads of the system's processes; of these the ones that only look after the others, or the
+        rest."""
+        found = []
         own = set(descendants(self._process.pid))  # of the others the threads are its programs'
         for process in descendants(self._process.pid, with_held=True):
             threads = [int(name) for name in _listed(f"/proc/{process}/task")]  # oldest first
             watcher = self.system.watcher(threads) if process in own else None
-            for thread in threads:
-                with contextlib.suppress(OSError):  # it has ended
-                    os.sched_setaffinity(thread, watchers if thread == watcher else processors)
+            found += [thread for thread in threads if (thread == watcher) == are_watchers]
+        return found
+
+    @staticmethod
+    def _bind(threads: Iterable[int], processors: set[int]) -> None:
+        for thread in threads:
+            with contextlib.suppress(OSError):  # it has ended
+                os.sched_setaffinity(thread, processors)
 
     def _stop(self) -> None:
         """Stop all processes, and wait until they are stopped: a signal takes effect later, and a process
