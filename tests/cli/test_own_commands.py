@@ -9,7 +9,6 @@ import pytest
 from installed_command import Run
 
 from steelyard.programs import commits
-from steelyard.study import tool
 
 pytestmark = pytest.mark.program
 LOOP = "#!/bin/sh\ni=0; while [ $i -lt {count} ]; do i=$((i+1)); done\n"
@@ -126,6 +125,13 @@ def test_a_command_that_prints_no_figure_fails_with_what_it_printed(steelyard: R
     assert "speed: there is no line that matches 'speed ([0-9]+)'; it printed: fast" in answer.stderr
 
 
+FIRST = {
+    "fio": "reads",
+    "hackbench": "hackbench",
+    "sysbench": "events",
+    "stress-ng": "cpu",
+    "cyclictest": "latency",
+}
 REAL = {
     "fio": ("fio", "--name=x", "--rw=read", "--size=64k"),
     "hackbench": ("hackbench", "-g", "1", "-l", "5"),
@@ -148,7 +154,7 @@ def test_a_tool_is_run_and_its_figures_have_verdicts(name: str, steelyard: Run, 
     assert answer.returncode == 0, answer.stderr
     assert not told["troubles"]
     measured = {one["metric"] for one in told["comparisons"] if one["value"]}
-    assert measured >= {tool.find(name).figures[0].name, "time"}
+    assert measured >= {FIRST[name], "time"}
 
 
 @pytest.fixture
