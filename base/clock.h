@@ -10,7 +10,11 @@
  * such clock, because nothing can be measured then. */
 uint64_t clock_ns(void);
 
-/* Its name. */
+/* Nanoseconds since 1970 by the calendar, which may be set. Ends the process likewise. POSIX only.
+ */
+uint64_t clock_wall_ns(void);
+
+/* The name of the first. */
 extern const char clock_name[];
 
 #endif

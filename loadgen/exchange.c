@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "../base/posix/timespec.h"
 
 enum {
@@ -390,9 +391,8 @@ void exchanges_resume(struct exchanges *exchanges)
 
 int exchanges_wait(struct exchanges *exchanges, struct epoll_event *events, uint64_t until)
 {
-	struct timespec wall;
-	uint64_t        now;
-	int             got;
+	uint64_t now;
+	int      got;
 
 	stalls_note(&exchanges->stalls, exchanges->waited, exchanges->now);
 	if (exchanges->may_gather)
@@ -402,8 +402,7 @@ int exchanges_wait(struct exchanges *exchanges, struct epoll_event *events, uint
 	got = wait_for_events(exchanges, events, until);
 	now = clock_ns();
 	stalls_note(&exchanges->stalls, until > exchanges->now ? until : exchanges->now, now);
-	clock_gettime(CLOCK_REALTIME, &wall);
-	exchanges->ahead = timespec_ns(wall) - now;
+	exchanges->ahead = clock_wall_ns() - now;
 	exchanges->got = got > 0 ? (unsigned)got : 0;
 	if (got > 0)
 		exchanges->gap_ns += ((double)(now - exchanges->waited) / got - exchanges->gap_ns) /

@@ -18,6 +18,8 @@ const struct own_limit own_limits[OWN_LIMITS] = {
 	{ ENETUNREACH, "ENETUNREACH", "this machine has no route to the server" },
 	{ ENETDOWN, "ENETDOWN", "this machine's network is down" },
 	{ EAFNOSUPPORT, "EAFNOSUPPORT", "this machine has no such network protocol" },
+	{ EPROTONOSUPPORT, "EPROTONOSUPPORT", "this machine has no such network protocol" },
+	{ ENOSYS, "ENOSYS", "this machine's kernel has no such call, or a sandbox refuses it" },
 };
 
 int own_limit_of(int error)

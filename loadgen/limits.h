@@ -4,7 +4,7 @@
 
 /* Errors of a call by which nothing was asked of the server yet, or could not be: each is this
  * process's or this machine's, and says nothing about the server. */
-enum { OWN_LIMITS = 13 };
+enum { OWN_LIMITS = 15 };
 extern const struct own_limit {
 	int         error;
 	const char *name, *says; /* "EMFILE", "the load generator may have no more open files" */

@@ -3,6 +3,9 @@
 
 #include <sys/prctl.h>
 
+#include "../base/posix/timespec.h"
+#include "../base/posix/usage.h"
+
 const char *const failure_names[FAILURES] = {
 	"connect",    "timeout", "closed", "malformed", "redirect",  "status 4xx",
 	"status 5xx", "status",  "length", "body",      "generator",
@@ -79,7 +82,7 @@ void window_begin(struct window *window, const struct options *options, uint64_t
 		.result = result,
 	};
 	prctl(PR_SET_TIMERSLACK, 1);
-	getrusage(RUSAGE_THREAD, &window->before);
+	window->before = usage_of(RUSAGE_THREAD);
 }
 
 int window_has(const struct window *window, uint64_t time)
@@ -206,18 +209,13 @@ uint64_t result_silent_ns(const struct result *result)
 	return silent;
 }
 
-static uint64_t ns_of(struct timeval time)
-{
-	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_usec * 1000;
-}
-
 void window_end(struct window *window, const struct exchanges *exchanges)
 {
-	struct rusage after;
+	struct rusage after = usage_of(RUSAGE_THREAD);
 
-	getrusage(RUSAGE_THREAD, &after);
-	window->result->user_ns = ns_of(after.ru_utime) - ns_of(window->before.ru_utime);
-	window->result->system_ns = ns_of(after.ru_stime) - ns_of(window->before.ru_stime);
+	window->result->user_ns = timeval_ns(after.ru_utime) - timeval_ns(window->before.ru_utime);
+	window->result->system_ns = timeval_ns(after.ru_stime) -
+	                            timeval_ns(window->before.ru_stime);
 	take_tally(window, exchanges);
 	if (window->owed != UINT64_MAX)
 		hear(window, &exchanges->stalls, window->owed, window->closes);

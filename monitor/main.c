@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "../base/numbers.h"
+#include "../base/clock.h"
 #include "../base/posix/timespec.h"
+#include "../base/posix/usage.h"
 #include "../base/record.h"
 #include "command.h"
 #include "kernel/processors.h"
@@ -408,16 +410,15 @@ static void write_refusals(void)
 static void write_beginning(const struct backend *backend, uint64_t began_ns)
 {
 	const char *const *missing = backend->missing(&order);
-	struct timespec    now;
+	uint64_t           now_ns = clock_wall_ns();
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	record_open("watch");
 	record_number("protocol", 1);
 	record_text("version", STEELYARD_VERSION);
 	record_text("backend", backend->name);
 	record_text("detail", detail_names[order.detail]);
 	write_refusals();
-	record_real("began", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	record_real("began", (double)now_ns / 1e9);
 	record_number("began_ns", began_ns);
 	record_number("processors", processors_on(NULL, 0));
 	write_known("every_ns", order.every_ns ? order.every_ns : UNKNOWN);
@@ -542,12 +543,12 @@ static void write_end(const struct account *account, const char *stopped_by)
 {
 	int           known = account->hits != UNKNOWN && account->hook_ns != UNKNOWN;
 	struct rusage ours;
+	int           is_counted = !usage_try(RUSAGE_SELF, &ours);
 
-	getrusage(RUSAGE_SELF, &ours);
 	record_open("end");
 	record_number("at_ns", boottime_ns());
-	record_number("cpu_user_ns", timeval_ns(ours.ru_utime));
-	record_number("cpu_system_ns", timeval_ns(ours.ru_stime));
+	write_known("cpu_user_ns", is_counted ? timeval_ns(ours.ru_utime) : UNKNOWN);
+	write_known("cpu_system_ns", is_counted ? timeval_ns(ours.ru_stime) : UNKNOWN);
 	/* Without pages of files: those of the maps are in maps_bytes, and the program's own are
 	 * anybody's. */
 	write_known("memory_bytes", memory_of("RssAnon"));
@@ -609,6 +610,14 @@ static int give_up(const char *why)
 	return UNSUPPORTED;
 }
 
+/* A sandbox may refuse it, and the command would never be seen to end. */
+static int can_wait(void)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || errno == ECHILD;
+}
+
 /* Descriptors that are ours; the standard ones are the command's. */
 static void keep_from_command(int file)
 {
@@ -639,6 +648,12 @@ int main(int count, char *words[])
 	}
 	keep_from_command(records_file);
 	keep_from_command(outside.control_file);
+	if (order.command && !can_wait()) {
+		fprintf(stderr,
+		        "steelyard-watch: '%s' cannot be started: its end could not be waited for: %s\n",
+		        order.command[0], strerror(errno));
+		return FAILED;
+	}
 	if (order.command && (outside.command = command_hold(order.command)) < 0) {
 		fprintf(stderr,
 		        "steelyard-watch: '%s' cannot be started: no process can be made for it: %s\n",

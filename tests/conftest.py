@@ -96,10 +96,15 @@ def steelyard(archive: Path, starter: Starter) -> Run:
     TMPDIR of its own: what another test's killed run has left there is removed, and this is said."""
 
     def run(
-        *arguments: str, timeout: float = 120, without: Sequence[tuple[str, str]] = (), **environment: str
+        *arguments: str,
+        timeout: float = 120,
+        without: Sequence[tuple[str, str]] = (),
+        refused: tuple[str, str] | None = None,
+        **environment: str,
     ) -> subprocess.CompletedProcess[str]:
         known = os.environ | {"STEELYARD_ARCHIVE": str(archive)} | environment
-        return starter.run(arguments, environment=known, timeout=patience(timeout), without=without)
+        limit = patience(timeout)
+        return starter.run(arguments, environment=known, timeout=limit, without=without, refused=refused)
 
     return run
 

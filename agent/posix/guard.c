@@ -136,8 +136,10 @@ int guard(int argc, char *argv[])
 		struct pollfd           polled[2] = { { .fd = (int)lifeline, .events = POLLIN },
 			                              { .fd = signal_file, .events = POLLIN } };
 
-		if (poll(polled, 2, -1) < 0 && errno != EINTR)
+		if (poll(polled, 2, -1) < 0 && errno != EINTR) {
+			perror("steelyard-load: the guard cannot wait: poll");
 			break;
+		}
 		if (polled[0].revents)
 			break;
 		if (polled[1].revents &&

@@ -1,18 +1,15 @@
 /* resources.c -- what processes have used, by getrusage, and may use. See ../system.h. */
-#include <sys/resource.h>
-
+#include "../../base/posix/timespec.h"
+#include "../../base/posix/usage.h"
 #include "../../workloads/api/workload.h"
 #include "../system.h"
 
-static uint64_t timeval_ns(struct timeval time)
-{
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
-}
-
 int resource_is_known(enum resource resource)
 {
+	struct rusage now;
+
 	(void)resource;
-	return 1;
+	return !usage_try(RUSAGE_SELF, &now) && !usage_try(RUSAGE_CHILDREN, &now);
 }
 
 void resources_used(struct resources *resources)
@@ -24,7 +21,7 @@ void resources_used(struct resources *resources)
 	for (int i = 0; i < 2; i++) {
 		struct rusage now;
 
-		getrusage(who[i], &now);
+		usage_try(who[i], &now);
 		used[USER_NS] += timeval_ns(now.ru_utime);
 		used[SYSTEM_NS] += timeval_ns(now.ru_stime);
 		used[FAULTS_MINOR] += (uint64_t)now.ru_minflt;
@@ -40,7 +37,7 @@ uint64_t resource_faults_major(void)
 {
 	struct rusage now;
 
-	getrusage(RUSAGE_SELF, &now);
+	usage_try(RUSAGE_SELF, &now);
 	return (uint64_t)now.ru_majflt;
 }
 

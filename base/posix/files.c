@@ -51,12 +51,12 @@ uint64_t files_take(uint64_t count)
 	struct rlimit limit;
 	rlim_t        needed = (rlim_t)count + FILES_BESIDES;
 
-	getrlimit(RLIMIT_NOFILE, &limit);
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return count; /* unknown: opening them will tell */
 	if (limit.rlim_cur < needed) {
 		limit = (struct rlimit){ needed,
 			                 limit.rlim_max < needed ? needed : limit.rlim_max };
-		if (setrlimit(RLIMIT_NOFILE, &limit)) {
-			getrlimit(RLIMIT_NOFILE, &limit);
+		if (setrlimit(RLIMIT_NOFILE, &limit) && !getrlimit(RLIMIT_NOFILE, &limit)) {
 			limit.rlim_cur = limit.rlim_max;
 			setrlimit(RLIMIT_NOFILE, &limit);
 		}

@@ -2,6 +2,7 @@
 #include "kernel/clocks.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -46,7 +47,10 @@ static int64_t read_clock(clockid_t clock)
 
 	if (!offsets.is_read)
 		read_offsets();
-	clock_gettime(clock, &now);
+	if (clock_gettime(clock, &now)) {
+		perror("steelyard-watch: the clock cannot be read");
+		exit(1);
+	}
 	return (int64_t)timespec_ns(now) -
 	       (clock == CLOCK_MONOTONIC ? offsets.monotonic_ns : offsets.boottime_ns);
 }

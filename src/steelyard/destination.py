@@ -12,6 +12,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from steelyard.errors import in_words
+
 _STREAMS = {"-": 1, "/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _NUMBERED = re.compile(r"/dev/fd/([0-9]{1,6})|/proc/self/fd/([0-9]{1,6})")
 _LINKS_MOST = 40
@@ -49,7 +51,7 @@ def why_not(path: Path) -> str | None:
     except FileNotFoundError:
         return _why_not_folder(os.path.dirname(place))
     except OSError as error:
-        return error.strerror
+        return in_words(error)
     if stat.S_ISDIR(mode):
         return "it is a directory"
     if stat.S_ISBLK(mode):
@@ -76,7 +78,7 @@ def _why_not_folder(folder: str) -> str | None:
     except FileNotFoundError:
         return "no such directory"
     except OSError as error:
-        return error.strerror
+        return in_words(error)
     return None if os.access(folder, os.W_OK | os.X_OK) else "its directory is not writable"
 
 

@@ -14,7 +14,10 @@ def entry() -> None:
     """Does what the command's arguments say, and exits."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _leave)
+            try:  # noqa: SIM105  contextlib would have to be imported
+                signal.signal(number, _leave)
+            except OSError:  # what comes next is refused it as well, and says so
+                pass
     if os.environ.pop("STEELYARD_HELD", "") == str(os.getpid()):  # systems/held.c
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         _take_name()

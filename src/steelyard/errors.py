@@ -90,10 +90,15 @@ def starting(program: str | Path, *, raises: type[SteelyardError] = SystemFailed
         raise raises(f"{Path(program).name} cannot be started: {why_not(error, program)}") from error
 
 
+def in_words(error: OSError) -> str:
+    """The kernel's words for it, or Python's own where the kernel did not refuse anything."""
+    return error.strerror or str(error)
+
+
 def why_not(error: OSError, program: str | Path) -> str:
     """The kernel's words on a program that it did not start, with the file where that is another: the program
     itself may lack nothing."""
-    words = error.strerror or str(error)
+    words = in_words(error)
     file = os.fsdecode(error.filename or program)
     return words if file == os.fsdecode(program) else f"{quoted(file)}: {words}"
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any, TextIO
 
 from steelyard import text
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, in_words
 
 _SENTENCE_MOST = 2000  # characters
 
@@ -75,7 +75,7 @@ class _Output(io.FileIO):
             os.dup2(_nowhere(), 1)
             if isinstance(error, BrokenPipeError):
                 raise
-            raise SteelyardError(f"standard output cannot be written: {error.strerror}") from error
+            raise SteelyardError(f"standard output cannot be written: {in_words(error)}") from error
 
 
 class _Errors(io.FileIO):

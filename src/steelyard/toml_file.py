@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from steelyard.errors import StudyError, UnknownName, UsageError
+from steelyard.errors import StudyError, UnknownName, UsageError, in_words
 from steelyard.shapes import Range, Wrong, checker
 from steelyard.text import quoted, shortened, shown
 
@@ -46,7 +46,7 @@ def read(kind: str, name: str, known: Mapping[str, Path]) -> tuple[str, Path]:
         with open(path, "rb") as file:
             return file.read(FILE_MOST + 1).decode("utf-8-sig"), path  # some editors write a byte order mark
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        reason = in_words(error) if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"{kind} {quoted(name)} cannot be read: {reason}") from error
 
 

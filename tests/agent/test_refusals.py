@@ -57,8 +57,7 @@ def under_filter(
     error: str, calls: str, *command: str | Path, place: Path
 ) -> subprocess.CompletedProcess[str]:
     """The command below a real seccomp filter that refuses these calls with that error."""
-    if os.uname().machine not in refused_calls.MACHINES:
-        pytest.skip(f"the filter knows no calls of {os.uname().machine}")
+    refused_calls.skip_unless_known()
     return subprocess.run(
         [sys.executable, refused_calls.__file__, error, calls, *map(str, command)],
         env=os.environ | {"STEELYARD_ARCHIVE": str(place / "archive"), "TMPDIR": str(place)},
@@ -87,8 +86,7 @@ def test_a_guard_says_which_call_was_refused(tmp_path: Path) -> None:
     theirs, ours = os.pipe()
     os.set_inheritable(theirs, True)
     words = [sys.executable, refused_calls.__file__, "EPERM", "signalfd4", built.load("glibc"), "guard"]
-    if os.uname().machine not in refused_calls.MACHINES:
-        pytest.skip(f"the filter knows no calls of {os.uname().machine}")
+    refused_calls.skip_unless_known()
     try:
         done = subprocess.run(
             [*words, str(theirs), tmp_path / "scratch", "/bin/true"],

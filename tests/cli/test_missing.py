@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import each_command
 import named_places
 import pytest
 import taken_away
@@ -17,26 +18,6 @@ from taken_away import ABSENT, EMPTY, ODD, UNREADABLE, WAYS
 
 from steelyard.programs import built
 
-STUDY = """name = "s"
-title = "s"
-systems = ["native", "native"]
-[design]
-blocks = 2
-[[workload]]
-name = "null"
-[trial]
-batches = 2
-warmup_ns = 0
-batch_ns = 100000
-"""
-COMMANDS = {
-    "list": ["list", "systems"],
-    "plan": ["plan", "{study}"],
-    "doctor": ["doctor", "--no-start"],
-    "run": ["run", "{study}", "--new"],
-    "report": ["report"],
-    "watch": ["watch", "--", "true"],
-}
 # Each is taken away once in every run of the tests: what these commands need, or show.
 ALWAYS = [
     ("/proc", ABSENT, "list"),
@@ -74,16 +55,12 @@ def here() -> list[str]:
 
 def all_of_them() -> list[tuple[str, str, str]]:
     ways = {path: (EMPTY, UNREADABLE) if os.path.isdir(taken_away.own(path)) else WAYS for path in here()}
-    return [(path, how, command) for path in ways for how in ways[path] for command in COMMANDS]
+    return [(path, how, command) for path in ways for how in ways[path] for command in each_command.LINES]
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("missing")
-    (folder / "s.toml").write_text(STUDY)
-    words = ["run", folder / "s.toml", "--no-watch", "--archive", folder / "archive"]
-    subprocess.run([COMMAND, *words], capture_output=True, check=True)
-    return folder / "s.toml"
+    return each_command.study_in(tmp_path_factory.mktemp("missing"))
 
 
 def is_told(path: str, said: str) -> bool:
@@ -110,7 +87,7 @@ def test_without_any_of_its_places_each_command_does_without_or_names_it(
     drawn = random.Random(seed).sample(every, min(most, len(every)))
     wrong = []
     for path, how, command in [*ALWAYS, *drawn]:
-        words = [word.format(study=study) for word in COMMANDS[command]]
+        words = [word.format(study=study) for word in each_command.LINES[command]]
         done = steelyard(
             *words,
             without=[(path, how)],

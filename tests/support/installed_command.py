@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import refused_calls
 import taken_away
 
 COMMAND = Path(sys.executable).with_name("steelyard")
@@ -54,11 +55,14 @@ class Starter:
         environment: Mapping[str, str],
         timeout: float,
         without: Sequence[tuple[str, str]] = (),
+        refused: tuple[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """`without` are files and directories of this machine that the command shall not have, and the way in
-        which it has not (taken_away)."""
+        which it has not (taken_away); `refused` are an error, and the calls that the kernel answers with it
+        (refused_calls)."""
         if _inherited(environment) != self._environment:
             assert not without, "only the starter's own environment goes with what is taken away"
+            assert refused is None, "or with what is refused"
             return subprocess.run(
                 [COMMAND, *arguments], env=environment, timeout=timeout, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, check=False,
@@ -68,6 +72,7 @@ class Starter:
             "environment": dict(environment),
             "place": os.getcwd(),
             "without": list(without),
+            "refused": refused,
         }
         with open(os.devnull) as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             streams = [nothing.fileno(), out.fileno(), errors.fileno()]
@@ -136,6 +141,8 @@ def _become(asked: dict[str, object], streams: Sequence[int]) -> None:
     tempfile.tempdir = None  # which was that of the process that forked
     os.chdir(str(asked["place"]))
     sys.argv = list(asked["words"])  # type: ignore[call-overload]
+    if asked["refused"]:
+        refused_calls.refuse(*asked["refused"])  # type: ignore[misc]
     try:
         cli.entry()
     except SystemExit as leaving:
@@ -152,6 +159,7 @@ def _import_all() -> None:
             importlib.import_module(one.name)
     for name in ("scipy.special", "scipy.optimize"):  # imported when they are first named
         importlib.import_module(name)
+    refused_calls.numbers()
     assert len(os.listdir("/proc/self/task")) == 1
 
 

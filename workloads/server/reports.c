@@ -2,9 +2,9 @@
 #include "reports.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
 #include "../../base/record.h"
+#include "../api/processor_time.h"
 #include "server.h"
 
 uint64_t reported_ns;
@@ -17,15 +17,6 @@ static struct {
 	uint64_t server_ns, server_before_ns, client_ns, client_before_ns;
 	int      is_open; /* a batch's server time has not been added yet */
 } s;
-
-static uint64_t own_ns(void)
-{
-	struct rusage used;
-
-	getrusage(RUSAGE_SELF, &used);
-	return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000u +
-	       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000u;
-}
 
 void reports_begin(struct histogram *latencies)
 {
@@ -54,13 +45,13 @@ int reports_before(uint64_t operations)
 		s.requests = s.server_ns = s.client_ns = 0;
 		memset(s.latencies, 0, sizeof(*s.latencies));
 	}
-	s.client_before_ns = own_ns();
+	s.client_before_ns = own_processor_ns();
 	return forgets;
 }
 
 void reports_after(uint64_t requests)
 {
-	s.client_ns += own_ns() - s.client_before_ns;
+	s.client_ns += own_processor_ns() - s.client_before_ns;
 	s.requests += requests;
 	s.is_open = 1;
 }

@@ -21,6 +21,7 @@
 #include "../api/descendants.h"
 #include "../api/found.h"
 #include "../api/private_network.h"
+#include "../api/processor_time.h"
 #include "../api/random.h"
 #include "../api/system.h"
 #include "../api/workload.h"
@@ -869,12 +870,8 @@ uint64_t server_processor_ns(void)
 		}
 		return sum;
 	}
-	if (!description_next(&s.description, "start", NULL)) {
-		struct timespec used;
-
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-		return timespec_ns(used);
-	}
+	if (!description_next(&s.description, "start", NULL))
+		return own_processor_ns();
 	if (s.keeper.pid > 0)
 		descendants_each(s.keeper.pid, add_processor_ns, &sum);
 	return sum;

@@ -30,6 +30,7 @@ typedef int32_t  s32;
 #include "accounting.skel.h"
 #pragma GCC diagnostic pop
 
+#include "../../../base/clock.h"
 #include "kernel/cgroup.h"
 
 /* Memory is taken when the maps are made, whether it is used or not: about ten megabytes, at
@@ -424,14 +425,11 @@ enum { ROUNDS = 5, AGAIN = 3, TIMES = ROUNDS * AGAIN };
 static double call_ns(void)
 {
 	enum { CALLS_MADE = 2000 };
-	struct timespec begin, end;
+	uint64_t begun_ns = clock_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (int i = 0; i < CALLS_MADE; i++)
 		syscall(SYS_getppid);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
-	       CALLS_MADE;
+	return (double)(clock_ns() - begun_ns) / CALLS_MADE;
 }
 
 static int compare(const void *one, const void *other)

@@ -57,13 +57,19 @@ static int try_seizing(char *why, size_t why_room)
 		error = errno;
 	close(gate[0]);
 	close(gate[1]);
-	kill(child, SIGKILL);
+	if (kill(child, SIGKILL)) { /* refused: then it ends because its pipe does */
+		if (!error)
+			error = errno;
+		ptrace(PTRACE_DETACH, child, 0, 0);
+	}
 	while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status))
 		ptrace(PTRACE_CONT, child, 0, 0);
 	if (!error)
 		return 0;
-	snprintf(why, why_room, "ptrace is not allowed here, or the kernel is older than 5.3: %s",
-	         strerror(error));
+	snprintf(
+		why, why_room,
+		"ptrace, or what it takes, is not allowed here, or the kernel is older than 5.3: %s",
+		strerror(error));
 	return -1;
 }
 

@@ -33,7 +33,7 @@ from steelyard import home
 from steelyard.archive import files, journal, names, schema, sequence, versions
 from steelyard.archive import header as headers
 from steelyard.archive.schema import Line
-from steelyard.errors import ArchiveError, UnknownName
+from steelyard.errors import ArchiveError, UnknownName, in_words
 from steelyard.shapes import Wrong
 from steelyard.study import study_file
 from steelyard.study.model import Cell, Study
@@ -177,9 +177,17 @@ def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
     others that cannot be read. Raises UnknownName, ArchiveError."""
     if name is not None and os.path.exists(Path(name) / HEADER):
         return at(Path(name))
-    entries = experiments(root, tell)
+    unread: list[str] = []
+
+    def told(sentence: str) -> None:
+        unread.append(sentence)
+        tell(sentence)
+
+    entries = experiments(root, told)
     if name is None and entries:
         return entries[-1]
+    if name is None and unread:
+        raise ArchiveError(f"archive {root} holds no experiment that can be read")
     if name is None:
         raise ArchiveError(f"archive {root} holds no experiment yet; run one: steelyard compare native uml")
     for one in entries:
@@ -294,7 +302,7 @@ def copied(ones: Sequence[Named], folder: Path, names: Sequence[str], tell: Tell
             tell(f"{one.path} is left out: {error}")
         except OSError as error:
             raise ArchiveError(
-                f"{one.path} cannot be copied into {folder}: {error.strerror}; {done} of {len(ones)} were "
+                f"{one.path} cannot be copied into {folder}: {in_words(error)}; {done} of {len(ones)} were "
                 "copied, run the same command again to copy the others"
             ) from error
     return done
@@ -306,4 +314,4 @@ def parts_of(path: Path) -> Iterator[bytes]:
         with files.descriptor(path) as handle:
             yield from files.parts(handle)
     except OSError as error:
-        raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
+        raise ArchiveError(f"{path} cannot be read: {in_words(error)}") from error

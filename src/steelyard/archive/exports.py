@@ -14,7 +14,7 @@ from steelyard import destination
 from steelyard.archive import files
 from steelyard.archive.schema import JSON, quoted
 from steelyard.archive.tables import Connection, path_of
-from steelyard.errors import ArchiveError, UsageError
+from steelyard.errors import ArchiveError, UsageError, in_words
 from steelyard.text import cell
 from steelyard.text import quoted as quoted_path
 
@@ -44,8 +44,8 @@ def write(database: Connection, table: str, file: Path) -> None:
             )
         files.calls.rename(draft, file)
     except (OSError, duckdb.IOException) as error:
-        reason = str(error).splitlines()[0].rpartition(": ")[2]
-        reason = (error.strerror if isinstance(error, OSError) else None) or reason
+        said = str(error).splitlines()[0].rpartition(": ")[2]
+        reason = in_words(error) if isinstance(error, OSError) else said
         raise ArchiveError(f"cannot write '{file}': {reason}; no part of it is kept") from error
     finally:
         files.remove(draft)

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
-from steelyard.errors import ArchiveError
+from steelyard.errors import ArchiveError, in_words
 
 calls = SimpleNamespace(
     open=os.open,
@@ -190,5 +190,5 @@ def directories(folder: Path) -> tuple[list[Path], list[str]]:
     except FileNotFoundError:
         return [], []
     except OSError as error:
-        raise ArchiveError(f"{folder} cannot be read: {error.strerror}") from error
+        raise ArchiveError(f"{folder} cannot be read: {in_words(error)}") from error
     return sorted(paths), sorted(others)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from steelyard import shapes
 from steelyard.archive import files, versions
-from steelyard.errors import ArchiveError
+from steelyard.errors import ArchiveError, in_words
 from steelyard.events import Moment
 from steelyard.shapes import OneOf, Range, Wrong
 from steelyard.study.model import Cell
@@ -102,7 +102,7 @@ def read(path: Path) -> versions.Written:
         raise ArchiveError(f"experiment {path} is damaged: in {NAME} {wrong}") from None
     except OSError as error:
         raise ArchiveError(
-            f"experiment {path} is damaged: {NAME} cannot be read: {error.strerror}"
+            f"experiment {path} is damaged: {NAME} cannot be read: {in_words(error)}"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ArchiveError(f"experiment {path} is damaged: {NAME} is not a header ({error})") from error

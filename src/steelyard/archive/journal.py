@@ -17,7 +17,7 @@ from typing import Any
 from steelyard import shapes
 from steelyard.archive import files, schema
 from steelyard.archive.schema import Line
-from steelyard.errors import ArchiveError
+from steelyard.errors import ArchiveError, in_words
 from steelyard.events import (
     SET_ASIDE,
     Accounted,
@@ -254,7 +254,7 @@ def lines(
     except FileNotFoundError as error:
         raise ArchiveError(f"experiment {directory} is damaged: it is open, and has no {NAME}") from error
     except OSError as error:
-        raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
+        raise ArchiveError(f"{path} cannot be read: {in_words(error)}") from error
 
 
 def _split(handle: int, begin: int) -> Generator[bytes, None, None]:
@@ -298,7 +298,7 @@ def _damage(sentence: str) -> Line:
 
 def cannot_write(path: Path, error: OSError) -> ArchiveError:
     return ArchiveError(
-        f"{path} cannot be written: {error.strerror or error}; choose another place with --archive DIR, or "
+        f"{path} cannot be written: {in_words(error)}; choose another place with --archive DIR, or "
         "make room and run the same command again to resume"
     )
 

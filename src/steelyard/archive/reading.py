@@ -6,7 +6,7 @@ from pathlib import Path
 
 from steelyard.archive import experiments, exports, tables
 from steelyard.archive.experiments import Experiment
-from steelyard.errors import ArchiveError
+from steelyard.errors import ArchiveError, in_words
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def connect(experiment: Experiment) -> Iterator[tables.Connection]:
                 f"experiment {path} is damaged: it has no {Path(error.filename).name}"
             ) from error
         except OSError as error:
-            raise ArchiveError(f"{error.filename or path} cannot be read: {error.strerror}") from error
+            raise ArchiveError(f"{error.filename or path} cannot be read: {in_words(error)}") from error
         yield database
 
 

@@ -25,7 +25,7 @@ from steelyard import shapes
 from steelyard.archive import experiments, exports, files, journal, schema, sequence, tables
 from steelyard.archive.experiments import Tell
 from steelyard.archive.schema import ArchiveTable, Column
-from steelyard.errors import ArchiveError, UnknownName
+from steelyard.errors import ArchiveError, UnknownName, in_words
 from steelyard.events import Moment
 from steelyard.shapes import Wrong
 from steelyard.text import shown
@@ -189,7 +189,7 @@ def connect(entry: KeptWatch, table: str) -> Iterator[tables.Connection]:
             f"watch {entry.path} is damaged: {path.name}: {tables.complaint(error)}"
         ) from error
     except OSError as error:
-        raise ArchiveError(f"watch {entry.path} is damaged: {path.name}: {error.strerror}") from error
+        raise ArchiveError(f"watch {entry.path} is damaged: {path.name}: {in_words(error)}") from error
 
 
 def export(entry: KeptWatch, table: str, file: Path) -> None:
@@ -302,7 +302,7 @@ def _open(path: Path) -> KeptWatch:
     except Wrong as wrong:
         raise ArchiveError(f"watch {path} is damaged: in {HEADER} {wrong}") from None
     except OSError as error:
-        raise ArchiveError(f"watch {path} is damaged: {HEADER} cannot be read: {error.strerror}") from error
+        raise ArchiveError(f"watch {path} is damaged: {HEADER} cannot be read: {in_words(error)}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArchiveError(f"watch {path} is damaged: {HEADER} is not a header ({error})") from error
     return KeptWatch(path, header)

@@ -19,7 +19,7 @@ from typing import NoReturn
 from steelyard import home, interruption, libraries, standstill, streams
 from steelyard.cli import output, parser
 from steelyard.cli.verb import written_by
-from steelyard.errors import SteelyardError, Unsupported
+from steelyard.errors import SteelyardError, Unsupported, in_words
 from steelyard.text import quoted
 
 
@@ -53,8 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has closed the pipe
         return 0
     except OSError as error:
-        streams.tell(f"{_named(error)}: {error.strerror or error}{_limit(error)}")
-        return 1
+        return _told(error)
     except UnicodeError as error:
         streams.tell(str(error))
         return 1
@@ -68,6 +67,12 @@ def _need_proc() -> None:
             "'/proc' is not mounted, may not be read, or belongs to another process namespace, and nothing "
             "works without it: mount -t proc proc /proc"
         )
+
+
+def _told(error: OSError) -> int:
+    """Says what failed, and returns the exit status."""
+    streams.tell(f"{_named(error)}: {in_words(error)}{_limit(error)}")
+    return 1
 
 
 def _named(error: OSError) -> str:
@@ -95,7 +100,10 @@ def entry() -> NoReturn:
         status = streams.finish() or status
     except KeyboardInterrupt:  # asked again, while the first request was being answered
         status = output.INTERRUPTED
-    interruption.ignore()
+    except OSError as error:  # a sandbox lets nobody choose what a signal does
+        status = _told(error)
+    with suppress(OSError):
+        interruption.ignore()
     sys.exit(status)
 
 

@@ -13,7 +13,7 @@ from steelyard import libraries, standstill, streams
 from steelyard.cli import output
 from steelyard.cli.verb import Verb, option, output_option
 from steelyard.cli.watch_options import SEED, process
-from steelyard.errors import SteelyardError, UsageError
+from steelyard.errors import SteelyardError, UsageError, in_words
 from steelyard.quantities import (
     duration_text,
     number_of,
@@ -365,7 +365,7 @@ def _request(options: LoadOptions) -> "Request":
         try:
             found = path.stat()
         except OSError as error:
-            raise UsageError(f"--data is {quoted(data)}: {error.strerror}") from error
+            raise UsageError(f"--data is {quoted(data)}: {in_words(error)}") from error
         if not stat.S_ISREG(found.st_mode) or found.st_size > _DATA_MOST:
             raise UsageError(f"--data is {quoted(data)}: name a file of at most 16 MiB")
         data = f"@{path.resolve()}"

@@ -6,7 +6,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 from steelyard import destination
-from steelyard.errors import UsageError
+from steelyard.errors import UsageError, in_words
 from steelyard.text import quoted
 
 INTERRUPTED = 130  # the exit status: 128 + SIGINT, as shells have it
@@ -25,9 +25,7 @@ def writing(option: str, path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(
-            f"{option} is {quoted(path)}, which cannot be written: {error.strerror or error}"
-        ) from error
+        raise UsageError(f"{option} is {quoted(path)}, which cannot be written: {in_words(error)}") from error
 
 
 def may_be_written(option: str, path: Path) -> None:

@@ -39,6 +39,8 @@ LIMIT_WORDS = {
     "ENETUNREACH": "this machine has no route to the server",
     "ENETDOWN": "this machine's network is down",
     "EAFNOSUPPORT": "this machine has no such network protocol",
+    "EPROTONOSUPPORT": "this machine has no such network protocol",
+    "ENOSYS": "this machine's kernel has no such call, or a sandbox refuses it",
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from steelyard import destination, events, standstill
 from steelyard.analysis.interim import Judge
 from steelyard.analysis.model import Comparison
-from steelyard.errors import Ended
+from steelyard.errors import Ended, in_words
 from steelyard.events import Outcome
 from steelyard.quantities import clock_text, number_of
 from steelyard.report import answers
@@ -171,7 +171,7 @@ class ShownSoFar:
         except OSError as error:
             if ("page", "") not in self._complained:
                 self._complained.add(("page", ""))
-                self._say(f"cannot write the page {quoted(page.path)}: {error.strerror}")
+                self._say(f"cannot write the page {quoted(page.path)}: {in_words(error)}")
 
     def _say_line(self) -> None:
         """A line a look; where looks come faster than people read, only those with news, and one at times."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.archive import journal
-from steelyard.errors import Rebooting, Stuck
+from steelyard.errors import Rebooting, Stuck, in_words
 from steelyard.systems import this_machine
 from steelyard.text import of_file
 
@@ -76,7 +76,7 @@ def install(wanted: Continuation) -> None:
     except OSError as error:
         remove()
         raise Stuck(
-            f"{error.filename} cannot be written: {error.strerror}; to resume after a reboot by itself, "
+            f"{error.filename} cannot be written: {in_words(error)}; to resume after a reboot by itself, "
             "Steelyard must run as root"
         ) from error
     this_machine.do("systemctl", "daemon-reload")

@@ -138,10 +138,10 @@ class RunningSystems:
             self._keep_words(system, self.boots.get(system, 0) + 1, str(error) or "interrupted")
             raise
         self.agents[system] = agent
+        self.boots[system] = self.boots.get(system, 0) + 1
         agent.park()
         self._down.pop(system, None)
         self._active.discard(system)
-        self.boots[system] = self.boots.get(system, 0) + 1
         took_s = self._clock() - begun
         known = self._starts_s.setdefault(system, deque(maxlen=_STARTS_KNOWN))
         if self.boots[system] == 1:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from steelyard.errors import SystemFailed, UsageError
+from steelyard.errors import SystemFailed, UsageError, in_words
 from steelyard.shapes import Wrong
 from steelyard.text import quoted
 
@@ -171,7 +171,7 @@ def _answering(url: str, addresses: Sequence[str], port: int) -> str:
             with socket.create_connection((address, port), timeout=_CONNECT_S):
                 return address
         except OSError as error:
-            why = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or str(error)
+            why = "no answer in time" if isinstance(error, TimeoutError) else in_words(error)
             refusals.append(f"{address}: {why}")
     raise SystemFailed(f"{quoted(url)}: no server answers at any of its addresses ({'; '.join(refusals)})")
 

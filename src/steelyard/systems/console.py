@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from steelyard import home, last_words
-from steelyard.errors import BootFailed, Stuck
+from steelyard.errors import BootFailed, Stuck, in_words
 from steelyard.programs import built
 from steelyard.study.model import Machine
 from steelyard.systems import leftovers, scratch
@@ -36,7 +36,7 @@ class MachineConsole:
                 self._scratch.close()
                 self._file.close()
                 named = quoted(shlex.join(self._words))
-                raise Stuck(f"the console command {named} cannot be run: {error.strerror}") from error
+                raise Stuck(f"the console command {named} cannot be run: {in_words(error)}") from error
             finally:
                 os.close(lifeline)
 

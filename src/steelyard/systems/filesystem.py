@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from steelyard import commands
-from steelyard.errors import SteelyardError, Unsupported, UsageError
+from steelyard.errors import SteelyardError, Unsupported, UsageError, in_words
 from steelyard.last_words import last_line
 from steelyard.programs import built
 from steelyard.quantities import parse_size
@@ -197,7 +197,7 @@ def _check_device(name: str, wish: FileSystem) -> None:
         # As mount(2) opens it: refused while anybody else uses it, be it as swap or in a volume.
         os.close(os.open(wish.device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
-        raise UsageError(f"{where}which is in use or cannot be opened: {error.strerror}") from error
+        raise UsageError(f"{where}which is in use or cannot be opened: {in_words(error)}") from error
     for kind, label in _signatures(name, wish.device):
         if label != LABEL:
             labelled = f" labelled {quoted(label)}" if label else ""

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from steelyard.errors import Unsupported, UsageError
+from steelyard.errors import Unsupported, UsageError, in_words
 from steelyard.text import of_file, quoted
 
 _DIRECTORIES = ("dev", "proc", "sys", "tmp", "run", "disk", "modules")
@@ -66,7 +66,7 @@ def version_of(kernel: Path) -> str:
         with open(kernel, "rb") as file:
             setup = file.read(0x8000)
     except OSError as error:
-        raise UsageError(f"kernel is {quoted(kernel)}, which cannot be read: {error.strerror}") from error
+        raise UsageError(f"kernel is {quoted(kernel)}, which cannot be read: {in_words(error)}") from error
     if len(setup) < 0x210 or setup[0x202:0x206] != b"HdrS":
         raise UsageError(
             f"kernel is {quoted(kernel)}, but must be the image of a Linux kernel for x86 (a vmlinuz)"

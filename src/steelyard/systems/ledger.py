@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard import home, standstill
-from steelyard.errors import SteelyardError, Unsupported, starting
+from steelyard.errors import SteelyardError, Unsupported, in_words, starting
 from steelyard.programs import built
 from steelyard.systems import leftovers, scratch
 from steelyard.text import quoted
@@ -49,7 +49,7 @@ class Ledger:
                 self.file, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".ledger", dir=place)
                 fcntl.flock(self.file, fcntl.LOCK_EX)
         except OSError as error:
-            raise Unsupported(f"cannot record the changed settings in {place}: {error.strerror}") from error
+            raise Unsupported(f"cannot record the changed settings in {place}: {in_words(error)}") from error
         self.path = Path(name)
         self.note(f"boot\t{boot}", f"scratch\t{directory_of_system}", f"mark\t{mark}")
 
@@ -118,7 +118,7 @@ def lock_machine() -> int:
             patience_s=_PATIENCE_S,
         )
     except OSError as error:
-        raise Unsupported(f"cannot lock this machine's settings in {place}: {error.strerror}") from error
+        raise Unsupported(f"cannot lock this machine's settings in {place}: {in_words(error)}") from error
 
 
 def lock(path: Path, refusal: Callable[[str], SteelyardError], *, patience_s: float = 0.0) -> int:
@@ -170,7 +170,7 @@ def put_back_leftovers() -> Restored:
         pass
     except OSError as error:
         found.left.append(
-            f"whether a killed run has changed this machine is unknown: {place}: {error.strerror}"
+            f"whether a killed run has changed this machine is unknown: {place}: {in_words(error)}"
         )
     return found
 
@@ -183,7 +183,7 @@ def _put_back_file(path: Path) -> Restored:
     try:
         file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        return Restored([], [f"{path} cannot be read, and is left alone: {error.strerror}"])
+        return Restored([], [f"{path} cannot be read, and is left alone: {in_words(error)}"])
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():

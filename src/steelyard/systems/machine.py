@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from steelyard import commands, home, standstill
-from steelyard.errors import BootFailed, Stuck, UnknownName
+from steelyard.errors import BootFailed, Stuck, UnknownName, in_words
 from steelyard.last_words import last_line
 from steelyard.study.model import THIS, Machine, SystemDefinition
 from steelyard.systems import protocol, ssh, this_machine
@@ -110,7 +110,7 @@ def switch(entry: BootEntry) -> None:
         # Its own group, so that its children end with it when it is interrupted.
         answer = commands.run(words, limit_s=entry.machine.wait_s, is_group=True)
     except OSError as error:
-        raise Stuck(f"the switch command {named} cannot be run: {error.strerror}") from error
+        raise Stuck(f"the switch command {named} cannot be run: {in_words(error)}") from error
     except subprocess.TimeoutExpired as error:
         raise BootFailed(
             f"the switch command {named} did not end within {entry.machine.wait_s:g} s; it was ended",

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, in_words
 from steelyard.systems import leftovers
 from steelyard.text import quoted
 
@@ -39,7 +39,7 @@ def make(directory: Path) -> Scratch:
         return _made(directory)
     except OSError as error:
         raise SteelyardError(
-            f"a directory for a system's files cannot be made in {quoted(directory)}: {error.strerror}"
+            f"a directory for a system's files cannot be made in {quoted(directory)}: {in_words(error)}"
         ) from error
 
 

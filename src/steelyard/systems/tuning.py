@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import allowance, streams
-from steelyard.errors import SteelyardError, SystemFailed, UnknownName, Unsupported, UsageError
+from steelyard.errors import SteelyardError, SystemFailed, UnknownName, Unsupported, UsageError, in_words
 from steelyard.study.model import Tuning
 from steelyard.systems import groups
 from steelyard.systems.ledger import Ledger, lock_machine, put_back_leftovers
@@ -255,10 +255,10 @@ class Tuned:
 
     def _refusal(self, setting: _Setting, error: OSError) -> SteelyardError:
         if error.errno in (errno.EPERM, errno.EACCES, errno.EROFS):
-            return Unsupported(f"{self._where}{setting.label} cannot be set here: {error.strerror}")
+            return Unsupported(f"{self._where}{setting.label} cannot be set here: {in_words(error)}")
         return UsageError(
             f"{self._where}{setting.label} is '{setting.value}', which the kernel refuses "
-            f"({error.strerror}); it is '{setting.read()}'"
+            f"({in_words(error)}); it is '{setting.read()}'"
         )
 
     def put_back(self) -> None:
@@ -286,7 +286,7 @@ class Tuned:
             nice = os.getpriority(os.PRIO_PROCESS, process)
             processors = sorted(os.sched_getaffinity(process))
         except OSError as error:  # a sandbox may refuse the question
-            raise Unsupported(f"{self._where}its settings cannot be read: {error.strerror}") from error
+            raise Unsupported(f"{self._where}its settings cannot be read: {in_words(error)}") from error
         if self._tuning.nice is not None:
             facts["nice"] = nice
             if facts["nice"] != self._tuning.nice:
