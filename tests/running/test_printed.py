@@ -76,6 +76,15 @@ def one(**parts: object) -> Tool:
         ("pyperf", "pyperf", {"mean": 282.0}),
         ("go-test", "go-test", {"BenchmarkRepeat-2": 757.0, "BenchmarkRepeat-2 allocations": 1}),
         ("google-benchmark", "google-benchmark", {"BM_copy/4096": 635.19809150096, "BM_ms": 1.9234005187751}),
+        (
+            "jmh",
+            "jmh",
+            {
+                "Sums.average 1000": 1393.475,
+                "Sums.sampled:p0.99 10": 89.0,
+                "Sums.through 10 throughput by ms": 33364015.0,
+            },
+        ),
         ("pytest-benchmark", "pytest-benchmark", {"test_x.py::test_sort[10]": 119.64646671248}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -196,7 +196,8 @@ def _lines(figure: ToolFigure, text: str) -> Iterable[_Row]:
     for line in text.splitlines():
         if match := known.search(line[:_LINE_READ_MOST]):
             where = f"the line {quoted(shortened(line.strip(), _LINE_MOST))}"
-            groups = match.groupdict()
+            # Columns that are filled with spaces are no part of a name.
+            groups = {name: value and " ".join(value.split()) for name, value in match.groupdict().items()}
             yield _Row(
                 where,
                 partial(_parsed, match[number] or "", where),
