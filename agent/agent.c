@@ -9,6 +9,7 @@
 #include "../base/numbers.h"
 #include "../workloads/api/far_end.h"
 #include "../base/record.h"
+#include "carried.h"
 #include "clock_facts.h"
 #include "fingerprint.h"
 #include "lines.h"
@@ -238,7 +239,7 @@ static void refuse_unknown(const char *line)
 	snprintf(
 		why, sizeof(why),
 		"a request is: trial ID WORKLOAD name=value ..., describe, list, clock, far ADDRESS TOKEN, stop ID, "
-		"turn ID BATCHES, or quit; "
+		"turn ID BATCHES, carry NAME KIND, bytes BASE64, carried, or quit; "
 		"not '%.80s'",
 		line);
 	refuse(NULL, why);
@@ -267,6 +268,8 @@ static int obey(const char *directory, char *line, size_t length)
 		clock_write();
 	else if (!strcmp(line, "quit"))
 		return 1;
+	else if (carried_obey(directory, line))
+		return 0;
 	else if (*line && strncmp(line, "stop ", 5) && strncmp(line, "turn ", 5))
 		refuse_unknown(line); /* those two may come too late */
 	return 0;

@@ -24,6 +24,9 @@ const char *directory_temporary(void);
 int directory_is_usable(const char *directory);
 /* Makes it, for this user alone. */
 int directory_make(const char *directory);
+/* Opens a new file to be written, in place of one of that name; a program may be executed by all.
+ * Returns a descriptor, or -1 with errno. */
+int file_make(const char *path, int is_program);
 /* Makes a directory that nobody else has: the last six characters of `name` are replaced. */
 int directory_make_fresh(char *name);
 /* Asks the file system to lay what is made in this directory apart from each other, if it can be

@@ -39,6 +39,20 @@ int directory_make(const char *directory)
 	return mkdir(directory, 0700);
 }
 
+int file_make(const char *path, int is_program)
+{
+	mode_t mode = is_program ? 0755 : 0644;
+	int    file;
+
+	unlink(path);
+	file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (file >= 0 && fchmod(file, mode)) { /* whatever the mask */
+		close(file);
+		return -1;
+	}
+	return file;
+}
+
 int directory_make_fresh(char *name)
 {
 	return mkdtemp(name) ? 0 : -1;

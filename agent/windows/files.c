@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../../base/clock.h"
 #include "../../workloads/api/windows/error.h"
@@ -41,6 +42,13 @@ int directory_is_usable(const char *directory)
 int directory_make(const char *directory)
 {
 	return CreateDirectoryA(directory, NULL) ? 0 : windows_failed();
+}
+
+int file_make(const char *path, int is_program)
+{
+	(void)is_program; /* its name says it */
+	return _open(path, _O_WRONLY | _O_CREAT | _O_TRUNC | _O_BINARY | _O_NOINHERIT,
+	             _S_IREAD | _S_IWRITE);
 }
 
 void directory_spread(const char *directory)

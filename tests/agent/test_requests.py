@@ -1,7 +1,9 @@
 """The agent's two streams at their edges: too much, too long, cut short, closed, full, interrupted."""
 
+import base64
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import resource
@@ -492,3 +494,47 @@ def test_a_trial_whose_turn_never_comes_times_out(start: Callable[..., Agent], t
     agent = start(tmp_path)
     agent.send(f"{TURNS} limit_ms=300\n")
     assert agent.next("end")["status"] == "timed out"
+
+
+def test_a_file_that_is_sent_is_there_as_it_was(start: Callable[..., Agent], tmp_path: Path) -> None:
+    """Of every length of base64's last group; a second one of the name takes the first one's place."""
+    for length in (0, 1, 2, 3, 50_000):
+        content = os.urandom(length)
+        parts = [content[at : at + 18_000] for at in range(0, length, 18_000)]
+        (said,) = start(tmp_path).answers(
+            "carry tool program", *(f"bytes {base64.b64encode(part).decode()}" for part in parts), "carried"
+        )[1:]
+        file = tmp_path / "carried" / "tool"
+
+        assert (said["name"], said["size"]) == ("tool", length)
+        assert said["sha256"] == hashlib.sha256(content).hexdigest()
+        assert file.read_bytes() == content
+        assert file.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize(
+    ("requests", "reason"),
+    [
+        (["carried"], "no file was begun"),
+        (["bytes QQ==", "carried"], "no file was begun"),
+        (["carry ../x data", "carried"], "a file is sent by"),
+        (["carry .x data", "carried"], "a file is sent by"),
+        (["carry x", "carried"], "a file is sent by"),
+        ([f"carry {'x' * 201} data", "carried"], "a file is sent by"),
+        (["carry x data", "bytes Q*==", "bytes QQ==", "carried"], "x: what came is not base64"),
+        (["carry full data", "bytes QQ==", "carried"], "full: File exists"),
+    ],
+)
+def test_what_is_sent_wrongly_is_refused_at_its_end_and_forgotten(
+    start: Callable[..., Agent], tmp_path: Path, requests: list[str], reason: str
+) -> None:
+    (tmp_path / "carried" / "full" / "x").mkdir(parents=True)
+    agent = start(tmp_path)
+
+    _, refused, well = agent.answers(*requests, "carry y data", "bytes QQ==", "carried")
+
+    assert refused["record"] == "error"
+    assert reason in refused["reason"]
+    assert (well["record"], well["size"]) == ("carried", 1)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) in (["y"], ["x", "y"])
+    assert not (tmp_path / "x").exists()

@@ -1,5 +1,6 @@
 """Commands of the user's own, by the installed command: compared, and gated."""
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -35,6 +36,10 @@ LOOP = "#!/bin/sh\ni=0; while [ $i -lt {count} ]; do i=$((i+1)); done\n"
         (["compare", "a", "b", "--level", "n=1", "--", "y"], "--level names 'n', but the command has no {n}"),
         (["compare", "a", "--level", "n=1", "--", "y", "{n}"], "two systems, or two levels on one"),
         (["compare", "native", "uml", "--level", "n=1"], "--level is for a command of your own"),
+        (["compare", "a", "b", "--with", "x y", "--", "./x y"], "--with is 'x y', but must be files named"),
+        (["compare", "a", "b", "--with", "x", "--", "y"], "--with is 'x', but no word of the command names"),
+        (["compare", "native", "uml", "--with", "/none", "--", "/none"], "with names '/none', which cannot"),
+        (["compare", "native", "uml", "--with", "/etc", "--", "ls", "/etc"], "with names '/etc', which cannot"),
         (["gate", "a", "b"], "gate needs a command after --"),
         (["gate", "a", "--", "x"], "gate needs OLD and NEW"),
         (["gate", ".", "uml", "--", "x"], "two directories, two programs or two systems"),
@@ -61,6 +66,25 @@ def test_two_commands_are_compared(steelyard: Run) -> None:
     assert told["baseline"] == "one"
     assert {(one["system"], one["metric"]) for one in told["comparisons"]} >= {("two", "time")}
     assert {(one["system"], one["name"]) for one in told["programs"]} >= {("one", "true"), ("two", "sh")}
+
+
+def test_files_are_sent_along_and_used_there(steelyard: Run, tmp_path: Path) -> None:
+    """The program and what it reads: each system's own copies, which are the files; a system with its own."""
+    program, data = tmp_path / "program", tmp_path / "data"
+    program.write_text('#!/bin/sh\nread x < "$1" && [ "$x" = 17 ] && echo spoilt > "$1".new\n')
+    program.chmod(0o755)
+    data.write_text("17\n")
+
+    answer = steelyard(
+        "compare", "--budget", "5s", "--format", "json", "--no-watch", "--with", str(program), "--with",
+        str(data), "--command", f"one={program} {data}", "--command", f"two=sh {program} {data}",
+    )  # fmt: skip
+
+    told = json.loads(answer.stdout)
+    assert answer.returncode == 0, answer.stderr
+    (one,) = (found for found in told["programs"] if found["system"] == "one")
+    assert one["sha256"] == hashlib.sha256(program.read_bytes()).hexdigest()
+    assert not list(tmp_path.glob("*.new"))
 
 
 FIGURE = "name=speed unit=1/s better=higher pattern=speed ([0-9]+)"

@@ -108,3 +108,45 @@ def test_levels_are_forms_of_the_command() -> None:
     assert [dict(cell.parameters)["command"] for cell in schedule.cells] == [
         "./x '1a b' '{other}'", "./x 1c '{other}'", "./x '2a b' '{other}'", "./x 2c '{other}'"
     ]  # fmt: skip
+
+
+def test_files_that_are_sent_stand_in_the_place_of_their_names(tmp_path: Path) -> None:
+    bench, data = tmp_path / "bench", tmp_path / "data.csv"
+    command = Command(
+        (str(bench), "--in", str(data), "data.csv"), input=str(data), prepare=f"cp {data} 'a b'"
+    )
+
+    sent = own_work.sending(OwnWork(("native", "uml"), command), [str(bench), str(data)])
+    found = settings(made(sent))
+
+    assert found["native"]["command"] == found["uml"]["command"]
+    assert found["native"]["command"] == "{with}/bench\n--in\n{with}/data.csv\ndata.csv"
+    assert found["native"]["input"] == "{with}/data.csv"
+    assert found["native"]["prepare"] == "cp\n{with}/data.csv\na b"
+    assert found["native"]["with"] == 1
+    assert sent.sent == (str(bench), str(data))
+    assert "with" not in settings(made(OwnWork(("native", "uml"), command)))["native"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["a/x", "b/x"], "must be files that each have another name, not two 'x'"),
+        (["a b"], "must be files named with letters, digits and ._+@%=,~- alone"),
+        ([".x"], "must be files named with letters"),
+        (["other"], "but no word of the command names it"),
+    ],
+)
+def test_files_that_cannot_be_sent_or_that_nothing_names_are_refused(paths: list[str], said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        own_work.sending(OwnWork(("native", "uml"), Command(("sort", "x"))), paths)
+
+    assert said in str(refused.value)
+
+
+def test_a_word_may_hold_the_place_of_what_was_sent() -> None:
+    command = Command(("sort", "--files={with}/list"))
+
+    sent = own_work.sending(OwnWork(("native", "uml"), command), ["list"])
+
+    assert settings(made(sent))["native"]["command"] == "sort\n--files={with}/list"

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from patience import patience
 
 from steelyard import systems
 from steelyard.errors import StudyError, Unsupported, UsageError
+from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
-from steelyard.systems import initramfs
+from steelyard.systems import carried, initramfs
 from steelyard.systems.agent import Agent, descendants
 from steelyard.systems.system import System, check
 
@@ -40,7 +42,8 @@ def machine(kernel: Path, **more: object) -> System:
 @synthetic.SOME_OR_ALL
 def test_every_workload_runs_in_it_or_says_why_not(most: int, kernel: Path, tmp_path: Path) -> None:
     """And its clock goes with ours, though it was parked."""
-    with Agent(machine(kernel, memory="256M"), directory=tmp_path) as agent:
+    files = carried.look_at([str(built.load("musl"))])
+    with Agent(replace(machine(kernel, memory="256M"), files=files), directory=tmp_path) as agent:
         assert agent.fingerprint["kernel_release"] == initramfs.version_of(kernel)
         assert agent.fingerprint["kernel_release"] != os.uname().release
         assert agent.fingerprint["hypervisor"] == "QEMU"
@@ -57,6 +60,8 @@ def test_every_workload_runs_in_it_or_says_why_not(most: int, kernel: Path, tmp_
         agent.resume()
         assert states == {"T"}
         assert abs(_apart(agent) - before) < 0.2e9
+        own = f"trial 0 command with=1 command=%7bwith%7d%2f{files[0].name}%0alist batches=1 operations=1"
+        assert run(agent, own)[-1]["status"] == "ok"
         for workload in synthetic.some(most):
             end = run(agent, synthetic.quick(workload))[-1]
             assert end["status"] in ("ok", "unsupported"), (workload.name, end)

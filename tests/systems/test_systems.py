@@ -9,8 +9,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import monitor_runs
 import places
 import pytest
 import synthetic
@@ -23,7 +25,7 @@ from steelyard import systems
 from steelyard.errors import UnknownName, Unsupported, UsageError
 from steelyard.programs import built
 from steelyard.study.model import SystemDefinition
-from steelyard.systems import scratch, uml
+from steelyard.systems import carried, scratch, uml
 from steelyard.systems.agent import Agent, children, descendants
 from steelyard.systems.system import System, check
 
@@ -227,6 +229,36 @@ def test_a_host_by_ssh_gets_the_program_and_runs_it(host: str, tmp_path: Path) -
     for _ in range(2):  # the second time, the program is there already
         with Agent(systems.find(host), directory=tmp_path / "work") as agent:
             assert run(agent, "trial 1 sieve batches=1 operations=1 warmup_ns=0")[-1]["status"] == "ok"
+
+
+@pytest.mark.ssh
+@pytest.mark.root
+def test_a_host_by_ssh_gets_the_files_that_a_study_sends_along(host: str, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    program = tmp_path / "say"
+    program.write_text("#!/bin/sh\n[ \"$*\" = 'a b' ]\n")
+    program.chmod(0o755)
+    system = replace(systems.find(host), files=carried.look_at([str(program)]))
+    with Agent(system, directory=tmp_path / "work") as agent:
+        program.unlink()
+        records = run(
+            agent,
+            "trial 1 command with=1 command=%7bwith%7d%2fsay%0aa%20b batches=1 operations=1 warmup_ns=0",
+        )
+        assert records[-1]["status"] == "ok", records[-1]
+        (place,) = (one["path"] for one in records if one["record"] == "program")
+        assert os.path.exists(place)
+    monitor_runs.until(lambda: not os.path.exists(place), "the removal of the copy")
+
+
+@pytest.mark.program
+def test_a_file_that_changes_after_a_run_has_begun_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("before")
+    system = replace(systems.find("native"), files=carried.look_at([str(tmp_path / "data")]))
+    (tmp_path / "data").write_text("after")
+
+    with pytest.raises(UsageError, match="data' has changed since the run began"):
+        Agent(system, directory=tmp_path)
 
 
 @pytest.mark.ssh

@@ -41,6 +41,9 @@ const char *outcome_why(void);
 
 /* A directory for this trial alone, in which it may make files. */
 const char *trial_directory(void);
+/* The files that the laboratory has sent along are in the agent's directory, two above that one, in
+ * one of this name. */
+#define CARRIED "carried"
 
 /* When all copies began to measure; 0: they have not. Batches before that only find a size. */
 uint64_t trial_start_ns(void);

@@ -13,14 +13,14 @@
  *              finds its own files there may do other work the second time. Input, output and
  *              errors are /dev/null unless `input` and `output` name files. With `figures` its
  *              output and errors are one pipe, and the trial tells what its last operation printed,
- *              up to 8 MiB. A signal, or an exit status other than 0 (unless ignore_failure is 1),
- *              fails the trial. Processes that the command leaves behind disturb what follows;
- *              those that stay in its process group are killed when the trial ends. The program is
- *              the system's own, so two systems that do not share a file tree may run different
- *              ones; the record "program" says which it was. The claim of one execve holds for the
- *              default command. Peak memory is the largest resident set of one of its processes
- *              that it has waited for (wait4, ru_maxrss); Linux counts from the fork on, so it is
- *              never below the load program's own. Under Wine, CreateProcess and a wait replace
+ *              up to 8 MiB. With `with`, {with} in a text is the directory of the agent's copies of
+ *              the study's files. A signal, or an exit status other than 0 (unless ignore_failure
+ * is 1), fails the trial. Processes that the command leaves behind disturb what follows; those that
+ * stay in its process group are killed when the trial ends. The program is the system's own, so two
+ * systems that do not share a file tree may run different ones; the record "program" says which it
+ * was. The claim of one execve holds for the default command. Peak memory is the largest resident
+ * set of one of its processes that it has waited for (wait4, ru_maxrss); Linux counts from the fork
+ * on, so it is never below the load program's own. Under Wine, CreateProcess and a wait replace
  *              fork, execve and waitpid; CreateProcess finds the program, for example in PATH; the
  *              environment is the agent's; `directory` and what follows it are not supported; and
  *              there is no `true`, so a command must be given. A command that takes a second or
@@ -29,6 +29,7 @@
  * After        time(1), and hyperfine (Peter), which times many runs of a command in the same way.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ static char     making_ready[COMMAND_MOST + 1], clearing[COMMAND_MOST + 1];
 static char     directory[DIRECTORY_MOST + 1];
 static char     input[DIRECTORY_MOST + 1], output[DIRECTORY_MOST + 1];
 static char     variables[COMMAND_MOST + 1];
-static uint64_t ignore_failure, figures;
+static uint64_t ignore_failure, figures, with;
 
 static char *words[COMMAND_MOST + 2]; /* the command's; ends with NULL */
 
@@ -67,7 +68,6 @@ static void split(char *text, char *into[])
 
 #ifdef _WIN32
 #include <errno.h>
-#include <stdlib.h>
 
 static char *path;
 
@@ -75,7 +75,7 @@ static int setup(void)
 {
 	split(command, words);
 	if (directory[0] || input[0] || output[0] || variables[0] || preparation[0] ||
-	    conclusion[0] || making_ready[0] || clearing[0] || figures)
+	    conclusion[0] || making_ready[0] || clearing[0] || figures || with)
 		return unsupported("a command's surroundings cannot be set under Windows");
 	if (chdir(trial_directory()))
 		return fail("chdir");
@@ -134,6 +134,8 @@ static void tell_printed(uint64_t copy, int file)
 #include <sys/wait.h>
 
 #include "printed.h"
+
+#define SENT "{with}" /* stands for the directory of the files that were sent along */
 
 enum { FILES = 64, VARIABLES_MOST = 1000 };
 /* exit statuses of a child that did not come so far */
@@ -197,6 +199,49 @@ static int find_program(const char *name, char into[PATH_MAX])
 		return unsupported("there is no program '%.200s'", name);
 	program_found(name, into);
 	return 0;
+}
+
+static int put_directory(char *text, size_t most, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	for (char *at = text; (at = strstr(at, SENT)); at += length) {
+		const char *rest = at + strlen(SENT);
+
+		if (strlen(text) - strlen(SENT) + length > most)
+			return fail_check("with the directory of what was sent, '%.60s...' is "
+			                  "longer than %zu bytes",
+			                  text, most);
+		memmove(at + length, rest, strlen(rest) + 1);
+		memcpy(at, folder, length);
+	}
+	return 0;
+}
+
+/* Before the working directory is another one: the trial's may be named from this one. */
+static int find_files(void)
+{
+	static const struct {
+		char  *text;
+		size_t most;
+	} texts[] = {
+		{ command, COMMAND_MOST },     { making_ready, COMMAND_MOST },
+		{ preparation, COMMAND_MOST }, { conclusion, COMMAND_MOST },
+		{ clearing, COMMAND_MOST },    { variables, COMMAND_MOST },
+		{ directory, DIRECTORY_MOST }, { input, DIRECTORY_MOST },
+		{ output, DIRECTORY_MOST },
+	};
+	char name[PATH_MAX], folder[PATH_MAX];
+	int  outcome = 0;
+
+	if (snprintf(name, sizeof(name), "%s/../../" CARRIED, trial_directory()) >=
+	    (int)sizeof(name))
+		return fail_check("the trial's directory has too long a name");
+	if (!realpath(name, folder))
+		return fail("the files that were sent along");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !outcome; i++)
+		outcome = put_directory(texts[i].text, texts[i].most, folder);
+	return outcome;
 }
 
 /* A later line of the same name replaces an earlier one, and either of the usual two. */
@@ -332,6 +377,8 @@ static int setup(void)
 {
 	int outcome;
 
+	if (with && (outcome = find_files()))
+		return outcome;
 	split(command, words);
 	if (self_emulator())
 		return refuse_emulator();
@@ -446,6 +493,8 @@ static const struct parameter parameters[] = {
 	NUMBER("ignore_failure", "1: any exit status will do", &ignore_failure, 0, 1),
 	NUMBER("figures", "1: what it prints is kept, and figures are read from it", &figures, 0,
 	       1),
+	NUMBER("with", "1: {with} stands for the directory of the files that were sent along",
+	       &with, 0, 1),
 	{ 0 },
 };
 

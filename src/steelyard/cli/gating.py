@@ -79,7 +79,7 @@ def _gate(options: GateOptions) -> int:
     from steelyard.running.order import Order
 
     with _sides(options) as asked:
-        work = discovery.with_figures(asked)
+        work = discovery.with_figures(own_work.sending(asked, options.surroundings.files))
         done = measuring.carry_out(
             Order(
                 study=own_commands.STUDY,

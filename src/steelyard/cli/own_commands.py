@@ -46,6 +46,15 @@ class CommandOptions:
         help="give the command this variable, by default with the value that it has here; may be repeated "
         "(default: PATH and HOME as they are here, LC_ALL=C)",
     )
+    files: tuple[str, ...] = option(
+        "--with",
+        default=(),
+        action="append",
+        metavar="FILE",
+        group=_OWN_COMMAND,
+        help="send this file along to each system, and use its copy where the command names it; {with} in a "
+        "word is the directory of the copies; may be repeated",
+    )
     input: str | None = option(
         "--input", metavar="FILE", group=_OWN_COMMAND, help="what the command reads (default: nothing)"
     )
@@ -131,6 +140,10 @@ def given(options: OwnOptions) -> str:
 
 def work_of(systems: tuple[str, ...], options: OwnOptions, command: tuple[str, ...]) -> OwnWork:
     """What is compared, systems or commands; `command` is what stands after --. Raises UsageError."""
+    return own_work.sending(_work_of(systems, options, command), options.surroundings.files)
+
+
+def _work_of(systems: tuple[str, ...], options: OwnOptions, command: tuple[str, ...]) -> OwnWork:
     shell, tool = options.surroundings.shell, tool_of(options.surroundings)
     surrounding = surrounded(options.surroundings)
     if command and options.commands:

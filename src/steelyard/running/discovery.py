@@ -9,7 +9,7 @@ from steelyard import commands, shapes, streams
 from steelyard.errors import SystemFailed
 from steelyard.programs import built
 from steelyard.running import dialogue, printed
-from steelyard.study import plan
+from steelyard.study import plan, sent
 from steelyard.study import tool as tool_file
 from steelyard.study.own_work import OwnWork
 from steelyard.systems import protocol
@@ -41,7 +41,11 @@ def _printed(work: OwnWork) -> str:
         "warmup_ns": 0,
         "limit_ms": _LIMIT_S * 1000,
     }
-    words = dialogue.setting_words({name: plan.as_words(value) for name, value in told.items()} | once)
+    here = {
+        name: sent.named_here(value, work.sent) if isinstance(value, str) else value
+        for name, value in told.items()
+    }
+    words = dialogue.setting_words({name: plan.as_words(value) for name, value in here.items()} | once)
     try:
         answer = commands.run([built.load("glibc"), "run", tool_file.WORKLOAD, *words], limit_s=_LIMIT_S + 60)
     except subprocess.TimeoutExpired:

@@ -64,7 +64,10 @@ def carry_out(
     same = experiments.identity(
         schedule,
         budget_s=schedule.study.design.budget_s,
-        programs=[_digest_of(system) for system in members.values()],
+        programs=[
+            *(_digest_of(system) for system in members.values()),
+            *(file.sha256 for file in next(iter(members.values())).files),
+        ],
     )
     if order.seed is not None:
         same = f"{same}-{order.seed}"

@@ -14,6 +14,7 @@ from steelyard.running import peers
 from steelyard.study import bounds, model, plan, study_file, turns
 from steelyard.study.model import LOOPBACK, NAMESPACE, PEER, Cell, Machine
 from steelyard.study.plan import Plan
+from steelyard.systems import carried
 from steelyard.systems.machine import BOOT_S
 from steelyard.systems.system import System, check
 
@@ -118,6 +119,7 @@ def members_of(schedule: Plan) -> dict[str, System]:
     """The system behind each label. Raises, before anything is measured, if the baseline cannot start, or no
     other can; else the run leaves out those that cannot."""
     members = {}
+    files = carried.look_at(schedule.study.files)
     refusals: dict[str, Unsupported] = {}
     for label in schedule.systems:
         system = systems.find(label.partition("#")[0], schedule.study.definitions)
@@ -126,7 +128,7 @@ def members_of(schedule: Plan) -> dict[str, System]:
             built.load(system.program)
         except Unsupported as error:
             refusals[label] = error
-        members[label] = replace(system, name=label)
+        members[label] = replace(system, name=label, files=files)
     baseline, *others = schedule.systems
     if baseline in refusals or (others and all(label in refusals for label in others)):
         raise next(iter(refusals.values()))

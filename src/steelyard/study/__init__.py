@@ -2,6 +2,6 @@
 
 `bundled/` holds the studies that come with Steelyard.
 
-Each module imports only from earlier ones: bounds, tool, model, presentation,
+Each module imports only from earlier ones: bounds, sent, tool, model, presentation,
 system_definition, study_file, own_work, turns, plan.
 """

@@ -351,6 +351,7 @@ class Study:
     indices: tuple[ReferenceIndex, ...] = ()
     peer: str = ""  # where the far end of its network workloads is, unless they say; "": as they have it
     tool: Tool | None = None  # whose figures are read from what its commands print
+    files: tuple[str, ...] = ()  # that are sent along to each system (`sent`)
     short: ShortForm = ShortForm()
     is_short: bool = False
 

@@ -9,11 +9,12 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
 from steelyard.errors import UsageError
+from steelyard.study import sent
 from steelyard.study import tool as tool_file
 from steelyard.study.tool import Tool
 from steelyard.text import quoted, shortened, shown
@@ -64,6 +65,7 @@ class OwnWork:
     treatments: tuple[tuple[str, Command], ...] = ()  # by name; each holds what differs from `command`
     tool: Tool | None = None  # whose figures are read from what it prints
     levels: tuple[tuple[str, ...], ...] = ()  # the words of each form of `command`, where it has several
+    sent: tuple[str, ...] = ()  # files that are sent along to each system
 
     @property
     def is_one_run(self) -> bool:
@@ -81,6 +83,39 @@ class OwnWork:
                 with suppress(OSError), open(path, "rb") as file:
                     found[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
         return found
+
+
+def sending(work: OwnWork, paths: Sequence[str]) -> OwnWork:
+    """The work with these files sent along, each in the place of the words that name it. Raises UsageError
+    where nothing names one."""
+    if allowed := sent.refusal(paths):
+        raise UsageError(f"--with is {', '.join(map(quoted, paths))}, but must be {allowed}")
+    made = replace(
+        work,
+        command=_sending(work.command, paths),
+        treatments=tuple((name, _sending(each, paths)) for name, each in work.treatments),
+        levels=tuple(sent.put_in(words, paths) for words in work.levels),
+        sent=tuple(os.path.abspath(path) for path in paths),
+    )
+    if paths and sent.PLACE not in text_of(made):
+        raise UsageError(
+            f"--with is {', '.join(map(quoted, paths))}, but no word of the command names it, or holds "
+            f"{sent.PLACE}"
+        )
+    return made
+
+
+def _sending(command: Command, paths: Sequence[str]) -> Command:
+    (read,) = sent.put_in([command.input], paths)
+    return replace(
+        command,
+        words=sent.put_in(command.words, paths),
+        input=read,
+        setup=sent.put_in_line(command.setup, paths),
+        prepare=sent.put_in_line(command.prepare, paths),
+        conclude=sent.put_in_line(command.conclude, paths),
+        cleanup=sent.put_in_line(command.cleanup, paths),
+    )
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -169,6 +204,7 @@ def text_of(work: OwnWork, *, budget: str = "1m") -> str:
         'name = "command"',
         f"title = {_toml(shortened(shown(str(title)), _TITLE_MOST))}",
         f"systems = {_toml(names)}",
+        *([f"with = {_toml(list(work.sent))}"] if work.sent else []),
         f'[design]\nbudget = "{budget}"\nprecision = "5%"\ntrial_limit = "1h"',
         f"[trial]\nbatches = {1 if work.tool else 5}\nwarmup_ns = 10000000",
         *(["operations = 1"] if work.is_one_run else []),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.servers import description
 from steelyard.study import model as studies
-from steelyard.study import tool, turns
+from steelyard.study import sent, tool, turns
 from steelyard.study.model import PEER, SERVER, TIMING, Cell, Study
 
 PAD_MOST = 4095  # bytes added to the environment: a page, so that the stack takes any alignment
@@ -57,6 +57,8 @@ class Plan:
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
         known |= turns.settings(self.turn_batches) if trial.cell in self.in_turns else {}
         known |= {tool.PARAMETER: 1} if self.tool_of(trial.cell) else {}
+        if self.study.files and trial.cell.workload == tool.WORKLOAD:
+            known |= {sent.PARAMETER: 1}
         of_cell, of_system = dict(trial.cell.parameters), self.of_system(trial.system)
         return {
             name: self._setting(trial.system, name, value)

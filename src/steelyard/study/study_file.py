@@ -7,7 +7,7 @@ from pathlib import Path
 
 from steelyard import toml_file
 from steelyard.errors import SteelyardError, UnknownName
-from steelyard.study import bounds, model, presentation, system_definition, tool
+from steelyard.study import bounds, model, presentation, sent, system_definition, tool
 from steelyard.study.model import (
     MARGINS,
     PROCESSORS,
@@ -37,7 +37,8 @@ def read(name: str, *, is_short: bool = False) -> Study:
     Raises UnknownName, StudyError, or UsageError where the file cannot be read.
     """
     text, path = toml_file.read("study", name, bundled())
-    return parse(text, file=str(path), is_short=is_short)
+    study = parse(text, file=str(path), is_short=is_short)
+    return replace(study, files=tuple(str(path.parent / file) for file in study.files))
 
 
 def parse(text: str, *, file: str, is_short: bool = False) -> Study:
@@ -68,11 +69,14 @@ def parse(text: str, *, file: str, is_short: bool = False) -> Study:
         indices=tuple(presentation.index(part) for part in reader.parts("index")),
         peer=reader.text("peer", ""),
         tool=tool.read(reader.part("tool")),
+        files=tuple(reader.texts("with", ())),
     )
     study = replace(study, short=_short_form(reader.part("short"), study))
     reader.finish()
     if study.peer and not model.is_peer(study.peer):
         raise reader.wrong("peer", study.peer, model.PEERS)
+    if allowed := sent.refusal(study.files):
+        raise reader.wrong("with", list(study.files), allowed)
     for one in study.tool.figures if study.tool else ():
         if one.each:
             raise reader.wrong("each", one.each, "left out: a study's metrics are fixed (--tool finds them)")
@@ -123,6 +127,7 @@ def _joined(study: Study, parts: Iterable[tuple[str, Study]]) -> Study:
             figure_tables=(*study.figure_tables, *part.figure_tables),
             peer=study.peer or part.peer,
             tool=study.tool or part.tool,
+            files=study.files or part.files,
         )
     return study
 

@@ -3,7 +3,8 @@
 A system is a command that starts an agent; `System` says which command, and the little besides that
 differs: which build of the load program it runs, and whether its start is a boot.
 
-Each module imports only from earlier ones: groups, leftovers, scratch, ledger, tuning, system, protocol,
+Each module imports only from earlier ones: groups, leftovers, scratch, ledger, tuning,
+carried, system, protocol,
 console, agent, initramfs, monitors, native, filesystem, gvisor, qemu_user, ssh, this_machine, machine,
 uml, userland, wine, qemu, custom.
 """

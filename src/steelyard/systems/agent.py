@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -12,14 +13,16 @@ from pathlib import Path
 from types import TracebackType
 
 from steelyard import home, last_words, standstill
-from steelyard.errors import SteelyardError, SystemFailed, Unsupported, why_not
+from steelyard.errors import SteelyardError, SystemFailed, Unsupported, UsageError, in_words, why_not
 from steelyard.last_words import Said
 from steelyard.programs import built
-from steelyard.systems import leftovers, protocol, scratch
+from steelyard.systems import carried, leftovers, protocol, scratch
+from steelyard.systems.carried import CarriedFile
 from steelyard.systems.console import MachineConsole
 from steelyard.systems.protocol import Record
 from steelyard.systems.system import Place, System, check
 from steelyard.systems.tuning import Tuned
+from steelyard.text import quoted
 
 _CHATTER_LINES = 400  # of what a system says besides records on standard output: the last ones
 _CHATTER_LINE = 1200  # bytes of one
@@ -201,10 +204,40 @@ class Agent:
             members = descendants(self._process.pid)
             self.fingerprint["tuning"] = self._tuned.facts(members[0]) if members else None
             self.fingerprint["file_system_made"] = self.system.file_system or None
+            for file in self.system.files:
+                self._carry(file)
             self._is_up = True
         except BaseException:
             self.close()
             raise
+
+    def _carry(self, file: CarriedFile) -> None:
+        """Sends the file. Raises Unsupported where the system does not take it, UsageError where it is not
+        any more what it was."""
+        try:
+            for request in file.requests():
+                self._put(request.encode() + b"\n")
+        except OSError as error:
+            raise UsageError(f"{quoted(file.path)} cannot be read: {in_words(error)}") from error
+        answer = self.ask(carried.LAST_REQUEST, "carried", "error")
+        if answer["record"] == "error":
+            raise self._failure(f"could not be sent {quoted(file.path)}: {answer['reason']}")
+        if answer["sha256"] != file.sha256:
+            raise UsageError(f"{quoted(file.path)} has changed since the run began")
+
+    def _put(self, content: bytes) -> None:
+        """Writes it as fast as the system takes it, which may stop doing so. Raises Unsupported."""
+        handle = self._input.fileno()
+        with selectors.DefaultSelector() as room:
+            room.register(handle, selectors.EVENT_WRITE)
+            while content:
+                if not standstill.wait(room, self.system.start_limit_s):
+                    limit_s = self.system.start_limit_s
+                    raise self._failure(f"took nothing of what it was sent for {limit_s:g} s")
+                try:
+                    content = content[os.write(handle, content[: select.PIPE_BUF]) :]
+                except OSError as error:
+                    raise self._failure(f"has ended{self._farewell()}") from error
 
     @property
     def process(self) -> int | None:

@@ -203,6 +203,13 @@ class _Far:
 
 
 @dataclass(frozen=True, slots=True)
+class _Carried:
+    name: Name
+    size: Annotated[int, Range(0, 1 << 40)]
+    sha256: Digest
+
+
+@dataclass(frozen=True, slots=True)
 class _Error:
     trial: Name | None
     reason: str
@@ -226,6 +233,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "end": (_End,),
     "clock": (_Clock,),
     "far": (_Far,),
+    "carried": (_Carried,),
     "error": (_Error,),
 }
 _OURS = ("statuses", "signals", "reasons")  # of a group: made of its failures

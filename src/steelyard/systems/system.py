@@ -11,6 +11,7 @@ from typing import Any
 from steelyard.errors import Unsupported
 from steelyard.study.model import LABORATORY, LOOPBACK, NAMESPACE, SSH, THIS, Machine, Tuning
 from steelyard.systems import tuning
+from steelyard.systems.carried import CarriedFile
 
 EVERY_PEER = (LOOPBACK, NAMESPACE, LABORATORY, SSH)  # of a system with this machine's network, or a host's
 
@@ -98,6 +99,7 @@ class System:
     boot_entry: BootEntry | None = None  # of a system whose start is a boot of a whole machine
     is_watched: bool = False  # each trial's process is started under a monitor
     tuning: Tuning = field(default_factory=Tuning)
+    files: tuple[CarriedFile, ...] = ()  # that each agent gets copies of
     file_system: str = ""  # how the one that its files are on is made for it, in words; "": it is not
 
     @property
