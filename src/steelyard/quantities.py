@@ -6,7 +6,9 @@ Rounding happens in reports alone.
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from steelyard.errors import UsageError
@@ -26,6 +28,8 @@ _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,20})?"
 _DURATIONS = {"h": HOUR_NS, "m": 60 * 10**9, "s": 10**9, "ms": MILLISECOND_NS}  # the largest first
 _SIZES = {"T": 1 << 40, "G": 1 << 30, "M": 1 << 20, "K": 1 << 10}
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"), (1e-3, "ps"))
+TIME_UNITS: Mapping[str, int] = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # that a user may ask for
+_asked: ContextVar[str] = ContextVar("the unit of all times", default="")
 # No number that people read is longer than these: beyond them its digits say nothing.
 _MOST, _LEAST = 1e15, 1e-12
 _LEVEL_DECIMALS = 4
@@ -115,8 +119,20 @@ def size_bytes(number: float) -> str:
     return f"{digits(number)} bytes"
 
 
+@contextmanager
+def times_in(unit: str) -> Iterator[None]:
+    """Meanwhile all times are said in one of TIME_UNITS; in what suits each for ""."""
+    before = _asked.set(unit)
+    try:
+        yield
+    finally:
+        _asked.reset(before)
+
+
 def time_ns(value: float) -> str:
-    """A time given in ns, to three digits, with the unit that suits it: 51.9 µs."""
+    """A time given in ns, to three digits, with the unit that suits it, or the one asked for: 51.9 µs."""
+    if unit := _asked.get():
+        return f"{digits(value / TIME_UNITS[unit])} {unit.replace('u', 'µ')}"
     if value == 0:
         return "0 ns"
     for scale, unit in _TIMES:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -39,7 +40,10 @@ LOOP = "#!/bin/sh\ni=0; while [ $i -lt {count} ]; do i=$((i+1)); done\n"
         (["compare", "a", "b", "--with", "x y", "--", "./x y"], "--with is 'x y', but must be files named"),
         (["compare", "a", "b", "--with", "x", "--", "y"], "--with is 'x', but no word of the command names"),
         (["compare", "native", "uml", "--with", "/none", "--", "/none"], "with names '/none', which cannot"),
-        (["compare", "native", "uml", "--with", "/etc", "--", "ls", "/etc"], "with names '/etc', which cannot"),
+        (
+            ["compare", "native", "uml", "--with", "/etc", "--", "ls", "/etc"],
+            "with names '/etc', which",
+        ),
         (["gate", "a", "b"], "gate needs a command after --"),
         (["gate", "a", "--", "x"], "gate needs OLD and NEW"),
         (["gate", ".", "uml", "--", "x"], "two directories, two programs or two systems"),
@@ -55,13 +59,14 @@ def test_wrong_words_are_a_sentence(steelyard: Run, words: list[str], said: str,
     assert (answer.returncode, len(answer.stderr.splitlines()), answer.stdout) == (2, 1, "")
 
 
-def test_two_commands_are_compared(steelyard: Run) -> None:
+def test_two_commands_are_compared(steelyard: Run, tmp_path: Path) -> None:
     answer = steelyard(
         "compare", "--budget", "5s", "--format", "json", "--no-watch", "--command", "one=true",
-        "--command", "two=sh -c 'exit 0'",
+        "--command", "two=sh -c 'exit 0'", "--time-unit", "us", "--export-markdown", str(tmp_path / "r.md"),
     )  # fmt: skip
 
     told = json.loads(answer.stdout)
+    assert re.search(r"\| command \| [\d,.]+ µs \| [\d,.]+ µs \|", (tmp_path / "r.md").read_text())
     assert answer.returncode == 0, answer.stderr
     assert told["baseline"] == "one"
     assert {(one["system"], one["metric"]) for one in told["comparisons"]} >= {("two", "time")}

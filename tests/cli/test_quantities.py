@@ -223,3 +223,15 @@ def test_a_budget_of_half_a_second_is_one() -> None:
     _, options = parser.read(["plan", "pegasus", "--budget", "500ms"])
 
     assert options.choice.budget_ns == SECOND // 2
+
+
+def test_times_are_in_the_unit_that_was_asked_for_and_afterwards_in_what_suits_them() -> None:
+    with quantities.times_in("ms"):
+        assert [quantities.time_ns(value) for value in (0.0, 51_900.0, 2e9)] == [
+            "0 ms",
+            "0.0519 ms",
+            "2,000 ms",
+        ]
+        with quantities.times_in("us"):
+            assert quantities.time_ns(1234.0) == "1.23 µs"
+    assert quantities.time_ns(51_900.0) == "51.9 µs"

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard import destination, libraries, standstill, streams
+from steelyard import destination, libraries, quantities, standstill, streams
 from steelyard.cli import output, own_commands
 from steelyard.cli.verb import (
     Verb,
@@ -157,6 +157,12 @@ class Reporting:
         "--reference",
         metavar="SYSTEM",
         help="normalise a paper's tables to this column of theirs (default: the paper's own)",
+    )
+    time_unit: str = option(
+        "--time-unit",
+        default="",
+        choices=tuple(quantities.TIME_UNITS),
+        help="say every time in this unit (default: in the one that suits it)",
     )
     format: str = format_option()
     output: Path | None = output_option()
@@ -337,6 +343,11 @@ def _report(options: ReportOptions) -> int:
 
 
 def _print_report(experiment: "Experiment", options: Reporting) -> "Evaluation":
+    with quantities.times_in(options.time_unit):
+        return _print_and_draw(experiment, options)
+
+
+def _print_and_draw(experiment: "Experiment", options: Reporting) -> "Evaluation":
     """Prints the report; then draws the page, which takes longer, if there is to be one."""
     libraries.load(*_REPORTING, *(_DRAWING if options.html else ()))
     from steelyard.analysis import evaluate

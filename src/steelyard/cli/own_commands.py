@@ -80,8 +80,8 @@ class CommandOptions:
         "--tool",
         metavar="TOOL",
         group=_OWN_COMMAND,
-        help="compare the figures that the command prints itself, as this tool does: a name (see steelyard "
-        "list tools) or a file",
+        help="compare the figures that the command prints itself, as this tool does; TOOL is a file, or a "
+        "name (steelyard list tools)",
     )
     figures: tuple[str, ...] = option(
         "--figure",
