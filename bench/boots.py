@@ -28,7 +28,7 @@ from scipy import stats
 from steelyard.analysis import rows
 from steelyard.analysis.observations import Observations
 from steelyard.archive import experiments, reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.quantities import parse_share
 from steelyard.statistics import boots, judgement, levels
 from steelyard.statistics.judgement import Pairs
@@ -65,7 +65,7 @@ def scatter(arguments: argparse.Namespace) -> None:
     shown(experiments.find(root, Path(arguments.experiment).name))
 
 
-def shown(experiment: Experiment) -> None:
+def shown(experiment: StoredExperiment) -> None:
     with reading.connect(experiment) as tables:
         observations = Observations(experiment, rows.read(tables))
     print(f"{'metric':32} {'trial':>7} {'boot':>7} {'drift':>7}  by system, with so many boots")

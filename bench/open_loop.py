@@ -18,7 +18,7 @@ from typing import Any
 import load_generators
 import machine
 
-from steelyard.load.model import Histogram
+from steelyard.load.model import LatencyHistogram
 from steelyard.programs import built
 
 SHARE = 0.8
@@ -63,7 +63,7 @@ def compare() -> None:
     most = closed["answers"] * 1e9 / closed["window_ns"]
     for arrivals in ("constant", "exponential"):
         found = loaded(f"rate_millihertz={round(SHARE * most * 1000)}", f"arrivals={arrivals}")
-        lag = Histogram(dict(zip(found["lag"]["values_ns"], found["lag"]["counts"], strict=True)))
+        lag = LatencyHistogram(dict(zip(found["lag"]["values_ns"], found["lag"]["counts"], strict=True)))
         total = sum(lag.counts.values())
         within = sum(count for value, count in lag.counts.items() if value <= LIMIT_NS)
         quantiles = ", ".join(

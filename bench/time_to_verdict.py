@@ -23,7 +23,7 @@ from steelyard.analysis.model import Comparison
 from steelyard.analysis.observations import Observations
 from steelyard.analysis.rows import Rows
 from steelyard.archive import experiments, reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.statistics import verdict
 
 MOMENTS_S = (5, 10, 20, 30, 60, 120, 300, 600)
@@ -32,7 +32,7 @@ BEYOND = 1.1
 What = tuple[str, str, str]  # a system, a cell, a metric
 
 
-def measured(arguments: argparse.Namespace, root: str) -> Experiment:
+def measured(arguments: argparse.Namespace, root: str) -> StoredExperiment:
     command = [
         Path(sys.executable).with_name("steelyard"), "compare", *arguments.systems, "--study",
         arguments.study, "--budget", arguments.budget, "--archive", root,
@@ -41,7 +41,7 @@ def measured(arguments: argparse.Namespace, root: str) -> Experiment:
     return experiments.find(Path(root), None)
 
 
-def by(found: Experiment, whole: Rows, until_s: float) -> dict[What, Comparison]:
+def by(found: StoredExperiment, whole: Rows, until_s: float) -> dict[What, Comparison]:
     """The comparisons by what had been measured so long after the first trial had begun."""
     first = min(one.began for one in whole.trials)
     kept = {
@@ -81,7 +81,7 @@ def main() -> None:
         report(found, whole)
 
 
-def report(found: Experiment, whole: Rows) -> None:
+def report(found: StoredExperiment, whole: Rows) -> None:
     end = by(found, whole, math.inf)
     large = {
         what: one

@@ -75,7 +75,7 @@ class Experiment:
 
     tables = names.OF_EXPERIMENT
 
-    def __init__(self, entry: experiments.Experiment, held: ExitStack) -> None:
+    def __init__(self, entry: experiments.StoredExperiment, held: ExitStack) -> None:
         self._entry = entry
         self._held = held
 

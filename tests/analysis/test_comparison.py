@@ -16,7 +16,7 @@ from steelyard.analysis.model import Comparison, Evaluation, Index, Interim
 from steelyard.analysis.observations import COST, FLOOR, GROUP, TYPICAL, Observations, Value
 from steelyard.analysis.remarks import InTail, Signal, Timeless, Trouble
 from steelyard.archive import closing, journal, reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.errors import UnknownName
 from steelyard.events import Outcome, Samples
 from steelyard.statistics import verdict
@@ -50,7 +50,7 @@ def _only(evaluation: Evaluation) -> Comparison:
 
 
 @contextmanager
-def _observing(found: Experiment, baseline: str | None = None) -> Iterator[Observations]:
+def _observing(found: StoredExperiment, baseline: str | None = None) -> Iterator[Observations]:
     with reading.connect(found) as connection:
         yield Observations(found, rows.read(connection), baseline=baseline)
 

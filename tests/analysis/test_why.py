@@ -22,7 +22,7 @@ from steelyard.analysis.host_costs import Costs
 from steelyard.analysis.model import Comparison, Evaluation, Interim
 from steelyard.analysis.observations import Observations
 from steelyard.archive import closing, experiments, reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.journal import Journal, earlier
 from steelyard.errors import SystemFailed, Unsupported
 from steelyard.events import (
@@ -367,7 +367,7 @@ def _experiment(
     *,
     closed: bool = False,
     **others: Any,
-) -> Experiment:
+) -> StoredExperiment:
     found = synthetic.experiment(root, plan, measured, **others)
     journal = Journal(found.path)
     for event in more:

@@ -18,7 +18,7 @@ import synthetic
 
 from steelyard.analysis import evaluate
 from steelyard.archive import closing, experiments, journal, merging, reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import ArchiveError, UnknownName, UsageError
 from steelyard.events import Outcome
@@ -45,11 +45,11 @@ def _measured(trial: Trial) -> Outcome:
     return synthetic.outcome(trial, 900 + trial.position, pressure=0.01 * trial.block)
 
 
-def _experiment(root: Path, *, closed: bool = False) -> Experiment:
+def _experiment(root: Path, *, closed: bool = False) -> StoredExperiment:
     return synthetic.experiment(root, PLAN, _measured, closed=closed)
 
 
-def _rows(found: Experiment) -> dict[str, list[tuple[Any, ...]]]:
+def _rows(found: StoredExperiment) -> dict[str, list[tuple[Any, ...]]]:
     with reading.connect(found) as connection:
         return {
             table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
@@ -57,7 +57,7 @@ def _rows(found: Experiment) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-def _files(found: Experiment) -> dict[str, bytes]:
+def _files(found: StoredExperiment) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in found.path.iterdir()}
 
 
@@ -92,7 +92,7 @@ def test_an_experiment_gives_the_same_rows_open_and_closed(tmp_path: Path) -> No
 
 @pytest.mark.computes
 def test_columns_have_the_same_names_and_types_open_and_closed(tmp_path: Path) -> None:
-    def described(found: Experiment) -> dict[str, Any]:
+    def described(found: StoredExperiment) -> dict[str, Any]:
         with reading.connect(found) as connection:
             return {
                 table: [row[:2] for row in connection.execute(f"DESCRIBE {table}").fetchall()]
@@ -308,7 +308,7 @@ def test_an_archive_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> No
 # --- finding
 
 
-def _created(found: Experiment, moment: float) -> None:
+def _created(found: StoredExperiment, moment: float) -> None:
     """As earlier versions had it, by the clock alone."""
     path = found.path / experiments.HEADER
     header = {name: value for name, value in found.header.items() if name != "after"}
@@ -541,7 +541,7 @@ def test_a_merge_that_was_cut_short_can_be_done_again(tmp_path: Path) -> None:
     assert _files(experiments.experiments(here)[0]) == _files(closed)
 
 
-def _part_of(whole: Experiment, root: Path, lines: int) -> Experiment:
+def _part_of(whole: StoredExperiment, root: Path, lines: int) -> StoredExperiment:
     """A copy of an open experiment with the first lines of its journal, as made while it was measured."""
     place = root / "experiments" / whole.name
     place.mkdir(parents=True)
@@ -712,7 +712,7 @@ def test_a_journal_written_in_two_sittings_is_one_experiment(tmp_path: Path) -> 
 # --- archives of the version before: blocks of all cells together, looks after some of them
 
 
-def _of_version_4(found: Experiment) -> Experiment:
+def _of_version_4(found: StoredExperiment) -> StoredExperiment:
     """The experiment as version 4 would have written it: its header, its trials' positions in whole passes,
     and looks that say after how many blocks."""
     header = dict(found.header) | {"version": 4, "looks": [3, 6, 8], "steelyard": "0.1.0"}

@@ -12,7 +12,7 @@ import synthetic
 
 from steelyard.analysis import evaluate
 from steelyard.archive import closing, experiments, files, journal, merging, reading, schema
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.errors import ArchiveError
 from steelyard.events import Outcome
 from steelyard.report import console
@@ -33,11 +33,11 @@ def _measured(trial: Trial) -> Outcome:
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Experiment:
+def found(tmp_path: Path) -> StoredExperiment:
     return synthetic.experiment(tmp_path, PLAN, _measured)
 
 
-def _rows(found: Experiment) -> dict[str, list[Any]]:
+def _rows(found: StoredExperiment) -> dict[str, list[Any]]:
     with reading.connect(found) as connection:
         return {
             name: sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
@@ -45,19 +45,19 @@ def _rows(found: Experiment) -> dict[str, list[Any]]:
         }
 
 
-def _lines(found: Experiment) -> list[bytes]:
+def _lines(found: StoredExperiment) -> list[bytes]:
     return (found.path / journal.NAME).read_bytes().splitlines(keepends=True)
 
 
-def _write(found: Experiment, lines: list[bytes]) -> None:
+def _write(found: StoredExperiment, lines: list[bytes]) -> None:
     (found.path / journal.NAME).write_bytes(b"".join(lines))
 
 
-def _drafts(found: Experiment) -> list[str]:
+def _drafts(found: StoredExperiment) -> list[str]:
     return [path.name for path in found.path.iterdir() if path.name.startswith(".")]
 
 
-def test_what_is_json_and_no_text_is_kept(found: Experiment) -> None:
+def test_what_is_json_and_no_text_is_kept(found: StoredExperiment) -> None:
     before = _rows(found)
     assert len(before["trials"]) == 6 * 4
 
@@ -95,7 +95,7 @@ def _truncated(file: Path) -> None:
 @pytest.mark.parametrize("table", ["trials", "samples"])
 @pytest.mark.parametrize("harm", [_without_a_row, _with_a_row_more, _with_another_value, _truncated])
 def test_a_file_that_is_not_what_was_measured_leaves_the_journal_where_it_is(
-    found: Experiment, table: str, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+    found: StoredExperiment, table: str, harm: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, text = _rows(found), _lines(found)
     draft = found.path / f".{table}.parquet"
@@ -120,7 +120,7 @@ def test_a_file_that_is_not_what_was_measured_leaves_the_journal_where_it_is(
 
 
 def test_a_damaged_line_is_left_out_said_and_kept_as_it_is(
-    found: Experiment, capsys: pytest.CaptureFixture[str]
+    found: StoredExperiment, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = _lines(found)
     lines[9] = lines[9].replace(b'"operations":1000000', b'"operations":1.5', 1)
@@ -170,7 +170,7 @@ HARM: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-def _harmed(found: Experiment, harm: str) -> int:
+def _harmed(found: StoredExperiment, harm: str) -> int:
     """Does so to a trial, and returns the number of its line."""
     lines = _lines(found)
     number = next(n for n, line in enumerate(lines) if b'"workload":"shell"' in line)
@@ -182,7 +182,9 @@ def _harmed(found: Experiment, harm: str) -> int:
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_one_value_that_no_journal_may_hold_costs_that_trial_alone(found: Experiment, harm: str) -> None:
+def test_one_value_that_no_journal_may_hold_costs_that_trial_alone(
+    found: StoredExperiment, harm: str
+) -> None:
     whole = list(experiments.lines(found))
     number = _harmed(found, harm)
 
@@ -199,7 +201,7 @@ def test_one_value_that_no_journal_may_hold_costs_that_trial_alone(found: Experi
 
 
 @pytest.mark.parametrize("harm", ["duration of 2^64", "no such cell"])
-def test_what_is_weighed_lacks_that_trial_and_says_so(found: Experiment, harm: str) -> None:
+def test_what_is_weighed_lacks_that_trial_and_says_so(found: StoredExperiment, harm: str) -> None:
     number = _harmed(found, harm)
 
     for state in (found, closing.close(found)):
@@ -214,7 +216,7 @@ def test_what_is_weighed_lacks_that_trial_and_says_so(found: Experiment, harm: s
 
 
 def test_a_line_that_is_too_long_is_left_out_and_costs_no_memory(
-    found: Experiment, monkeypatch: pytest.MonkeyPatch
+    found: StoredExperiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "_LINE_MOST", 100_000)
     lines = _lines(found)
@@ -228,7 +230,7 @@ def test_a_line_that_is_too_long_is_left_out_and_costs_no_memory(
     assert len(read) == len(lines)
 
 
-def test_a_second_closing_adds_to_what_was_damaged_before(found: Experiment) -> None:
+def test_a_second_closing_adds_to_what_was_damaged_before(found: StoredExperiment) -> None:
     (found.path / experiments.DAMAGED).write_bytes(b"earlier\n")
     _write(found, [*_lines(found), b"later\n"])
 
@@ -237,7 +239,7 @@ def test_a_second_closing_adds_to_what_was_damaged_before(found: Experiment) -> 
     assert (found.path / experiments.DAMAGED).read_bytes() == b"earlier\nlater\n"
 
 
-def test_merging_takes_what_was_damaged_along(found: Experiment, tmp_path: Path) -> None:
+def test_merging_takes_what_was_damaged_along(found: StoredExperiment, tmp_path: Path) -> None:
     _write(found, [*_lines(found), b"damaged\n"])
     closing.close(found)
 
@@ -270,7 +272,7 @@ def test_what_was_closed_too_early_is_opened_again_and_gone_on_with(tmp_path: Pa
         closing.reopen(again)
 
 
-def test_what_is_damaged_in_one_row_is_opened_again_without_it(found: Experiment) -> None:
+def test_what_is_damaged_in_one_row_is_opened_again_without_it(found: StoredExperiment) -> None:
     closing.close(found)
     file = found.path / "trials.parquet"
     duckdb.sql(

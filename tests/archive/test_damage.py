@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from steelyard import cli, shapes
 from steelyard.archive import experiments, journal
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.header import Header
 
 # So many times as many in a run by hand, and then each time others.
@@ -221,13 +221,13 @@ examples = settings(
 
 
 @pytest.fixture(scope="module")
-def found(archive: Path) -> Experiment:
+def found(archive: Path) -> StoredExperiment:
     return experiments.find(archive, "d-open")
 
 
 @examples
 @given(data=st.data())
-def test_a_header_is_read_or_named_whatever_is_in_it(found: Experiment, data: st.DataObject) -> None:
+def test_a_header_is_read_or_named_whatever_is_in_it(found: StoredExperiment, data: st.DataObject) -> None:
     spoiled = data.draw(_spoiled(dict(found.header)))
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "experiments" / "x"
@@ -245,7 +245,7 @@ def test_a_header_is_read_or_named_whatever_is_in_it(found: Experiment, data: st
 
 @examples
 @given(data=st.data())
-def test_a_journal_s_line_is_read_as_it_was_or_named(found: Experiment, data: st.DataObject) -> None:
+def test_a_journal_s_line_is_read_as_it_was_or_named(found: StoredExperiment, data: st.DataObject) -> None:
     lines = (found.path / journal.NAME).read_bytes().splitlines()
     whole = list(journal.lines(found.path))
     number = data.draw(st.integers(0, len(lines) - 1))

@@ -147,7 +147,7 @@ class Operation:
         raise NotImplementedError
 
 
-def _open(place: Path, *, closed: bool = False) -> experiments.Experiment:
+def _open(place: Path, *, closed: bool = False) -> experiments.StoredExperiment:
     return synthetic.experiment(place, PLAN, synthetic.outcome, closed=closed)
 
 
@@ -210,7 +210,7 @@ class Closing(Operation):
         self.rows = self._rows(found)
         self.seen: set[str] = set()
 
-    def _rows(self, found: experiments.Experiment) -> list[Any]:
+    def _rows(self, found: experiments.StoredExperiment) -> list[Any]:
         with reading.connect(found) as connection:
             return [connection.execute(f"SELECT * FROM {name}").fetchall() for name in names.OF_EXPERIMENT]
 
@@ -275,7 +275,7 @@ class Opening(Operation):
         assert len(experiments.experiments(place)) == 2
 
 
-def _trials(found: experiments.Experiment) -> list[Any]:
+def _trials(found: experiments.StoredExperiment) -> list[Any]:
     with reading.connect(found) as connection:
         return connection.execute("SELECT trial, system, block, status FROM trials").fetchall()
 

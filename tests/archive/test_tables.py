@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from steelyard import shapes
 from steelyard.archive import names, readback, reading, reopening, schema, tables, watches
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.errors import ArchiveError
 from steelyard.events import Each
 from steelyard.shapes import Member, OneOf, Range
@@ -124,14 +124,16 @@ def test_whatever_rows_there_are_they_are_read_back_as_they_were(lines: list[sch
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
+def closed(tmp_path_factory: pytest.TempPathFactory) -> StoredExperiment:
     plan = synthetic.plan("sieve", blocks=2)
     return synthetic.experiment(tmp_path_factory.mktemp("whole"), plan, synthetic.outcome, closed=True)
 
 
 @settings(examples, max_examples=40 * TIMES)
 @given(data=st.data())
-def test_a_damaged_file_is_read_or_named_in_one_sentence(closed: Experiment, data: st.DataObject) -> None:
+def test_a_damaged_file_is_read_or_named_in_one_sentence(
+    closed: StoredExperiment, data: st.DataObject
+) -> None:
     name = data.draw(st.sampled_from(sorted(schema.TABLES)))
     path = closed.path / f"{name}.parquet"
     whole = path.read_bytes()
@@ -153,7 +155,7 @@ def test_a_damaged_file_is_read_or_named_in_one_sentence(closed: Experiment, dat
     assert all(str(closed.path) in one and one.isprintable() and len(one) < 1000 for one in said)
 
 
-def test_a_complaint_that_quotes_bytes_is_a_sentence(closed: Experiment) -> None:
+def test_a_complaint_that_quotes_bytes_is_a_sentence(closed: StoredExperiment) -> None:
     """DuckDB's own message is then no text, and Python's error another one."""
     path = closed.path / "events.parquet"
     whole = path.read_bytes()

@@ -21,7 +21,7 @@ import pytest
 
 from steelyard.analysis import evaluate
 from steelyard.archive import closing, experiments, exports, journal, names, reading, schema, versions
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.report import console, page
 
 pytestmark = pytest.mark.computes  # each reads an archive
@@ -40,12 +40,12 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def _experiment(archives: Path, version: int, state: str) -> Experiment:
+def _experiment(archives: Path, version: int, state: str) -> StoredExperiment:
     (found,) = experiments.experiments(archives / f"v{version}" / state)
     return found
 
 
-def _digests(found: Experiment) -> dict[str, list[Any]]:
+def _digests(found: StoredExperiment) -> dict[str, list[Any]]:
     """Of each table the number of rows, and their digest, whatever their order and that of their columns.
     Columns that were added since are null, and tables empty."""
     digests = {}

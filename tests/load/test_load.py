@@ -19,7 +19,7 @@ from patience import patience
 from steelyard import cli
 from steelyard.errors import SystemFailed
 from steelyard.load import client, trials
-from steelyard.load.model import Histogram, Pattern, Trial
+from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern
 from steelyard.programs import built
 from steelyard.servers.running import Target
 
@@ -335,18 +335,18 @@ def test_what_was_measured_before_a_server_dies_is_printed(steelyard: Run) -> No
 
 def test_histograms_add_up_and_give_quantiles() -> None:
     values = np.random.default_rng(1).exponential(1e6, 10_000)
-    halves = [Histogram({int(value): 1 for value in part}) for part in (values[:5000], values[5000:])]
+    halves = [LatencyHistogram({int(value): 1 for value in part}) for part in (values[:5000], values[5000:])]
 
     together = halves[0] + halves[1]
 
     assert together.quantile(0.99) == pytest.approx(np.quantile(values, 0.99), rel=0.01)
-    assert Histogram({}).quantile(0.5) is None
+    assert LatencyHistogram({}).quantile(0.5) is None
 
 
 def test_costs_are_of_a_request() -> None:
-    def trial(costs: dict[str, int]) -> Trial:
-        empty = Histogram({})
-        return Trial(
+    def trial(costs: dict[str, int]) -> LoadTrial:
+        empty = LatencyHistogram({})
+        return LoadTrial(
             8,
             10**9,
             100,

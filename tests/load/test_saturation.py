@@ -12,13 +12,13 @@ from loads import CALM
 
 from steelyard.load import console as load_console
 from steelyard.load import saturation, trials
-from steelyard.load.model import Histogram, Pattern, Trial
+from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern
 from steelyard.load.saturation import Limit
-from steelyard.load.trials import Order
+from steelyard.load.trials import LoadOrder
 from steelyard.servers.running import Target
 
 PATTERN = Pattern("keep-alive", None, "constant", 0, "constant", 0.0, 1000)
-ORDER = Order(
+ORDER = LoadOrder(
     Target("http://127.0.0.1/", "127.0.0.1", 80, "localhost", "/", is_allowed=False),
     PATTERN,
     (64,),
@@ -30,13 +30,13 @@ ORDER = Order(
     math.inf,
 )
 LIMIT = Limit(10_000_000, 0.99)
-LATE: dict[str, object] = {"intended": Histogram({20_000_000: 10})}
+LATE: dict[str, object] = {"intended": LatencyHistogram({20_000_000: 10})}
 
 
-def trial(rate: float, latency_ns: int, **changes: object) -> Trial:
+def trial(rate: float, latency_ns: int, **changes: object) -> LoadTrial:
     """A second at that rate, all of whose requests took that long."""
     answers = round(rate)
-    found = Trial(
+    found = LoadTrial(
         clients=64,
         window_ns=1_000_000_000,
         answers=answers,
@@ -50,9 +50,9 @@ def trial(rate: float, latency_ns: int, **changes: object) -> Trial:
         failures={"timeout": 0},
         cpu_ns=0,
         busy_most=0.1,
-        latency=Histogram({latency_ns: answers}),
-        intended=Histogram({latency_ns: answers}),
-        lag=Histogram({1000: answers}),
+        latency=LatencyHistogram({latency_ns: answers}),
+        intended=LatencyHistogram({latency_ns: answers}),
+        lag=LatencyHistogram({1000: answers}),
         waits=CALM,
         costs=None,
     )
@@ -60,8 +60,8 @@ def trial(rate: float, latency_ns: int, **changes: object) -> Trial:
 
 
 def searched(
-    monkeypatch: pytest.MonkeyPatch, serve: Callable[[float | None], Trial], seed: int = 1
-) -> saturation.Saturation:
+    monkeypatch: pytest.MonkeyPatch, serve: Callable[[float | None], LoadTrial], seed: int = 1
+) -> saturation.SaturationSearch:
     monkeypatch.setattr(trials, "monitor_of", lambda order: nullcontext())
     monkeypatch.setattr(trials, "perform", lambda order, *_: serve(order.pattern.rate))
     *_, found = saturation.search(replace(ORDER, seed=seed), LIMIT, lambda *_: None)
@@ -74,7 +74,7 @@ class Serve:
     def __init__(self, capacity: float, scatter: float) -> None:
         self.capacity, self.scatter, self.chance = capacity, scatter, random.Random(7)
 
-    def __call__(self, rate: float | None) -> Trial:
+    def __call__(self, rate: float | None) -> LoadTrial:
         capacity = self.capacity * math.exp(self.chance.gauss(0, self.scatter))
         if rate is None:
             return trial(capacity, 1_000_000)
@@ -119,7 +119,7 @@ def test_the_interval_holds_the_truth_where_the_server_scatters(monkeypatch: pyt
         ({"unsent": 1_000_000}, saturation.UNSENT),
         (LATE, saturation.LATE),
         ({"busy_most": 0.9}, saturation.CLIENT_BUSY),
-        (LATE | {"lag": Histogram({2_000_000: 10})}, saturation.CLIENT_LATE),
+        (LATE | {"lag": LatencyHistogram({2_000_000: 10})}, saturation.CLIENT_LATE),
     ],
 )
 def test_what_gave_way_is_said_and_no_rate_is_made_of_it(
@@ -136,7 +136,7 @@ def test_what_gave_way_is_said_and_no_rate_is_made_of_it(
     assert found.is_client_limited == (what in (saturation.CLIENT_BUSY, saturation.CLIENT_LATE))
 
 
-@pytest.mark.parametrize("change", [{"unsent": 9}, {"lag": Histogram({2_000_000: 10})}])
+@pytest.mark.parametrize("change", [{"unsent": 9}, {"lag": LatencyHistogram({2_000_000: 10})}])
 def test_what_does_not_keep_a_request_in_a_hundred_above_the_limit_holds(
     change: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,10 +150,10 @@ def test_what_does_not_keep_a_request_in_a_hundred_above_the_limit_holds(
 def test_a_rate_at_which_the_load_generator_was_late_once_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    slips = LATE | {"lag": Histogram({20_000_000: 10})}
+    slips = LATE | {"lag": LatencyHistogram({20_000_000: 10})}
     serve, tries = Serve(4000.0, 0.0), 0
 
-    def slipping(rate: float | None) -> Trial:
+    def slipping(rate: float | None) -> LoadTrial:
         nonlocal tries
         tries += 1
         return trial(rate or 1000.0, 1_000_000, **slips) if rate and tries % 3 else serve(rate)
@@ -174,7 +174,7 @@ class Clock:
     def clock(self) -> float:
         return self.now_s
 
-    def perform(self, order: Order, *_: object) -> Trial:
+    def perform(self, order: LoadOrder, *_: object) -> LoadTrial:
         self.now_s += order.trial_s + self.besides_s
         return trial(order.pattern.rate or 1000, 1_000_000)
 
@@ -216,7 +216,7 @@ def test_a_search_ends_in_time_with_fewer_steps(besides_s: float, monkeypatch: p
     ("change", "why"),
     [
         ({"busy_most": 0.9}, "it was too busy or too late"),
-        (LATE | {"lag": Histogram({2_000_000: 10})}, "it was too busy or too late"),
+        (LATE | {"lag": LatencyHistogram({2_000_000: 10})}, "it was too busy or too late"),
         ({"own_limits": {"EMFILE": 3}}, r"EMFILE, it may have no more open files \(ulimit -n\)"),
     ],
 )
@@ -228,7 +228,7 @@ def test_a_saturation_that_is_the_load_generator_s_own_is_none_of_the_server_s(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def serve(rate: float | None) -> Trial:
+    def serve(rate: float | None) -> LoadTrial:
         is_beyond = rate is not None and rate >= gives_way_at
         return trial(rate or 4000.0, 1_000_000, **(change if is_beyond else {}))
 

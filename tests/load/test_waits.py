@@ -18,7 +18,7 @@ from loads import CALM, CLOSED, loaded, loaded_until
 from patience import patience
 
 from steelyard.load import console
-from steelyard.load.model import Histogram, Pattern, Trial, Waits, wait_level
+from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern, Waits, wait_level
 from steelyard.load.trials import levels
 from steelyard.programs import built
 from steelyard.servers.running import Target
@@ -161,7 +161,7 @@ class Standing:
 def test_the_time_in_which_nothing_is_answered_is_counted(
     pattern: Pattern, number: int, threads: int
 ) -> None:
-    def load() -> Trial:
+    def load() -> LoadTrial:
         with server(whole, Standing(number, 0.6)) as port:
             return loaded(port, pattern, clients=4, warmup_s=0, window_s=1.0, threads=threads)
 
@@ -178,7 +178,7 @@ def test_the_time_in_which_nothing_is_answered_is_counted(
 def test_a_server_that_stands_still_to_the_end_is_told() -> None:
     """Its answers never come within the window; the requests fail after it."""
 
-    def load() -> Trial:
+    def load() -> LoadTrial:
         with server(whole, Standing(200, 30)) as port:
             return loaded(port, replace(CLOSED, timeout_ms=1000), warmup_s=0, window_s=1.2)
 
@@ -228,17 +228,17 @@ def test_the_load_generator_s_own_stalls_are_not_the_server_s() -> None:
     assert all(one < 300 * MS for one in found["silences"]["values_ns"])  # type: ignore[attr-defined]
 
 
-def scripted(latencies: dict[int, int], waits: Waits) -> Trial:
-    told = Histogram(latencies)
+def scripted(latencies: dict[int, int], waits: Waits) -> LoadTrial:
+    told = LatencyHistogram(latencies)
     answers = sum(latencies.values())
-    return Trial(
+    return LoadTrial(
         clients=4, window_ns=S, answers=answers, bytes=0, verified=0, is_body_fixed=True,
         requests=answers + 2, started=answers, waited=0, unsent=0, failures={}, cpu_ns=0, busy_most=0.1,
-        latency=told, intended=told, lag=Histogram({}), waits=waits, costs=None,
+        latency=told, intended=told, lag=LatencyHistogram({}), waits=waits, costs=None,
     )  # fmt: skip
 
 
-STOOD = replace(CALM, longest_ns=300 * MS, silences=Histogram({300 * MS: 1}))
+STOOD = replace(CALM, longest_ns=300 * MS, silences=LatencyHistogram({300 * MS: 1}))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.analysis.model import Evaluation, Gain, ProcessorTime, SystemFacts
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.errors import UnknownName
 from steelyard.papers import tables
 from steelyard.papers.source import NOTHING, Printed
@@ -29,7 +29,7 @@ def _evaluation(
 ) -> Evaluation:
     facts = tuple(SystemFacts(name, 1, False, {}, {}, None) for name in systems)
     return Evaluation(
-        experiment=Experiment(Path("none"), {}),
+        experiment=StoredExperiment(Path("none"), {}),
         baseline="native",
         systems=facts,
         comparisons=(),

@@ -7,7 +7,7 @@ from known_records import BEGAN, SECOND, end, head, process, reading, told
 
 from steelyard.analysis import usage
 from steelyard.analysis.model import Evaluation, SystemFacts, UsageFigure
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.drawing import study_figures
 from steelyard.errors import StudyError
 from steelyard.papers import cell_tables
@@ -70,7 +70,7 @@ def _evaluation() -> Evaluation:
     parameters = (("server", "apache-prefork"), ("user_equivalents", 1800))
     figures = {"server reads": 150.0, **{f"server reads{AT}{ms}": 150.0 + ms for ms in (500, 1000, 1500)}}
     return Evaluation(
-        experiment=Experiment(Path("none"), {}),
+        experiment=StoredExperiment(Path("none"), {}),
         baseline="native",
         systems=tuple(SystemFacts(name, 1, False, {}, {}, None) for name in ("native", "life")),
         comparisons=(),

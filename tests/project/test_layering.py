@@ -226,11 +226,7 @@ def test_the_analysis_has_facts_and_no_sentences(file: Path) -> None:
 _SQL = re.compile(r"\b(SELECT|INSERT|CREATE|FROM)\b|\) AS q,|\n *sum\(")
 
 
-# What `steelyard load` has of its own beside a study's, and the archive for programs in Python.
-_TWICE = {"Experiment", "Histogram", "Level", "Order", "Probe", "Program", "Saturation", "Trial"}
-
-
-def test_no_other_two_classes_have_one_name() -> None:
+def test_no_two_classes_have_one_name() -> None:
     names = Counter(
         node.name
         for file in ROOT.rglob("*.py")
@@ -238,4 +234,4 @@ def test_no_other_two_classes_have_one_name() -> None:
         if isinstance(node, ast.ClassDef)
     )
 
-    assert {name for name, count in names.items() if count > 1} == _TWICE
+    assert {name for name, count in names.items() if count > 1} == set()

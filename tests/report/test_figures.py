@@ -22,12 +22,12 @@ from steelyard.drawing import charts
 from steelyard.events import Outcome
 from steelyard.load import console as load_console
 from steelyard.load import trials
-from steelyard.load.model import Histogram, Trial
+from steelyard.load.model import LatencyHistogram, LoadTrial
 from steelyard.papers import source
 from steelyard.report import sentences
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
-from steelyard.study.plan import Trial as PlannedTrial
+from steelyard.study.plan import Trial
 from steelyard.watch import sentences as watch_sentences
 from steelyard.words import wording
 
@@ -255,9 +255,9 @@ def test_a_paper_s_figure_keeps_the_paper_s_digits() -> None:
 def test_bytes_and_requests_of_a_load_are_by_one_estimator() -> None:
     """Documents of one size: bytes a second are requests a second times their size, whatever the scatter."""
 
-    def trial(answers: int) -> Trial:
-        nothing = Histogram({1000: 1})
-        return Trial(
+    def trial(answers: int) -> LoadTrial:
+        nothing = LatencyHistogram({1000: 1})
+        return LoadTrial(
             1, 10**9, answers, answers * 1024, 0, True, answers, answers, 0, 0, {}, 1, 0.1, nothing, nothing,
             nothing, CALM, None,
         )  # fmt: skip
@@ -268,7 +268,7 @@ def test_bytes_and_requests_of_a_load_are_by_one_estimator() -> None:
 
 
 def test_what_no_system_can_have_is_not_listed_as_unresolved(tmp_path: Path) -> None:
-    def measured(trial: PlannedTrial) -> Outcome:
+    def measured(trial: Trial) -> Outcome:
         return synthetic.outcome(trial, metrics=("time", "server"))
 
     evaluation = evaluate.of(

@@ -17,7 +17,7 @@ from rich.console import Console
 from steelyard.analysis.interim import Judge
 from steelyard.analysis.model import Comparison, Evaluation
 from steelyard.analysis.model import Interim as Decided
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.errors import Ended
 from steelyard.events import Look, Surroundings
 from steelyard.report import answers, so_far
@@ -50,7 +50,9 @@ class Judged:
     comparisons: tuple[Comparison, ...] = ()
     interim: Decided = field(default_factory=Decided)
     observations: None = None
-    experiment: Experiment = field(default_factory=lambda: Experiment(Path("an experiment"), HEADER))
+    experiment: StoredExperiment = field(
+        default_factory=lambda: StoredExperiment(Path("an experiment"), HEADER)
+    )
 
     def settle(self, *cells: Cell) -> None:
         self.interim = Decided(frozenset(("gvisor", cell) for cell in cells))
@@ -164,7 +166,7 @@ def test_a_difference_that_turns_round_is_news_and_systems_are_named_where_there
 def test_what_the_machine_lacks_is_said_after_a_few_trials_and_each_condition_once() -> None:
     plan, file, clock = made(), io.StringIO(), Clock()
     groups = {cell.workload: {"group": "syscall"} for cell in plan.cells}
-    judged = Judged(experiment=Experiment(Path("an experiment"), HEADER | {"workloads": groups}))
+    judged = Judged(experiment=StoredExperiment(Path("an experiment"), HEADER | {"workloads": groups}))
     full = Surroundings(had_ns=2 * 10**9, busy_ns=2 * 10**9, own_ns=6 * 10**8, stolen_ns=0)
     with shown(plan, judged, file, clock) as seen:
         for number, around in enumerate([full] * 4 + [replace(full, stolen_ns=10**9)] * 4):
@@ -402,7 +404,7 @@ def test_nothing_of_a_screen_stays(height: int) -> None:
 
 def a_evaluation(comparisons: tuple[Comparison, ...]) -> Evaluation:
     return Evaluation(
-        experiment=Experiment(Path("an experiment"), HEADER),
+        experiment=StoredExperiment(Path("an experiment"), HEADER),
         baseline="native",
         comparisons=comparisons,
         blocks=5,

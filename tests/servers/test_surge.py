@@ -25,7 +25,7 @@ from scipy import stats
 
 from steelyard.errors import SystemFailed
 from steelyard.load import client
-from steelyard.load.model import Pattern, Trial, Users
+from steelyard.load.model import LoadTrial, Pattern, Users
 from steelyard.programs import built
 from steelyard.servers import description
 from steelyard.servers.running import Target
@@ -253,7 +253,7 @@ def asked(content: Path | None, **others: Any) -> Users:
     )
 
 
-def loaded(port: int, users: Users, *, connection: str = "keep-alive", threads: int = 1) -> Trial:
+def loaded(port: int, users: Users, *, connection: str = "keep-alive", threads: int = 1) -> LoadTrial:
     target = Target("x", "127.0.0.1", port, "localhost", "/", False)
     pattern = Pattern(connection, None, "constant", 0, "constant", 1.0, 5000, users)
     return client.run(target, pattern, clients=20, threads=threads, warmup_s=0.2, window_s=1.0, seed=1)

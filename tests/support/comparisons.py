@@ -11,7 +11,7 @@ from steelyard.analysis.model import (
     Level,
     SystemFacts,
 )
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.statistics import verdict
 from steelyard.statistics.signed_rank import Estimate
 
@@ -88,7 +88,7 @@ def evaluation(
         "host": {"cpu_count": 2, "cpu_model": "X", "kernel": "Linux", "kernel_release": "6.1.0-9"},
     }  # fmt: skip
     made = Evaluation(
-        experiment=Experiment(Path("/nowhere"), whole | dict(header or {})),
+        experiment=StoredExperiment(Path("/nowhere"), whole | dict(header or {})),
         baseline="a",
         comparisons=comparisons,
         blocks=5,
@@ -100,7 +100,7 @@ def evaluation(
 def of_one_system(*levels: Level) -> Evaluation:
     """A report that compares nothing: what `native` does."""
     return Evaluation(
-        experiment=Experiment(Path("none"), {}),
+        experiment=StoredExperiment(Path("none"), {}),
         baseline="native",
         systems=(SystemFacts("native", 1, False, {}, {}, None),),
         comparisons=(),

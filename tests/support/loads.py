@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from steelyard.errors import SystemFailed
 from steelyard.load import client
-from steelyard.load.model import Histogram, Pattern, Trial, Waits
+from steelyard.load.model import LatencyHistogram, LoadTrial, Pattern, Waits
 from steelyard.servers.running import Target
 
 # Four connections for a hundred requests, and nothing to tell of.
-CALM = Waits(4, 400_000, 0, 0, 5_000_000, Histogram({}), 0, 1_000_000_000)
+CALM = Waits(4, 400_000, 0, 0, 5_000_000, LatencyHistogram({}), 0, 1_000_000_000)
 CLOSED = Pattern("keep-alive", None, "constant", 0, "constant", 1.0, 1000)
 
 
@@ -20,7 +20,7 @@ def loaded(
     warmup_s: float = 0.1,
     window_s: float = 1.0,
     threads: int = 1,
-) -> Trial:
+) -> LoadTrial:
     """A host that takes the processor for some tenths of a second leaves enough of that window."""
     target = Target("x", "127.0.0.1", port, "localhost", "/", False)
     return client.run(
@@ -28,7 +28,7 @@ def loaded(
     )
 
 
-def answered(load: Callable[[], Trial]) -> Trial:
+def answered(load: Callable[[], LoadTrial]) -> LoadTrial:
     """The first trial whose first fetch was answered: a busy host may let the server be silent that long."""
     for _ in range(20):
         try:
@@ -39,7 +39,7 @@ def answered(load: Callable[[], Trial]) -> Trial:
     return load()
 
 
-def loaded_until(is_enough: Callable[[Trial], bool], load: Callable[[], Trial]) -> Trial:
+def loaded_until(is_enough: Callable[[LoadTrial], bool], load: Callable[[], LoadTrial]) -> LoadTrial:
     """The first of several trials of which that is so: a host may let nobody run for the whole of one."""
     for _ in range(20):
         found = load()

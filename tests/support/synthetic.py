@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from steelyard.archive import closing, experiments
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.journal import Journal
 from steelyard.events import CopyProcess, Event, Group, Look, Outcome, Samples, Started, Usage
 from steelyard.programs import built
@@ -292,12 +292,12 @@ def started(system: str, boot: int = 1, **fingerprint: Any) -> Started:
     return Started(system, boot, hello, {"kernel": system, **fingerprint}, 0.5)
 
 
-def new(root: Path, made: Plan, *, boot_systems: Sequence[str] = (), same: str = "same") -> Experiment:
+def new(root: Path, made: Plan, *, boot_systems: Sequence[str] = (), same: str = "same") -> StoredExperiment:
     """An experiment with nothing in it yet."""
     return experiments.create(root, made, budget_s=100.0, same=same, details=details(boot_systems))
 
 
-def append(found: Experiment, event: Event) -> None:
+def append(found: StoredExperiment, event: Event) -> None:
     """Adds an event to its journal."""
     with contextlib.closing(Journal(found.path)) as kept:
         kept.append(event)
@@ -312,7 +312,7 @@ def experiment(
     fingerprints: Mapping[str, Mapping[str, Any]] | None = None,
     hellos: Mapping[str, Mapping[str, Any]] | None = None,
     closed: bool = False,
-) -> Experiment:
+) -> StoredExperiment:
     """An experiment in which every trial of the plan went as `measured` says; None: it was not run.
 
     Each system's start is written before its first trial, and again for each further boot.

@@ -16,7 +16,7 @@ from lies import LIES
 from steelyard.analysis import evaluate
 from steelyard.analysis.model import Interim
 from steelyard.archive import closing, reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.journal import Journal
 from steelyard.errors import Unsupported
 from steelyard.events import STATUSES, Earlier, Outcome
@@ -49,7 +49,7 @@ def _plan(blocks: int) -> Plan:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Outcome], Experiment]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Outcome], StoredExperiment]:
     """Every lie once, each followed by the truth, with an honest system beside; and what was kept of it."""
     directory = tmp_path_factory.mktemp("lies")
     count = directory / "count"
@@ -83,7 +83,7 @@ def _of(outcomes: list[Outcome], system: str) -> list[Outcome]:
 
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_fails_its_trial_with_a_sentence_that_quotes_it(
-    name: str, told: tuple[list[Outcome], Experiment]
+    name: str, told: tuple[list[Outcome], StoredExperiment]
 ) -> None:
     lie, outcome = LIES[name], _of(told[0], "liar")[2 * list(LIES).index(name)]
 
@@ -99,7 +99,7 @@ def test_a_lie_fails_its_trial_with_a_sentence_that_quotes_it(
 
 @pytest.mark.parametrize("name", LIES)
 def test_the_trial_after_a_lie_hears_only_its_own_records(
-    name: str, told: tuple[list[Outcome], Experiment]
+    name: str, told: tuple[list[Outcome], StoredExperiment]
 ) -> None:
     outcome = _of(told[0], "liar")[2 * list(LIES).index(name) + 1]
 
@@ -108,12 +108,14 @@ def test_the_trial_after_a_lie_hears_only_its_own_records(
     assert len(outcome.samples[0].durations_ns) == 3
 
 
-def test_lies_do_no_harm_to_the_system_beside_them(told: tuple[list[Outcome], Experiment]) -> None:
+def test_lies_do_no_harm_to_the_system_beside_them(told: tuple[list[Outcome], StoredExperiment]) -> None:
     assert {one.status for one in _of(told[0], "honest")} == {"ok"}
     assert len(_of(told[0], "honest")) == 2 * len(LIES)
 
 
-def test_what_was_measured_among_lies_is_kept_and_reported(told: tuple[list[Outcome], Experiment]) -> None:
+def test_what_was_measured_among_lies_is_kept_and_reported(
+    told: tuple[list[Outcome], StoredExperiment],
+) -> None:
     outcomes, found = told
 
     with reading.connect(found) as connection:
@@ -126,7 +128,7 @@ def test_what_was_measured_among_lies_is_kept_and_reported(told: tuple[list[Outc
     assert 0.5 < one.ratio.value < 2
 
 
-def _reported(found: Experiment, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str, str]:
+def _reported(found: StoredExperiment, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str, str]:
     """The report in each form: what can be kept must be shown."""
     evaluation = evaluate.of(found)
     plain.print_json(evaluation)
@@ -136,7 +138,7 @@ def _reported(found: Experiment, capsys: pytest.CaptureFixture[str]) -> tuple[di
 
 
 def test_the_report_says_what_was_not_believed(
-    told: tuple[list[Outcome], Experiment], capsys: pytest.CaptureFixture[str]
+    told: tuple[list[Outcome], StoredExperiment], capsys: pytest.CaptureFixture[str]
 ) -> None:
     known, text, shown = _reported(told[1], capsys)
 

@@ -241,7 +241,7 @@ def test_whatever_is_said_a_trial_is_refused_or_kept_as_it_was_told(
     assert evaluate.of(found).blocks == len({one.trial.block for one in accepted})
 
 
-def _archived(outcomes: Sequence[Outcome], directory: Path) -> experiments.Experiment:
+def _archived(outcomes: Sequence[Outcome], directory: Path) -> experiments.StoredExperiment:
     made = replace(synthetic.plan(), cells=CELLS)
     found = synthetic.new(directory, made)
     journal = Journal(found.path)
@@ -294,7 +294,7 @@ def _flat(one: Outcome) -> dict[str, Any]:
     }
 
 
-def _kept(found: experiments.Experiment) -> list[dict[str, Any]]:
+def _kept(found: experiments.StoredExperiment) -> list[dict[str, Any]]:
     with reading.connect(found) as connection:
 
         def rows(columns: str, table: str, number: int) -> list[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from steelyard.analysis import remarks as kinds
-from steelyard.analysis.remarks import Build, Fact, Program, Remark
+from steelyard.analysis.remarks import Build, Fact, FoundProgram, Remark
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.words import remarks
 
@@ -30,7 +30,10 @@ CHOSEN: dict[str, tuple[Any, Any]] = {
     "figure": ("law", "saturation"),
     "facts": ((Fact("cpu_count", 1, 2),), (Fact("cpu_count", 1, 3),)),
     "builds": ((Build("gcc 12", "glibc", ("a",)),), (Build("gcc 13", "glibc", ("a",)),)),
-    "programs": ((Program("a", "/bin/sort", "9.1", "1"),), (Program("a", "/bin/sort", "9.4", "2"),)),
+    "programs": (
+        (FoundProgram("a", "/bin/sort", "9.1", "1"),),
+        (FoundProgram("a", "/bin/sort", "9.4", "2"),),
+    ),
     "values": (((1, 2), (2, 1)), ((1, 3), (2, 1))),
     "settings": ((("swap_bytes", (("a", 0), ("b", 1))),), (("swap_bytes", (("a", 0), ("b", 2))),)),
 }

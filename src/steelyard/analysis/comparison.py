@@ -14,7 +14,7 @@ from steelyard.analysis import loads, remarks
 from steelyard.analysis.model import CLOCK_MARGIN, Comparison
 from steelyard.analysis.observations import COST, GROUP, PROCESSOR_TIME, Key, Observations
 from steelyard.analysis.remarks import Remark
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.statistics import guard, judgement, levels, paired, prospects, signed_rank, verdict
 from steelyard.statistics.judgement import Judged, Judgement, Noise, Pairs
 from steelyard.statistics.moderation import Mean
@@ -414,7 +414,7 @@ def family(members: Sequence[Pairs], *, noise: Noise) -> list[tuple[Estimate, fl
     return [(one.estimate, one.p_adjusted) for one in judged.all]
 
 
-def precision_of(experiment: Experiment) -> float:
+def precision_of(experiment: StoredExperiment) -> float:
     """Half of the widest interval that a claimed difference is to have, on the log scale. Experiments of
     before there was such an aim have none."""
     return math.log1p(experiment.header.get("precision", math.inf))

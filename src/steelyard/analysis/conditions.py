@@ -13,7 +13,7 @@ from typing import Any
 from steelyard import allowance
 from steelyard.analysis.model import Comparison, Condition, MachineState
 from steelyard.analysis.rows import TrialRow
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.events import Outcome, Surroundings
 from steelyard.statistics import verdict
 
@@ -52,7 +52,7 @@ class Seen:
 
 
 def of_rows(
-    rows: Iterable[TrialRow], experiment: Experiment, comparisons: Iterable[Comparison]
+    rows: Iterable[TrialRow], experiment: StoredExperiment, comparisons: Iterable[Comparison]
 ) -> MachineState | None:
     """Return the state while all trials ran; None where no trial ran on this machine."""
     workloads = experiment.header["workloads"]

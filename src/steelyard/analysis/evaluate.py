@@ -57,13 +57,13 @@ from steelyard.analysis.remarks import (
 )
 from steelyard.analysis.rows import Rows, UsageRow
 from steelyard.archive import reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.statistics import order_statistics
 from steelyard.systems import protocol
 
 
 def of(
-    experiment: Experiment,
+    experiment: StoredExperiment,
     *,
     baseline: str | None = None,
     margin: float | None = None,

@@ -14,7 +14,7 @@ from steelyard.analysis.comparison import AtLook
 from steelyard.analysis.model import Comparison, Evaluation, Horizon, Interim
 from steelyard.analysis.observations import Observations
 from steelyard.archive import experiments, reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.events import Event
 from steelyard.statistics import boots, verdict
 from steelyard.statistics.prospects import Outlook
@@ -26,7 +26,7 @@ _EXPLAINED_FROM = 1.2  # people ask for the cause of a difference by this factor
 class Judge:
     """Receives the events of an open experiment, and judges all of it at each look."""
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: StoredExperiment) -> None:
         """Begins with what the experiment's journal holds. Raises ArchiveError."""
         self.experiment = experiment
         self.comparisons: tuple[Comparison, ...] = ()  # of the last look

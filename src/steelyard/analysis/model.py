@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.analysis.remarks import Remark, Trouble
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.events import Pair
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.study.model import Cell
@@ -470,7 +470,7 @@ class Evaluation:
     were not requested, such as those left out during a measurement, are empty.
     """
 
-    experiment: Experiment
+    experiment: StoredExperiment
     baseline: str
     systems: tuple[SystemFacts, ...] = ()
     comparisons: tuple[Comparison, ...]

@@ -26,7 +26,7 @@ from steelyard.analysis.remarks import (
 )
 from steelyard.analysis.rows import Rows, UsageRow, ValueRow
 from steelyard.analysis.trials import Trials
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.errors import UnknownName
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Array, Estimate
@@ -80,7 +80,7 @@ class Observations:
 
     def __init__(
         self,
-        experiment: Experiment,
+        experiment: StoredExperiment,
         rows: Rows,
         *,
         baseline: str | None = None,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from steelyard.analysis.model import ProgramRun
-from steelyard.analysis.remarks import OtherPrograms, Program
+from steelyard.analysis.remarks import FoundProgram, OtherPrograms
 
 # What takes its programs from the system, and runs nothing of ours but the start.
 ONLY_FOUND = ("command",)
@@ -20,7 +20,7 @@ def differences(runs: Sequence[ProgramRun], baseline: str) -> Iterable[OtherProg
             continue
         ordered = [by_system[baseline], *(one for one in by_system.values() if one.system != baseline)]
         yield OtherPrograms(
-            name, tuple(Program(one.system, one.path, one.version, one.sha256) for one in ordered)
+            name, tuple(FoundProgram(one.system, one.path, one.version, one.sha256) for one in ordered)
         )
 
 

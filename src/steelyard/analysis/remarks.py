@@ -261,7 +261,7 @@ class OtherBuilds(Remark):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class FoundProgram:
     """A program that a system has, as its trials ran it."""
 
     system: str
@@ -275,7 +275,7 @@ class OtherPrograms(Remark):
     """A program is not the same on every system."""
 
     name: str
-    programs: tuple[Program, ...]  # the baseline's first
+    programs: tuple[FoundProgram, ...]  # the baseline's first
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from steelyard.archive import experiments, files, journal, names, readback, reading, reopening, tables
-from steelyard.archive.experiments import Experiment, Tell
+from steelyard.archive.experiments import StoredExperiment, Tell
 from steelyard.archive.schema import TABLES
 from steelyard.errors import ArchiveError
 
 
-def close(experiment: Experiment) -> Experiment:
+def close(experiment: StoredExperiment) -> StoredExperiment:
     """Turn the journal into Parquet, read that back, and remove the journal if nothing is missing.
 
     Raises ArchiveError; until the last file is in place the experiment stays open, with its journal. A closed
@@ -51,7 +51,7 @@ def close(experiment: Experiment) -> Experiment:
     return experiment
 
 
-def reopen(experiment: Experiment, tell: Tell = experiments.refuse) -> None:
+def reopen(experiment: StoredExperiment, tell: Tell = experiments.refuse) -> None:
     """Turn the tables of a closed experiment into a journal again, so that the same command can resume it.
     `tell` receives damaged parts, which are left out. Raises ArchiveError; the experiment is then still
     closed.

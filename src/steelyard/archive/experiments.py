@@ -52,7 +52,7 @@ def refuse(sentence: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class StoredExperiment:
     """One execution of a study, by its directory and its header."""
 
     path: Path
@@ -111,7 +111,9 @@ def identity(plan: Plan, *, budget_s: float, programs: Sequence[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mapping[str, Any]) -> Experiment:
+def create(
+    root: Path, plan: Plan, *, budget_s: float, same: str, details: Mapping[str, Any]
+) -> StoredExperiment:
     """A new experiment in the archive, which is made if it is not there. Raises ArchiveError."""
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(created))
@@ -141,10 +143,10 @@ def create(root: Path, plan: Plan, *, budget_s: float, same: str, details: Mappi
     with journal.explained(path), files.drafted(path) as draft:
         files.write_synced(draft / journal.NAME, ())
         files.write_synced(draft / HEADER, [json.dumps(header, indent=1).encode()])
-    return Experiment(path, json.loads(json.dumps(header)))
+    return StoredExperiment(path, json.loads(json.dumps(header)))
 
 
-def dated_later(root: Path, experiment: Experiment) -> Experiment | None:
+def dated_later(root: Path, experiment: StoredExperiment) -> StoredExperiment | None:
     """The one that was there when that was made, and has a later date: a clock was wrong."""
     for one in experiments(root, lambda sentence: None):
         if (
@@ -155,7 +157,7 @@ def dated_later(root: Path, experiment: Experiment) -> Experiment | None:
     return None
 
 
-def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
+def experiments(root: Path, tell: Tell = refuse) -> list[StoredExperiment]:
     """Every experiment of the archive, the first made first (`sequence`). Calls `tell` for each that cannot
     be read."""
     entries = []
@@ -172,7 +174,7 @@ def experiments(root: Path, tell: Tell = refuse) -> list[Experiment]:
     return sequence.in_order(entries)
 
 
-def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
+def find(root: Path, name: str | None, tell: Tell = refuse) -> StoredExperiment:
     """The experiment of that name, or whose directory that is; the newest one for None. Calls `tell` for
     others that cannot be read. Raises UnknownName, ArchiveError."""
     if name is not None and os.path.exists(Path(name) / HEADER):
@@ -198,7 +200,7 @@ def find(root: Path, name: str | None, tell: Tell = refuse) -> Experiment:
     raise UnknownName("experiment", name, (one.name for one in entries), where=f"archive {root}: ")
 
 
-def unfinished(root: Path, same: str, tell: Tell = refuse) -> Experiment | None:
+def unfinished(root: Path, same: str, tell: Tell = refuse) -> StoredExperiment | None:
     """The newest open experiment of that identity."""
     for one in reversed(experiments(root, tell)):
         if not one.closed and one.header["identity"] == same:
@@ -206,10 +208,10 @@ def unfinished(root: Path, same: str, tell: Tell = refuse) -> Experiment | None:
     return None
 
 
-def at(path: Path) -> Experiment:
+def at(path: Path) -> StoredExperiment:
     """The one in that directory. Raises ArchiveError."""
     written = headers.read(path)
-    return Experiment(path, written.header, frozenset(written.absent))
+    return StoredExperiment(path, written.header, frozenset(written.absent))
 
 
 @contextmanager
@@ -236,14 +238,14 @@ def measuring(root: Path) -> Iterator[None]:
         yield
 
 
-def known_names(experiment: Experiment) -> schema.Known:
+def known_names(experiment: StoredExperiment) -> schema.Known:
     """The names that the experiment's tables may hold, by their column."""
     cells = [cell.label for cell in experiment.cells]
     return {"system": frozenset(experiment.header["systems"]), "cell": frozenset(cells)}
 
 
 def lines(
-    experiment: Experiment, *, begin: int = 0, damaged: Callable[[bytes], None] = lambda line: None
+    experiment: StoredExperiment, *, begin: int = 0, damaged: Callable[[bytes], None] = lambda line: None
 ) -> Iterator[Line]:
     """The lines of an open experiment's journal, from that byte on. A damaged line is replaced by one that
     says so; `damaged` receives the line itself. Raises ArchiveError.
@@ -260,18 +262,18 @@ def lines(
     return journal.lines(experiment.path, check=check, begin=begin, damaged=damaged)
 
 
-def discard(experiment: Experiment) -> None:
+def discard(experiment: StoredExperiment) -> None:
     """Removes an open experiment."""
     with journal.explained(experiment.path):
         files.discard(experiment.path)
 
 
-def has_trials(experiment: Experiment) -> bool:
+def has_trials(experiment: StoredExperiment) -> bool:
     """True if an open experiment has a trial, even a damaged one."""
     return any(line["kind"] in ("trial", "damage") for line in lines(experiment))
 
 
-def discard_if_empty(experiment: Experiment) -> None:
+def discard_if_empty(experiment: StoredExperiment) -> None:
     """Removes an experiment in which nothing has happened. A system that came up, one that did not, and what
     it said are facts."""
     if not any(line["kind"] != "note" for line in lines(experiment)):

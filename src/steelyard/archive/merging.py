@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from steelyard.archive import experiments, files, journal, names, reading, schema
-from steelyard.archive.experiments import DAMAGED, HEADER, Experiment, Tell, file_of
+from steelyard.archive.experiments import DAMAGED, HEADER, StoredExperiment, Tell, file_of
 from steelyard.archive.schema import TABLES
 from steelyard.errors import ArchiveError
 
@@ -42,7 +42,7 @@ def _files() -> tuple[str, ...]:
     return (HEADER, DAMAGED, *map(file_of, names.OF_EXPERIMENT))
 
 
-def _reconciled(root: Path, place: Path, theirs: Experiment, tell: Tell) -> int:
+def _reconciled(root: Path, place: Path, theirs: StoredExperiment, tell: Tell) -> int:
     """Makes this archive hold what both have of an experiment; returns 1 if it has more now."""
     ours = experiments.at(place)
     if ours.closed and all(_is_same(place / name, theirs.path / name) for name in _files()):
@@ -74,7 +74,7 @@ def _is_same(ours: Path, theirs: Path) -> bool:
         return False
 
 
-def _rows(experiment: Experiment) -> dict[str, _Rows]:
+def _rows(experiment: StoredExperiment) -> dict[str, _Rows]:
     """What each table holds, but for the number of each trial, in which a part and the whole may differ."""
     found = {}
     with reading.connect(experiment) as database, reading.readable(experiment.path):
@@ -86,7 +86,7 @@ def _rows(experiment: Experiment) -> dict[str, _Rows]:
     return found
 
 
-def _complete(root: Path, ours: Experiment, theirs: Experiment) -> None:
+def _complete(root: Path, ours: StoredExperiment, theirs: StoredExperiment) -> None:
     """As closing does it: it is closed when the last table is in its place."""
     path = ours.path
     with experiments.measuring(root), journal.explained(path):
@@ -104,7 +104,7 @@ def _complete(root: Path, ours: Experiment, theirs: Experiment) -> None:
         files.remove(path / journal.NAME)
 
 
-def _has(experiment: Experiment, table: str) -> bool:
+def _has(experiment: StoredExperiment, table: str) -> bool:
     return os.path.lexists(experiment.path / file_of(table))
 
 

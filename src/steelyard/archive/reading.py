@@ -5,12 +5,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from steelyard.archive import experiments, exports, tables
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.errors import ArchiveError, in_words
 
 
 @contextmanager
-def connect(experiment: Experiment) -> Iterator[tables.Connection]:
+def connect(experiment: StoredExperiment) -> Iterator[tables.Connection]:
     """A database with the tables of the experiment, whether it is open or closed; tables.md has their
     columns. Raises ArchiveError, also for what DuckDB cannot do while it is in use."""
     path = experiment.path
@@ -41,7 +41,7 @@ def readable(path: Path) -> Iterator[None]:
         raise ArchiveError(f"experiment {path} cannot be read: {tables.complaint(error)}") from error
 
 
-def export(experiment: Experiment, table: str, file: Path) -> None:
+def export(experiment: StoredExperiment, table: str, file: Path) -> None:
     """Writes one table of the experiment to the file, by the file's ending. Raises UsageError for another
     ending, ArchiveError if the file cannot be written."""
     exports.check(file)

@@ -14,7 +14,7 @@ from steelyard.quantities import number_of
 from steelyard.text import shown
 
 if TYPE_CHECKING:
-    from steelyard.archive.experiments import Experiment
+    from steelyard.archive.experiments import StoredExperiment
     from steelyard.archive.watches import KeptWatch
 
 
@@ -82,7 +82,7 @@ def _list(options: ArchiveListOptions) -> int:
     return 0
 
 
-def _experiment_row(one: "Experiment") -> dict[str, Any]:
+def _experiment_row(one: "StoredExperiment") -> dict[str, Any]:
     return {
         "experiment": one.name,
         "study": one.header["study"],
@@ -126,7 +126,7 @@ def _show(options: ShowOptions) -> int:
     return 0
 
 
-def _show_words(experiment: "Experiment", form: str) -> int:
+def _show_words(experiment: "StoredExperiment", form: str) -> int:
     """Print the output of each start, with a heading, or a row per start."""
     libraries.load("steelyard.archive.reading")
     from steelyard.archive import reading

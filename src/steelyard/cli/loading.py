@@ -237,7 +237,7 @@ def _load(options: LoadOptions) -> int:
 
     pattern = _pattern(options)
     duration_s = options.for_ns / 1e9
-    order = trials.Order(
+    order = trials.LoadOrder(
         server=running.target(options.url, is_allowed=options.allow_remote),
         pattern=pattern,
         levels=_levels(options),
@@ -283,7 +283,7 @@ def _least_s(count: int) -> float:
     return count * (trials.LEAST_S + trials.BESIDES_S)
 
 
-def _saturate(options: LoadOptions, order: "trials.Order") -> int:
+def _saturate(options: LoadOptions, order: "trials.LoadOrder") -> int:
     """Searches for the highest rate that the server holds, and prints it."""
     from steelyard.load import console, saturation
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.analysis.model import Evaluation
-    from steelyard.archive.experiments import Experiment
+    from steelyard.archive.experiments import StoredExperiment
     from steelyard.papers.source import Printed
     from steelyard.running.experiment import CarriedOut
     from steelyard.running.order import Order
@@ -342,12 +342,12 @@ def _report(options: ReportOptions) -> int:
     return 0
 
 
-def _print_report(experiment: "Experiment", options: Reporting) -> "Evaluation":
+def _print_report(experiment: "StoredExperiment", options: Reporting) -> "Evaluation":
     with quantities.times_in(options.time_unit):
         return _print_and_draw(experiment, options)
 
 
-def _print_and_draw(experiment: "Experiment", options: Reporting) -> "Evaluation":
+def _print_and_draw(experiment: "StoredExperiment", options: Reporting) -> "Evaluation":
     """Prints the report; then draws the page, which takes longer, if there is to be one."""
     libraries.load(*_REPORTING, *(_DRAWING if options.html else ()))
     from steelyard.analysis import evaluate

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from steelyard import commands, shapes
 from steelyard.errors import SystemFailed
 from steelyard.last_words import last_line
-from steelyard.load.model import Histogram, Objects, Pattern, Trial, Users, Waits
+from steelyard.load.model import LatencyHistogram, LoadTrial, Objects, Pattern, Users, Waits
 from steelyard.programs import built
 from steelyard.servers.running import Target
 from steelyard.shapes import WHOLE_MOST, Check, Length, Name, OneOf, Range, checker
@@ -26,7 +26,7 @@ def run(
     warmup_s: float,
     window_s: float,
     seed: int,
-) -> Trial:
+) -> LoadTrial:
     """Loads the server for one window, after a warm-up. Raises SystemFailed."""
     words = {
         "address": server.address,
@@ -159,14 +159,14 @@ def _records(output: bytes) -> dict[str, dict[str, Any]]:
     return records
 
 
-def _histogram(records: Mapping[str, dict[str, Any]], of: str) -> Histogram:
+def _histogram(records: Mapping[str, dict[str, Any]], of: str) -> LatencyHistogram:
     found = _one(records, of)
     if len(found["values_ns"]) != len(found["counts"]):
         raise SystemFailed(
             f"the load generator's histogram '{of}' cannot be read: it has {len(found['values_ns'])} values "
             f"and {len(found['counts'])} counts"
         )
-    return Histogram(dict(zip(found["values_ns"], found["counts"], strict=True)))
+    return LatencyHistogram(dict(zip(found["values_ns"], found["counts"], strict=True)))
 
 
 def _one(records: Mapping[str, dict[str, Any]], kind: str) -> dict[str, Any]:
@@ -175,10 +175,10 @@ def _one(records: Mapping[str, dict[str, Any]], kind: str) -> dict[str, Any]:
     return records[kind]
 
 
-def _trial(clients: int, output: bytes) -> Trial:
+def _trial(clients: int, output: bytes) -> LoadTrial:
     records = _records(output)
     load, surge = _one(records, "load"), records.get("surge")
-    return Trial(
+    return LoadTrial(
         clients=clients,
         window_ns=load["window_ns"],
         answers=load["answers"],

@@ -13,15 +13,15 @@ from steelyard.load import saturation
 from steelyard.load.model import (
     OWN_LIMIT,
     QUANTILES,
-    Level,
+    LoadLevel,
+    LoadTrial,
     ObjectLevel,
     Pattern,
-    Trial,
     WaitLevel,
     limit_words,
     wait_level,
 )
-from steelyard.load.saturation import Saturation
+from steelyard.load.saturation import SaturationSearch
 from steelyard.load.trials import WARMUP_SHARE
 from steelyard.quantities import digits, interval, number_of, size_bytes, time_ns
 from steelyard.servers.running import Target
@@ -44,7 +44,7 @@ _COST_WORDS = {
 }
 
 
-def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
+def print_levels(levels: Sequence[LoadLevel], server: Target, pattern: Pattern) -> None:
     """Prints the levels for people."""
     console = terminal.console()
     for sentence in (*_first(levels, pattern), _answer(levels, server, pattern)):
@@ -57,7 +57,7 @@ def print_levels(levels: Sequence[Level], server: Target, pattern: Pattern) -> N
         console.print(Text(sentence))
 
 
-def print_json(levels: Sequence[Level], server: Target, pattern: Pattern) -> None:
+def print_json(levels: Sequence[LoadLevel], server: Target, pattern: Pattern) -> None:
     """Prints everything as one JSON object; unrounded."""
     record = {
         "target": dataclasses.asdict(server),
@@ -77,7 +77,7 @@ _GAVE_WAY = {
 }
 
 
-def print_saturation(result: Saturation, server: Target) -> None:
+def print_saturation(result: SaturationSearch, server: Target) -> None:
     """Prints the rate for people, and what gave way beyond it."""
     console = terminal.console()
     limit, url = result.limit, shown(server.url)
@@ -117,12 +117,12 @@ def print_saturation(result: Saturation, server: Target) -> None:
         )
 
 
-def _held_waits(result: Saturation) -> WaitLevel | None:
+def _held_waits(result: SaturationSearch) -> WaitLevel | None:
     """What was waited at the highest rate that was held."""
     return wait_level([result.below.trial], is_closed=False) if result.below else None
 
 
-def _first_of_search(result: Saturation) -> Iterable[str]:
+def _first_of_search(result: SaturationSearch) -> Iterable[str]:
     where, waits = "At the highest rate held", _held_waits(result)
     if result.below is None or waits is None:
         return
@@ -132,20 +132,20 @@ def _first_of_search(result: Saturation) -> Iterable[str]:
         yield _closed(where, waits)
 
 
-def _own_limit(result: Saturation) -> str:
+def _own_limit(result: SaturationSearch) -> str:
     if result.own_limits:
         return f"{OWN_LIMIT}: {limit_words(result.own_limits)}"
     return f"{OWN_LIMIT}: it was too busy or too late"
 
 
-def _server_busy(trial: Trial) -> str:
+def _server_busy(trial: LoadTrial) -> str:
     if trial.costs is None or "cpu_user_ns" not in trial.costs:
         return ""
     used = trial.costs["cpu_user_ns"] + trial.costs.get("cpu_system_ns", 0)
     return f", the server {used / (trial.window_ns / (1 - WARMUP_SHARE)):.0%} of one processor"
 
 
-def print_saturation_json(result: Saturation, server: Target) -> None:
+def print_saturation_json(result: SaturationSearch, server: Target) -> None:
     """Prints everything as one JSON object; unrounded."""
     record = {
         "target": dataclasses.asdict(server),
@@ -160,7 +160,7 @@ def print_saturation_json(result: Saturation, server: Target) -> None:
     _write(record)
 
 
-def _first(levels: Sequence[Level], pattern: Pattern) -> list[str]:
+def _first(levels: Sequence[LoadLevel], pattern: Pattern) -> list[str]:
     """What must be known before any figure: none shows it, or all are of another thing than was asked for."""
     hidden = [one for one in levels if one.waits.are_hidden]
     closed = [one for one in levels if _are_anew(one.waits)]
@@ -179,7 +179,7 @@ def _are_anew(waits: WaitLevel) -> bool:
     return waits.closed * _KEPT_LEAST > waits.connection_requests
 
 
-def _hidden_at(level: Level, pattern: Pattern) -> str:
+def _hidden_at(level: LoadLevel, pattern: Pattern) -> str:
     where, tail_ns = f"With {_clients(level.clients, pattern)}", level.latency_ns[_TAIL].value
     return f"{_hidden(where, level.waits, tail_ns)}{'' if pattern.rate else _ADVICE}"
 
@@ -199,7 +199,7 @@ def _percent(share: float) -> str:
     return f"{digits(100 * share, count=2)} %" if share else "0 %"
 
 
-def _closed_at(level: Level, pattern: Pattern) -> str:
+def _closed_at(level: LoadLevel, pattern: Pattern) -> str:
     return _closed(f"With {_clients(level.clients, pattern)}", level.waits)
 
 
@@ -219,7 +219,7 @@ def _write(record: Mapping[str, object]) -> None:
     sys.stdout.write("\n")
 
 
-def _answer(levels: Sequence[Level], server: Target, pattern: Pattern) -> str:
+def _answer(levels: Sequence[LoadLevel], server: Target, pattern: Pattern) -> str:
     best = max(levels, key=lambda one: one.rate.value)
     tail = best.latency_ns.get(_TAIL)
     within = f", 99 % of them within {time_ns(tail.value)}" if tail else ""
@@ -242,7 +242,7 @@ def _clients(number: int, pattern: Pattern) -> str:
     return number_of(number, "user equivalent" if pattern.users else "client")
 
 
-def _limited(level: Level) -> bool:
+def _limited(level: LoadLevel) -> bool:
     return level.client_limited * 2 > level.trials
 
 
@@ -251,7 +251,7 @@ def _with(estimate: Estimate, say: Callable[[float], str]) -> str:
     return f"{say(estimate.value)} {interval(estimate.low, estimate.high, say)}".rstrip()
 
 
-def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
+def _table(levels: Sequence[LoadLevel], pattern: Pattern) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("users" if pattern.users else "clients", justify="right")
     table.add_column("requests/s", justify="right")
@@ -283,7 +283,7 @@ def _table(levels: Sequence[Level], pattern: Pattern) -> Table:
     return table
 
 
-def _waits_table(levels: Sequence[Level], pattern: Pattern) -> Table:
+def _waits_table(levels: Sequence[LoadLevel], pattern: Pattern) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("users" if pattern.users else "clients", justify="right")
     for title in ("connections", "for requests", "connecting", "longest wait", "no answer"):
@@ -312,12 +312,12 @@ def _object_rates(objects: ObjectLevel) -> tuple[str, str]:
     return _with(objects.rate, digits), share
 
 
-def _quantile(level: Level, share: float) -> str:
+def _quantile(level: LoadLevel, share: float) -> str:
     latency = level.latency_ns.get(share)
     return time_ns(latency.value) if latency else "–"
 
 
-def _processor_time(level: Level) -> str:
+def _processor_time(level: LoadLevel) -> str:
     parts = [
         f"{time_ns(level.costs[figure].value)} {words}"
         for figure, words in _COST_WORDS.items()
@@ -326,7 +326,7 @@ def _processor_time(level: Level) -> str:
     return ", ".join(parts)
 
 
-def _notes(levels: Sequence[Level], pattern: Pattern) -> list[str]:
+def _notes(levels: Sequence[LoadLevel], pattern: Pattern) -> list[str]:
     notes = []
     for level in levels:
         where = f"With {_clients(level.clients, pattern)}"

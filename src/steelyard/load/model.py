@@ -90,7 +90,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class LatencyHistogram:
     """Counts of latencies, three digits exact: least value of each bucket in ns, and how many."""
 
     counts: Mapping[int, int]
@@ -108,9 +108,9 @@ class Histogram:
         """The sum of what is longer than that."""
         return sum(each * count for each, count in self.counts.items() if each > value)
 
-    def __add__(self, other: "Histogram") -> "Histogram":
+    def __add__(self, other: "LatencyHistogram") -> "LatencyHistogram":
         keys = self.counts.keys() | other.counts.keys()
-        return Histogram({key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in keys})
+        return LatencyHistogram({key: self.counts.get(key, 0) + other.counts.get(key, 0) for key in keys})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Objects:
     failed: int
     lost: int  # for want of something on the load generator's side
     sequence_permille: int  # of the sequence of references, gone through so far
-    latency: Histogram  # while files of an object were under way
+    latency: LatencyHistogram  # while files of an object were under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +137,14 @@ class Waits:
     closed: int  # by the server, though they were to be kept
     resent: int  # requests sent once more, because the server closed their connection meanwhile
     longest_ns: int  # of a request of which any time was in the window, from when it was due
-    silences: Histogram  # spans of the window from 10 ms on in which requests waited, and none was answered
+    # Spans of the window from 10 ms on in which requests waited, and none was answered.
+    silences: LatencyHistogram
     stalled_ns: int  # in which the load generator itself did not run: in neither of the two before
     elapsed_ns: int  # of the whole load
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class LoadTrial:
     """What one window of load saw."""
 
     clients: int
@@ -159,9 +160,9 @@ class Trial:
     failures: Mapping[str, int]  # the server's, by kind
     cpu_ns: int  # of the client, for all requests
     busy_most: float  # of the client's busiest loop: its processor time over its time
-    latency: Histogram  # from the sending
-    intended: Histogram  # from the moment when it was to be sent
-    lag: Histogram  # from that moment to the sending, where a client was free
+    latency: LatencyHistogram  # from the sending
+    intended: LatencyHistogram  # from the moment when it was to be sent
+    lag: LatencyHistogram  # from that moment to the sending, where a client was free
     waits: Waits
     costs: Mapping[str, int] | None  # of the watched server, for all requests, by figure; None: not watched
     objects: Objects | None = None  # of SURGE
@@ -201,7 +202,7 @@ class WaitLevel:
     are_hidden: bool
 
 
-def wait_level(trials: Sequence[Trial], *, is_closed: bool) -> WaitLevel:
+def wait_level(trials: Sequence[LoadTrial], *, is_closed: bool) -> WaitLevel:
     """Of at least one trial."""
     waits = [one.waits for one in trials]
     connections = sum(one.connections for one in waits)
@@ -244,7 +245,7 @@ class ObjectLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LoadLevel:
     """What all trials at one level of load say together."""
 
     clients: int

@@ -18,8 +18,8 @@ import numpy as np
 from steelyard.analysis.loads import BUSY_MOST
 from steelyard.errors import SystemFailed
 from steelyard.load import trials
-from steelyard.load.model import OWN_LIMIT, Trial, limit_words
-from steelyard.load.trials import Order
+from steelyard.load.model import OWN_LIMIT, LoadTrial, limit_words
+from steelyard.load.trials import LoadOrder
 from steelyard.statistics import order_statistics
 from steelyard.statistics.signed_rank import Estimate
 from steelyard.text import quoted
@@ -48,21 +48,21 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class LoadProbe:
     """One trial at one rate."""
 
     rate: float
-    trial: Trial
+    trial: LoadTrial
     gave_way: str | None  # what was not held, first of all; None: the rate was held
 
 
 @dataclass
-class Saturation:
+class SaturationSearch:
     """What the searches found."""
 
     limit: Limit
     clients: int
-    probes: list[Probe] = field(default_factory=list)
+    probes: list[LoadProbe] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)  # of each search: a rate
 
     @property
@@ -87,23 +87,25 @@ class Saturation:
         return trials.sums([one.trial.own_limits for one in self.probes])
 
     @property
-    def below(self) -> Probe | None:
+    def below(self) -> LoadProbe | None:
         """The highest rate that was held."""
         return max((one for one in self.probes if not one.gave_way), key=lambda one: one.rate, default=None)
 
 
-def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) -> Iterator[Saturation]:
+def search(
+    order: LoadOrder, limit: Limit, notify: Callable[[str, int, int], None]
+) -> Iterator[SaturationSearch]:
     """Yields what is known after each trial. `notify` is told before each: what it is, how many trials are
     done, how many there are. Raises as trials.run does, and SystemFailed where nothing is answered."""
     chance = random.Random(order.seed)
     clients = order.levels[0]
     pace = trials.Pace(order)
     left = TRIALS
-    saturation = Saturation(limit, clients)
+    saturation = SaturationSearch(limit, clients)
     done = count()
     with trials.monitor_of(order) as watch:
 
-        def tried(rate: float | None) -> Trial:
+        def tried(rate: float | None) -> LoadTrial:
             nonlocal left
             so_far = min(next(done), TRIALS - 1)
             notify(f"{rate:,.0f} a second" if rate else "as fast as it goes", so_far, TRIALS)
@@ -135,7 +137,7 @@ def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) 
                 rate = math.exp(low + where * (high - low))
                 for _ in range(_TRIES):
                     trial = tried(rate)
-                    probe = Probe(rate, trial, _what_gave_way(trial, limit))
+                    probe = LoadProbe(rate, trial, _what_gave_way(trial, limit))
                     if probe.gave_way != CLIENT_LATE:
                         break
                 saturation.probes.append(probe)
@@ -146,7 +148,7 @@ def search(order: Order, limit: Limit, notify: Callable[[str, int, int], None]) 
             yield saturation
 
 
-def _what_gave_way(trial: Trial, limit: Limit) -> str | None:
+def _what_gave_way(trial: LoadTrial, limit: Limit) -> str | None:
     """What was left unsent is among the latencies by the time that it waited. A limit can be longer than that
     time, so the share that was unsent counts by itself too."""
     latency, late = trial.intended.quantile(limit.share), trial.lag.quantile(0.99)

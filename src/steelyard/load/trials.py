@@ -14,7 +14,15 @@ from steelyard import standstill, streams
 from steelyard.errors import SystemFailed
 from steelyard.events import LIFE
 from steelyard.load import client
-from steelyard.load.model import QUANTILES, Histogram, Level, ObjectLevel, Pattern, Trial, wait_level
+from steelyard.load.model import (
+    QUANTILES,
+    LatencyHistogram,
+    LoadLevel,
+    LoadTrial,
+    ObjectLevel,
+    Pattern,
+    wait_level,
+)
 from steelyard.running.host_monitor import HostMonitor, between
 from steelyard.servers.running import Target
 from steelyard.statistics import order_statistics
@@ -27,7 +35,7 @@ _TRIES = 3  # at one trial, where this process stands still
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class LoadOrder:
     """A load to be measured."""
 
     server: Target
@@ -46,7 +54,7 @@ class Pace:
     """How long a trial may be, so that those that are left end in time with all that comes with them: a
     process, two fetches, what is still under way when a window closes."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: LoadOrder) -> None:
         self._ends_s = order.ends_s
         self.besides_s = BESIDES_S  # of one trial, the most so far
 
@@ -59,15 +67,15 @@ class Pace:
         return each if each >= LEAST_S else None
 
     def perform(
-        self, order: Order, clients: int, seed: int, watch: HostMonitor | None, *, trial_s: float
-    ) -> Trial:
+        self, order: LoadOrder, clients: int, seed: int, watch: HostMonitor | None, *, trial_s: float
+    ) -> LoadTrial:
         began = standstill.clock()
         trial = perform(replace(order, trial_s=trial_s), clients, seed, watch)
         self.besides_s = max(self.besides_s, standstill.clock() - began - trial_s)
         return trial
 
 
-def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial]:
+def run(order: LoadOrder, notify: Callable[[int, int, int], None]) -> Iterator[LoadTrial]:
     """Every trial, one after the other: each block has all levels once, in an order of its own. `notify`
     is told before each: the number of clients, how many trials are done, how many there are. Ends early,
     after a whole block, where another one does not fit into the time.
@@ -89,7 +97,7 @@ def run(order: Order, notify: Callable[[int, int, int], None]) -> Iterator[Trial
 
 
 @contextmanager
-def monitor_of(order: Order) -> Iterator[HostMonitor | None]:
+def monitor_of(order: LoadOrder) -> Iterator[HostMonitor | None]:
     """What accounts for the server's process, if one is named."""
     watch = HostMonitor(order.process, detail=LIFE, may_stop=False) if order.process else None
     try:
@@ -99,7 +107,7 @@ def monitor_of(order: Order) -> Iterator[HostMonitor | None]:
             watch.close()
 
 
-def perform(order: Order, clients: int, seed: int, watch: HostMonitor | None) -> Trial:
+def perform(order: LoadOrder, clients: int, seed: int, watch: HostMonitor | None) -> LoadTrial:
     """One trial, and what it cost the server; done again if this process stood still meanwhile, for then the
     load did, too. Raises SystemFailed."""
     for _ in range(_TRIES):
@@ -117,7 +125,7 @@ def perform(order: Order, clients: int, seed: int, watch: HostMonitor | None) ->
     raise SystemFailed(f"the load generator stood still in {_TRIES} trials in a row")
 
 
-def _performed(order: Order, clients: int, seed: int, watch: HostMonitor | None) -> Trial:
+def _performed(order: LoadOrder, clients: int, seed: int, watch: HostMonitor | None) -> LoadTrial:
     before = watch.mark() if watch else None
     trial = client.run(
         order.server,
@@ -134,7 +142,7 @@ def _performed(order: Order, clients: int, seed: int, watch: HostMonitor | None)
     return replace(trial, costs={one.figure: one.value for one in between(before, after).figures})
 
 
-def levels(trials: Sequence[Trial], pattern: Pattern) -> tuple[Level, ...]:
+def levels(trials: Sequence[LoadTrial], pattern: Pattern) -> tuple[LoadLevel, ...]:
     """Each level's trials together, in the order of their clients."""
     return tuple(
         _level([one for one in trials if one.clients == clients], pattern)
@@ -142,8 +150,8 @@ def levels(trials: Sequence[Trial], pattern: Pattern) -> tuple[Level, ...]:
     )
 
 
-def _level(trials: Sequence[Trial], pattern: Pattern) -> Level:
-    return Level(
+def _level(trials: Sequence[LoadTrial], pattern: Pattern) -> LoadLevel:
+    return LoadLevel(
         clients=trials[0].clients,
         trials=len(trials),
         rate=_median([one.rate for one in trials]),
@@ -171,7 +179,7 @@ def sums(counts: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
     return {kind: total for kind, total in sum(map(Counter, counts), Counter()).items() if total}
 
 
-def _objects(trials: Sequence[Trial]) -> ObjectLevel | None:
+def _objects(trials: Sequence[LoadTrial]) -> ObjectLevel | None:
     seconds = trials[0].window_ns / 1e9
     objects = [one.objects for one in trials if one.objects]
     if not objects:
@@ -191,7 +199,7 @@ def _median(values: Sequence[float]) -> Estimate:
     return order_statistics.median(np.array(values, dtype=float))
 
 
-def _quantiles(histograms: Sequence[Histogram]) -> Mapping[float, Estimate]:
+def _quantiles(histograms: Sequence[LatencyHistogram]) -> Mapping[float, Estimate]:
     """Of all together, with the interval that the trials' own quantiles give."""
     together = reduce(add, histograms)
     quantiles = {}
@@ -203,7 +211,7 @@ def _quantiles(histograms: Sequence[Histogram]) -> Mapping[float, Estimate]:
     return quantiles
 
 
-def _costs(trials: Sequence[Trial]) -> Mapping[str, Estimate]:
+def _costs(trials: Sequence[LoadTrial]) -> Mapping[str, Estimate]:
     """Of one request, by figure: what every trial knows."""
     known = [(one.costs, one.requests) for one in trials if one.costs is not None]
     figures = set.intersection(*(set(costs) for costs, _ in known)) if known else set()

@@ -16,7 +16,7 @@ import steelyard
 from steelyard import allowance, home, standstill, streams
 from steelyard.analysis import interim
 from steelyard.archive import closing, experiments
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.archive.journal import GOING_ON, Journal, earlier
 from steelyard.archive.schema import Line
 from steelyard.errors import Ended, Rebooting, SteelyardError, Stuck, Unsupported, UsageError
@@ -41,7 +41,7 @@ from steelyard.text import of_file, quoted, shown
 class CarriedOut:
     """The outcome of an order. The same order resumes an open experiment."""
 
-    experiment: Experiment
+    experiment: StoredExperiment
     is_interrupted: bool = False
     too_short: str | None = None  # the budget was over before anything could be compared
 
@@ -135,7 +135,7 @@ def carry_out(
 
 
 def _measure(
-    experiment: Experiment,
+    experiment: StoredExperiment,
     schedule: Plan,
     members: Mapping[str, System],
     directory: Path,
@@ -206,7 +206,7 @@ def _measure(
                 watcher.event(event)
 
 
-def _lines(experiment: Experiment) -> Iterator[Line]:
+def _lines(experiment: StoredExperiment) -> Iterator[Line]:
     """The journal's lines. Says which are damaged."""
     for line in experiments.lines(experiment):
         if line["kind"] == "damage":

@@ -14,7 +14,7 @@ from steelyard.analysis.interim import OpenComparison
 from steelyard.analysis.model import Horizon
 from steelyard.analysis.observations import Observations
 from steelyard.archive import reading
-from steelyard.archive.experiments import Experiment
+from steelyard.archive.experiments import StoredExperiment
 from steelyard.programs import built
 from steelyard.running import allocation, estimate
 from steelyard.running.allocation import Offer
@@ -50,7 +50,7 @@ class Share:
     settled_s: float | None  # when nothing is left to do; None: not within the budget
 
 
-def measured(experiment: Experiment, plan: Plan) -> dict[Cell, KnownCosts]:
+def measured(experiment: StoredExperiment, plan: Plan) -> dict[Cell, KnownCosts]:
     """The figures of an earlier experiment for the plan's cells on its systems. Raises ArchiveError."""
     with reading.connect(experiment) as connection:
         found = rows.Rows()
@@ -71,7 +71,7 @@ def measured(experiment: Experiment, plan: Plan) -> dict[Cell, KnownCosts]:
     return known
 
 
-def newest(experiments: Sequence[Experiment], plan: Plan) -> Experiment | None:
+def newest(experiments: Sequence[StoredExperiment], plan: Plan) -> StoredExperiment | None:
     """The newest closed experiment of the plan's systems and of a cell of it, if there is one."""
     labels = {cell.label for cell in plan.cells}
     for one in reversed(experiments):

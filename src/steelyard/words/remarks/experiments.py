@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from steelyard.analysis import remarks
-from steelyard.analysis.remarks import Program
+from steelyard.analysis.remarks import FoundProgram
 from steelyard.events import CALLS, LIFE
 from steelyard.quantities import digits, number_of, size_bytes, time_ns
 from steelyard.words.remarks.dispatch import said
@@ -94,7 +94,7 @@ def _(one: remarks.OtherPrograms, alike: Sequence[remarks.OtherPrograms]) -> str
     return f"{one.name}: {each}: {same}"
 
 
-def _programs(programs: Sequence[Program]) -> Mapping[str, str]:
+def _programs(programs: Sequence[FoundProgram]) -> Mapping[str, str]:
     """Path and version of each, by system; the beginning of the digest where the versions are alike."""
     versions = {one.system: _version(one) for one in programs}
     by_version: dict[str, set[str | None]] = {}
@@ -109,7 +109,7 @@ def _programs(programs: Sequence[Program]) -> Mapping[str, str]:
     return named
 
 
-def _version(one: Program) -> str:
+def _version(one: FoundProgram) -> str:
     """The number in its version text, or the whole text."""
     found = _VERSION.search(one.version or "")
     return found[0] if found else (one.version or "")
