@@ -35,7 +35,7 @@ class CarriedFile:
         yield f"carry {self.name} {'program' if self.is_program else 'data'}"
         with open(self.path, "rb") as file:
             while part := file.read(_PART):
-                yield f"bytes {base64.b64encode(part).decode()}"
+                yield f"bytes {base64.b64encode(part).decode('ascii')}"
 
 
 def look_at(paths: Sequence[str]) -> tuple[CarriedFile, ...]:
