@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -207,7 +208,9 @@ def test_the_report_can_be_had_again_against_another_baseline(
     turned = json.loads(steelyard("report", "--baseline", "slow", "--format", "json").stdout)
     table = list(csv.DictReader(io.StringIO(steelyard("report", "--format", "csv").stdout)))
     page = steelyard("report", "--html", str(tmp_path / "a page.html"))
+    in_ms = steelyard("report", "--all", "--time-unit", "ms").stdout
 
+    assert re.search(r"\b0\.0010\d ms +0\.0020\d ms\b", in_ms), in_ms
     assert turned["comparisons"][0]["verdict"] == "faster"
     assert table[0]["verdict"] == "slower"
     assert page.returncode == 0

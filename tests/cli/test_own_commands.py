@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -59,14 +58,13 @@ def test_wrong_words_are_a_sentence(steelyard: Run, words: list[str], said: str,
     assert (answer.returncode, len(answer.stderr.splitlines()), answer.stdout) == (2, 1, "")
 
 
-def test_two_commands_are_compared(steelyard: Run, tmp_path: Path) -> None:
+def test_two_commands_are_compared(steelyard: Run) -> None:
     answer = steelyard(
         "compare", "--budget", "5s", "--format", "json", "--no-watch", "--command", "one=true",
-        "--command", "two=sh -c 'exit 0'", "--time-unit", "us", "--export-markdown", str(tmp_path / "r.md"),
+        "--command", "two=sh -c 'exit 0'",
     )  # fmt: skip
 
     told = json.loads(answer.stdout)
-    assert re.search(r"\| command \| [\d,.]+ µs \| [\d,.]+ µs \|", (tmp_path / "r.md").read_text())
     assert answer.returncode == 0, answer.stderr
     assert told["baseline"] == "one"
     assert {(one["system"], one["metric"]) for one in told["comparisons"]} >= {("two", "time")}
