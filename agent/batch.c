@@ -64,9 +64,17 @@ static int try_batch(struct sizing *s, uint64_t operations)
 	return outcome;
 }
 
+/* At least so many operations, in whole cycles. */
+static uint64_t in_cycles(const struct batch_aim *aim, uint64_t operations)
+{
+	uint64_t over = aim->cycle ? operations % aim->cycle : 0;
+
+	return over ? operations - over + aim->cycle : operations;
+}
+
 static uint64_t operations_least(const struct batch_aim *aim)
 {
-	return aim->at_once > 1 ? EACH_AT_ONCE * aim->at_once : 1;
+	return in_cycles(aim, aim->at_once > 1 ? EACH_AT_ONCE * aim->at_once : 1);
 }
 
 /* The smallest batch, twice: the first is never warm, and either may have met a hiccup that would
@@ -104,7 +112,7 @@ static int grow(struct sizing *s, const struct batch_aim *aim, uint64_t goal, ui
 		if (s->elapsed_ns < SHORT_NS || aimed > 1000.0 * (double)operations)
 			operations *= 10;
 		else
-			operations = (uint64_t)aimed + 1;
+			operations = in_cycles(aim, (uint64_t)aimed + 1);
 	}
 	return outcome;
 }
@@ -153,7 +161,7 @@ int batch_size(const struct batch_aim *aim, const struct batch_hooks *hooks,
                struct batch_plan *plan)
 {
 	struct sizing s = { .hooks = hooks };
-	uint64_t      fit, whole_ns = aim->batches * 2 * goal_ns(aim);
+	uint64_t      fit, whole_ns = largest(aim->whole_ns, aim->batches * 2 * goal_ns(aim), 0);
 	int           outcome = 0;
 
 	if (aim->operations)

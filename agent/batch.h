@@ -12,7 +12,10 @@ struct batch_aim {
 	uint64_t warmup_ns;  /* run at least this long before anything counts */
 	uint64_t operations; /* in a batch; 0: find out */
 	uint64_t at_once;    /* operations that go on at once; 0: one */
+	uint64_t cycle;      /* a batch is a multiple of so many operations; 0: of one */
 	uint64_t batches;    /* at most */
+	uint64_t whole_ns;   /* batches that are longer than the aim are fewer, but may take so long
+	                        together; 0: no longer than twice the aim each */
 	uint64_t long_ns; /* an operation that lasts so long is done once; 0: none is expected to */
 	int      keep_first; /* whether that once may be the first, with nothing before it */
 };
@@ -33,14 +36,13 @@ struct batch_plan {
 };
 
 /* Sizes batches by running them: aims at 10 ms, 1000 clock steps and 200 clock readings, whichever
- * is longest, and at eight operations or more for each that goes on at once; accepts a size when
- * twice the operations take twice the time within 5 %, at one of two tries; else doubles the aim,
- * twice at most. Goes on
- * running, at least two batches and warmup_ns, so that what follows is warm. Batches that turn out
- * longer than twice the aim are made fewer, but never fewer than 3. Where the first operation of
- * all lasts long_ns it is not repeated: the plan is one batch of one operation, and with keep_first
- * that is the one that was done. Returns 0 and fills *plan, or what a hook returned if that was not
- * 0. */
+ * is longest, at whole cycles, and at eight operations or more for each that goes on at once;
+ * accepts a size when twice the operations take twice the time within 5 %, at one of two tries;
+ * else doubles the aim, twice at most. Goes on running, at least two batches and warmup_ns, so that
+ * what follows is warm. Batches that turn out longer than twice the aim are made fewer, but for
+ * whole_ns, and never fewer than 3. Where the first operation of all lasts long_ns it is not
+ * repeated: the plan is one batch of one operation, and with keep_first that is the one that was
+ * done. Returns 0 and fills *plan, or what a hook returned if that was not 0. */
 int batch_size(const struct batch_aim *aim, const struct batch_hooks *hooks,
                struct batch_plan *plan);
 

@@ -27,12 +27,6 @@ int directory_make(const char *directory);
 /* Opens a new file to be written, in place of one of that name; a program may be executed by all.
  * Returns a descriptor, or -1 with errno. */
 int file_make(const char *path, int is_program);
-/* Makes a directory that nobody else has: the last six characters of `name` are replaced. */
-int directory_make_fresh(char *name);
-/* Asks the file system to lay what is made in this directory apart from each other, if it can be
- * asked: ext2 to ext4 then give each directory in it a block group of its own, so that a trial does
- * not meet what the one before has left there. */
-void directory_spread(const char *directory);
 
 /* Keeps a descriptor that was handed to us from what we execute. On Windows it is nobody else's
  * anyway. */

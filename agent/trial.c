@@ -182,6 +182,9 @@ static int lay_out(void)
 	return 0;
 }
 
+/* Batches of one long operation are few for a median, but the change of turns costs them little. */
+enum { TURNS_NS = 24000000 };
+
 static int prepare(void)
 {
 	int outcome;
@@ -194,6 +197,7 @@ static int prepare(void)
 		                    .operations = settings.operations,
 		                    .at_once = t.workload->at_once ? *t.workload->at_once : 1,
 		                    .batches = settings.batches,
+		                    .whole_ns = settings.turns ? TURNS_NS : 0,
 		                    .long_ns = t.batches_asked && settings.batches > 1
 		                                       ? 0
 		                                       : t.workload->long_ns,
@@ -201,6 +205,8 @@ static int prepare(void)
 	if ((outcome = place_take((enum place)settings.place, settings.seed + t.copy)) ||
 	    (outcome = lay_out()) || (t.workload->setup && (outcome = t.workload->setup())))
 		return outcome;
+	if (t.workload->cycle)
+		t.aim.cycle = *t.workload->cycle;
 	use_add(NULL);
 	if (is_curve())
 		return 0;
@@ -211,16 +217,15 @@ static int prepare(void)
 	return outcome;
 }
 
-/* A turn begins with a part of a batch that is not measured: the other's work has cooled what this
- * one needs. What takes longer than others can disturb needs none, nor what is not warmed at all.
- */
-enum { WARMING = 2, WARMED_MOST_NS = 3000000 };
+/* A turn begins with a batch that is not measured: the other's work has cooled what this one needs.
+ * What takes longer than others can disturb needs none, nor what is not warmed at all. */
+enum { WARMED_MOST_NS = 3000000 };
 
 static uint64_t warming_operations(const struct batch_plan *plan)
 {
 	if (!settings.warmup_ns || plan->shortest_ns > WARMED_MOST_NS)
 		return 0;
-	return plan->operations < WARMING ? 1 : plan->operations / WARMING;
+	return plan->operations;
 }
 
 static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint64_t batches)

@@ -172,6 +172,30 @@ static void what_goes_on_at_once_has_several_operations_each(void)
 	CHECK(size(aim, 250000000, 0).operations == 5);
 }
 
+static void a_batch_is_whole_cycles(void)
+{
+	struct batch_aim aim = { .clock = { 20, 22 }, .batches = 20, .cycle = 256 };
+
+	CHECK(size(aim, 1000, 0).operations % 256 == 0);
+	CHECK(size(aim, 1000, 2000000).operations % 256 == 0);
+	CHECK(size(aim, 100000000, 0).operations == 256);
+	aim.at_once = 100;
+	CHECK(size(aim, 100000000, 0).operations == 4 * 256);
+	aim.operations = 5;
+	CHECK(size(aim, 1000, 0).operations == 5);
+}
+
+static void longer_batches_are_fewer(void)
+{
+	struct batch_aim aim = { .clock = { 20, 22 }, .batches = 64, .batch_ns = 100000 };
+
+	CHECK(size(aim, 1000000, 0).batches == 12);
+	aim.whole_ns = 24000000;
+	CHECK(size(aim, 1000000, 0).batches == 24);
+	CHECK(size(aim, 30000000, 0).batches == 3);
+	CHECK(size(aim, 100, 0).batches == 64);
+}
+
 static void the_first_failure_ends_it(void)
 {
 	struct batch_aim  aim = { .clock = { 20, 22 }, .batches = 20 };
@@ -234,6 +258,8 @@ int main(void)
 	a_fixed_cost_of_each_batch_makes_batches_longer();
 	ordered_operations_are_done_exactly();
 	what_goes_on_at_once_has_several_operations_each();
+	a_batch_is_whole_cycles();
+	longer_batches_are_fewer();
 	the_first_failure_ends_it();
 	what_comes_before_a_batch_is_not_timed();
 	a_batch_that_cannot_be_made_ready_is_not_run();

@@ -25,12 +25,10 @@ typedef wchar_t name_letter; /* functions that take bytes would translate them f
 #define NAME(text) L##text
 #define NO_HANDLE  INVALID_HANDLE_VALUE
 
-static inline int handle_begin(void)
+/* SetCurrentDirectory. */
+static inline int handle_enter(const char *directory)
 {
-	if (SetCurrentDirectoryA(trial_directory()))
-		return 0;
-	windows_failed();
-	return fail("SetCurrentDirectory");
+	return SetCurrentDirectoryA(directory) ? 0 : windows_failed();
 }
 
 /* CreateFile; others may open, write and remove the file meanwhile, as on POSIX.
@@ -116,9 +114,10 @@ typedef char name_letter;
 #define NAME(text) text
 #define NO_HANDLE  (-1)
 
-static inline int handle_begin(void)
+/* chdir. */
+static inline int handle_enter(const char *directory)
 {
-	return chdir(trial_directory()) ? fail("chdir") : 0;
+	return chdir(directory);
 }
 
 /* openat, because libraries make different system calls for open. Returns NO_HANDLE if it fails. */
@@ -175,6 +174,11 @@ static inline int handle_unmap(void *start, size_t bytes)
 	return kernel_munmap(start, bytes);
 }
 #endif
+
+static inline int handle_begin(void)
+{
+	return handle_enter(trial_directory()) ? fail("entering the trial's directory") : 0;
+}
 
 /* Writes all bytes, whatever short counts there are. Returns 0, or -1. */
 static inline int handle_write_whole(handle file, const void *from, size_t bytes)

@@ -29,6 +29,15 @@ const char *self_emulator(void);
  * Returns what unsupported() returns there, and 0 elsewhere. */
 int refuse_emulator(void);
 
+/* ---- Directories ---- */
+
+/* Makes a directory that nobody else has: the last six characters of `name` are replaced. */
+int directory_make_fresh(char *name);
+/* Asks the file system to lay what is made in this directory apart from each other, if it can be
+ * asked: ext2 to ext4 then give each directory in it a block group of its own, so that a trial does
+ * not meet what the one before has left there. */
+void directory_spread(const char *directory);
+
 /* ---- Pipes ---- */
 
 /* A pipe: ends[0] is read, ends[1] is written. The ends of pipe_make_private are inherited only by

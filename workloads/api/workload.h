@@ -195,6 +195,8 @@ struct workload {
 	                         done once in a trial, unless the request has a number of batches */
 	const uint64_t *at_once; /* or NULL: so many operations go on at once, and a batch that the
 	                            system sizes has several for each */
+	const uint64_t *cycle;   /* or NULL: one operation in so many is a longer one, and a batch
+	                            that the system sizes is whole cycles; known after setup */
 	const struct machine_code *code; /* which it executes; or NULL */
 	/* What tests count from outside: at least one of the three, except in `null`. */
 	const struct call *calls; /* ends with a NULL name; or NULL */

@@ -7,12 +7,13 @@
  *              nothing is flushed.
  * Beware       this measures the file system of the working directory; the system's fingerprint
  *              names it. ext4 without a journal does not use the number of a removed file again for
- *              a minute, and looks at all such numbers nearby whenever it creates a file. So each
- *              trial's directory is laid apart from the others' (as by chattr +T), but where many
- *              trials of a minute share a small disk, an operation still takes longer the more
- *              files were removed shortly before, up to a hundred times as long. Choose another
- *              file system there. At the end of a batch the directory holds as many files as the
- *              batch has operations: some thousands where it is fast, some dozens where it is slow.
+ *              a minute, and looks at all such numbers nearby whenever it creates a file. So
+ *              batches go round in 16 directories that are laid apart (as by chattr +T), but where
+ *              many trials of a minute share a small disk, an operation still takes longer the more
+ *              files were removed shortly before, up to a hundred times as long. Ask for few
+ *              operations in a batch there. At the end of a batch a directory holds as many files
+ *              as the batch has operations: some thousands where it is fast, some dozens where it
+ *              is slow.
  *              What the system postpones (a journal, freeing memory) may happen in a later batch.
  *              The names are relative to the working directory.
  * After        lat_fs of lmbench (McVoy and Staelin, 1996), which reports creations per second for
@@ -31,7 +32,7 @@ static int setup(void)
 static int before(uint64_t operations)
 {
 	(void)operations;
-	return many_remove_all();
+	return many_next();
 }
 
 static const struct parameter parameters[] = {

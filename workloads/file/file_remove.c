@@ -27,6 +27,13 @@ static int setup(void)
 	return many_begin(size);
 }
 
+static int before(uint64_t operations)
+{
+	int outcome = many_next();
+
+	return outcome ? outcome : many_create(operations);
+}
+
 static const struct parameter parameters[] = {
 	NUMBER("size", "bytes in a file", &size, 0, MANY_SIZE_MOST),
 	{ 0 },
@@ -40,7 +47,7 @@ const struct workload workload_file_remove = {
 	.summary = "a file removed from a directory",
 	.operation = "file",
 	.setup = setup,
-	.before = many_create,
+	.before = before,
 	.run = many_remove,
 	.teardown = many_end,
 	.parameters = parameters,

@@ -1,10 +1,17 @@
 /* many.c -- see many.h. */
 #include "many.h"
 
+#include <string.h>
+
 #include "../api/handle.h"
+#include "../api/system.h"
 #include "../api/workload.h"
 
+enum { DIRECTORIES = 16 };
+
 static struct {
+	char     directories[DIRECTORIES][sizeof("XXXXXX")];
+	unsigned entered; /* of them */
 	uint64_t size;
 	uint64_t removed, made; /* files removed..made-1 exist */
 } s;
@@ -17,16 +24,6 @@ static void name_of(uint64_t number, name_letter name[9])
 	for (int digit = 7; digit >= 0; digit--, number >>= 4)
 		name[digit] = NAME("0123456789abcdef")[number & 15];
 	name[8] = 0;
-}
-
-int many_begin(uint64_t size)
-{
-	uint32_t state = 2463534242u;
-
-	s.size = size;
-	for (size_t i = 0; i < size; i++)
-		content[i] = (unsigned char)(next_number(&state) >> 24);
-	return handle_begin();
 }
 
 static int create_one(void)
@@ -79,12 +76,44 @@ int many_remove(uint64_t files)
 	return 0;
 }
 
-int many_remove_all(void)
+static int enter_next(void)
 {
-	return many_remove(s.made - s.removed);
+	const char *directory = s.directories[s.entered++ % DIRECTORIES];
+
+	if (handle_begin())
+		return OUTCOME_FAILED;
+	return handle_enter(directory) ? fail("entering a directory") : 0;
+}
+
+int many_begin(uint64_t size)
+{
+	uint32_t state = 2463534242u;
+	int      outcome = handle_begin();
+
+	s.size = size;
+	for (size_t i = 0; i < size; i++)
+		content[i] = (unsigned char)(next_number(&state) >> 24);
+	directory_spread(".");
+	for (int i = 0; i < DIRECTORIES && !outcome; i++) {
+		strcpy(s.directories[i], "XXXXXX");
+		if (directory_make_fresh(s.directories[i]))
+			outcome = fail("making a directory");
+	}
+	/* The first file in a directory takes longer: what that needs is read in. */
+	for (int i = 0; i < DIRECTORIES && !outcome; i++)
+		if (!(outcome = enter_next()) && !(outcome = many_create(1)))
+			outcome = many_remove(1);
+	return outcome;
+}
+
+int many_next(void)
+{
+	int outcome = many_remove(s.made - s.removed);
+
+	return outcome ? outcome : enter_next();
 }
 
 void many_end(void)
 {
-	many_remove_all();
+	many_remove(s.made - s.removed);
 }

@@ -3,7 +3,8 @@
  * Measures     the page fault, finding a free page, filling it with zeros and entering it in the
  *              page table. Also a share of giving all pages back, so that the next touches are
  *              first touches again: one madvise call after each page has been touched once. Under
- *              Wine, VirtualFree (MEM_DECOMMIT) and VirtualAlloc (MEM_COMMIT) give them back.
+ *              Wine, VirtualFree (MEM_DECOMMIT) and VirtualAlloc (MEM_COMMIT) give them back. A
+ *              batch is a multiple of all pages, so that each holds its share.
  * Leaves out   mapping the area (in setup), and the upper levels of the page table, which stay.
  * Beware       the workload asks for no huge pages, so each touch is one fault of one page. A
  *              system other than Linux may still provide several pages at once, and Wine offers no
@@ -24,6 +25,7 @@ static struct {
 	size_t         page_bytes, bytes;
 	unsigned char *area;
 	size_t         next; /* the place of the next page */
+	uint64_t       pages;
 } s;
 
 #ifdef _WIN32
@@ -57,6 +59,7 @@ static int setup(void)
 {
 	s.page_bytes = page_bytes();
 	s.bytes = (size_t)(size + s.page_bytes - 1) / s.page_bytes * s.page_bytes;
+	s.pages = s.bytes / s.page_bytes;
 	if (s.bytes > memory_allowed())
 		return unsupported("size=%llu is more than the %llu bytes that memory allows here",
 		                   (unsigned long long)size, (unsigned long long)memory_allowed());
@@ -116,5 +119,6 @@ const struct workload workload_anonymous_fault = {
 	.run = run,
 	.teardown = teardown,
 	.parameters = parameters,
+	.cycle = &s.pages,
 	.counted = (void (*)(void))anonymous_fault_page,
 };

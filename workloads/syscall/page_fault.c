@@ -3,6 +3,7 @@
  * Measures     the page fault, the kernel's search for the page in its cache, and the entry in the
  *              page table. Also a share of removing all entries again, so that the next touches are
  *              first touches: one madvise call after each page has been touched once.
+ *              A batch is a multiple of all pages, so that each holds its share.
  * Leaves out   the disk: the file was just written and is in the cache. Mapping the file (in
  *              setup), and the upper levels of the page table, which stay.
  * Beware       Linux may map up to fifteen neighbours with the page that faults (64 KiB), whatever
@@ -28,7 +29,8 @@ static const char name[] = "page_fault";
 
 static struct {
 	int            file;
-	size_t         page_bytes, pages;
+	size_t         page_bytes;
+	uint64_t       pages;
 	unsigned char *area;
 	uint32_t      *order;
 	size_t         next; /* in the order */
@@ -142,5 +144,6 @@ const struct workload workload_page_fault = {
 	.run = run,
 	.teardown = teardown,
 	.parameters = parameters,
+	.cycle = &s.pages,
 	.counted = (void (*)(void))page_fault_page,
 };

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from steelyard.programs import built
 from steelyard.programs.built import Workload
 from steelyard.quantities import clock_text, number_of
-from steelyard.study import model, turns
+from steelyard.study import model
 from steelyard.study.plan import Plan
 from steelyard.systems.system import System
 
@@ -99,7 +99,7 @@ def least_trial_s(plan: Plan, cell: model.Cell) -> float:
     catalogue = built.catalogue()
     workload = catalogue.find(cell.workload)
     settings = {one.name: one.initial for one in (*catalogue.parameters, *workload.parameters)}
-    settings |= dict(plan.study.trial) | (turns.settings(plan.turn_batches) if cell in plan.in_turns else {})
+    settings |= dict(plan.study.trial) | (plan.turn_batches.settings() if cell in plan.in_turns else {})
     settings |= dict(cell.parameters)
 
     def number(name: str) -> int:

@@ -20,7 +20,8 @@ from steelyard.systems.system import System, check
 
 # Groups of workloads whose batches can take turns: those of one process, and where all are on one processor
 # anyway (place = 1) those of several.
-_OF_ONE, _OF_SEVERAL = ("cpu", "memory", "harness"), ("syscall", "process", "ipc", "network")
+_FILES = "file"
+_OF_ONE, _OF_SEVERAL = ("cpu", "memory", "harness", _FILES), ("syscall", "process", "ipc", "network")
 _ON_ONE = 1  # `place`
 _BYTES_MOST = 1 << 20  # that a workload goes through: more would not stay in the cache for the next turn
 
@@ -77,7 +78,7 @@ def plan_of(order: Order, *, tell: Callable[[str], None] = streams.tell) -> Plan
     if chosen.design.turns and len(members) > 1 and all(one.takes_turns for one in members):
         able = (one for one in made.cells if obstacle_to_turns(one, made) is None)
         boots = any(one.boot for one in members) and chosen.design.blocks_per_boot == 1
-        batches = turns.BATCHES_OF_BOOTS if boots else turns.BATCHES
+        batches = turns.OF_BOOTS if boots else turns.OF_TRIALS
         made = replace(made, in_turns=frozenset(able), turn_batches=batches)
     return made
 
@@ -94,8 +95,6 @@ def _obstacle(workload: Workload, settings: dict[str, int | str]) -> str | None:
     known = {one.name: one.initial for one in workload.parameters} | settings
     if not workload.takes_turns:
         return "its trial measures several things, one after the other"
-    if workload.group == "file":
-        return "what its file system does later, and the pages it keeps, would meet the other's batches"
     if workload.group not in (*_OF_ONE, *_OF_SEVERAL):
         return "its operations take longer than a turn"
     if workload.group in _OF_SEVERAL and known.get("place") != _ON_ONE:
@@ -108,7 +107,9 @@ def _obstacle(workload: Workload, settings: dict[str, int | str]) -> str | None:
         return "its trial is a curve"
     if workload.sweeps is not None and int(known["to"]) > _BYTES_MOST:
         return "its memory would not stay in the cache until its next turn"
-    if known.get("operations"):
+    if workload.group == _FILES and int(known.get("size", 0)) > _BYTES_MOST:
+        return "its file would not stay in the cache until its next turn"
+    if known.get("operations") and workload.group != _FILES:
         return "the study says how many operations a batch has"
     if int(known.get("batch_ns", 0)) > turns.BATCH_MOST_NS:
         return "the study lets a batch last longer than a turn"

@@ -49,13 +49,13 @@ class Plan:
     # By system and peer, where the far end waits, as the load program reads it: known when it is up.
     far_ends: Mapping[tuple[str, str], str] = field(default_factory=dict)
     in_turns: frozenset[Cell] = frozenset()  # whose batches take turns on all systems
-    turn_batches: int = turns.BATCHES  # of each of these trials
+    turn_batches: turns.Batches = turns.OF_TRIALS  # of each of these trials
 
     def settings(self, trial: Trial) -> dict[str, int | str]:
         """The request of a trial besides its workload: the cell's settings, and those of all trials."""
         limit_ms = int(self.study.design.trial_limit_s * 1000)
         known = dict(self.study.trial) | {"limit_ms": limit_ms, "pad": trial.pad, "seed": trial.seed}
-        known |= turns.settings(self.turn_batches) if trial.cell in self.in_turns else {}
+        known |= self.turn_batches.settings() if trial.cell in self.in_turns else {}
         known |= {tool.PARAMETER: 1} if self.tool_of(trial.cell) else {}
         if self.study.files and trial.cell.workload == tool.WORKLOAD:
             known |= {sent.PARAMETER: 1}
