@@ -43,18 +43,35 @@ from steelyard.programs import builds
 from steelyard.programs.builds import LoadBuild
 from steelyard.statistics import signed_rank, verdict
 
-PAIRS = 60
+PAIRS = 120
+BATCHES = 100
 # Where the loop goes, in each workload's operation.
 PLACES = {
-    "sieve": ("workloads/cpu/sieve.c", "\t\tint primes = pass();\n", "\t\tint primes = pass();\n{loop}"),
-    "fourier": ("workloads/cpu/fourier.c", "\t\tfourier_series();\n", "\t\tfourier_series();\n{loop}"),
-    "idea": (
-        "workloads/cpu/idea.c",
-        "\t\toutcome = idea_pass();\n",
-        "\t\t{{\n\t\toutcome = idea_pass();\n{loop}\t\t}}\n",
+    "sieve": ("workloads/cpu/sieve.c", "int primes = pass();", "int primes = pass(); {loop}"),
+    "fourier": ("workloads/cpu/fourier.c", "fourier_series();\n", "fourier_series(); {loop}\n"),
+    "idea": ("workloads/cpu/idea.c", "outcome = idea_pass();", "{{ outcome = idea_pass(); {loop} }}"),
+    "syscall": ("workloads/syscall/syscall.c", "\t\tif (kernel_call", "\t\t{loop} if (kernel_call"),
+    "memory_copy": ("workloads/memory/memory_copy.c", "forget(source); ", "forget(source); {loop} "),
+    "open_close": (
+        "workloads/syscall/open_close.c",
+        "if (file == NO_HANDLE)",
+        "{loop} if (file == NO_HANDLE)",
     ),
+    "file_read_cached": (
+        "workloads/file/file_read_cached.c",
+        "uint32_t       sum = 0, different = 0;",
+        "uint32_t sum = 0, different = 0; {loop}",
+    ),
+    "file_create": ("workloads/file/many.c", "s.made++;", "s.made++; {loop}"),
 }
-LOOP = "\t\tfor (volatile int turn = 0; turn < TURNS; turn++)\n\t\t\t;\n"
+LOOP = "for (volatile int turn = 0; turn < TURNS; turn++) {{ }}"
+# Of the direct measurement, what the studies say.
+SETTINGS = {
+    "memory_copy": ("from=1048576", "to=1048576"),
+    "file_read_cached": ("size=1048576",),
+    "file_create": ("operations=10",),
+}
+TRIES = 5  # at finding out what a turn costs
 
 
 def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
@@ -64,15 +81,16 @@ def build(turns: Mapping[str, int], place: Path, directory: Path) -> None:
         name, old, new = PLACES[workload]
         text = (source / name).read_text()
         assert old in text
-        loop = LOOP.replace("TURNS", str(many))
+        loop = LOOP.format().replace("TURNS", str(many))
         (source / name).write_text(text.replace(old, new.format(loop=loop), 1))
     builds.compile_to(place, LoadBuild(), source=source)
 
 
-def floor_ns(program: Path, workload: str, batches: int) -> float:
+def floor_ns(program: Path, workload: str) -> float:
     """The lower quartile of a trial's batches, per operation."""
-    settings = (f"batches={batches}", "place=1", "warmup_ns=20000000")
-    return trials.floor_ns(trials.samples(workload, *settings, program=program))
+    settings = (f"batches={BATCHES}", "batch_ns=500000", "place=1", "warmup_ns=5000000")
+    record = trials.samples(workload, *settings, *SETTINGS.get(workload, ()), program=program)
+    return trials.floor_ns(record)
 
 
 def ratio(first: Path, second: Path, workload: str, *, pairs: int) -> signed_rank.Estimate:
@@ -80,7 +98,7 @@ def ratio(first: Path, second: Path, workload: str, *, pairs: int) -> signed_ran
     logs = []
     for _ in range(pairs):
         order = random.sample((first, second), 2)
-        told = {program: floor_ns(program, workload, 20) for program in order}
+        told = {program: floor_ns(program, workload) for program in order}
         logs.append(math.log(told[first] / told[second]))
     return signed_rank.estimate(np.array(logs), alpha=0.05)
 
@@ -145,13 +163,14 @@ def busy_loops(many: int) -> Iterator[None]:
 def plant(shares: Mapping[str, float], plain: Path, slowed: Path, directory: Path) -> None:
     """Builds both programs. A first build whose turns take about as long as the work tells what one costs."""
     build(dict.fromkeys(shares, 0), plain, directory)
-    alones = {workload: floor_ns(plain, workload, 20) for workload in shares}
+    alones = {workload: min(floor_ns(plain, workload) for _ in range(TRIES)) for workload in shares}
     many = {workload: max(1000, round(alone)) for workload, alone in alones.items()}
     build(many, slowed, directory)
     turns = {}
     for workload, share in shares.items():
         alone = alones[workload]
-        turn = (floor_ns(slowed, workload, 20) - alone) / many[workload]
+        slow = min(floor_ns(slowed, workload) for _ in range(TRIES))
+        turn = (slow - alone) / many[workload]
         turns[workload] = max(1, round(share * alone / turn))
         print(f"{workload}: {alone:.1f} ns, {turns[workload]} turns of {turn:.2f} ns put into it")
     build(turns, slowed, directory)

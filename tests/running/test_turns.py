@@ -208,7 +208,7 @@ def test_a_study_is_measured_in_turns_where_that_can_be(
             assert len(both) == 2
             assert len({together for _, _, together, _ in both}) == 1
             assert len({batches for _, _, _, batches in both}) == 1
-            assert all(together and 3 <= batches <= 24 for _, _, together, batches in both)
+            assert all(together and 3 <= batches <= 64 for _, _, together, batches in both)
     assert {one[2] for one in trials if one[0] == "pipe_latency"} == {None}
     compared = {one["cell"]: one for one in json.loads(answer.stdout)["comparisons"]}
     assert {compared[cell]["lens"] for cell in in_turns} == {"typical"}
