@@ -49,13 +49,14 @@ def run(
     boot_machines: BootMachines | None = None,
     *,
     earlier: Earlier = Earlier(),  # noqa: B008 -- frozen
-    ratio: float | None = None,
+    ratios: Mapping[Cell, float] = {},
 ) -> Iterator[Event]:
+    laboratory.start_s = laboratory.start_s or dict.fromkeys(plan.systems, 10.0)
     return runner.run(
         plan,
         start=laboratory.start,
         boots_afresh=plan.systems,
-        judge=lambda: Interim(boot_ratio=ratio),
+        judge=lambda: Interim(boot_ratios=ratios),
         notify=lambda progress: None,
         earlier=earlier,
         boot_machines=boot_machines or BootMachines(),
@@ -129,11 +130,26 @@ def test_another_boot_is_weighed_against_more_trials(ratio: float, passes: int) 
     """A pass takes a tenth of what booting does."""
     laboratory = Laboratory()
     laboratory.start_s = {"a": 10.0, "b": 10.0}
-    events = list(run(laboratory, make_plan("sieve", blocks=42), ratio=ratio))
+    events = list(run(laboratory, make_plan("sieve", blocks=42), ratios={SIEVE: ratio}))
 
     third = by_boot(events)["a", 3]
 
     assert len(third) == passes
+
+
+def test_a_cell_whose_boots_differ_less_than_its_trials_has_more_trials_a_boot() -> None:
+    laboratory = Laboratory()
+    laboratory.start_s = {"a": 10.0, "b": 10.0}
+    plan = make_plan("sieve", "shell", blocks=60)
+
+    third = by_boot(list(run(laboratory, plan, ratios={SIEVE: 0.01, SHELL: 100.0})))["a", 3]
+
+    passes = Counter(cell for cell, _ in third)
+    assert passes[SIEVE] == 1
+    assert passes[SHELL] > 5
+    assert sorted(third, key=lambda one: (one[0].label, one[1])) == sorted(
+        set(third), key=lambda one: (one[0].label, one[1])
+    )
 
 
 def test_boots_count_against_the_budget_and_a_round_that_was_begun_is_finished() -> None:
@@ -270,7 +286,7 @@ def test_what_trials_and_boots_cost_is_known_after_an_interruption() -> None:
         costs={("a", SIEVE): 1.0, ("b", SIEVE): 1.0},
         boot_costs={"a": 10.0, "b": 10.0},
     )
-    found = by_boot(list(run(laboratory, plan, earlier=earlier, ratio=1.0)))
+    found = by_boot(list(run(laboratory, plan, earlier=earlier, ratios={SIEVE: 1.0})))
     assert len(found["a", 1]) == len(found["b", 1]) == 3
 
 

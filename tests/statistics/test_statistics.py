@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 from steelyard.statistics import (
+    boots,
     false_discovery,
     guard,
     judgement,
@@ -860,10 +861,12 @@ def _outlook(
     spread: float = 0.0,
     far: float = 0.02,
     precision: float = 0.1,
+    if_equal: float = math.inf,
     is_claimed: bool = False,
 ) -> Outlook:
     mean = Mean(value, deviation / math.sqrt(units), units + 1.0, deviation)
-    return Outlook(mean, units, far, precision, spread, 2.0, prospects.share_of_claims(5, 100), is_claimed)
+    share = prospects.share_of_claims(5, 100)
+    return Outlook(mean, units, far, precision, if_equal, spread, 2.0, share, is_claimed)
 
 
 def _needed(
@@ -911,6 +914,17 @@ def test_a_size_needs_more_the_better_it_is_to_be_known_and_none_where_nothing_d
     assert _outlook(1.0, 0.1, 6, precision=math.inf, is_claimed=True).units_to_size() == 8
 
 
+def test_what_is_equal_is_to_be_known_as_well_as_is_asked() -> None:
+    by_precision = [
+        _outlook(0.0, 0.1, 6, if_equal=precision).units_to_size() for precision in (0.2, 0.05, 0.01)
+    ]
+
+    assert None not in by_precision
+    assert by_precision == sorted(by_precision)  # type: ignore[type-var]
+    assert by_precision[0] < by_precision[-1]  # type: ignore[operator]
+    assert _outlook(0.0, 0.1, 6, if_equal=0.005).excess(6) > _outlook(0.0, 0.1, 6).excess(6)
+
+
 @pytest.mark.parametrize("is_claimed", [False, True])
 def test_an_interval_that_is_too_wide_narrows_by_less_the_more_units_it_has(is_claimed: bool) -> None:
     outlook = _outlook(1.0, 0.3, 3, is_claimed=is_claimed)
@@ -921,6 +935,33 @@ def test_an_interval_that_is_too_wide_narrows_by_less_the_more_units_it_has(is_c
     assert excesses[-1] > 0
     gains = [outlook.excess(units) - outlook.excess(units + 1) for units in (3, 6, 12, 24, 48)]
     assert gains == sorted(gains, reverse=True)
+
+
+# --- boots and their trials
+
+
+def _by_boot(boot: float, trial: float, *, boots: int = 12, trials: int = 3) -> list[np.ndarray]:
+    chance = np.random.default_rng(5)
+    return [chance.normal(chance.normal(0, boot), trial, trials) for _ in range(boots)]
+
+
+def test_what_differs_within_a_boot_is_known_against_what_differs_between_boots() -> None:
+    within, both, between = (boots.ratio(_by_boot(*noise)) for noise in ((0.0, 0.1), (0.1, 0.1), (0.1, 0.01)))
+
+    assert within is not None
+    assert both is not None
+    assert between is not None
+    assert between < 0.2 < both < 5 < within
+    assert boots.ratio(_by_boot(0.1, 0.1, boots=5, trials=1)) is None
+    assert boots.ratio(_by_boot(0.1, 0.1, boots=3, trials=3)) is None  # six that are not their boot's first
+    assert boots.ratio(_by_boot(0.1, 0.1, boots=1, trials=30)) is None
+
+
+def test_a_second_trial_a_boot_shows_how_they_differ_unless_it_takes_too_long() -> None:
+    assert boots.trials(boot_s=1.0, trial_s=0.1, ratio=None) == 2
+    assert boots.trials(boot_s=1.0, trial_s=10.0, ratio=None) == 1
+    assert boots.trials(boot_s=1.0, trial_s=0.1, ratio=0.01) == 1
+    assert boots.trials(boot_s=1.0, trial_s=0.1, ratio=math.inf) == 10
 
 
 # --- the mean of many metrics

@@ -20,6 +20,7 @@ from steelyard.statistics.judgement import Judged, Judgement, Noise, Pairs
 from steelyard.statistics.moderation import Mean
 from steelyard.statistics.prospects import Outlook
 from steelyard.statistics.signed_rank import Estimate
+from steelyard.study.model import PRECISION
 
 _DEVIATION = 0.07  # of a pair, on the log scale, before any is known
 BOUND_MOST = 0.25  # what is bounded worse than that is not known at all
@@ -248,6 +249,7 @@ class _Comparing:
             units,
             far=math.log1p(margin),
             precision=self.precision,
+            if_equal=if_equal(self.precision),
             spread=result.spread if math.isfinite(result.spread) else 0.0,
             prior=judged.noise.prior(units, draft.pairs.kind).freedom,
             share=prospects.share_of_claims(sum(one.is_claimed for one in judged.all), len(judged.all)),
@@ -420,12 +422,17 @@ def precision_of(experiment: StoredExperiment) -> float:
     return math.log1p(experiment.header.get("precision", math.inf))
 
 
+def if_equal(precision: float) -> float:
+    """The precision that is asked of what is not claimed to differ: none, unless it is finer than usual."""
+    return precision if precision < math.log1p(PRECISION) else math.inf
+
+
 def is_precise(word: str, ratio: Estimate | None, precision: float) -> bool:
-    """True if the size needs no better estimate: no difference is claimed, or its interval is at most as wide
-    as the precision asks.
-    """
+    """True if the size needs no better estimate: its interval is at most as wide as the precision asks."""
     if word not in verdict.CLAIMED:
-        return True
+        precision = if_equal(precision)
+        if math.isinf(precision):
+            return True
     if ratio is None or ratio.low is None or ratio.high is None:
         return False
     return math.log(ratio.high) - math.log(ratio.low) <= 2 * precision

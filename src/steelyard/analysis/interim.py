@@ -54,7 +54,7 @@ class Judge:
             self.comparisons, self._processor_times = look.comparisons, look.processor_times
             self.interim = replace(
                 result_at(look, self._cells, precision=comparison.precision_of(self.experiment)),
-                boot_ratio=_boot_ratio(self.observations),
+                boot_ratios=_boot_ratios(self.observations, self._cells),
             )
         return self.interim
 
@@ -77,12 +77,12 @@ class Judge:
         )
 
 
-def _boot_ratio(observations: Observations) -> float | None:
-    """The variation of pairs within a boot, relative to that between boots: the median over metrics and
+def _boot_ratios(observations: Observations, cells: Mapping[str, Cell]) -> dict[Cell, float]:
+    """By cell, the variation of pairs within a boot, relative to that between boots, over its metrics and the
     systems that boot. It uses pairs, because drift makes single trials of one boot alike, and those of two
     boots not.
     """
-    ratios = []
+    ratios: dict[Cell, list[float]] = defaultdict(list)
     for key in filter(observations.is_judged, observations.cells_and_metrics()):
         for system in observations.others:
             by_boot: dict[tuple[int, ...], list[float]] = defaultdict(list)
@@ -90,8 +90,8 @@ def _boot_ratio(observations: Observations) -> float | None:
                 by_boot[observations.boots_of(key, system, block)].append(difference)
             ratio = boots.ratio([np.array(differences) for differences in by_boot.values()])
             if ratio is not None:
-                ratios.append(ratio)
-    return statistics.median(ratios) if ratios else None
+                ratios[cells[key[0]]].append(ratio)
+    return {cell: statistics.median(found) for cell, found in ratios.items()}
 
 
 def result_at(look: AtLook, cells: Mapping[str, Cell], *, precision: float = math.inf) -> Interim:

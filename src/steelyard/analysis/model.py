@@ -106,7 +106,7 @@ class Comparison:
     # No difference is larger, as a fraction: the farther end of the interval. None without an interval.
     bound: float | None = None
     seconds_needed: float | None = None  # of measuring this cell, until blocks_needed; None: unknown
-    # The same until a claimed difference is known to the study's precision; None if it is, or none is.
+    # The same until the difference is known to the study's precision; None if it is, or need not be.
     size_blocks_needed: int | None = None
     size_seconds_needed: float | None = None
 
@@ -525,4 +525,5 @@ class Interim:
     decided: frozenset[Pair] = frozenset()  # need no more blocks: a verdict, and the size of a difference
     horizons: Mapping[Cell, tuple[Horizon, ...]] = field(default_factory=dict)  # of what is open
     explain: frozenset[Pair] = frozenset()  # differ for sure, and by so much that people ask why
-    boot_ratio: float | None = None  # variance of trials within a boot over that of boots (statistics.boots)
+    # The variance of a cell's trials within a boot over that of boots (statistics.boots), where it is known.
+    boot_ratios: Mapping[Cell, float] = field(default_factory=dict)

@@ -74,8 +74,8 @@ class Choice:
         "--precision",
         parse=bounds.precision,
         metavar="PERCENT",
-        help="measure until each claimed difference is known to within this, such as 5%% (default: the "
-        "study's)",
+        help="measure until each claimed difference is known to within this, such as 5%%, and below 3%% "
+        "what is equal too (default: the study's)",
     )
     seed: int | None = option(
         "--seed", parse=_SEED, metavar="N", help="seed of the random order (default: random)"

@@ -1,7 +1,7 @@
 """Decides which cells are visited next: where a second brings most.
 
 Every open cell has a value (analysis.model.Horizon): visits narrow its intervals, and after some number of
-visits there is a verdict, or a claimed difference is known to the study's precision. The best of these
+visits there is a verdict, or the difference is known to the study's precision. The best of these
 horizons by value over time counts:
 
 (narrowing + (3 x verdicts + 1 x sizes) / (1 + missed)^2) / (visits x what a visit takes)

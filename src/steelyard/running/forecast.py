@@ -155,7 +155,7 @@ class _CellForecast:
             return
         one = self._outlook = self._after(self.blocks)
         differs = one.differs(self.blocks)
-        if one.is_equal(self.blocks) or (differs and one.size_reach(self.blocks) <= self._precision):
+        if one.is_known(self.blocks) and (differs or one.is_equal(self.blocks)):
             self.settled_s = now_s
         one = replace(one, is_claimed=differs)
         verdict_at = None if differs else one.units_to_verdict()
@@ -171,6 +171,7 @@ class _CellForecast:
             units,
             far=self._far,
             precision=self._precision,
+            if_equal=comparison.if_equal(self._precision),
             spread=known.deviation,
             prior=_PRIOR,
             share=prospects.share_of_claims(self._comparisons // 2, self._comparisons),

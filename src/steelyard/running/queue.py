@@ -11,7 +11,7 @@ from steelyard.quantities import digits, number_of
 from steelyard.running import allocation, estimate
 from steelyard.running.allocation import Offer
 from steelyard.running.budget import Budget
-from steelyard.statistics import boots, levels
+from steelyard.statistics import boots, guard, levels
 from steelyard.study import plan as plans
 from steelyard.study.model import Cell
 from steelyard.study.plan import Plan, Trial
@@ -21,7 +21,6 @@ _FAILURES_MOST = 2
 
 _ROUND_PER_BOOT = 5.0  # a round takes at least this multiple of its boot time
 _BOOTS_WANTED = 32
-_PASSES_FIRST = 2  # trials of a cell in each of the first boots, which show how far such trials differ
 EARLY_ROUNDS = 2  # shorter by this factor while some cells lack their first blocks
 
 
@@ -100,23 +99,23 @@ class Queue:
     def next_visits(self, *, boot_s: float) -> list[Offer]:
         """The visits of the next round; none when the run is over. `boot_s` is what booting for a round
         takes: a round is long enough to be worth it. Its cells are visited again in it as long as it has
-        time, or as often as a boot deserves; but no cell beyond its next look."""
+        time, but none beyond its next look; or as often as a boot deserves."""
         left_s = self._budget.left_s()
         offers = self._offers(left_s)
         # A cell comes once at first, so that the first verdicts wait for the first few of them.
         if any(one.blocks < allocation.FIRST_BLOCKS for one in offers):
             seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s) / EARLY_ROUNDS
             return self._choice(offers, seconds, left_s, boot_s)
-        further = {one.cell: self._next_look(one.cell) - one.blocks for one in offers}
         if not boot_s:
+            further = {one.cell: self._next_look(one.cell) - one.blocks for one in offers}
             return self._choice(offers, allocation.ROUND_S, left_s, boot_s, further)
         visits = self._choice(offers, 0.0, left_s, boot_s)  # as many cells as make the boot worth it
-        passes = self._passes(sum(one.cost_s for one in visits), boot_s, left_s - boot_s)
+        passes = self._passes(visits, boot_s, left_s - boot_s)
         return visits + [
             one
-            for number in range(1, passes)
+            for number in range(1, max(passes.values(), default=0))
             for one in self._chance.sample(visits, len(visits))
-            if number < further[one.cell]
+            if number < passes[one.cell] and one.blocks > guard.LAST  # the first verdicts wait for boots
         ]
 
     def _next_look(self, cell: Cell) -> int:
@@ -176,25 +175,34 @@ class Queue:
         left_s = self._budget.left_s() - boot_s
         seconds = max(allocation.ROUND_S, _ROUND_PER_BOOT * boot_s)
         visits = self._choice(self._offers(left_s), seconds, left_s, boot_s)
-        passes = self._passes(sum(one.cost_s for one in visits), boot_s, left_s)
-        most = self.plan.study.design.blocks
+        passes = self._passes(visits, boot_s, left_s)
         return [
             (one.cell, self.blocks[one.cell] + number)
-            for number in range(passes)
+            for number in range(max(passes.values(), default=0))
             for one in visits
-            if self.blocks[one.cell] + number < most
+            if number < passes[one.cell]
         ]
 
-    def _passes(self, pass_s: float, boot_s: float, left_s: float) -> int:
-        """The number of times a round does all its cells. A boot tells more than another pass, and costs
-        more. But intervals of few boots are wide, so there must be enough boots to narrow them.
+    def _passes(self, visits: Sequence[Offer], boot_s: float, left_s: float) -> dict[Cell, int]:
+        """The number of times that a round does each of its cells. Another boot tells more than another trial
+        of the same, and costs more: each cell bears its share of that. But intervals of few boots are wide,
+        so there must be enough boots to narrow them.
         """
-        if self.interim.boot_ratio is None:
-            return _PASSES_FIRST
-        wanted = boots.trials(boot_s=boot_s, trial_s=pass_s, ratio=self.interim.boot_ratio)
-        if pass_s:
-            wanted = min(wanted, max(1, round((self._budget.seconds / _BOOTS_WANTED - boot_s) / pass_s)))
-        return max(1, min(wanted, int(left_s / pass_s))) if pass_s else wanted
+        share_s, ratios = boot_s / max(1, len(visits)), self.interim.boot_ratios
+        wanted = {
+            one.cell: boots.trials(boot_s=share_s, trial_s=one.cost_s, ratio=ratios.get(one.cell))
+            for one in visits
+        }
+        if ratios:
+            left_s = min(left_s, self._budget.seconds / _BOOTS_WANTED - boot_s)
+        once_s = sum(one.cost_s for one in visits)
+        further_s = sum(one.cost_s * (wanted[one.cell] - 1) for one in visits)
+        fit = min(1.0, max(0.0, left_s - once_s) / further_s) if further_s else 1.0
+        most = self.plan.study.design.blocks
+        return {
+            one.cell: min(1 + round((wanted[one.cell] - 1) * fit), most - self.blocks[one.cell])
+            for one in visits
+        }
 
     def _left_over(self) -> list[Slot]:
         """The cells of an interrupted round that the first system did and the others still have to do. Other

@@ -142,17 +142,16 @@ class RunningSystems:
         agent.park()
         self._down.pop(system, None)
         self._active.discard(system)
-        took_s = self._clock() - begun
-        known = self._starts_s.setdefault(system, deque(maxlen=_STARTS_KNOWN))
-        if self.boots[system] == 1:
-            known.clear()  # it was a guess
-        known.append(took_s)
-        yield Started(system, self.boots[system], agent.hello, agent.fingerprint, took_s)
+        yield Started(system, self.boots[system], agent.hello, agent.fingerprint, self._clock() - begun)
         if self._watch is not None:
             monitor, event = self.monitor_of(system, agent, events.LIFE)
             yield event
             if monitor is not None:
                 self._monitors[system] = monitor
+        known = self._starts_s.setdefault(system, deque(maxlen=_STARTS_KNOWN))
+        if self.boots[system] == 1:
+            known.clear()  # it was a guess
+        known.append(self._clock() - begun)
 
     def boot(self, system: str) -> Iterator[Started | Switching | Unbooted | Watched]:
         """Boot the system's machine into it, with retries. Raises Stuck."""

@@ -12,13 +12,14 @@ import numpy as np
 
 from steelyard.statistics.signed_rank import Array
 
-_FURTHER_LEAST = 3  # trials: fewer of the same boot say next to nothing of how such trials differ
+_FURTHER_LEAST = 8  # trials: fewer of the same boots say next to nothing of how such trials differ
 TRIALS_MOST = 10  # of a cell in one boot: more tell next to nothing of it
+_RATIO_FIRST = 4.0  # before it is known: where no more than that would make a difference, none is looked for
 
 
 def ratio(groups: Sequence[Array]) -> float | None:
     """The variance of trials within a boot over that between boots; `groups` are one system's log values, an
-    array per boot. None if it cannot be known: it takes two boots, and three trials that are not the first of
+    array per boot. None if it cannot be known: it takes two boots, and eight trials that are not the first of
     theirs. Infinite if boots differ by no more than their trials explain.
     """
     known = [one for one in groups if len(one)]
@@ -35,7 +36,10 @@ def ratio(groups: Sequence[Array]) -> float | None:
     return within / between if between > 0 else math.inf
 
 
-def trials(*, boot_s: float, trial_s: float, ratio: float) -> int:
-    """The number of trials per boot, for these durations of a boot and a trial."""
+def trials(*, boot_s: float, trial_s: float, ratio: float | None) -> int:
+    """The number of trials per boot, for these durations of a boot and a trial. While the ratio is not known,
+    two, so that it becomes so; one where a second could not be worth its time."""
+    if ratio is None:
+        return min(2, trials(boot_s=boot_s, trial_s=trial_s, ratio=_RATIO_FIRST))
     wanted = math.sqrt(ratio * boot_s / max(trial_s, 1e-9))
     return max(1, min(TRIALS_MOST, round(min(wanted, TRIALS_MOST))))

@@ -24,6 +24,7 @@ class Outlook:
     units: int
     far: float  # the margin
     precision: float  # half of the widest interval that a claimed difference is to have
+    if_equal: float  # and that of one that is not claimed
     spread: float  # what the guard has seen
     prior: float  # the degrees of freedom that the other metrics count for
     share: float  # of a claim's level
@@ -35,22 +36,27 @@ class Outlook:
         return next((look for look in later if self.differs(look) or self.is_equal(look)), None)
 
     def units_to_size(self) -> int | None:
-        """The first look to come at which a claimed difference would be known well enough; None if none would
-        do, or there is no difference to be known."""
+        """The first look to come at which the difference would be known well enough; None if none would do,
+        or it need not be known."""
+        later = (look for look in levels.after(self.units) if self.is_known(look))
         return next(
-            (
-                look
-                for look in levels.after(self.units)
-                if (self.is_claimed or self.differs(look)) and self.size_reach(look) <= self.precision
-            ),
-            None,
+            (look for look in later if self._is_claimed_at(look) or math.isfinite(self.if_equal)), None
         )
+
+    def _is_claimed_at(self, look: int) -> bool:
+        return self.is_claimed or self.differs(look)
+
+    def is_known(self, look: int) -> bool:
+        """True if the interval that is shown at that look would be narrow enough."""
+        if self._is_claimed_at(look):
+            return self.size_reach(look) <= self.precision
+        return self._reach(look, levels.usual(look)) <= self.if_equal
 
     def excess(self, units: float) -> float:
         """The width of the interval after this number of units, as the logarithm of one plus its ratio to the
         goal. So a very wide interval does not get much worse by being wider.
         """
-        wanted = self.precision if self.is_claimed else self.far
+        wanted = self.precision if self.is_claimed else min(self.far, self.if_equal)
         level = levels.SIZE if self.is_claimed else levels.usual(int(units))
         error = self.mean.error * math.sqrt(self.units / units)
         freedom = max(1.0, self.prior + units - 1)

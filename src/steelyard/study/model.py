@@ -34,6 +34,7 @@ MARGINS = {
     "server": 0.05,
     "footprint": 0.05,
 }
+PRECISION = 0.03  # half of the interval's width to which a claimed difference is to be known, as a fraction
 EVERY = "every"  # as a build: each that there is for this processor
 LOWER_PLATEAU = "lower plateau"  # what a table of curves shows: where a system pages
 # The monitors whose account of a trial can be read.
@@ -102,8 +103,9 @@ class Design:
     blocks_per_boot: int = 1  # rounds, rather: a cell comes once in each
     budget_s: float = 300.0  # a limit: what is settled sooner ends sooner
     trial_limit_s: float = 30.0
-    # How exactly claimed differences are to be known: half of an interval's width, as a fraction.
-    precision: float = 0.03
+    # How exactly claimed differences are to be known: half of an interval's width, as a fraction. One below
+    # the usual holds for all intervals.
+    precision: float = PRECISION
     turns: bool = True  # whether batches take turns where they can (study/turns.py)
 
 

@@ -79,6 +79,11 @@ def _is_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 10
 
 
+def _threads_of(process: int) -> list[int]:
+    """Its threads, the oldest first; none if it has ended."""
+    return [int(name) for name in _listed(f"/proc/{process}/task")]
+
+
 def _is_stopped(process: int) -> bool:
     """True if it is stopped, or over."""
     stat = _read(f"/proc/{process}/stat")
@@ -282,7 +287,7 @@ class Agent:
         """The run time of the system's processes on this machine, by the scheduler's account."""
         total = 0
         for process in descendants(self._process.pid, with_held=True) if self.system.here else []:
-            for thread in _listed(f"/proc/{process}/task"):
+            for thread in _threads_of(process):
                 text = _read(f"/proc/{process}/task/{thread}/schedstat")
                 ran_ns = (text or "").partition(" ")[0]
                 total += int(ran_ns) if ran_ns.isascii() and ran_ns.isdecimal() else 0
@@ -404,21 +409,22 @@ class Agent:
             yield
             return
         others = before - {processor}
-        self._bind(self._threads(), {processor})
-        self._bind(self._threads(are_watchers=True), others or before)
+        threads, watchers = self._threads()
+        self._bind(threads, {processor})
+        self._bind(watchers, others or before)
         self._turns_on = (processor, others) if self.system.boot and others else None
         try:
             yield
         finally:
             self._turns_on, self._moved = None, None
-            self._bind([*self._threads(), *self._threads(are_watchers=True)], before)
+            self._bind(self._all_threads(), before)
 
     def step_aside(self) -> None:
         """Lets what the system does while it waits for its turn go on elsewhere. A kernel of its own may
         wake a thousand times a second for nothing, and those whose turn it is would pay for that."""
         if self._turns_on is not None:
             if self._moved is None:  # for all turns of a trial: what it has started is there by then
-                self._moved = self._threads()
+                self._moved, _ = self._threads()
             self._bind(self._moved, self._turns_on[1])
 
     def step_back(self) -> None:
@@ -426,16 +432,16 @@ class Agent:
         if self._turns_on is not None and self._moved is not None:
             self._bind(self._moved, {self._turns_on[0]})
 
-    def _threads(self, *, are_watchers: bool = False) -> list[int]:
-        """The threads of the system's processes; of these the ones that only look after the others, or the
-        rest."""
-        found = []
-        own = set(descendants(self._process.pid))  # of the others the threads are its programs'
-        for process in descendants(self._process.pid, with_held=True):
-            threads = [int(name) for name in _listed(f"/proc/{process}/task")]  # oldest first
-            watcher = self.system.watcher(threads) if process in own else None
-            found += [thread for thread in threads if (thread == watcher) == are_watchers]
-        return found
+    def _threads(self) -> tuple[list[int], list[int]]:
+        """The threads of the system's processes, and those that only look after the others."""
+        own = descendants(self._process.pid)  # of the others the threads are its programs'
+        watchers = {self.system.watcher(_threads_of(process)) for process in own} - {None}
+        threads = self._all_threads()
+        return [one for one in threads if one not in watchers], [one for one in threads if one in watchers]
+
+    def _all_threads(self) -> list[int]:
+        processes = descendants(self._process.pid, with_held=True)
+        return [thread for process in processes for thread in _threads_of(process)]
 
     @staticmethod
     def _bind(threads: Iterable[int], processors: set[int]) -> None:

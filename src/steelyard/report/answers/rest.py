@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from steelyard.analysis.comparison import is_precise, precision_of
+from steelyard.analysis.comparison import if_equal, is_precise, precision_of
 from steelyard.analysis.model import Comparison
 from steelyard.report.answers import words
 from steelyard.report.answers.compared import Compared, bound, size_of
@@ -97,16 +97,17 @@ def _after(seconds: float | None) -> str:
 
 
 def sizes(compared: Compared) -> Open | None:
-    """The claimed differences whose size is not known as exactly as the study asks, the widest first."""
+    """The differences whose size is not known as exactly as the study asks, the widest first."""
     precision = precision_of(compared.evaluation.experiment)
-    claimed = [one for one in compared.metrics if one.verdict in verdict.CLAIMED and one.ratio]
-    found = [one for one in claimed if not is_precise(one.verdict, one.ratio, precision)]
+    asked = verdict.CLAIMED if math.isinf(if_equal(precision)) else {*verdict.CLAIMED, verdict.EQUIVALENT}
+    wanted = [one for one in compared.metrics if one.verdict in asked and one.ratio]
+    found = [one for one in wanted if not is_precise(one.verdict, one.ratio, precision)]
     if not found:
         return None
     found.sort(key=lambda one: -_width(one))
     named = [f"{compared.phrase(one)}{_after(one.size_seconds_needed)}" for one in found[:_NAMED]]
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    many = f"{len(found)} of {words.number_of(len(claimed), 'difference')}"
+    many = f"{len(found)} of {words.number_of(len(wanted), 'difference')}"
     verb = "is" if len(found) == 1 else "are"
     within = f"{wording.digits(100 * math.expm1(precision), count=2)} %"
     sentence = f"{many} {verb} not yet known to {within}: {', '.join(named)}{more}"
