@@ -933,6 +933,11 @@ def test_an_interval_that_is_too_wide_narrows_by_less_the_more_units_it_has(is_c
 
     assert excesses == sorted(excesses, reverse=True)
     assert excesses[-1] > 0
+    assert all(
+        _outlook(0.0, 0.3, look, is_claimed=is_claimed).excess(look + 1)
+        < _outlook(0.0, 0.3, look, is_claimed=is_claimed).excess(look)
+        for look in levels.LOOKS
+    )
     gains = [outlook.excess(units) - outlook.excess(units + 1) for units in (3, 6, 12, 24, 48)]
     assert gains == sorted(gains, reverse=True)
 

@@ -54,10 +54,11 @@ class Outlook:
 
     def excess(self, units: float) -> float:
         """The width of the interval after this number of units, as the logarithm of one plus its ratio to the
-        goal. So a very wide interval does not get much worse by being wider.
+        goal. So a very wide interval does not get much worse by being wider. The level is that of now: where
+        that of later looks is stricter, the next units would seem to do harm, and none would ever come.
         """
         wanted = self.precision if self.is_claimed else min(self.far, self.if_equal)
-        level = levels.SIZE if self.is_claimed else levels.usual(int(units))
+        level = levels.SIZE if self.is_claimed else levels.usual(self.units)
         error = self.mean.error * math.sqrt(self.units / units)
         freedom = max(1.0, self.prior + units - 1)
         return math.log1p(moderation.quantile(freedom, level) * error / wanted)
