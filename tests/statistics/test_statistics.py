@@ -1069,7 +1069,7 @@ def test_the_median_of_five_or_fewer_has_no_interval(count: int) -> None:
     assert order_statistics.median(np.arange(1.0, count + 1)) == Estimate((count + 1) / 2)
 
 
-@pytest.mark.parametrize("count", [6, 13, 28, 100])
+@pytest.mark.parametrize("count", [6, 13, 28, 100, 900, 1000, 1074, 1075, 1100, 4096, 100_000])
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_the_median_s_interval_is_scipy_s(count: int, alpha: float) -> None:
     values = np.random.default_rng(count).lognormal(size=count)

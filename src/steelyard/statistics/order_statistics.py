@@ -3,16 +3,22 @@
 The number of values below the true median is binomial with one half, whatever the distribution.
 """
 
+import math
+
 import numpy as np
 
 from steelyard.statistics.signed_rank import Array, Estimate
+
+_DEVIATIONS = 30  # what is further out than so many has a chance of 1e-195: it counts for nothing
 
 
 def median(values: Array, *, alpha: float = 0.05) -> Estimate:
     """The median with its 1 - alpha interval. Shape: n values, n >= 1; with too few there is no interval."""
     ordered = np.sort(values)
     count = len(ordered)
-    outside, chance = 0, 0.5**count
+    # Of many values the chance of few below the median is no number that a machine has (0.5 ** 1075 is 0).
+    outside = max(0, int(count / 2 - _DEVIATIONS * math.sqrt(count) / 2))
+    chance = math.exp(_log_of_choices(count, outside) - count * math.log(2))
     tail = chance  # P(at most `outside` values below the true median)
     while tail <= alpha / 2:
         outside += 1
@@ -22,6 +28,10 @@ def median(values: Array, *, alpha: float = 0.05) -> Estimate:
     if outside == 0:
         return Estimate(value)
     return Estimate(value, float(ordered[outside - 1]), float(ordered[-outside]), 1 - alpha)
+
+
+def _log_of_choices(count: int, chosen: int) -> float:
+    return math.lgamma(count + 1) - math.lgamma(chosen + 1) - math.lgamma(count - chosen + 1)
 
 
 def around(value: float, values: Array) -> Estimate:
