@@ -285,7 +285,7 @@ def test_one_system_alone_runs_to_the_most_blocks(laboratory: Laboratory) -> Non
 # --- systems that die
 
 
-def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_next_round(
+def test_a_system_that_dies_fails_that_trial_and_does_the_rest_when_it_is_started_again(
     laboratory: Laboratory,
 ) -> None:
     plan = make_plan("sieve", "shell", blocks=4)
@@ -295,8 +295,9 @@ def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_
 
     by_block = [[one.status for one in _outcomes(events) if one.trial.block == block] for block in range(4)]
     assert by_block[0] == by_block[2] == by_block[3] == ["ok"] * 4
+    assert sorted(by_block[1]) == ["failed", "ok", "ok", "ok"]
     failed = [one for one in _outcomes(events) if one.status == "failed"]
-    assert [(one.trial.system, one.trial.block) for one in failed] == [("b", 1), ("b", 1)]
+    assert [(one.trial.system, one.trial.block) for one in failed] == [("b", 1)]
     assert {one.reason for one in failed} == {"system 'b' has ended"}
     assert [(event.system, event.boot) for event in events if isinstance(event, Started)] == [
         ("a", 1),
@@ -304,6 +305,18 @@ def test_a_system_that_dies_yields_failed_outcomes_and_is_started_again_for_the_
         ("b", 2),
     ]
     assert {one.boot for one in _outcomes(events) if one.trial.system == "b" and one.trial.block > 1} == {2}
+
+
+def test_a_cell_is_not_given_up_because_its_system_died_once_in_a_round_that_visits_it_again(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.trial_s = {"a": 0.1, "b": 0.1}
+    laboratory.behave = lambda system, workload, number: "dies" if (system, number) == ("b", 20) else "ok"
+
+    events = list(_run(laboratory, make_plan("sieve", blocks=60)))
+
+    assert [one.status for one in _outcomes(events) if one.status != "ok"] == ["failed"]
+    assert {one.trial.block for one in _outcomes(events) if one.trial.system == "b"} == set(range(60))
 
 
 def test_a_system_that_dies_is_closed_once(laboratory: Laboratory) -> None:

@@ -65,7 +65,7 @@ def run(
     blocks, or when the budget would not cover another visit. The budget counts from `begun_s` on the clock,
     the time of the command, and includes everything. If a system cannot start at the beginning, it is left
     out with an Unbooted event, as long as the baseline and another system remain; otherwise the exception of
-    `start` is raised. A system that dies later yields failed outcomes, and is started again for the next
+    `start` is raised. A system that dies later yields a failed outcome, and is started again for the next
     round. A system is not started if its start would exceed the remaining time, by its last start or by
     `starts_s`. Raises TooShort if nothing could be compared. With `watch` every trial is accounted for, and
     large proven differences get trials that count system calls. The output of systems is given to `keep` when
@@ -232,14 +232,17 @@ def _round(
     clock: Callable[[], float],
 ) -> Iterator[Outcome]:
     """The trials of a round, visit by visit. A round that takes much longer than was thought is cut short:
-    what it would have held comes in the next one, if it is still wanted by then."""
+    what it would have held comes in the next one, if it is still wanted by then. So does what needs a system
+    that was lost in it: it is started again before the next one."""
+    down = {system for system in queue.plan.systems if not running_systems.is_up(system)}
     meant_s = sum(one.cost_s for one in visits)
     until_s = budget.spent_s() + max(_ROUND_OVERRUN * meant_s, allocation.ROUND_S / EARLY_ROUNDS)
     position, trials = 0, sum(len(queue.systems_of(one.cell)) for one in visits)
     for one in visits:
         planned = queue.trials_that_fit(one.cell, left_s=budget.left_s())
         is_whole = len(planned) == len(queue.trials_of(one.cell))
-        if budget.spent_s() > until_s:
+        lost = {one.system for one in planned if not running_systems.is_up(one.system)} - down
+        if lost or budget.spent_s() > until_s:
             position += len(planned)
             continue
         for members in [planned] if one.cell in queue.plan.in_turns else [[trial] for trial in planned]:
