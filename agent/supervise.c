@@ -309,6 +309,7 @@ static void open_gate(void)
 		record_text("trial", g.request->id);
 		record_number("batches", batches_planned());
 		record_close(1);
+		thread_gives_way(1);
 	}
 }
 
@@ -335,6 +336,7 @@ static void lead(const struct listener *listener)
 		if (settings.turns && listener)
 			give_turns(listener);
 	}
+	thread_gives_way(0);
 }
 
 static void reap_all(void)

@@ -53,6 +53,14 @@ int streams_wait(struct stream *const streams[], size_t count, int patience_ms,
  * NULL is let alone. */
 void stream_close(struct stream *stream);
 
+/* ---- Turns ---- */
+
+/* Lets the thread that runs go on to its end when this one wakes, or no longer. Where threads pass
+ * a turn to each other on one processor, the one that has passed it falls asleep first, and does
+ * not wake in the midst of another's work. Linux: SCHED_BATCH; nothing elsewhere, nor where a
+ * process was given a policy of its own. */
+void thread_gives_way(int gives_way);
+
 /* ---- Processes ---- */
 
 /* Kills it, with its group if it has one, also when it has been waited for: what it left behind. */

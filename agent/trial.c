@@ -241,6 +241,7 @@ static int take_turn(struct piece *piece, const struct batch_hooks *hooks, uint6
 	turn = (struct batch_plan){ .operations = piece->plan.operations, .batches = batches };
 	if ((outcome = batch_measure(&turn, hooks, durations_ns)))
 		return outcome;
+	thread_gives_way(1); /* before the answer: it waits for the next turn, and wakes nobody's */
 	for (uint64_t i = 0; i < batches; i++)
 		length += snprintf(said + length, sizeof(said) - (size_t)length, " %" PRIu64,
 		                   durations_ns[i]);
@@ -258,9 +259,11 @@ static int measure_turns(void)
 	int                outcome = 0;
 
 	piece->plan.batches = 0;
+	thread_gives_way(1);
 	while (!outcome) {
 		if (channel_hear(line, sizeof(line)))
 			return fail("agent");
+		thread_gives_way(0);
 		rest = line;
 		if (take_number(&rest, &batches) || batches > TURN_BATCHES_MOST ||
 		    piece->plan.batches + batches > settings.batches)

@@ -7,6 +7,7 @@
 #ifdef __linux__
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #endif
 
 #include "../../workloads/api/workload.h"
@@ -53,6 +54,23 @@ int processor_take_thread(int number)
 	return -1;
 }
 #endif
+
+/* By the system call: musl has no function that does it. */
+void thread_gives_way(int gives_way)
+{
+#ifdef __linux__
+	static const struct sched_param parameter;
+	static int                      gives_way_now;
+
+	if (gives_way == gives_way_now ||
+	    (gives_way && syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER) ||
+	    syscall(SYS_sched_setscheduler, 0, gives_way ? SCHED_BATCH : SCHED_OTHER, &parameter))
+		return;
+	gives_way_now = gives_way;
+#else
+	(void)gives_way;
+#endif
+}
 
 int thread_nicer(int niceness)
 {

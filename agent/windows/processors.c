@@ -34,6 +34,11 @@ int processor_take_thread(int number)
 	                                                                         : windows_failed();
 }
 
+void thread_gives_way(int gives_way)
+{
+	(void)gives_way;
+}
+
 int thread_nicer(int niceness)
 {
 	int priority = niceness >= 15  ? THREAD_PRIORITY_IDLE

@@ -19,6 +19,7 @@ from typing import Any
 import monitor_runs
 import pytest
 from patience import patience
+from processes import family
 
 from steelyard.programs import built
 
@@ -449,6 +450,53 @@ def test_a_batch_is_done_when_its_turn_is_given(start: Callable[..., Agent], tmp
     warm = 3 * (samples["operations"] // 5)  # a turn begins with a fifth of a batch
     assert usage["operations"] >= 19 * samples["operations"] + warm
     assert agent.answers("turn 1 1", "describe")[-1]["record"] == "system"  # too late is no error
+
+
+def come_to(agent: Agent, *policies: int) -> None:
+    """Waits until the agent and its trial's processes are scheduled by these policies."""
+    deadline = time.monotonic() + patience(20)
+    while (found := {os.sched_getscheduler(one) for one in family(agent.process.pid)}) != {*policies}:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.01)
+
+
+def test_who_waits_for_its_turn_gives_way_to_the_one_whose_turn_it_is(
+    start: Callable[..., Agent], tmp_path: Path
+) -> None:
+    agent = start(tmp_path)
+    agent.send(f"{TURNS}\n")
+    agent.next("waiting")
+    come_to(agent, os.SCHED_BATCH)
+    agent.send("turn 1 2\n")
+    agent.next("turn")
+    come_to(agent, os.SCHED_BATCH)
+    agent.send("turn 1 0\n")
+    agent.next("end")
+    come_to(agent, os.SCHED_OTHER)
+    assert agent.answers(f"trial 2 sieve {QUICK}")[-1]["status"] == "ok"
+
+
+def test_whose_turn_it_is_runs_as_any_other_process(start: Callable[..., Agent], tmp_path: Path) -> None:
+    agent = start(tmp_path)
+    agent.send("trial 1 sieve turns=1 operations=100000 batches=1 warmup_ns=0\nturn 1 1\n")
+    agent.next("waiting")
+    come_to(agent, os.SCHED_BATCH, os.SCHED_OTHER)
+    agent.send("stop 1\n")
+    assert agent.next("end")["status"] == "stopped"
+
+
+@pytest.mark.parametrize("policy", ["--batch", "--idle"])
+def test_a_policy_that_a_system_was_given_is_kept(
+    start: Callable[..., Agent], tmp_path: Path, policy: str
+) -> None:
+    agent = start(tmp_path, under=("chrt", policy, "0"))
+    given = os.SCHED_BATCH if policy == "--batch" else os.SCHED_IDLE
+    agent.send(f"{TURNS}\n")
+    agent.next("waiting")
+    come_to(agent, given)
+    agent.send("turn 1 1\nturn 1 0\n")
+    agent.next("end")
+    come_to(agent, given)
 
 
 @pytest.mark.parametrize(

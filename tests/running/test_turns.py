@@ -135,10 +135,11 @@ def test_one_that_is_over_before_its_first_turn_does_not_stop_the_others() -> No
 
 
 def test_the_laboratory_is_where_it_was_afterwards() -> None:
-    before = os.sched_getaffinity(0)
+    before, policy = os.sched_getaffinity(0), os.sched_getscheduler(0)
     with turns.beside(min(before)):
         assert os.sched_getaffinity(0) == {min(before)}
-    assert os.sched_getaffinity(0) == before
+        assert os.sched_getscheduler(0) == os.SCHED_BATCH
+    assert (os.sched_getaffinity(0), os.sched_getscheduler(0)) == (before, policy)
     with turns.beside(allowance.PROCESSORS_MOST - 1):  # there is none
         assert os.sched_getaffinity(0) == before
 

@@ -68,18 +68,22 @@ class Partner:
 
 @contextlib.contextmanager
 def beside(processor: int) -> Iterator[None]:
-    """Keeps this process on the processor of the trials meanwhile, where that is allowed: a change of turns
-    then wakes no sleeping processor."""
-    before = allowance.processors()
+    """Keeps this thread on the processor of the trials meanwhile, where that is allowed: a change of turns
+    then wakes no sleeping processor. When it wakes it lets the trial that has answered fall asleep first, as
+    the agents do: what is left to run would run in the midst of another's batch."""
+    before, policy = allowance.processors(), os.sched_getscheduler(0)
     try:
         os.sched_setaffinity(0, {processor})
     except OSError:
         yield
         return
     try:
+        if policy == os.SCHED_OTHER:
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         yield
     finally:
         with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, policy, os.sched_param(0))
             os.sched_setaffinity(0, before)
 
 
